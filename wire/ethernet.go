@@ -1,0 +1,119 @@
+package wire
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// Ethernet II framing with IEEE 802.1Q tags (IEEE 802.3 clause 3, 802.1Q
+// clause 9). 802.3 length framing is refused: nothing that Loam speaks uses it.
+
+// MAC is a 48-bit link-layer address.
+type MAC [6]byte
+
+// Broadcast is the address of all stations on a link.
+var Broadcast = MAC{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
+
+// IsMulticast reports whether the group bit is set; broadcast is included.
+func (m MAC) IsMulticast() bool { return m[0]&1 != 0 }
+
+// IsZero reports whether m is the zero value: no address.
+func (m MAC) IsZero() bool { return m == MAC{} }
+
+// String is the usual colon form.
+func (m MAC) String() string {
+	return fmt.Sprintf("%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4], m[5])
+}
+
+// EtherType says what an Ethernet frame carries.
+type EtherType uint16
+
+// EtherTypes (IANA ieee-802-numbers).
+const (
+	TypeIPv4 EtherType = 0x0800
+	TypeARP  EtherType = 0x0806
+	TypeVLAN EtherType = 0x8100 // IEEE 802.1Q C-tag
+	TypeQinQ EtherType = 0x88a8 // IEEE 802.1ad S-tag
+	TypeIPv6 EtherType = 0x86dd
+
+	minEtherType EtherType = 0x0600 // below this the field is a length (802.3)
+)
+
+// Sizes of Ethernet headers in bytes, and the smallest payload that IEEE 802.3
+// lets through without padding.
+const (
+	EthernetLen  = 14
+	VLANTagLen   = 4
+	MinEthernet  = 46
+	maxVLANDepth = 2
+)
+
+// VLAN is one tag: TPID and TCI. The zero value means no tag.
+type VLAN struct {
+	TPID EtherType // TypeVLAN or TypeQinQ; zero: no tag
+	TCI  uint16    // priority (3 bits), drop eligible (1), VLAN identifier (12)
+}
+
+// ID is the VLAN identifier, 0 to 4095.
+func (v VLAN) ID() uint16 { return v.TCI & 0xfff }
+
+// Ethernet is the header of a frame with up to two tags, the outer one first.
+type Ethernet struct {
+	Dst, Src MAC
+	Tags     [maxVLANDepth]VLAN
+	Type     EtherType // of what follows the tags
+}
+
+// ParseEthernet splits a frame. The payload may carry padding: what is inside
+// says how long it is.
+func ParseEthernet(b []byte) (h Ethernet, payload []byte, err error) {
+	if len(b) < EthernetLen {
+		return h, nil, ErrShort
+	}
+	h.Dst, h.Src = MAC(b[0:6]), MAC(b[6:12])
+	h.Type = EtherType(binary.BigEndian.Uint16(b[12:]))
+	b = b[EthernetLen:]
+	for i := 0; h.Type == TypeVLAN || h.Type == TypeQinQ; i++ {
+		if i == maxVLANDepth {
+			return h, nil, ErrField
+		}
+		if len(b) < VLANTagLen {
+			return h, nil, ErrShort
+		}
+		h.Tags[i] = VLAN{TPID: h.Type, TCI: binary.BigEndian.Uint16(b)}
+		h.Type = EtherType(binary.BigEndian.Uint16(b[2:]))
+		b = b[VLANTagLen:]
+	}
+	if h.Type < minEtherType {
+		return h, nil, ErrField
+	}
+	return h, b, nil
+}
+
+// Len is the size of the header with its tags.
+func (h *Ethernet) Len() int {
+	n := EthernetLen
+	for _, t := range h.Tags {
+		if t.TPID != 0 {
+			n += VLANTagLen
+		}
+	}
+	return n
+}
+
+// Put writes the header into the first Len bytes of b.
+func (h *Ethernet) Put(b []byte) {
+	_ = b[EthernetLen-1]
+	copy(b[0:6], h.Dst[:])
+	copy(b[6:12], h.Src[:])
+	at := 12
+	for _, t := range h.Tags {
+		if t.TPID == 0 {
+			continue
+		}
+		binary.BigEndian.PutUint16(b[at:], uint16(t.TPID))
+		binary.BigEndian.PutUint16(b[at+2:], t.TCI)
+		at += VLANTagLen
+	}
+	binary.BigEndian.PutUint16(b[at:], uint16(h.Type))
+}

@@ -1,0 +1,99 @@
+package wire
+
+import "encoding/binary"
+
+// ICMP for IPv4 (RFC 792, RFC 1191 for the next-hop MTU, RFC 1812 for codes).
+
+// ICMPv4Type is the type octet.
+type ICMPv4Type uint8
+
+// Types (IANA icmp-parameters).
+const (
+	ICMPv4EchoReply    ICMPv4Type = 0
+	ICMPv4Unreachable  ICMPv4Type = 3
+	ICMPv4SourceQuench ICMPv4Type = 4 // deprecated: RFC 6633 has it ignored
+	ICMPv4Redirect     ICMPv4Type = 5
+	ICMPv4Echo         ICMPv4Type = 8
+	ICMPv4TimeExceeded ICMPv4Type = 11
+	ICMPv4ParamProblem ICMPv4Type = 12
+	ICMPv4Timestamp    ICMPv4Type = 13
+)
+
+// Codes of ICMPv4Unreachable, and of ICMPv4TimeExceeded.
+const (
+	CodeNetUnreachable   = 0
+	CodeHostUnreachable  = 1
+	CodeProtoUnreachable = 2
+	CodePortUnreachable  = 3
+	CodeFragNeeded       = 4
+	CodeNetProhibited    = 9
+	CodeHostProhibited   = 10
+	CodeAdminProhibited  = 13
+
+	CodeTTLExceeded        = 0
+	CodeReassemblyExceeded = 1
+)
+
+// ICMPv4Len is the size of the fixed part in bytes.
+const ICMPv4Len = 8
+
+// ICMPv4 is the fixed part of a message; the rest is its payload. Rest is the
+// second word, whose meaning depends on the type.
+type ICMPv4 struct {
+	Type ICMPv4Type
+	Code uint8
+	Rest uint32
+}
+
+// ParseICMPv4 splits a message. It does not check the checksum, which covers
+// the payload too: see ICMPv4ChecksumOK.
+func ParseICMPv4(b []byte) (h ICMPv4, payload []byte, err error) {
+	if len(b) < ICMPv4Len {
+		return h, nil, ErrShort
+	}
+	return ICMPv4{ICMPv4Type(b[0]), b[1], binary.BigEndian.Uint32(b[4:])}, b[ICMPv4Len:], nil
+}
+
+// ICMPv4ChecksumOK verifies the whole message b.
+func ICMPv4ChecksumOK(b []byte) bool { return Sum(b, 0) == 0xffff }
+
+// IsError reports whether the message is about another packet, the front of
+// which is then its payload. An error is never answered by an error (RFC 1122
+// section 3.2.2).
+func (h ICMPv4) IsError() bool {
+	switch h.Type {
+	case ICMPv4Unreachable, ICMPv4SourceQuench, ICMPv4Redirect, ICMPv4TimeExceeded, ICMPv4ParamProblem:
+		return true
+	}
+	return false
+}
+
+// EchoID and EchoSeq split Rest of an echo or echo reply.
+func (h ICMPv4) EchoID() uint16 { return uint16(h.Rest >> 16) }
+
+// EchoSeq is the sequence number of an echo or echo reply.
+func (h ICMPv4) EchoSeq() uint16 { return uint16(h.Rest) }
+
+// EchoRest joins what EchoID and EchoSeq split.
+func EchoRest(id, seq uint16) uint32 { return uint32(id)<<16 | uint32(seq) }
+
+// NextHopMTU is the MTU that a "fragmentation needed" message names, 0 if the
+// router is too old to say (RFC 1191 section 4).
+func (h ICMPv4) NextHopMTU() int { return int(h.Rest & 0xffff) }
+
+// Len is ICMPv4Len.
+func (h ICMPv4) Len() int { return ICMPv4Len }
+
+// Put writes the fixed part with an empty checksum into the first ICMPv4Len
+// bytes of b.
+func (h ICMPv4) Put(b []byte) {
+	_ = b[ICMPv4Len-1]
+	b[0], b[1], b[2], b[3] = uint8(h.Type), h.Code, 0, 0
+	binary.BigEndian.PutUint32(b[4:], h.Rest)
+}
+
+// PutICMPv4Checksum fills in the checksum of the whole message b, whose
+// checksum field is empty.
+func PutICMPv4Checksum(b []byte) {
+	binary.BigEndian.PutUint16(b[2:], ^Sum(b, 0))
+}

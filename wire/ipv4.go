@@ -1,0 +1,186 @@
+package wire
+
+import (
+	"encoding/binary"
+	"net/netip"
+)
+
+// IPv4 (RFC 791, ECN and DSCP by RFC 3168 and 2474, the ID field by RFC 6864).
+
+// Protocol is an IP protocol number, the same for IPv4 and IPv6.
+type Protocol uint8
+
+// Protocols (IANA protocol-numbers).
+const (
+	ProtoICMP   Protocol = 1
+	ProtoTCP    Protocol = 6
+	ProtoUDP    Protocol = 17
+	ProtoICMPv6 Protocol = 58
+)
+
+// Sizes in bytes.
+const (
+	IPv4MinLen = 20
+	IPv4MaxLen = 60
+	MaxIPv4    = 65535 // header and payload together
+)
+
+const (
+	ipv4DF = 1 << 14
+	ipv4MF = 1 << 13
+)
+
+// IPv4 is a header. Its total length is derived: header plus payload.
+type IPv4 struct {
+	TOS          uint8 // DSCP in the upper six bits, ECN in the lower two
+	ID           uint16
+	DontFragment bool
+	MoreFragment bool
+	FragOffset   int // bytes, a multiple of 8
+	TTL          uint8
+	Protocol     Protocol
+	Src, Dst     netip.Addr
+	Options      []byte // whole 32-bit words; aliases the packet
+	PayloadLen   int    // bytes after the header
+}
+
+// IsFragment reports whether the packet is a piece of a larger one.
+func (h *IPv4) IsFragment() bool { return h.MoreFragment || h.FragOffset != 0 }
+
+// ParseIPv4 checks version, lengths, the options' structure and the fragment
+// arithmetic, and cuts link-layer padding off the payload. It does not check
+// the header checksum: see IPv4ChecksumOK.
+func ParseIPv4(b []byte) (h IPv4, payload []byte, err error) {
+	if len(b) < IPv4MinLen {
+		return h, nil, ErrShort
+	}
+	if b[0]>>4 != 4 {
+		return h, nil, ErrVersion
+	}
+	hlen, total := int(b[0]&0xf)*4, int(binary.BigEndian.Uint16(b[2:]))
+	if hlen < IPv4MinLen || total < hlen || total > len(b) {
+		return h, nil, ErrLength
+	}
+	frag := binary.BigEndian.Uint16(b[6:])
+	h = IPv4{
+		TOS:          b[1],
+		ID:           binary.BigEndian.Uint16(b[4:]),
+		DontFragment: frag&ipv4DF != 0,
+		MoreFragment: frag&ipv4MF != 0,
+		FragOffset:   int(frag&0x1fff) * 8,
+		TTL:          b[8],
+		Protocol:     Protocol(b[9]),
+		Src:          netip.AddrFrom4([4]byte(b[12:16])),
+		Dst:          netip.AddrFrom4([4]byte(b[16:20])),
+		PayloadLen:   total - hlen,
+	}
+	if h.FragOffset+h.PayloadLen+hlen > MaxIPv4 {
+		return h, nil, ErrLength
+	}
+	if h.MoreFragment && (h.PayloadLen == 0 || h.PayloadLen%8 != 0) {
+		return h, nil, ErrLength
+	}
+	if hlen > IPv4MinLen {
+		h.Options = b[IPv4MinLen:hlen]
+		if !validIPv4Options(h.Options) {
+			return h, nil, ErrOption
+		}
+	}
+	return h, b[hlen:total], nil
+}
+
+// IPv4ChecksumOK reports whether the header at the front of b, which ParseIPv4
+// has accepted, carries the right checksum.
+func IPv4ChecksumOK(b []byte) bool {
+	return Sum(b[:int(b[0]&0xf)*4], 0) == 0xffff
+}
+
+// Len is the size of the header with its options.
+func (h *IPv4) Len() int { return IPv4MinLen + len(h.Options) }
+
+// Put writes the header, checksum included, into the first Len bytes of b.
+// len(Options) must be a multiple of four and at most 40.
+func (h *IPv4) Put(b []byte) {
+	_ = b[IPv4MinLen-1]
+	hlen := h.Len()
+	b[0] = 4<<4 | uint8(hlen/4)
+	b[1] = h.TOS
+	binary.BigEndian.PutUint16(b[2:], uint16(hlen+h.PayloadLen))
+	binary.BigEndian.PutUint16(b[4:], h.ID)
+	frag := uint16(h.FragOffset / 8)
+	if h.DontFragment {
+		frag |= ipv4DF
+	}
+	if h.MoreFragment {
+		frag |= ipv4MF
+	}
+	binary.BigEndian.PutUint16(b[6:], frag)
+	b[8], b[9] = h.TTL, uint8(h.Protocol)
+	b[10], b[11] = 0, 0
+	s, d := h.Src.As4(), h.Dst.As4()
+	copy(b[12:16], s[:])
+	copy(b[16:20], d[:])
+	copy(b[IPv4MinLen:hlen], h.Options)
+	binary.BigEndian.PutUint16(b[10:], ^Sum(b[:hlen], 0))
+}
+
+// IPv4Option is the type octet of an option (RFC 791 section 3.1).
+type IPv4Option uint8
+
+// Options. The top bit says that fragments carry a copy.
+const (
+	OptEnd         IPv4Option = 0
+	OptNop         IPv4Option = 1
+	OptRecordRoute IPv4Option = 7
+	OptTimestamp   IPv4Option = 68
+	OptLSRR        IPv4Option = 131
+	OptSSRR        IPv4Option = 137
+	OptRouterAlert IPv4Option = 148
+)
+
+// Copied reports whether every fragment carries the option.
+func (o IPv4Option) Copied() bool { return o&0x80 != 0 }
+
+// nextIPv4Option splits the first option off opts; ok is false at the end and
+// where the option is malformed (bad is then true).
+func nextIPv4Option(opts []byte) (kind IPv4Option, data, rest []byte, ok, bad bool) {
+	for len(opts) > 0 {
+		switch kind = IPv4Option(opts[0]); kind {
+		case OptEnd:
+			return 0, nil, nil, false, false
+		case OptNop:
+			opts = opts[1:]
+			continue
+		}
+		if len(opts) < 2 || opts[1] < 2 || int(opts[1]) > len(opts) {
+			return 0, nil, nil, false, true
+		}
+		n := int(opts[1])
+		return kind, opts[2:n], opts[n:], true, false
+	}
+	return 0, nil, nil, false, false
+}
+
+func validIPv4Options(opts []byte) bool {
+	for {
+		_, _, rest, ok, bad := nextIPv4Option(opts)
+		if !ok {
+			return !bad
+		}
+		opts = rest
+	}
+}
+
+// EachOption calls yield for every option of h with its data, the type and
+// length octets left off, until yield returns false. It has the shape of an
+// iter.Seq2.
+func (h *IPv4) EachOption(yield func(IPv4Option, []byte) bool) {
+	opts := h.Options
+	for {
+		kind, data, rest, ok, _ := nextIPv4Option(opts)
+		if !ok || !yield(kind, data) {
+			return
+		}
+		opts = rest
+	}
+}

@@ -1,0 +1,232 @@
+package wire
+
+import "encoding/binary"
+
+// TCP options (RFC 9293 section 3.2, IANA tcp-parameters). The ones that Loam
+// acts upon are parsed into fields; others are skipped, as section 3.1 requires,
+// and can be looked at with EachTCPOption.
+
+// TCPOption is the kind octet of an option.
+type TCPOption uint8
+
+// Kinds.
+const (
+	TCPOptEnd           TCPOption = 0
+	TCPOptNop           TCPOption = 1
+	TCPOptMSS           TCPOption = 2   // RFC 9293
+	TCPOptWindowScale   TCPOption = 3   // RFC 7323
+	TCPOptSACKPermitted TCPOption = 4   // RFC 2018
+	TCPOptSACK          TCPOption = 5   // RFC 2018
+	TCPOptTimestamps    TCPOption = 8   // RFC 7323
+	TCPOptMD5           TCPOption = 19  // RFC 2385
+	TCPOptUserTimeout   TCPOption = 28  // RFC 5482
+	TCPOptAO            TCPOption = 29  // RFC 5925
+	TCPOptMultipath     TCPOption = 30  // RFC 8684
+	TCPOptFastOpen      TCPOption = 34  // RFC 7413
+	TCPOptAccECN0       TCPOption = 172 // RFC 9768
+	TCPOptAccECN1       TCPOption = 174 // RFC 9768
+)
+
+// MaxSACKBlocks is what fits into a header without timestamps.
+const MaxSACKBlocks = 4
+
+// MaxWindowScale is the largest shift (RFC 7323 section 2.3); a larger one that
+// arrives is read as this.
+const MaxWindowScale = 14
+
+// SACKBlock is a range of sequence numbers [Left, Right).
+type SACKBlock struct{ Left, Right uint32 }
+
+// TCPOptions are the options that Loam acts upon. The zero value is none.
+type TCPOptions struct {
+	MSS            uint16 // 0: absent
+	HasWindowScale bool
+	WindowScale    uint8 // 0 to MaxWindowScale
+	SACKPermitted  bool
+	HasTimestamps  bool
+	NumSACK        uint8 // blocks of SACK in use
+	HasUserTimeout bool
+	UserTimeout    uint16 // granularity bit (minutes) and 15 bits of time
+	TSVal, TSEcr   uint32
+	SACK           [MaxSACKBlocks]SACKBlock
+}
+
+func nextTCPOption(opts []byte) (kind TCPOption, data, rest []byte, ok, bad bool) {
+	for len(opts) > 0 {
+		switch kind = TCPOption(opts[0]); kind {
+		case TCPOptEnd:
+			return 0, nil, nil, false, false
+		case TCPOptNop:
+			opts = opts[1:]
+			continue
+		}
+		if len(opts) < 2 || opts[1] < 2 || int(opts[1]) > len(opts) {
+			return 0, nil, nil, false, true
+		}
+		n := int(opts[1])
+		return kind, opts[2:n], opts[n:], true, false
+	}
+	return 0, nil, nil, false, false
+}
+
+// EachTCPOption calls yield for every option in opts, the bytes behind the
+// fixed header, with its data, until yield returns false. It reports whether
+// the options were well formed as far as it went.
+func EachTCPOption(opts []byte, yield func(TCPOption, []byte) bool) bool {
+	for {
+		kind, data, rest, ok, bad := nextTCPOption(opts)
+		if !ok {
+			return !bad
+		}
+		if !yield(kind, data) {
+			return true
+		}
+		opts = rest
+	}
+}
+
+// parse fills o. An option of a known kind with a wrong length makes the
+// segment malformed; one that is out of place (MSS without SYN) is ignored.
+func (o *TCPOptions) parse(opts []byte, syn bool) bool {
+	// The layout that nearly every segment of an established connection has.
+	if len(opts) == 12 && binary.BigEndian.Uint32(opts) == 0x0101080a {
+		o.HasTimestamps = true
+		o.TSVal, o.TSEcr = binary.BigEndian.Uint32(opts[4:]), binary.BigEndian.Uint32(opts[8:])
+		return true
+	}
+	for {
+		kind, data, rest, ok, bad := nextTCPOption(opts)
+		if !ok {
+			return !bad
+		}
+		if !o.set(kind, data, syn) {
+			return false
+		}
+		opts = rest
+	}
+}
+
+func (o *TCPOptions) set(kind TCPOption, data []byte, syn bool) bool {
+	switch kind {
+	case TCPOptMSS:
+		if len(data) != 2 {
+			return false
+		}
+		if syn {
+			o.MSS = binary.BigEndian.Uint16(data)
+		}
+	case TCPOptWindowScale:
+		if len(data) != 1 {
+			return false
+		}
+		if syn {
+			o.HasWindowScale, o.WindowScale = true, min(data[0], MaxWindowScale)
+		}
+	case TCPOptSACKPermitted:
+		if len(data) != 0 {
+			return false
+		}
+		o.SACKPermitted = syn
+	case TCPOptSACK:
+		return o.setSACK(data)
+	case TCPOptTimestamps:
+		if len(data) != 8 {
+			return false
+		}
+		o.HasTimestamps = true
+		o.TSVal, o.TSEcr = binary.BigEndian.Uint32(data), binary.BigEndian.Uint32(data[4:])
+	case TCPOptUserTimeout:
+		if len(data) != 2 {
+			return false
+		}
+		o.HasUserTimeout, o.UserTimeout = true, binary.BigEndian.Uint16(data)
+	}
+	return true
+}
+
+func (o *TCPOptions) setSACK(data []byte) bool {
+	if len(data) == 0 || len(data)%8 != 0 {
+		return false
+	}
+	o.NumSACK = uint8(min(len(data)/8, MaxSACKBlocks))
+	for i := range o.NumSACK {
+		at := data[8*i:]
+		o.SACK[i] = SACKBlock{binary.BigEndian.Uint32(at), binary.BigEndian.Uint32(at[4:])}
+	}
+	return true
+}
+
+// Len is the size of the options with padding, a multiple of four and at most
+// 40: with timestamps there is room for three SACK blocks, and put leaves the
+// fourth out.
+func (o *TCPOptions) Len() int {
+	n := 0
+	if o.MSS != 0 {
+		n += 4
+	}
+	if o.HasWindowScale {
+		n += 4
+	}
+	if o.HasTimestamps {
+		n += 12
+	} else if o.SACKPermitted {
+		n += 4
+	}
+	if o.HasUserTimeout {
+		n += 4
+	}
+	if k := o.sackRoom(n); k > 0 {
+		n += 4 + 8*k
+	}
+	return n
+}
+
+// sackRoom is the number of blocks that fit behind n bytes of other options.
+func (o *TCPOptions) sackRoom(n int) int {
+	return max(0, min(int(o.NumSACK), (40-n-4)/8))
+}
+
+// put writes the options, each padded in front to a multiple of four, so that
+// timestamps stand where parse looks first. SACK-permitted fills the padding of
+// the timestamps.
+func (o *TCPOptions) put(b []byte) {
+	n := 0
+	if o.MSS != 0 {
+		b[0], b[1] = uint8(TCPOptMSS), 4
+		binary.BigEndian.PutUint16(b[2:], o.MSS)
+		n = 4
+	}
+	switch {
+	case o.HasTimestamps:
+		binary.BigEndian.PutUint32(b[n:], 0x0101080a)
+		if o.SACKPermitted {
+			b[n], b[n+1] = uint8(TCPOptSACKPermitted), 2
+		}
+		binary.BigEndian.PutUint32(b[n+4:], o.TSVal)
+		binary.BigEndian.PutUint32(b[n+8:], o.TSEcr)
+		n += 12
+	case o.SACKPermitted:
+		binary.BigEndian.PutUint32(b[n:], 0x01010402)
+		n += 4
+	}
+	if o.HasWindowScale {
+		b[n], b[n+1], b[n+2], b[n+3] = uint8(TCPOptNop), uint8(TCPOptWindowScale), 3, o.WindowScale
+		n += 4
+	}
+	if o.HasUserTimeout {
+		b[n], b[n+1] = uint8(TCPOptUserTimeout), 4
+		binary.BigEndian.PutUint16(b[n+2:], o.UserTimeout)
+		n += 4
+	}
+	k := o.sackRoom(n)
+	if k == 0 {
+		return
+	}
+	b[n], b[n+1], b[n+2], b[n+3] = uint8(TCPOptNop), uint8(TCPOptNop), uint8(TCPOptSACK), uint8(2+8*k)
+	n += 4
+	for _, block := range o.SACK[:k] {
+		binary.BigEndian.PutUint32(b[n:], block.Left)
+		binary.BigEndian.PutUint32(b[n+4:], block.Right)
+		n += 8
+	}
+}
