@@ -34,6 +34,7 @@ func TestProbeBeforeUse(t *testing.T) {
 	s.wantRequest("second announcement", us, us, wire.Broadcast)
 	s.wantIdle("settled")
 	s.advance(time.Hour)
+	s.wantEvent("who asked is forgotten", Gone, peer, peerMAC)
 	s.wantIdle("settled")
 }
 

@@ -14,6 +14,7 @@ type ARP struct {
 	*Cache
 	mac     wire.MAC
 	detect  bool
+	any     bool
 	own     []address
 	replies replyQueue
 	packets ARPCounters
@@ -24,6 +25,7 @@ type ARPConfig struct {
 	Config
 	MAC    wire.MAC // of the interface
 	Detect bool     // probe for an address before it is used (RFC 5227 section 2.1)
+	Any    bool     // answer for every address that is not the asker's own (proxy ARP, RFC 1027)
 }
 
 // ARPCounters count packets by what became of them, since the beginning.
@@ -41,7 +43,7 @@ type ARPCounters struct {
 
 // NewARP returns the machine of an interface that has no address yet.
 func NewARP(cfg ARPConfig) *ARP {
-	return &ARP{Cache: NewCache(cfg.Config), mac: cfg.MAC, detect: cfg.Detect}
+	return &ARP{Cache: NewCache(cfg.Config), mac: cfg.MAC, detect: cfg.Detect, any: cfg.Any}
 }
 
 // ARPCounters returns the counters of packets; those of the table are Counters.
@@ -76,7 +78,7 @@ func (a *ARP) Receive(now time.Duration, p wire.ARP) {
 	case a.contested(now, p):
 		return
 	}
-	forUs := a.usable(p.TargetIP) != nil
+	forUs := a.speaksFor(p)
 	if !p.SenderIP.IsUnspecified() { // unspecified: a probe, which claims nothing
 		a.Learn(now, p.SenderIP, p.SenderMAC, a.evidence(p, forUs))
 	}
@@ -89,6 +91,15 @@ func (a *ARP) Receive(now time.Duration, p wire.ARP) {
 func oneHost(mac wire.MAC, ip netip.Addr) bool {
 	limited := netip.AddrFrom4([4]byte{255, 255, 255, 255})
 	return !mac.IsZero() && !mac.IsMulticast() && !ip.IsMulticast() && !ip.IsLoopback() && ip != limited
+}
+
+// speaksFor reports whether we stand for the target of p. A probe and an
+// announcement are about the sender's own address, which nobody else has.
+func (a *ARP) speaksFor(p wire.ARP) bool {
+	if a.usable(p.TargetIP) != nil {
+		return true
+	}
+	return a.any && !p.SenderIP.IsUnspecified() && p.TargetIP != p.SenderIP
 }
 
 func (a *ARP) evidence(p wire.ARP, forUs bool) Evidence {

@@ -148,6 +148,16 @@ func TestWithoutAnAddressNothingIsAsked(t *testing.T) {
 	}
 }
 
+func TestProxy(t *testing.T) {
+	s := newScript(t, ARPConfig{Any: true})
+	s.Receive(s.now, wire.ARP{Op: wire.ARPRequest, SenderMAC: peerMAC, SenderIP: peer, TargetIP: other})
+	s.wantPacket("any address", wire.ARP{Op: wire.ARPReply, SenderMAC: usMAC, SenderIP: other, TargetMAC: peerMAC, TargetIP: peer}, peerMAC)
+	s.request(peerMAC, netip.IPv4Unspecified(), peer)
+	s.wantIdle("a probe: the address is the peer's own")
+	s.request(peerMAC, peer, peer)
+	s.wantIdle("an announcement")
+}
+
 func TestMulticastMAC(t *testing.T) {
 	for group, want := range map[string]wire.MAC{
 		"224.0.0.1":       {0x01, 0x00, 0x5e, 0x00, 0x00, 0x01},

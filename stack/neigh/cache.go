@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"loam/internal/list"
 	"loam/stack/timer"
 	"loam/wire"
 )
@@ -26,11 +27,13 @@ const (
 // EventKind says what an Event is about.
 type EventKind uint8
 
-// Kinds of events. The last two are about addresses of our own.
+// Kinds of events. The last two are about addresses of our own. Whoever keeps
+// copies of MACs, to publish them for instance, drops them at Failed and Gone.
 const (
 	Resolved EventKind = iota + 1 // what waits for Addr can go to MAC
-	Failed                        // Addr does not answer: what waits for it cannot be sent, a copy of its MAC is void
-	Changed                       // Addr is at another MAC now: a copy of the old one is void
+	Failed                        // Addr does not answer: what waits for it cannot be sent
+	Changed                       // Addr is at another MAC now
+	Gone                          // Addr has left the table for another reason; nothing waits for it
 	Ready                         // nobody objects to our using Addr
 	Conflict                      // another host, at MAC, uses our Addr
 )
@@ -61,8 +64,8 @@ type Cache struct {
 	cfg      Config
 	table    map[netip.Addr]*neighbour
 	static   int
-	ranks    [proven + 1]list // everything but the static ones, the least recently used first
-	due      list             // to be asked for
+	ranks    [proven + 1]list.List[neighbour] // everything but the static ones, the least recently used first
+	due      list.List[neighbour]             // to be asked for
 	wheel    timer.Wheel
 	events   []Event
 	random   *rand.Rand
@@ -76,10 +79,10 @@ type neighbour struct {
 	state   State
 	rank    rank
 	asked   int           // solicitations sent since Incomplete or Probe began
-	waiting bool          // on the list due
 	changed time.Duration // when mac was set
 	timer   timer.Entry
-	link    [linkKinds]link
+	use     list.Node[neighbour] // on ranks[rank]
+	turn    list.Node[neighbour] // on due
 }
 
 // rank is how much right a neighbour has to its place: the lowest goes first.
@@ -96,7 +99,6 @@ func NewCache(cfg Config) *Cache {
 	c := &Cache{
 		cfg:    cfg.withDefaults(),
 		table:  make(map[netip.Addr]*neighbour),
-		due:    list{kind: byTurn},
 		random: rand.New(rand.NewPCG(cfg.Seed, cfg.Seed)),
 	}
 	return c
@@ -113,7 +115,7 @@ func (c *Cache) Lookup(now time.Duration, addr netip.Addr) (wire.MAC, Answer) {
 	if n.state == Static {
 		return n.mac, Found
 	}
-	c.ranks[n.rank].moveToBack(n)
+	c.ranks[n.rank].PushBack(&n.use)
 	switch n.state {
 	case Incomplete:
 		return wire.MAC{}, Pending
@@ -156,6 +158,7 @@ func (c *Cache) Remove(addr netip.Addr) {
 	if n.state == Static {
 		c.static--
 		delete(c.table, addr)
+		c.emit(Gone, addr, n.mac)
 		return
 	}
 	c.drop(n)
@@ -205,9 +208,9 @@ func (c *Cache) add(addr netip.Addr, r rank) *neighbour {
 		return nil
 	}
 	n := &neighbour{addr: addr, rank: r}
-	n.timer.Owner = n
+	n.timer.Owner, n.use.Owner, n.turn.Owner = n, n, n
 	c.table[addr] = n
-	c.ranks[r].pushBack(n)
+	c.ranks[r].PushBack(&n.use)
 	return n
 }
 
@@ -219,7 +222,7 @@ func (c *Cache) evict(r rank) bool {
 		last = told
 	}
 	for i := told; i <= last; i++ {
-		if n := c.ranks[i].head; n != nil {
+		if n := c.ranks[i].Front(); n != nil {
 			c.counters.Evicted++
 			c.drop(n)
 			return true
@@ -231,8 +234,11 @@ func (c *Cache) evict(r rank) bool {
 // drop removes n, which is not static, from everything. What waits for it has
 // failed.
 func (c *Cache) drop(n *neighbour) {
-	if n.state == Incomplete {
+	switch n.state {
+	case Incomplete:
 		c.fail(n)
+	case Reachable, Stale, Delay, Probe:
+		c.emit(Gone, n.addr, n.mac)
 	}
 	c.idle(n)
 	delete(c.table, n.addr)
@@ -240,8 +246,8 @@ func (c *Cache) drop(n *neighbour) {
 
 // idle takes n off the lists and the wheel.
 func (c *Cache) idle(n *neighbour) {
-	c.ranks[n.rank].remove(n)
-	c.unqueue(n)
+	n.use.Remove()
+	n.turn.Remove()
 	c.wheel.Cancel(&n.timer)
 }
 
@@ -251,9 +257,6 @@ func (c *Cache) fail(n *neighbour) {
 }
 
 func (c *Cache) setRank(n *neighbour, r rank) {
-	if n.rank != r {
-		c.ranks[n.rank].remove(n)
-		n.rank = r
-		c.ranks[r].pushBack(n)
-	}
+	n.rank = r
+	c.ranks[r].PushBack(&n.use)
 }

@@ -132,6 +132,7 @@ func TestUnusedEntryIsForgotten(t *testing.T) {
 	s.resolve()
 	s.advance(11 * time.Minute)
 	s.wantNoEntry("ten minutes after the last use", peer)
+	s.wantEvent("copies are void", Gone, peer, peerMAC)
 	s.wantIdle("nothing waited for it")
 	if s.Deadline() != Never {
 		t.Errorf("an empty table waits until %v", s.Deadline())
@@ -152,6 +153,7 @@ func TestStaticEntry(t *testing.T) {
 	s.Set(peer, otherMAC)
 	s.wantEvent("set again", Changed, peer, otherMAC)
 	s.Remove(peer)
+	s.wantEvent("removed", Gone, peer, otherMAC)
 	s.wantNoEntry("removed", peer)
 	if s.Counters().Locked != 1 {
 		t.Error("the refused news was not counted")
@@ -241,13 +243,17 @@ func TestTableStaysBounded(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	c := NewCache(Config{Size: 8})
 	pending := map[netip.Addr]bool{}
+	copied := map[netip.Addr]wire.MAC{} // as somebody would who publishes them
 	now := time.Duration(0)
 	for range 50000 {
 		addr, mac := addrAt(r.IntN(30)), wire.MAC{2, byte(r.IntN(4))}
 		switch r.IntN(10) {
 		case 0, 1, 2:
-			if _, a := c.Lookup(now, addr); a == Pending {
+			switch mac, a := c.Lookup(now, addr); a {
+			case Pending:
 				pending[addr] = true
+			case Found:
+				copied[addr] = mac
 			}
 		case 3, 4:
 			c.Learn(now, addr, mac, Evidence(r.IntN(3)))
@@ -271,27 +277,36 @@ func TestTableStaysBounded(t *testing.T) {
 		}
 		for e, ok := c.Event(); ok; e, ok = c.Event() {
 			delete(pending, e.Addr)
+			delete(copied, e.Addr)
+			if e.Kind == Resolved || e.Kind == Changed {
+				copied[e.Addr] = e.MAC
+			}
 		}
-		checkCache(t, c, pending)
+		checkCache(t, c, pending, copied)
 	}
 	if c := c.Counters(); c.Evicted == 0 || c.Refused == 0 || c.Failed == 0 || c.Changed == 0 || c.Locked == 0 {
 		t.Errorf("the test did not come by everything: %+v", c)
 	}
 }
 
-func checkCache(t *testing.T, c *Cache, pending map[netip.Addr]bool) {
+func checkCache(t *testing.T, c *Cache, pending map[netip.Addr]bool, copied map[netip.Addr]wire.MAC) {
 	t.Helper()
+	for addr, mac := range copied {
+		if n := c.table[addr]; n == nil || n.mac != mac {
+			t.Fatalf("%v is not at %v any more, and no event said so", addr, mac)
+		}
+	}
 	static, ranked := 0, 0
 	for _, n := range c.table {
 		if n.state == Static {
 			static++
 		}
-		if n.state == Incomplete && !n.waiting && !n.timer.Scheduled() {
+		if n.state == Incomplete && !n.turn.Listed() && !n.timer.Scheduled() {
 			t.Fatalf("%v is asked for, and nothing will come of it", n.addr)
 		}
 	}
-	for _, l := range c.ranks {
-		for n := l.head; n != nil; n = n.link[byRank].next {
+	for i := range c.ranks {
+		for n := range c.ranks[i].All {
 			if ranked++; c.table[n.addr] != n {
 				t.Fatalf("%v is on a list and not in the table", n.addr)
 			}

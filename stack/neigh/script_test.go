@@ -49,7 +49,7 @@ func settledScript(t *testing.T, cfg ARPConfig) *script {
 // something to send or to tell.
 func (s *script) advance(d time.Duration) {
 	end := s.now + d
-	for s.Deadline() <= end && s.due.head == nil && len(s.events) == 0 && !s.addressPending() {
+	for s.Deadline() <= end && s.due.Len() == 0 && len(s.events) == 0 && !s.addressPending() {
 		s.now = max(s.now, s.Deadline())
 		s.ARP.Advance(s.now)
 	}

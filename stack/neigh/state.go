@@ -49,11 +49,11 @@ func (c *Cache) Advance(now time.Duration) {
 // Solicit returns the next address to ask for, until there is none: at mac, or
 // the whole link if mac is zero. It counts as sent now.
 func (c *Cache) Solicit(now time.Duration) (addr netip.Addr, mac wire.MAC, ok bool) {
-	n := c.due.head
+	n := c.due.Front()
 	if n == nil {
 		return addr, mac, false
 	}
-	c.unqueue(n)
+	n.turn.Remove()
 	n.asked++
 	c.counters.Solicited++
 	c.wheel.Schedule(&n.timer, now+c.cfg.Retransmit)
@@ -131,7 +131,7 @@ func (c *Cache) enter(now time.Duration, n *neighbour, s State) {
 	case Incomplete, Probe:
 		c.wheel.Cancel(&n.timer)
 		n.asked = 0
-		c.queue(n)
+		c.due.PushBack(&n.turn)
 		return
 	case Reachable:
 		c.setRank(n, proven)
@@ -144,7 +144,7 @@ func (c *Cache) enter(now time.Duration, n *neighbour, s State) {
 		c.wheel.Schedule(&n.timer, now+c.cfg.Negative)
 	}
 	n.asked = 0
-	c.unqueue(n)
+	n.turn.Remove()
 }
 
 // expire is called when the timer that enter or Solicit has set runs out.
@@ -167,27 +167,14 @@ func (c *Cache) expire(now time.Duration, n *neighbour) {
 func (c *Cache) unanswered(now time.Duration, n *neighbour) {
 	switch {
 	case n.asked < c.cfg.Attempts:
-		c.queue(n)
+		c.due.PushBack(&n.turn)
 	case n.state == Probe:
 		c.fail(n)
+		n.state = Negative // what waits for it knows already
 		c.drop(n)
 	default:
 		c.fail(n)
 		c.enter(now, n, Negative)
-	}
-}
-
-func (c *Cache) queue(n *neighbour) {
-	if !n.waiting {
-		n.waiting = true
-		c.due.pushBack(n)
-	}
-}
-
-func (c *Cache) unqueue(n *neighbour) {
-	if n.waiting {
-		n.waiting = false
-		c.due.remove(n)
 	}
 }
 
