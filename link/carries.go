@@ -25,7 +25,7 @@ func (i Info) MaxLen() int { return i.MTU + i.Medium.HeaderLen() }
 // Carries reports whether the device can send f: it is no shorter than its
 // link-layer header and not empty, no segment of it is longer than the MTU
 // allows, and it leaves nothing undone that the device does not do.
-func (i Info) Carries(f *Frame) bool {
+func (i *Info) Carries(f *Frame) bool {
 	needs, ok := f.needs()
 	if !ok || !i.Offloads.Has(needs) || f.Len() < max(1, i.Medium.HeaderLen()) {
 		return false
@@ -39,7 +39,7 @@ func (i Info) Carries(f *Frame) bool {
 
 // tagLen is the room that the VLAN tags of frame b take: they do not count
 // against the MTU.
-func (i Info) tagLen(b []byte) int {
+func (i *Info) tagLen(b []byte) int {
 	if i.Medium != Ethernet {
 		return 0
 	}

@@ -25,7 +25,7 @@ func testDescribes(t *testing.T, p *pair) {
 			t.Errorf("Queues = %v", d.Queues())
 		}
 		for _, q := range d.Queues() {
-			if q.Room() != q.Room() || cap(q.Room()) != 1 {
+			if room := q.Room(); q.Room() != room || cap(room) != 1 {
 				t.Error("Room is not one channel with one place")
 			}
 		}
