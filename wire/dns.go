@@ -202,13 +202,13 @@ func (r *DNSRecord) parse(msg []byte, at int) (next int, err error) {
 }
 
 // EachAnswer calls yield for every record of the answer section until yield
-// returns false. The record is good until the next one.
-func (m *DNS) EachAnswer(yield func(*DNSRecord) bool) {
+// returns false. It has the shape of an iter.Seq.
+func (m *DNS) EachAnswer(yield func(DNSRecord) bool) {
 	var r DNSRecord
 	at := m.answers
 	for range m.count {
 		at, _ = r.parse(m.msg, at) // ParseDNS has checked it
-		if !yield(&r) {
+		if !yield(r) {
 			return
 		}
 	}

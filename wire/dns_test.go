@@ -45,7 +45,7 @@ func TestDNSOfACapturedQuery(t *testing.T) {
 
 // answers collects what a message answers.
 func answers(m *DNS) (names []string, addrs []netip.Addr) {
-	m.EachAnswer(func(r *DNSRecord) bool {
+	m.EachAnswer(func(r DNSRecord) bool {
 		names = append(names, r.Name.String())
 		addrs = append(addrs, r.Addr())
 		return true
@@ -76,7 +76,7 @@ func TestDNSOfCapturedAnswers(t *testing.T) {
 	}
 	m, _ := ParseDNS(capturedDNSAlias)
 	n := 0
-	m.EachAnswer(func(*DNSRecord) bool { n++; return false })
+	m.EachAnswer(func(DNSRecord) bool { n++; return false })
 	if n != 1 {
 		t.Errorf("%d answers after false, want 1", n)
 	}
@@ -117,7 +117,7 @@ func TestDNSReplies(t *testing.T) {
 	if _, got := answers(&m); err != nil || !slices.Equal(got, want) {
 		t.Errorf("answers %v, error %v; want %v", got, err, want)
 	}
-	m.EachAnswer(func(r *DNSRecord) bool {
+	m.EachAnswer(func(r DNSRecord) bool {
 		if r.Name != q.Name || r.TTL != 60 {
 			t.Errorf("answer for %q with TTL %d, want %q and 60", r.Name, r.TTL, q.Name)
 		}
@@ -177,7 +177,7 @@ func FuzzDNS(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		m, err := ParseDNS(b)
-		m.EachAnswer(func(r *DNSRecord) bool { r.Addr(); return true })
+		m.EachAnswer(func(r DNSRecord) bool { r.Addr(); return true })
 		if err != nil && len(b) < DNSHeaderLen {
 			return
 		}
