@@ -1,8 +1,9 @@
 package main
 
 import (
+	"bufio"
 	"context"
-	"errors"
+	"io"
 	"os/exec"
 	"strings"
 	"testing"
@@ -151,11 +152,26 @@ func TestVulnerabilityDatabase(t *testing.T) {
 // TestEndTakesChildrenAlong: a step that is out of time leaves nothing running
 // that holds on to its output.
 func TestEndTakesChildrenAlong(t *testing.T) {
-	over := errors.New("over")
-	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(over)
-	if _, err := output(ctx, "", "sh", "-c", "sleep 1000 & wait"); !errors.Is(err, over) {
-		t.Errorf("got %v, want the cause", err)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	cmd := program(ctx, "sh", "-c", "sleep 1000 & echo started; wait")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	r := bufio.NewReader(out)
+	if line, err := r.ReadString('\n'); line != "started\n" {
+		t.Fatalf("got %q, %v", line, err)
+	}
+	cancel()
+	if rest, err := io.ReadAll(r); len(rest) != 0 || err != nil {
+		t.Errorf("got %q, %v, want the end of the output", rest, err)
+	}
+	if err := cmd.Wait(); err == nil {
+		t.Error("ended well, want killed")
 	}
 }
 
