@@ -50,7 +50,11 @@ const layers = `
 	stack, link/pipe < usernet;
 
 	# The personality, and what joins it to a Go program.
-	stack, DEVICES, usernet < posix < unikernel/rt < unikernel;
+	stack, DEVICES, usernet < posix < unikernel/rt;
+
+	# Making and running images: on a host, beside the guest.
+	NONE < unikernel/overlay < unikernel;
+	unikernel/rt < unikernel;
 
 	# The tool.
 	NONE < internal/machine;

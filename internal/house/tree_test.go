@@ -129,10 +129,11 @@ func packages(t *testing.T) []goPackage {
 	return pkgs
 }
 
-// skipDir says which folders hold no source of ours: hidden ones, those that
-// the go command ignores, and test data, which may be wrong on purpose.
+// skipDir says which folders hold no source of ours: hidden ones, and test data,
+// which may be wrong on purpose. Folders that the go command passes over because
+// of their underscore (the files that go into the standard library) are ours.
 func skipDir(name string) bool {
-	return name == "testdata" || len(name) > 1 && (name[0] == '.' || name[0] == '_')
+	return name == "testdata" || len(name) > 1 && name[0] == '.'
 }
 
 // files calls visit for every file of the tree, of modules inside it too.
