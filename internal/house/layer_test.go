@@ -26,11 +26,12 @@ const layers = `
 	# Formats, and a keyed hash.
 	NONE < wire, internal/siphash;
 
-	# Protocol machines: one package each, pure (pure_test.go), and none of them
-	# knows another.
-	wire, internal/siphash
+	# Protocol machines: one package each, pure (pure_test.go). The timing wheel
+	# stands below the others; beyond that none of them knows another.
+	NONE < stack/timer;
+	wire, internal/siphash, stack/timer
 	< stack/tcp, stack/neigh, stack/ip, stack/icmp, stack/udp, stack/dhcp,
-	  stack/port, stack/timer, stack/route
+	  stack/port, stack/route
 	< MACHINES;
 
 	# The byte rings between a program and its connection: a leaf with a mutex,
@@ -38,7 +39,7 @@ const layers = `
 	NONE < stack/ring;
 
 	# Devices.
-	wire < link
+	wire < link < link/ring
 	< link/pipe, link/loop, link/tap, link/unixsock,
 	  link/trace, link/fault, link/shape, link/linktest
 	< DEVICES;

@@ -19,7 +19,7 @@ import (
 var pureImports = set(
 	"bytes", "cmp", "container/heap", "crypto/hmac", "crypto/sha256",
 	"encoding/binary", "encoding/hex", "errors", "fmt", "hash", "iter", "maps", "math",
-	"math/bits", "net/netip", "slices", "sort", "strconv", "strings", "time",
+	"math/bits", "math/rand/v2", "net/netip", "slices", "sort", "strconv", "strings", "time",
 )
 
 // clockReaders are the functions of package time that ask for the present or
@@ -27,6 +27,10 @@ var pureImports = set(
 var clockReaders = set(
 	"After", "AfterFunc", "NewTicker", "NewTimer", "Now", "Since", "Sleep", "Tick", "Until",
 )
+
+// ownRandom is the part of package rand that works on a source which the caller
+// gives. The rest draws from one that is shared and cannot be repeated.
+var ownRandom = set("ChaCha8", "New", "NewChaCha8", "NewPCG", "NewZipf", "PCG", "Rand", "Source", "Zipf")
 
 func set(names ...string) map[string]bool {
 	s := map[string]bool{}
@@ -72,8 +76,9 @@ func impurities(f *goFile) (complaints []string) {
 		case *ast.ChanType:
 			complain(n.Pos(), "a channel")
 		case *ast.SelectorExpr:
-			if x, ok := n.X.(*ast.Ident); ok && x.Name == "time" && clockReaders[n.Sel.Name] {
-				complain(n.Pos(), "time."+n.Sel.Name)
+			x, ok := n.X.(*ast.Ident)
+			if ok && (x.Name == "time" && clockReaders[n.Sel.Name] || x.Name == "rand" && !ownRandom[n.Sel.Name]) {
+				complain(n.Pos(), x.Name+"."+n.Sel.Name)
 			}
 		}
 		return true
@@ -88,6 +93,8 @@ func TestImpuritiesAreFound(t *testing.T) {
 		`import "net"`:                                 "package net",
 		`import "time"; var x = time.Now()`:            "time.Now",
 		`import "time"; func f() { time.Sleep(1) }`:    "time.Sleep",
+		`import "math/rand/v2"; var x = rand.Uint32()`: "rand.Uint32",
+		`import "math/rand/v2"; var r *rand.Rand`:      "",
 		`func f() { go f() }`:                          "a goroutine",
 		`var c chan int`:                               "a channel",
 		`import "time"; const second = 1e9`:            "",
