@@ -47,8 +47,13 @@ func misplacedUnsafe(f *goFile) []string {
 var nosplitReason = regexp.MustCompile(`(?i)split|stack`)
 
 // bareNosplit complains about functions that forbid their stack to grow and do
-// not say why.
+// not say why. The essay at the head of a file may say it for all.
 func bareNosplit(f *goFile) (complaints []string) {
+	for _, g := range f.AST.Comments {
+		if len(f.AST.Decls) > 0 && g.Pos() < f.AST.Decls[0].Pos() && strings.Contains(g.Text(), "nosplit") {
+			return nil
+		}
+	}
 	for _, d := range f.AST.Decls {
 		fn, ok := d.(*ast.FuncDecl)
 		if !ok || !strings.Contains(commentText(fn.Doc), "//go:nosplit") {
@@ -78,6 +83,7 @@ func TestUnsafeIsFound(t *testing.T) {
 		{"unikernel/rtx/x.go", imports, 1},
 		{"a/x.go", "package p\n//go:nosplit\nfunc f() {}", 1},
 		{"a/x.go", "package p\n// f adds.\n//\n//go:nosplit\nfunc f() {}", 1},
+		{"a/x.go", "package p\n// All of this is nosplit: there is no g yet.\n\nimport \"time\"\n//go:nosplit\nfunc f() {}", 0},
 		{"a/x.go", "package p\n// f runs on the signal stack.\n//\n//go:nosplit\nfunc f() {}", 0},
 	} {
 		f := parse(t, test.path, []byte(test.text))
