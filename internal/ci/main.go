@@ -41,7 +41,7 @@ var steps = []step{
 	{"race", "every test under the race detector", goTest(everything, "-race")},
 	{"fuzz", "every fuzz target for a few seconds", fuzzAll},
 	{"benchmarks", "every benchmark once", command("go", "test", "-run=^$", "-bench=.", "-benchtime=1x", everything)},
-	{"peers", "the module test/bench builds and passes", peers},
+	{"peers", "test/bench, a module of its own, passes and can measure everything", peers},
 }
 
 // everything is the pattern for all packages of this module.
