@@ -36,8 +36,24 @@ func TestDocumentsAreTrue(t *testing.T) {
 
 // tree is what documents may speak of.
 type tree struct {
-	exists func(path string) bool     // from the root; a pattern will do
-	names  map[string]map[string]bool // package path -> "Func", "Type", "Type.Method", "Type.field"
+	exists   func(path string) bool // from the root; a pattern will do
+	packages map[string]*declared   // by path
+}
+
+// declared is what one package declares.
+type declared struct {
+	names    map[string]bool     // "Func", "Type", "Type.Method", "Type.field"
+	embedded map[string][]string // type -> the types of this package that it embeds
+}
+
+// has reports whether the package declares name, or a type that is embedded in
+// its type does.
+func (d *declared) has(name string) bool {
+	if d.names[name] {
+		return true
+	}
+	typ, member, ok := strings.Cut(name, ".")
+	return ok && slices.ContainsFunc(d.embedded[typ], func(e string) bool { return d.has(e + "." + member) })
 }
 
 func declarations(t *testing.T) *tree {
@@ -47,44 +63,45 @@ func declarations(t *testing.T) *tree {
 			found, _ := filepath.Glob(filepath.Join(dir, filepath.FromSlash(p)))
 			return len(found) > 0
 		},
-		names: map[string]map[string]bool{},
+		packages: map[string]*declared{},
 	}
 	for _, f := range goFiles(t) {
-		if tr.names[f.Dir()] == nil {
-			tr.names[f.Dir()] = map[string]bool{}
+		d := tr.packages[f.Dir()]
+		if d == nil {
+			d = &declared{map[string]bool{}, map[string][]string{}}
+			tr.packages[f.Dir()] = d
 		}
-		tr.names[f.Dir()][""] = true
-		for _, d := range f.AST.Decls {
-			declare(tr.names[f.Dir()], d)
+		for _, decl := range f.AST.Decls {
+			d.add(decl)
 		}
 	}
 	return tr
 }
 
-func declare(names map[string]bool, d ast.Decl) {
-	switch d := d.(type) {
+func (d *declared) add(decl ast.Decl) {
+	switch decl := decl.(type) {
 	case *ast.FuncDecl:
-		name := d.Name.Name
-		if d.Recv != nil {
-			name = receiver(d.Recv.List[0].Type) + "." + name
+		name := decl.Name.Name
+		if decl.Recv != nil {
+			name = receiver(decl.Recv.List[0].Type) + "." + name
 		}
-		names[name] = true
+		d.names[name] = true
 	case *ast.GenDecl:
-		for _, s := range d.Specs {
+		for _, s := range decl.Specs {
 			switch s := s.(type) {
 			case *ast.TypeSpec:
-				names[s.Name.Name] = true
-				declareMembers(names, s)
+				d.names[s.Name.Name] = true
+				d.addMembers(s)
 			case *ast.ValueSpec:
 				for _, n := range s.Names {
-					names[n.Name] = true
+					d.names[n.Name] = true
 				}
 			}
 		}
 	}
 }
 
-func declareMembers(names map[string]bool, s *ast.TypeSpec) {
+func (d *declared) addMembers(s *ast.TypeSpec) {
 	var members *ast.FieldList
 	switch typ := s.Type.(type) {
 	case *ast.StructType:
@@ -96,7 +113,10 @@ func declareMembers(names map[string]bool, s *ast.TypeSpec) {
 	}
 	for _, f := range members.List {
 		for _, n := range f.Names {
-			names[s.Name.Name+"."+n.Name] = true
+			d.names[s.Name.Name+"."+n.Name] = true
+		}
+		if len(f.Names) == 0 {
+			d.embedded[s.Name.Name] = append(d.embedded[s.Name.Name], receiver(f.Type))
 		}
 	}
 }
@@ -122,8 +142,9 @@ var (
 	span     = regexp.MustCompile("`([^`\n]+)`")
 	link     = regexp.MustCompile(`\]\(([^)\s#]+)[^)]*\)`)
 	goName   = regexp.MustCompile(`^([a-z][a-z0-9_/]*)\.([A-Za-z]\w*(?:\.[A-Za-z]\w*)?)(?:\(\))?$`)
-	treePath = regexp.MustCompile(`^\.?[A-Za-z0-9_*][\w.*-]*(/[\w.*-]*)+$|^[\w-]+\.(go|md|s|svg)$`)
-	blank    = regexp.MustCompile(`(^|/)[A-Z]+(_|/|$)`)
+	treePath = regexp.MustCompile(`^\.?[A-Za-z0-9_*][\w.*-]*(/[\w.*-]*)+$|^[\w-]+\.(go|md|s|sh|svg|txt)$`)
+	fileName = regexp.MustCompile(`\.(go|md|s|sh|svg|txt)$`)
+	blank    = regexp.MustCompile(`NAME|FAMILY`)
 )
 
 // falsehoods complains about names in one document that lead nowhere.
@@ -140,12 +161,14 @@ func (tr *tree) falsehoods(document, text string) (complaints []string) {
 	}
 	for _, m := range span.FindAllStringSubmatch(text, -1) {
 		word := m[1]
-		if name := goName.FindStringSubmatch(word); name != nil && !treePath.MatchString(path.Base(word)) {
+		name := goName.FindStringSubmatch(word)
+		switch {
+		case blank.MatchString(word) || tr.exists(word) || tr.exists(path.Join(path.Dir(document), word)):
+		case name != nil && !fileName.MatchString(word):
 			if why := tr.unknownName(name[1], name[2]); why != "" {
 				complain(word, why)
 			}
-		} else if treePath.MatchString(word) && !blank.MatchString(word) &&
-			!tr.exists(word) && !tr.exists(path.Join(path.Dir(document), word)) && !isStandardDir(word) {
+		case treePath.MatchString(word) && !isStandardDir(word):
 			complain(word, "no such path")
 		}
 	}
@@ -156,10 +179,10 @@ func (tr *tree) falsehoods(document, text string) (complaints []string) {
 // root or the last element of one.
 func (tr *tree) unknownName(pkg, name string) string {
 	known := false
-	for _, p := range slices.Sorted(maps.Keys(tr.names)) {
+	for _, p := range slices.Sorted(maps.Keys(tr.packages)) {
 		if p == pkg || path.Base(p) == pkg {
 			known = true
-			if tr.names[p][name] {
+			if tr.packages[p].has(name) {
 				return ""
 			}
 		}
@@ -182,11 +205,15 @@ func isStandardDir(p string) bool {
 func TestFalsehoodsAreFound(t *testing.T) {
 	tr := &tree{
 		exists: func(p string) bool { return slices.Contains([]string{"stack/tcp/conn.go", "link", "docs/walk.md"}, p) },
-		names:  map[string]map[string]bool{"stack/tcp": {"": true, "Conn": true, "Conn.Poll": true}},
+		packages: map[string]*declared{"stack/tcp": {
+			names:    map[string]bool{"Conn": true, "Conn.Poll": true, "base.Close": true},
+			embedded: map[string][]string{"Conn": {"base"}},
+		}},
 	}
 	for text, why := range map[string]string{
 		"`stack/tcp/conn.go`, `link`, `tcp.Conn`, `stack/tcp.Conn.Poll`": "",
 		"`net/netip`, `time.Now`, `netip.Addr`, `/dev/net/tun`, `-p`":    "",
+		"`tcp.Conn.Close`": "",
 		"`stack/NAME/doc.go` [walk](docs/walk.md) [far](https://go.dev)": "",
 		"```\n`stack/udp/gone.go`\n```":                                  "",
 		"`stack/udp/gone.go`":                                            "no such path",
