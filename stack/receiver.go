@@ -109,7 +109,7 @@ func (r *receiver) receiveARP(f *link.Frame) {
 	}
 	r.tally.count(ARPReceived)
 	select {
-	case r.ifc.arp <- a:
+	case r.ifc.arpIn <- a:
 	default:
 		r.tally.count(ARPOverflow)
 	}

@@ -41,8 +41,8 @@ type UDPConn struct {
 	readers waiter
 	writers waiter
 	queue   datagramQueue
-	pending atomic.Int64  // bytes of buffers on their way to the device
-	starved atomic.Bool   // a write found no room
+	pending atomic.Int64 // bytes of buffers on their way to the device
+	starved atomic.Bool  // a write found no room
 	failure atomic.Pointer[error]
 
 	mu      sync.Mutex // guards what follows
