@@ -61,6 +61,9 @@ const layers = `
 	NONE < internal/machine;
 	unikernel, internal/machine < cmd/loam;
 
+	# Programs that know nothing of Loam.
+	NONE < examples/web, examples/echo;
+
 	# What runs the tests, and keeps the rules.
 	NONE < internal/ci;
 	NONE < internal/house;
