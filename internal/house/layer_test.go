@@ -23,13 +23,13 @@ import (
 //
 // Tests are free of the map: they may import whatever shows that code is right.
 const layers = `
-	# Formats, and a keyed hash.
-	NONE < wire, internal/siphash;
+	# Formats, a keyed hash, and a list.
+	NONE < wire, internal/siphash, internal/list;
 
 	# Protocol machines: one package each, pure (pure_test.go). The timing wheel
 	# stands below the others; beyond that none of them knows another.
 	NONE < stack/timer;
-	wire, internal/siphash, stack/timer
+	wire, internal/siphash, internal/list, stack/timer
 	< stack/tcp, stack/neigh, stack/ip, stack/icmp, stack/udp, stack/dhcp,
 	  stack/port, stack/route
 	< MACHINES;
@@ -44,8 +44,8 @@ const layers = `
 	  link/trace, link/fault, link/shape, link/linktest
 	< DEVICES;
 
-	# The stack sees link.Device and never a certain device.
-	MACHINES, stack/ring, link < stack;
+	# The stack sees link.Device and no certain device, but for its own loopback.
+	MACHINES, stack/ring, link/loop < stack;
 
 	# The gateway faces a guest with a stack of its own.
 	stack, link/pipe < usernet;
@@ -71,7 +71,7 @@ const layers = `
 	# The same stack runs on Linux, in fake time and in ring 0.
 	link !< wire, MACHINES;
 	posix, unikernel !< stack, DEVICES;
-	DEVICES !< stack;
+	link/pipe, link/tap, link/unixsock, link/trace, link/fault, link/shape !< stack;
 `
 
 // modules lists the packages that may import something beside the standard

@@ -87,7 +87,7 @@ var listed = sync.OnceValues(func() ([]goPackage, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command("go", "list", "-json=ImportPath,Name,Imports", "./...")
+	cmd := exec.Command("go", "list", "-e", "-json=ImportPath,Name,Imports", "./...") // -e: what does not build is not our business
 	cmd.Dir, cmd.Stderr = dir, os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
