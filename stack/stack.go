@@ -97,12 +97,27 @@ func (s *Stack) Counters() Counters {
 	s.mu.Unlock()
 	s.tally.addTo(&c)
 	for _, sh := range s.shards {
-		sh.tally.addTo(&c)
+		sh.addCounters(&c)
 	}
 	for _, ifc := range s.tables.Load().interfaces {
 		ifc.addCounters(&c)
 	}
 	return c
+}
+
+// addCounters adds what the shard and its machines have counted.
+func (sh *shard) addCounters(c *Counters) {
+	sh.tally.addTo(c)
+	var dropped, segments uint64
+	count := func(sh *shard) {
+		dropped = reassemblyDrops(sh.reassembly.Counters())
+		segments = sh.tcpCounts.Retransmits
+	}
+	if !sh.request(count) { // it has ended: nobody changes them any more
+		count(sh)
+	}
+	c[IPReassembly] += dropped
+	c[TCPRetransmits] += segments
 }
 
 // shardFor is the owner of a flow.
