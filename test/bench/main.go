@@ -53,7 +53,7 @@ func run() error {
 		strict   = flag.Bool("strict", false, "fail if Loam misses an aim")
 	)
 	flag.IntVar(&o.Reps, "reps", 5, "run everything so many times")
-	flag.DurationVar(&o.Span, "span", 600*time.Millisecond, "let each run last about so long")
+	flag.DurationVar(&o.Span, "span", 750*time.Millisecond, "let each run last about so long")
 	flag.IntVar(&o.Conns, "conns", 10000, "open so many connections to see what an idle one takes")
 	flag.DurationVar(&o.Limit, "limit", 8*time.Minute, "begin no run after this time")
 	flag.Parse()

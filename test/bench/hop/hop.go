@@ -50,7 +50,8 @@ func program(b []byte) []byte { return b }
 // Shape is a way to join the layers. Run passes n copies of packet through all
 // of them and returns the number of payload bytes that came out at the top.
 type Shape struct {
-	Name string
+	Name  string
+	Brief string // for a legend
 	// Batch is how many packets a channel carries at a time, 0 without channels.
 	Batch int
 	Run   func(packet []byte, n int) int
@@ -59,12 +60,12 @@ type Shape struct {
 // Shapes are what is measured, from no channels to large batches.
 func Shapes() []Shape {
 	shapes := []Shape{
-		{"a call a layer", 0, direct},
-		{"a packet a channel a layer", 1, perPacket},
-		{"the same, one packet at a time", 1, alone},
+		{"a call a layer", "calls", 0, direct},
+		{"a packet a channel a layer", "single packets", 1, perPacket},
+		{"the same, the next packet when the last has arrived", "one packet at a time", 1, alone},
 	}
 	for _, size := range []int{2, 4, 8, 16, 32, 64, 128, 256} {
-		shapes = append(shapes, Shape{"a batch a channel a layer", size, func(packet []byte, n int) int {
+		shapes = append(shapes, Shape{"a batch a channel a layer", "batches", size, func(packet []byte, n int) int {
 			return batched(packet, n, size)
 		}})
 	}

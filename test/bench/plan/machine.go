@@ -3,6 +3,7 @@ package plan
 import (
 	"bufio"
 	"os"
+	"os/exec"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -28,7 +29,7 @@ func thisMachine() Machine {
 		CPUs:   runtime.NumCPU(),
 		Kernel: kernelRelease(),
 		Go:     runtime.Version(),
-		Loam:   "unknown",
+		Loam:   revision(),
 		Date:   time.Now().UTC().Format(time.DateOnly),
 	}
 	info, ok := debug.ReadBuildInfo()
@@ -40,19 +41,16 @@ func thisMachine() Machine {
 			m.GVisor = dep.Version
 		}
 	}
-	changed := ""
-	for _, s := range info.Settings {
-		switch s.Key {
-		case "vcs.revision":
-			m.Loam = s.Value[:min(12, len(s.Value))]
-		case "vcs.modified":
-			if s.Value == "true" {
-				changed = "+"
-			}
-		}
-	}
-	m.Loam += changed
 	return m
+}
+
+// revision asks git, since go run leaves it out of the build information.
+func revision() string {
+	out, err := exec.Command("git", "describe", "--always", "--dirty=+", "--abbrev=12").Output()
+	if err != nil {
+		return "of an unknown revision"
+	}
+	return strings.TrimSpace(string(out))
 }
 
 // cpuModel reads the "model name" of the first CPU; see proc_cpuinfo(5).

@@ -51,6 +51,7 @@ type Figure struct {
 // Hop is one shape of package hop.
 type Hop struct {
 	Shape string
+	Brief string
 	Batch int
 	NS    float64 // a packet
 }

@@ -96,7 +96,7 @@ func hops(o Options) []Hop {
 	}
 	var out []Hop
 	for i, s := range shapes {
-		out = append(out, Hop{s.Name, s.Batch, median(times[i])})
+		out = append(out, Hop{s.Name, s.Brief, s.Batch, median(times[i])})
 	}
 	return out
 }

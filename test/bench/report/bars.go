@@ -3,7 +3,6 @@ package report
 import (
 	"slices"
 
-	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -11,49 +10,40 @@ import (
 	"loam/test/bench/plan"
 )
 
+// Sizes in points.
 const (
-	barWidth = 9.0  // points
-	barGap   = 12.0 // between rows
+	barWidth  = 10.0
+	barGap    = 14.0 // between the rows of bars
+	axisSpace = 48.0 // below them
 )
 
 // bars draws the rows of a group that have the given unit: a row of horizontal
 // bars for each, a bar for each subject, its figure beside it.
-func bars(group, unit, label string) func(*plan.Results) (*plot.Plot, vg.Length, error) {
-	return func(r *plan.Results) (*plot.Plot, vg.Length, error) {
+func bars(group, unit, label string) func(*plan.Results) (*chart, error) {
+	return func(r *plan.Results) (*chart, error) {
 		rows, names := barRows(r, group, unit)
 		if len(rows) == 0 {
-			return nil, 0, nil
+			return nil, nil
 		}
-		p := newPlot()
-		p.X.Label.Text = label
-		p.Legend.Top = false
-		var titles []string
+		c := newChart(label, "")
 		most := 0.0
+		for i, name := range names {
+			offset := barWidth * (float64(len(names)-1)/2 - float64(i))
+			longest, err := c.bars(rows, name, offset)
+			if err != nil {
+				return nil, err
+			}
+			most = max(most, longest)
+		}
+		var titles []string
 		for _, o := range rows {
 			titles = append(titles, o.Title)
 		}
-		for i, name := range names {
-			values, labels := barValues(rows, name)
-			most = max(most, slices.Max(values))
-			chart, err := plotter.NewBarChart(values, vg.Points(barWidth))
-			if err != nil {
-				return nil, 0, err
-			}
-			chart.Horizontal = true
-			chart.Color = colours[name]
-			chart.LineStyle.Width = 0
-			offset := barWidth * (float64(len(names)-1)/2 - float64(i))
-			chart.Offset = vg.Points(offset)
-			p.Add(chart)
-			p.Legend.Add(title(name), chart)
-			if err := barLabels(p, values, labels, offset); err != nil {
-				return nil, 0, err
-			}
-		}
-		p.NominalY(titles...)
-		p.X.Min, p.X.Max = 0, most*1.12
-		height := vg.Points(float64(len(rows))*(barWidth*float64(len(names))+barGap) + 60)
-		return p, height, nil
+		c.plot.NominalY(titles...)
+		c.plot.X.Min, c.plot.X.Max = 0, most*1.12 // room for the figures
+		c.plot.Y.Min, c.plot.Y.Max = -0.5, float64(len(rows))-0.5
+		c.height = vg.Points(float64(len(rows))*(barWidth*float64(len(names))+barGap) + axisSpace)
+		return c, nil
 	}
 }
 
@@ -73,35 +63,37 @@ func barRows(r *plan.Results, group, unit string) (rows []plan.Outcome, names []
 	return rows, names
 }
 
-// barValues are a subject's bars; one that it has no figure for is empty.
-func barValues(rows []plan.Outcome, name string) (values plotter.Values, labels []string) {
-	for _, o := range rows {
+// bars adds the bars of one subject, each so many points above the middle of
+// its row, and returns the largest figure.
+func (c *chart) bars(rows []plan.Outcome, name string, offset float64) (longest float64, err error) {
+	var values plotter.Values
+	text := plotter.XYLabels{}
+	for i, o := range rows {
 		f, ok := o.Of(name)
 		values = append(values, f.Median)
 		if ok {
-			labels = append(labels, number(f.Median))
-		} else {
-			labels = append(labels, "")
+			text.XYs = append(text.XYs, plotter.XY{X: f.Median, Y: float64(i)})
+			text.Labels = append(text.Labels, number(f.Median))
 		}
 	}
-	return values, labels
-}
-
-// barLabels writes the figures to the right of their bars.
-func barLabels(p *plot.Plot, values plotter.Values, text []string, offset float64) error {
-	at := plotter.XYLabels{Labels: text}
-	for i, v := range values {
-		at.XYs = append(at.XYs, plotter.XY{X: v, Y: float64(i)})
-	}
-	labels, err := plotter.NewLabels(at)
+	chart, err := plotter.NewBarChart(values, vg.Points(barWidth))
 	if err != nil {
-		return err
+		return 0, err
+	}
+	chart.Horizontal = true
+	chart.Color = colours[name]
+	chart.LineStyle.Width = 0
+	chart.Offset = vg.Points(offset)
+	labels, err := plotter.NewLabels(text)
+	if err != nil {
+		return 0, err
 	}
 	for i := range labels.TextStyle {
 		labels.TextStyle[i].Font.Size = vg.Points(8)
 		labels.TextStyle[i].YAlign = draw.YCenter
 	}
 	labels.Offset = vg.Point{X: vg.Points(3), Y: vg.Points(offset)}
-	p.Add(labels)
-	return nil
+	c.plot.Add(chart, labels)
+	c.legend.Add(title(name), chart)
+	return slices.Max(values), nil
 }

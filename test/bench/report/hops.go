@@ -12,49 +12,44 @@ import (
 	"loam/test/bench/subject"
 )
 
-// hopCurve draws the cost of a packet by batch size, with level lines for the
-// shapes that have none.
-func hopCurve(r *plan.Results) (*plot.Plot, vg.Length, error) {
+// hopCurve draws the cost of a packet by batch size, and level lines for the
+// shapes that have no batches.
+func hopCurve(r *plan.Results) (*chart, error) {
 	var batches plotter.XYs
-	levels := map[string]float64{}
 	for _, h := range r.Hops {
 		if h.Batch > 1 {
 			batches = append(batches, plotter.XY{X: float64(h.Batch), Y: h.NS})
-		} else {
-			levels[h.Shape] = h.NS
 		}
 	}
 	if len(batches) == 0 {
-		return nil, 0, nil
+		return nil, nil
 	}
-	p := newPlot()
-	p.X.Label.Text, p.Y.Label.Text = "packets in a batch", "ns a packet, four layers"
+	c := newChart("packets in a batch", "ns a packet, four layers")
 	first, last := batches[0].X, batches[len(batches)-1].X
 	dashes := [][]vg.Length{{vg.Points(6), vg.Points(3)}, {vg.Points(2), vg.Points(3)}, {vg.Points(6), vg.Points(3), vg.Points(2), vg.Points(3)}}
-	drawn := 0
+	lines := 0
 	for _, h := range r.Hops {
-		ns, ok := levels[h.Shape]
-		if !ok || h.Batch > 1 {
+		if h.Batch > 1 {
 			continue
 		}
-		line, err := plotter.NewLine(plotter.XYs{{X: first, Y: ns}, {X: last, Y: ns}})
+		line, err := plotter.NewLine(plotter.XYs{{X: first, Y: h.NS}, {X: last, Y: h.NS}})
 		if err != nil {
-			return nil, 0, err
+			return nil, err
 		}
-		line.Color, line.Width, line.Dashes = color.Gray{0x60}, vg.Points(1.2), dashes[drawn%len(dashes)]
-		drawn++
-		p.Add(line)
-		p.Legend.Add(h.Shape, line)
+		line.Color, line.Width, line.Dashes = color.Gray{0x60}, vg.Points(1.2), dashes[lines%len(dashes)]
+		lines++
+		c.plot.Add(line)
+		c.legend.Add(h.Brief, line)
 	}
-	if err := addCurve(p, "a batch a channel a layer", batches, colours[subject.Loam], shapes[subject.Loam]); err != nil {
-		return nil, 0, err
+	if err := c.curve("batches", batches, colours[subject.Loam], glyphs[subject.Loam]); err != nil {
+		return nil, err
 	}
-	logScale(&p.X)
-	logScale(&p.Y)
+	c.plot.X.Scale = plot.LogScale{}
 	var ticks []plot.Tick
 	for _, b := range batches {
 		ticks = append(ticks, plot.Tick{Value: b.X, Label: fmt.Sprint(b.X)})
 	}
-	p.X.Tick.Marker = plot.ConstantTicks(ticks)
-	return p, 9 * vg.Centimeter, nil
+	c.plot.X.Tick.Marker = plot.ConstantTicks(ticks)
+	c.plot.Y.Min = 0
+	return c, nil
 }
