@@ -14,8 +14,9 @@ import (
 // bulk moves bytes one way over one connection, as fast as they go. What counts
 // is what the receiving program has read.
 //
-// Samples: "Gb/s"; "allocs/MB", objects allocated in the client's process for
-// each 10^6 bytes (over a pipe that is both ends).
+// Samples: "Gb/s"; and of the client's process, which on a pipe has both ends in
+// it, "allocs/MB", objects allocated for each 10^6 bytes, and "CPU s/GB", time on
+// CPUs for each 10^9.
 type bulk struct{ send bool }
 
 // Directions, the first byte that a client sends.
@@ -71,7 +72,7 @@ func (b bulk) Run(h subject.Host, peer netip.Addr, span time.Duration) (Samples,
 		return nil, err
 	}
 	defer c.Close()
-	before := allocated()
+	before := use()
 	var total uint64
 	var took time.Duration
 	if b.send {
@@ -79,6 +80,7 @@ func (b bulk) Run(h subject.Host, peer netip.Addr, span time.Duration) (Samples,
 	} else {
 		total, took, err = receive(c, span)
 	}
+	after := use()
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +89,8 @@ func (b bulk) Run(h subject.Host, peer netip.Addr, span time.Duration) (Samples,
 	}
 	return Samples{
 		"Gb/s":      float64(total) * 8 / float64(took.Nanoseconds()),
-		"allocs/MB": float64(allocated()-before) / (float64(total) / 1e6),
+		"allocs/MB": float64(after.objects-before.objects) / (float64(total) / 1e6),
+		"CPU s/GB":  (after.cpu - before.cpu).Seconds() / (float64(total) / 1e9),
 	}, nil
 }
 

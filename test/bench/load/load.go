@@ -11,6 +11,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"loam/test/bench/subject"
 )
 
@@ -107,9 +109,18 @@ func quantile(xs []time.Duration, q float64) time.Duration {
 
 func microseconds(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
-// allocated is the number of objects allocated so far.
-func allocated() uint64 {
+// usage is what this process has used so far.
+type usage struct {
+	objects uint64        // allocated
+	cpu     time.Duration // in user mode and in the kernel
+}
+
+func use() usage {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return m.Mallocs
+	var r unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &r); err != nil {
+		panic(err) // with these arguments it cannot fail: getrusage(2)
+	}
+	return usage{m.Mallocs, time.Duration(r.Utime.Nano() + r.Stime.Nano())}
 }

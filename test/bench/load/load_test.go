@@ -20,8 +20,8 @@ func TestLoads(t *testing.T) {
 		return names
 	}
 	want := map[string][]string{
-		BulkSend:    {"Gb/s", "allocs/MB"},
-		BulkReceive: {"Gb/s", "allocs/MB"},
+		BulkSend:    {"CPU s/GB", "Gb/s", "allocs/MB"},
+		BulkReceive: {"CPU s/GB", "Gb/s", "allocs/MB"},
 		PingPong:    {"p50", "p99"},
 		Connect:     {"conns/s"},
 		Idle:        {"bytes"},

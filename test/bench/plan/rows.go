@@ -97,9 +97,11 @@ func tap(conns int) []Test {
 	return []Test{
 		{"tap/send", OverTap, onTap, cell.Spec{Place: cell.Tap, Load: load.BulkSend}, []Row{
 			{Title: "bulk, stack to kernel", Sample: "Gb/s", Unit: "Gb/s", Better: Higher, Aim: &Aim{Ratio: 2}},
+			{Title: "bulk, stack to kernel: CPU time", Sample: "CPU s/GB", Unit: "s/GB", Better: Lower, Aim: equal},
 		}},
 		{"tap/receive", OverTap, onTap, cell.Spec{Place: cell.Tap, Load: load.BulkReceive}, []Row{
 			{Title: "bulk, kernel to stack", Sample: "Gb/s", Unit: "Gb/s", Better: Higher, Aim: &Aim{Ratio: 2}},
+			{Title: "bulk, kernel to stack: CPU time", Sample: "CPU s/GB", Unit: "s/GB", Better: Lower, Aim: equal},
 		}},
 		{"tap/pingpong", OverTap, onTap, cell.Spec{Place: cell.Tap, Load: load.PingPong}, []Row{
 			{Title: "ping-pong, median", Sample: "p50", Unit: "µs", Better: Lower, Aim: equal},
