@@ -87,8 +87,8 @@ func newPinger(peer netip.Addr) (*pinger, error) {
 	timeout := unix.NsecToTimeval(int64(replyTimeout))
 	err = errors.Join(
 		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1),
-		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 8<<20),
-		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, 8<<20),
+		buffer(fd, unix.SO_RCVBUFFORCE, unix.SO_RCVBUF),
+		buffer(fd, unix.SO_SNDBUFFORCE, unix.SO_SNDBUF),
 		unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &timeout),
 	)
 	if err != nil {
@@ -96,6 +96,16 @@ func newPinger(peer netip.Addr) (*pinger, error) {
 		return nil, fmt.Errorf("set up the raw socket: %w", err)
 	}
 	return &pinger{fd: fd, to: unix.SockaddrInet4{Addr: peer.As4()}, id: uint16(os.Getpid())}, nil
+}
+
+// buffer gives the socket room for the largest burst, or as much as the system
+// lets somebody have who is not its root.
+func buffer(fd, force, polite int) error {
+	const room = 8 << 20
+	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, force, room) == nil {
+		return nil
+	}
+	return unix.SetsockoptInt(fd, unix.SOL_SOCKET, polite, room)
 }
 
 // requestLen is an ICMP header and the 56 bytes that ping sends.
