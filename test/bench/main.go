@@ -5,6 +5,7 @@
 //	go run . -quick                one short run of everything: does it work?
 //	go run . -only tap/ -reps 9    some tests, more often
 //	go run . -from results/results.json -out elsewhere
+//	go run . -reps 9 -out ../../docs/bench      the figures that the documents show
 //
 // It needs root, or a system that allows user namespaces and /dev/net/tun to
 // everybody. It makes network namespaces without names, which vanish with its

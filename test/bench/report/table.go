@@ -40,7 +40,8 @@ gVisor %s, %s. Medians of %d interleaved runs of %s each; %s in all.
 The last columns say how many times as good Loam is as gVisor: above 1 is better for Loam,
 whichever way the unit points. Each is the median over the pairs of runs, not the quotient of
 the medians. Linux is there for orientation: it is the kernel's own stack, over its loopback
-in place of a pipe and over a veth in place of a tap.
+in place of a pipe and over a veth in place of a tap. With which settings gVisor runs, and why,
+is written in test/bench/subject/gvisor.go.
 `, m.CPU, m.CPUs, m.Kernel, m.Go, m.Loam, m.GVisor, m.Date, r.Reps, r.Span, r.Took)
 	if r.Cut {
 		fmt.Fprint(b, "\nThe limit of time left out some runs.\n")
