@@ -28,7 +28,7 @@ type Stack struct {
 
 	ports     portTable // which local addresses and ports are taken
 	key       *tcp.Key  // of initial sequence numbers and SYN cookies
-	ids       ip.IDs  // of IP identifications
+	ids       ip.IDs    // of IP identifications
 	forwarder Forwarder
 	forwards  atomic.Int32                 // requests that the forwarder is deciding
 	dns       atomic.Pointer[[]netip.Addr] // see SetDNS
