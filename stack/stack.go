@@ -1,6 +1,7 @@
 package stack
 
 import (
+	crand "crypto/rand"
 	"errors"
 	"math/rand/v2"
 	"net/netip"
@@ -8,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"loam/stack/ip"
 	"loam/stack/tcp"
 )
 
@@ -24,10 +26,13 @@ type Stack struct {
 	shards []*shard
 	tables atomic.Pointer[tables] // read by everybody, replaced under mu
 
-	ports   portTable // which local addresses and ports are taken
-	secrets tcp.Secrets
-	ids     *idSource
-	tally   tally // what programs count; shards and receivers have their own
+	ports     portTable // which local addresses and ports are taken
+	key       *tcp.Key  // of initial sequence numbers and SYN cookies
+	ids       ip.IDs    // of IP identifications
+	forwarder Forwarder
+	forwards  atomic.Int32                 // requests that the forwarder is deciding
+	dns       atomic.Pointer[[]netip.Addr] // see SetDNS
+	tally     tally                        // what programs count; shards and receivers have their own
 
 	mu        sync.Mutex // guards changes of configuration, and what follows
 	closed    bool
@@ -40,11 +45,10 @@ type Stack struct {
 // New makes a stack.
 func New(config Config) *Stack {
 	s := &Stack{
-		config:  config.withDefaults(),
-		epoch:   time.Now(),
-		seed:    rand.Uint64(),
-		secrets: tcp.NewSecrets(),
-		ids:     newIDSource(),
+		config: config.withDefaults(),
+		epoch:  time.Now(),
+		seed:   rand.Uint64(),
+		key:    newKey(),
 	}
 	s.ports.init()
 	s.tables.Store(&tables{})
@@ -93,7 +97,7 @@ func (s *Stack) Counters() Counters {
 	s.mu.Unlock()
 	s.tally.addTo(&c)
 	for _, sh := range s.shards {
-		sh.tally.addTo(&c)
+		sh.addCounters(&c)
 	}
 	for _, ifc := range s.tables.Load().interfaces {
 		ifc.addCounters(&c)
@@ -101,7 +105,29 @@ func (s *Stack) Counters() Counters {
 	return c
 }
 
+// addCounters adds what the shard and its machines have counted.
+func (sh *shard) addCounters(c *Counters) {
+	sh.tally.addTo(c)
+	var dropped, segments uint64
+	count := func(sh *shard) {
+		dropped = reassemblyDrops(sh.reassembly.Counters())
+		segments = sh.tcpCounts[tcp.Retransmits]
+	}
+	if !sh.request(count) { // it has ended: nobody changes them any more
+		count(sh)
+	}
+	c[IPReassembly] += dropped
+	c[TCPRetransmits] += segments
+}
+
 // shardFor is the owner of a flow.
 func (s *Stack) shardFor(a, b netip.AddrPort) *shard {
 	return s.shards[shardOf(a.Addr(), b.Addr(), a.Port(), b.Port(), s.seed, len(s.shards))]
+}
+
+// newKey makes a key that nobody can guess.
+func newKey() *tcp.Key {
+	var b [16]byte
+	crand.Read(b[:]) // never fails
+	return tcp.NewKey(b)
 }
