@@ -28,7 +28,7 @@ func (c *Conn) retransmitTimeout(now Time) {
 	}
 	// A peer that closes its window over data in flight answers, but cannot
 	// acknowledge: that is not a dead path (RFC 9293 section 3.8.6).
-	if c.snd.wnd > 0 || now-c.keep.heard > 2*c.rtt.timeout() {
+	if c.snd.wnd > 0 || c.state < Established || now-c.keep.heard > 2*c.rtt.timeout() {
 		c.snd.retries++
 	}
 	if c.rtt.backoff < maxBackoff {

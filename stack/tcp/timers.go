@@ -7,14 +7,14 @@ import "time"
 type timer uint8
 
 const (
-	timerProbe    timer = iota // tail loss probe (probe.go); runs first, to put off the next
-	timerRTO                   // oldest data unacknowledged for too long (rto.go)
-	timerReorder               // data overtaken by other data is taken for lost (rack.go)
-	timerPersist               // data held back by the peer's window or by us (persist.go)
-	timerAck                   // delayed acknowledgment (delayack.go)
-	timerKeep                  // peer silent (keepalive.go)
-	timerLife                  // end of FIN-WAIT-2 or TIME-WAIT (timewait.go)
-	timerTrim                  // connection idle: give memory back
+	timerProbe   timer = iota // tail loss probe (probe.go); runs first, to put off the next
+	timerRTO                  // oldest data unacknowledged for too long (rto.go)
+	timerReorder              // data overtaken by other data is taken for lost (rack.go)
+	timerPersist              // data held back by the peer's window or by us (persist.go)
+	timerAck                  // delayed acknowledgment (delayack.go)
+	timerKeep                 // peer silent (keepalive.go)
+	timerLife                 // end of FIN-WAIT-2 or TIME-WAIT (timewait.go)
+	timerTrim                 // connection idle: give memory back
 	numTimers
 )
 

@@ -22,7 +22,6 @@ type tuning struct {
 	rtt   Time   // as the receiver sees it; 0: only SRTT is known
 }
 
-
 // freeEdge is the edge that the buffer allows now, and at least the one promised.
 func (c *Conn) freeEdge() Seq {
 	if c.rcv.finSeen || !c.state.synchronized() {
