@@ -9,7 +9,7 @@ func (c *Conn) retransmitTimeout(now Time) {
 	if c.sent.len() == 0 {
 		return
 	}
-	if c.sent.at(0).resend() {
+	if c.sent.at(0).resend() && c.resendable() > 0 {
 		// The owner had no room to send what the last timeout asked for: that
 		// says nothing about the path.
 		c.timers[timerRTO] = now + c.rtt.timeout()

@@ -137,7 +137,7 @@ func (c *Conn) sendAgain(now Time, out *Out, n int) {
 		r = c.sent.at(i)
 	}
 	c.resendRange(now, out, r)
-	if i == 0 {
+	if i == 0 && !c.impatient() {
 		// The first range gets a whole timeout again, or it would run out
 		// before the answer can come.
 		c.timers[timerRTO] = now + c.rtt.timeout()
