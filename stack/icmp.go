@@ -5,6 +5,7 @@ import (
 
 	"loam/link"
 	"loam/stack/icmp"
+	"loam/stack/ip"
 	"loam/stack/tcp"
 	"loam/wire"
 )
@@ -80,7 +81,7 @@ func (s *Stack) icmpPacket(src, dst netip.Addr, tos uint8, h wire.ICMPv4, data [
 	copy(f.Bytes(), data)
 	h.Put(f.Prepend(wire.ICMPv4Len))
 	wire.PutICMPv4Checksum(f.Bytes())
-	ip := wire.IPv4{ID: s.ids.Next(src, dst), TOS: tos, TTL: defaultTTL, Protocol: wire.ProtoICMP, Src: src, Dst: dst}
+	ip := wire.IPv4{ID: s.nextID(src, dst, wire.ProtoICMP), TOS: tos, TTL: defaultTTL, Protocol: wire.ProtoICMP, Src: src, Dst: dst}
 	putIPv4(f, &ip)
 	return f
 }
@@ -173,7 +174,7 @@ func (c *TCPConn) inputError(sh *shard, q *icmp.Quote, kind icmp.Kind, mtu int) 
 	switch {
 	case kind == icmp.TooBig:
 		if mtu == 0 {
-			mtu = sh.pmtu.Guess(q.Length)
+			mtu = ip.Plateau(q.Length)
 		}
 		what, mss = tcp.ICMPTooBig, mtu-wire.IPv4MinLen-wire.TCPMinLen
 	case kind.Hard():
@@ -199,14 +200,12 @@ func kindError(k icmp.Kind) error {
 	switch k {
 	case icmp.PortUnreachable:
 		return ErrRefused
-	case icmp.NetUnreachable:
+	case icmp.NetUnreachable, icmp.NetUnknown, icmp.NetProhibited:
 		return ErrNetUnreachable
-	case icmp.HostUnreachable:
+	case icmp.HostUnreachable, icmp.HostUnknown, icmp.HostIsolated, icmp.Prohibited:
 		return ErrHostUnreachable
 	case icmp.ProtocolUnreachable:
 		return ErrNoProtocol
-	case icmp.Prohibited:
-		return ErrHostUnreachable
 	}
 	return nil
 }

@@ -154,7 +154,7 @@ func (sh *shard) mss(id tcp.ID) int {
 	}
 	mtu := p.mtu
 	if learned, ok := sh.pmtu.Lookup(sh.now, id.Remote.Addr()); ok {
-		mtu = min(mtu, learned)
+		mtu = min(mtu, learned.MTU)
 	}
 	return mtu - headers
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"loam/internal/siphash"
 	"loam/stack/icmp"
 	"loam/stack/ip"
 	"loam/stack/tcp"
@@ -49,7 +50,7 @@ type shard struct {
 	links      []*txLink  // by interface index
 	reassembly *ip.Reassembler
 	limiter    icmp.Limiter
-	pmtu       ip.PathMTU
+	pmtu       ip.PathMTUs
 	tcpConfig  tcp.Config   // the stack's, with counters of this shard
 	tcpCounts  tcp.Counters //
 	stopping   bool
@@ -70,6 +71,7 @@ func newShard(s *Stack, index int) *shard {
 		timer:      time.NewTimer(time.Hour),
 		armed:      tcp.Never,
 		reassembly: newReassembler(s.config.MaxReassembly),
+		limiter:    icmp.Limiter{Key: siphash.Key{K0: rand.Uint64(), K1: rand.Uint64()}},
 	}
 	sh.timer.Stop()
 	sh.tcpConfig = s.config.TCP

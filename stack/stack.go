@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"loam/stack/ip"
 	"loam/stack/tcp"
 )
 
@@ -28,7 +27,7 @@ type Stack struct {
 
 	ports     portTable // which local addresses and ports are taken
 	key       *tcp.Key  // of initial sequence numbers and SYN cookies
-	ids       ip.IDs    // of IP identifications
+	ids       identifications
 	forwarder Forwarder
 	forwards  atomic.Int32                 // requests that the forwarder is deciding
 	dns       atomic.Pointer[[]netip.Addr] // see SetDNS
@@ -49,6 +48,7 @@ func New(config Config) *Stack {
 		epoch:  time.Now(),
 		seed:   rand.Uint64(),
 		key:    newKey(),
+		ids:    newIdentifications(),
 	}
 	s.ports.init()
 	s.tables.Store(&tables{})
