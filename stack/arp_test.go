@@ -31,10 +31,10 @@ func arpScript(t *testing.T, script func(t *testing.T, w *peer)) {
 	})
 }
 
-// mustUDP makes a UDP socket of the stack's at a port.
-func mustUDP(t testing.TB, s *stack.Stack, local string) *stack.UDPConn {
+// mustUDP makes a UDP socket of the stack at a port.
+func mustUDP(t testing.TB, s *stack.Stack, port uint16) *stack.UDPConn {
 	t.Helper()
-	c, err := s.ListenUDP(netip.MustParseAddrPort(local), stack.UDPOptions{})
+	c, err := s.ListenUDP(netip.AddrPortFrom(netip.Addr{}, port), stack.UDPOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func mustWriteTo(t testing.TB, c *stack.UDPConn, data, to string) {
 
 func TestARPResolves(t *testing.T) {
 	arpScript(t, func(t *testing.T, w *peer) {
-		c := mustUDP(t, w.s, ":1000")
+		c := mustUDP(t, w.s, 1000)
 		defer c.Close()
 		mustWriteTo(t, c, "one", "10.0.0.2:53")
 		mustWriteTo(t, c, "two", "10.0.0.2:53")
@@ -73,7 +73,7 @@ func TestARPResolves(t *testing.T) {
 
 func TestARPGivesUp(t *testing.T) {
 	arpScript(t, func(t *testing.T, w *peer) {
-		c := mustUDP(t, w.s, ":1000")
+		c := mustUDP(t, w.s, 1000)
 		defer c.Close()
 		if err := c.Connect(netip.MustParseAddrPort("10.0.0.2:53")); err != nil {
 			t.Fatal(err)
@@ -122,7 +122,7 @@ func TestARPGivesUpConnecting(t *testing.T) {
 // 1122 section 2.3.2.2 asks for at least one, the latest).
 func TestARPQueueIsBounded(t *testing.T) {
 	arpScript(t, func(t *testing.T, w *peer) {
-		c := mustUDP(t, w.s, ":1000")
+		c := mustUDP(t, w.s, 1000)
 		defer c.Close()
 		for i := range 40 {
 			mustWriteTo(t, c, string(rune('0'+i)), "10.0.0.2:53")
@@ -144,7 +144,7 @@ func TestARPQueueIsBoundedForAll(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.forget()
-		c := mustUDP(t, w.s, ":1000")
+		c := mustUDP(t, w.s, 1000)
 		defer c.Close()
 		for i := range 300 {
 			to := netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 1, byte(1 + i/250), byte(1 + i%250)}), 53)
@@ -166,7 +166,7 @@ func TestARPAnswers(t *testing.T) {
 		}
 		w.sendARP(wire.ARP{Op: wire.ARPRequest, TargetIP: netip.MustParseAddr("10.0.0.9")})
 		w.wantNone("who asks for another address is not")
-		c := mustUDP(t, w.s, ":1000")
+		c := mustUDP(t, w.s, 1000)
 		defer c.Close()
 		mustWriteTo(t, c, "hello", "10.0.0.2:53")
 		w.want("who has asked for us is known (RFC 826, packet reception)", `udp 10.0.0.1:1000 > 10.0.0.2:53 "hello"`)
@@ -178,7 +178,7 @@ func TestARPNewAddressOfNeighbour(t *testing.T) {
 	arpScript(t, func(t *testing.T, w *peer) {
 		w.sendARP(wire.ARP{Op: wire.ARPRequest, TargetIP: addrA})
 		w.forget()
-		c := mustUDP(t, w.s, ":1000")
+		c := mustUDP(t, w.s, 1000)
 		defer c.Close()
 		mustWriteTo(t, c, "before", "10.0.0.2:53")
 		if f := w.want("the neighbour is known", `udp 10.0.0.1:1000 > 10.0.0.2:53 "before"`); f.eth.Dst != macB {
@@ -220,7 +220,7 @@ func TestARPMalformed(t *testing.T) {
 // the table that shards read.
 func TestARPForgets(t *testing.T) {
 	arpScript(t, func(t *testing.T, w *peer) {
-		c := mustUDP(t, w.s, ":1000")
+		c := mustUDP(t, w.s, 1000)
 		defer c.Close()
 		mustWriteTo(t, c, "hello", "10.0.0.2:53")
 		w.forget()
