@@ -260,7 +260,7 @@ func (sh *shard) end() {
 	defer sh.inbox.mu.Unlock()
 	sh.inbox.ended = true
 	for _, o := range sh.inbox.sends {
-		o.frame.Free()
+		o.drop()
 	}
 	for _, p := range sh.inbox.packets {
 		p.frame.Free()
