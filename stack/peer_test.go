@@ -200,6 +200,12 @@ func (w *peer) wantCount(sentence string, which stack.Counter, n uint64) {
 	}
 }
 
+// heldFrames is how many frames there are, once everybody has come to rest.
+func (w *peer) heldFrames() int {
+	synctest.Wait()
+	return link.Outstanding()
+}
+
 // send puts a frame on the wire.
 func (w *peer) send(b []byte) {
 	w.t.Helper()

@@ -256,6 +256,9 @@ func (sh *shard) end() {
 	for _, l := range sh.links {
 		l.drop()
 	}
+	for d := range sh.reassembly.Expire(ip.Never) {
+		d.Payload.Free()
+	}
 	sh.inbox.mu.Lock()
 	defer sh.inbox.mu.Unlock()
 	sh.inbox.ended = true

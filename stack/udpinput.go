@@ -32,7 +32,7 @@ func (sh *shard) inputUDP(p *packet) {
 	}
 	if c == nil {
 		sh.tally.count(UDPNoPort)
-		sh.sendError(p, wire.ICMPv4Unreachable, wire.CodePortUnreachable)
+		sh.sendError(p.frame.Bytes(), wire.ICMPv4Unreachable, wire.CodePortUnreachable)
 		p.frame.Free()
 		return
 	}
