@@ -1,6 +1,7 @@
 package stack_test
 
 import (
+	"errors"
 	"io"
 	"net"
 	"net/netip"
@@ -198,3 +199,5 @@ func (d *dialing) returned() bool {
 		return false
 	}
 }
+
+func isClosed(err error) bool { return errors.Is(err, net.ErrClosed) }
