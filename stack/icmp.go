@@ -176,6 +176,7 @@ func (c *TCPConn) inputError(sh *shard, q *icmp.Quote, kind icmp.Kind, mtu int) 
 		if mtu == 0 {
 			mtu = ip.Plateau(q.Length)
 		}
+		mtu = max(mtu, ip.MinPathMTU)
 		what, mss = tcp.ICMPTooBig, mtu-wire.IPv4MinLen-wire.TCPMinLen
 	case kind.Hard():
 		what = tcp.ICMPRefused
