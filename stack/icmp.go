@@ -132,7 +132,15 @@ func (sh *shard) inputError(h wire.ICMPv4, quoted []byte) {
 // unreachable tells the socket that sent the packet b that its next hop does not
 // answer.
 func (sh *shard) unreachable(b []byte) {
-	if q, ok := icmp.ParseQuote(b); ok {
+	q, ok := icmp.ParseQuote(b)
+	switch {
+	case !ok:
+	case q.Protocol == wire.ProtoTCP:
+		c := sh.conns[flowOf(netip.AddrPortFrom(q.Src, q.SrcPort), netip.AddrPortFrom(q.Dst, q.DstPort))]
+		if c != nil && c.machine.ICMP(sh.now, tcp.ICMPNoNeighbour, q.Seq, 0) {
+			sh.mark(c)
+		}
+	default:
 		sh.deliverError(&q, icmp.HostUnreachable, 0)
 	}
 }
