@@ -78,6 +78,7 @@ const (
 // chunk is a part of a descriptor table, allocated when first needed.
 type chunk struct {
 	slots   [chunkSize]atomic.Pointer[open]
+	pollers [chunkSize]atomic.Pointer[watch] // see Attach
 	cloexec [chunkSize / 64]atomic.Uint64
 	used    [chunkSize / 64]uint64 // guarded by descriptors.mu
 }
@@ -183,10 +184,20 @@ func (d *descriptors) remove(fd int) Errno {
 	}
 	c.used[i%chunkSize/64] &^= 1 << (i % 64)
 	o := c.slots[i%chunkSize].Swap(nil)
+	w := c.pollers[i%chunkSize].Swap(nil)
 	d.lowest = min(d.lowest, int(i))
 	d.mu.Unlock()
+	if w != nil { // the file may have other descriptors
+		o.queue().remove(w)
+	}
 	o.release()
 	return 0
+}
+
+// poller is the place for the watch of a descriptor that is there.
+func (d *descriptors) poller(fd int) *atomic.Pointer[watch] {
+	i := fd - d.base
+	return &d.chunks[i/chunkSize].Load().pollers[i%chunkSize]
 }
 
 func (c *chunk) setCloexec(i int, on bool) {

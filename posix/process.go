@@ -4,7 +4,7 @@ import (
 	"sync"
 	"syscall"
 
-	"loam/stack"
+
 )
 
 // Process is one program's view of Loam: its descriptors, and the network and
@@ -12,7 +12,7 @@ import (
 // called from several goroutines.
 type Process struct {
 	options Options
-	net     *stack.Stack
+	net     any
 	fds     descriptors
 	names   unixNames
 	serial  serial // of netlink ports and of autobound names
@@ -22,7 +22,7 @@ type Process struct {
 type Options struct {
 	// Network is the stack that AF_INET sockets use; nil: there is none, and
 	// making one fails with EAFNOSUPPORT.
-	Network *stack.Stack
+	Network any
 	// Host is what is below, if anything is.
 	Host Host
 	// FirstFD is the lowest descriptor that is handed out.
@@ -40,9 +40,6 @@ type Host interface {
 	// Dup makes another descriptor for what fd is, Close ends one.
 	Dup(fd int) (int, Errno)
 	Close(fd int) Errno
-	// Read and Write are read(2) and write(2); they may block.
-	Read(fd int, b []byte) (int, Errno)
-	Write(fd int, b []byte) (int, Errno)
 	// MakeSocketNode creates the file of a socket bound to a path, and
 	// SocketNode finds out which one a path leads to: ENOENT, or ECONNREFUSED
 	// for a file that is no socket.

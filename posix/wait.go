@@ -19,6 +19,7 @@ type watch struct {
 type waitQueue struct {
 	mu   sync.Mutex // guards replacing the list
 	list atomic.Pointer[[]*watch]
+	edge atomic.Bool // somebody expects to be told at every arrival, not just the first
 }
 
 func (q *waitQueue) add(w *watch) {

@@ -65,9 +65,15 @@ func apply(rules []rename, src []byte) ([]byte, error) {
 			return nil, &mismatch{r, "declared as " + got}
 		}
 		edits = append(edits, dropLinkname(fn, r.name(), offset)...)
+		selected := map[*ast.Ident]bool{} // x.F is not our F
 		ast.Inspect(fn, func(n ast.Node) bool {
-			if id, ok := n.(*ast.Ident); ok && names[id.Name] != "" {
-				edits = append(edits, replacement{offset(id.Pos()), offset(id.End()), names[id.Name]})
+			switch n := n.(type) {
+			case *ast.SelectorExpr:
+				selected[n.Sel] = true
+			case *ast.Ident:
+				if names[n.Name] != "" && !selected[n] {
+					edits = append(edits, replacement{offset(n.Pos()), offset(n.End()), names[n.Name]})
+				}
 			}
 			return true
 		})

@@ -70,7 +70,7 @@ const sample = `package p
 //go:nosplit
 //go:linkname F
 func F(a int) int {
-	return G(a, 1) // G twice: G
+	return G(a, 1) + other.G(a) // G twice: G
 }
 
 func G(a,

@@ -22,6 +22,14 @@ func loamOrdinary() bool {
 		mp.locks == 0 && mp.mallocing == 0 && mp.dying == 0
 }
 
+// loamOnStack reports whether p points into the stack of the calling goroutine.
+//
+//go:linkname loamOnStack
+func loamOnStack(p unsafe.Pointer) bool {
+	gp := getg()
+	return uintptr(p)-gp.stack.lo < gp.stack.hi-gp.stack.lo
+}
+
 // doInit runs the initialisation of Loam's packages, and of what they import,
 // before that of all others: a program's package may open a socket while it is
 // initialised. The list is in an order that respects imports, so any subset

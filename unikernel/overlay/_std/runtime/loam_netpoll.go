@@ -48,7 +48,7 @@ func netpollclose(fd uintptr) uintptr {
 // descriptors are never given back), and an old seq is ignored. It must be
 // called on an ordinary goroutine.
 //
-//go:linkname loamPollReady loam/unikernel/rt.pollReady
+//go:linkname loamPollReady
 func loamPollReady(pdaddr, seq uintptr, read, write bool) {
 	pd := (*pollDesc)(unsafe.Pointer(pdaddr))
 	if pd.fdseq.Load() != seq {

@@ -30,9 +30,16 @@ const (
 
 // loamCalls holds one of the constants above for each system call. All are
 // loamNever until Loam has started.
-//
-//go:linkname loamCalls loam/unikernel/rt.loamCalls
 var loamCalls [512]uint8
+
+// loamServe opens the door. It is called once, before any code of the program.
+//
+//go:linkname loamServe
+func loamServe(calls *[512]uint8) { loamCalls = *calls }
+
+// Loam calls the host past the door by this.
+//
+//go:linkname linuxSyscall6
 
 // loamOrdinary is in package runtime.
 func loamOrdinary() bool
