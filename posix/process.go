@@ -4,7 +4,7 @@ import (
 	"sync"
 	"syscall"
 
-
+	"loam/stack"
 )
 
 // Process is one program's view of Loam: its descriptors, and the network and
@@ -12,7 +12,7 @@ import (
 // called from several goroutines.
 type Process struct {
 	options Options
-	net     any
+	net     *stack.Stack
 	fds     descriptors
 	names   unixNames
 	serial  serial // of netlink ports and of autobound names
@@ -22,7 +22,7 @@ type Process struct {
 type Options struct {
 	// Network is the stack that AF_INET sockets use; nil: there is none, and
 	// making one fails with EAFNOSUPPORT.
-	Network any
+	Network *stack.Stack
 	// Host is what is below, if anything is.
 	Host Host
 	// FirstFD is the lowest descriptor that is handed out.

@@ -1,7 +1,6 @@
 package posix
 
 import (
-	"encoding/binary"
 	"sync"
 	"syscall"
 	"time"
@@ -69,8 +68,8 @@ type socketBase struct {
 	mu          sync.Mutex // guards what follows, and what the family adds
 	recvTimeout time.Duration
 	sendTimeout time.Duration
-	remembered  map[int]int // options of SOL_SOCKET that have no effect here
-	passCred    bool        // SO_PASSCRED
+	remembered  map[optionName]int // options that have no effect here
+	passCred    bool               // SO_PASSCRED
 }
 
 func (s *socketBase) base() *socketBase { return s }
@@ -113,7 +112,7 @@ func (s *socketBase) option(name int) ([]byte, Errno) {
 		return timeValue(s.sendTimeout), 0
 	}
 	if harmless[name] {
-		return intValue(s.remembered[name]), 0
+		return intValue(s.remembered[optionName{syscall.SOL_SOCKET, name}]), 0
 	}
 	return nil, syscall.ENOPROTOOPT
 }
@@ -141,48 +140,32 @@ func (s *socketBase) setOption(name int, value []byte) Errno {
 	case !harmless[name]:
 		return syscall.ENOPROTOOPT
 	}
-	if s.remembered == nil {
-		s.remembered = make(map[int]int)
-	}
-	s.remembered[name] = n
+	s.keep(optionName{syscall.SOL_SOCKET, name}, n)
 	return 0
 }
 
-// intValue and the functions below are the representations of option values.
-func intValue(n int) []byte { return binary.NativeEndian.AppendUint32(nil, uint32(n)) }
-
-func boolValue(on bool) []byte {
-	if on {
-		return intValue(1)
+// keep stores the value of an option that has no effect. The caller holds mu.
+func (s *socketBase) keep(name optionName, n int) {
+	if s.remembered == nil {
+		s.remembered = make(map[optionName]int)
 	}
-	return intValue(0)
+	s.remembered[name] = n
 }
 
-// timeValue is a struct timeval.
-func timeValue(d time.Duration) []byte {
-	b := binary.NativeEndian.AppendUint64(nil, uint64(d/time.Second))
-	return binary.NativeEndian.AppendUint64(b, uint64(d%time.Second/time.Microsecond))
+// remember and recall are keep and its opposite for options of families.
+func (s *socketBase) remember(name optionName, value []byte) Errno {
+	n, errno := parseInt(value)
+	if errno != 0 {
+		return errno
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.keep(name, n)
+	return 0
 }
 
-func parseInt(b []byte) (int, Errno) {
-	if len(b) < 4 {
-		return 0, syscall.EINVAL
-	}
-	return int(int32(binary.NativeEndian.Uint32(b))), 0
-}
-
-func parseTime(b []byte) (time.Duration, Errno) {
-	if len(b) < 16 {
-		return 0, syscall.EINVAL
-	}
-	sec, usec := int64(binary.NativeEndian.Uint64(b)), int64(binary.NativeEndian.Uint64(b[8:]))
-	switch {
-	case usec < 0 || usec >= 1e6:
-		return 0, syscall.EDOM
-	case sec < 0:
-		return 0, 0
-	case sec > 1<<31:
-		return 0, 0 // longer than anybody waits
-	}
-	return time.Duration(sec)*time.Second + time.Duration(usec)*time.Microsecond, 0
+func (s *socketBase) recall(name optionName) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return intValue(s.remembered[name])
 }

@@ -35,21 +35,6 @@ func (p *Process) newSocket(domain, typ, protocol int) (socket, Errno) {
 	return nil, syscall.EAFNOSUPPORT
 }
 
-// newInet makes an AF_INET socket.
-func (p *Process) newInet(typ, protocol int) (socket, Errno) {
-	switch {
-	case typ == syscall.SOCK_STREAM && (protocol == 0 || protocol == syscall.IPPROTO_TCP):
-		return p.newTCP(), 0
-	case typ == syscall.SOCK_DGRAM && (protocol == 0 || protocol == syscall.IPPROTO_UDP):
-		return p.newUDP(), 0
-	case typ == syscall.SOCK_STREAM || typ == syscall.SOCK_DGRAM || protocol == protocolMPTCP:
-		return nil, syscall.EPROTONOSUPPORT
-	case typ == syscall.SOCK_RAW:
-		return nil, syscall.EPERM
-	}
-	return nil, syscall.ESOCKTNOSUPPORT
-}
-
 // SocketPair is socketpair(2), of AF_UNIX.
 func (p *Process) SocketPair(domain, typ, protocol int) (fds [2]int, errno Errno) {
 	if domain != syscall.AF_UNIX {
