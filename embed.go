@@ -7,5 +7,5 @@ import "embed"
 // Source has the files of the packages below these folders; of these, a guest
 // takes those that unikernel/rt imports.
 //
-//go:embed wire link stack posix unikernel/guest unikernel/rt
+//go:embed wire link stack posix internal/list internal/siphash unikernel/guest unikernel/rt
 var Source embed.FS
