@@ -71,18 +71,18 @@ func (sh *shard) sendICMP(src, dst netip.Addr, tos uint8, h wire.ICMPv4, data []
 		src = path.source
 	}
 	sh.tally.count(ICMPSent)
-	sh.sendIP(&path, icmpPacket(src, dst, tos, h, data))
+	sh.sendIP(&path, sh.stack.icmpPacket(src, dst, tos, h, data))
 	return true
 }
 
 // icmpPacket makes the IP packet of a message.
-func icmpPacket(src, dst netip.Addr, tos uint8, h wire.ICMPv4, data []byte) *link.Frame {
+func (s *Stack) icmpPacket(src, dst netip.Addr, tos uint8, h wire.ICMPv4, data []byte) *link.Frame {
 	f := link.NewFrame(len(data))
 	copy(f.Bytes(), data)
 	h.Put(f.Prepend(wire.ICMPv4Len))
 	wire.PutICMPv4Checksum(f.Bytes())
-	header := wire.IPv4{TOS: tos, TTL: defaultTTL, Protocol: wire.ProtoICMP, Src: src, Dst: dst}
-	putIPv4(f, &header)
+	ip := wire.IPv4{ID: s.nextID(src, dst, wire.ProtoICMP), TOS: tos, TTL: defaultTTL, Protocol: wire.ProtoICMP, Src: src, Dst: dst}
+	putIPv4(f, &ip)
 	return f
 }
 
@@ -201,14 +201,12 @@ func kindError(k icmp.Kind) error {
 	switch k {
 	case icmp.PortUnreachable:
 		return ErrRefused
-	case icmp.NetUnreachable:
+	case icmp.NetUnreachable, icmp.NetUnknown, icmp.NetProhibited:
 		return ErrNetUnreachable
-	case icmp.HostUnreachable:
+	case icmp.HostUnreachable, icmp.HostUnknown, icmp.HostIsolated, icmp.Prohibited:
 		return ErrHostUnreachable
 	case icmp.ProtocolUnreachable:
 		return ErrNoProtocol
-	case icmp.Prohibited:
-		return ErrHostUnreachable
 	}
 	return nil
 }

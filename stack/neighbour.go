@@ -122,7 +122,7 @@ type ifaceLoop struct {
 func (i *Interface) loop() {
 	defer close(i.ended)
 	l := &ifaceLoop{Interface: i, armed: tcp.Never, timer: time.NewTimer(time.Hour)}
-	l.arp = neigh.NewARP(neigh.ARPConfig{Config: neigh.Config{Seed: i.stack.seed ^ uint64(i.index)}, MAC: i.mac})
+	l.arp = neigh.NewARP(neigh.ARPConfig{Config: neigh.Config{Seed: i.stack.seed ^ uint64(i.index)}, MAC: i.mac, Any: i.acceptAny})
 	l.timer.Stop()
 	defer l.timer.Stop()
 	for {
@@ -194,10 +194,10 @@ func (l *ifaceLoop) publish() {
 			l.publishOne(e.Addr, e.MAC)
 			l.stack.tally.count(NeighResolved)
 		case neigh.Failed:
-			table := maps.Clone(*l.neighbours.Load())
-			delete(table, e.Addr)
-			l.neighbours.Store(&table)
+			l.unpublish(e.Addr)
 			l.tellFailed(e.Addr)
+		case neigh.Gone:
+			l.unpublish(e.Addr)
 		case neigh.Conflict:
 			l.stack.tally.count(ARPConflict)
 			l.stack.config.Log.Warn("another host uses our address", "interface", l.name, "address", e.Addr, "mac", e.MAC)
@@ -217,6 +217,13 @@ func (l *ifaceLoop) publishOne(addr netip.Addr, mac wire.MAC) {
 	for _, sh := range l.stack.shards {
 		sh.post(func(sh *shard) { sh.link(l.Interface).resolved(addr, mac) })
 	}
+}
+
+// unpublish takes a neighbour out of the table.
+func (l *ifaceLoop) unpublish(addr netip.Addr) {
+	table := maps.Clone(*l.neighbours.Load())
+	delete(table, addr)
+	l.neighbours.Store(&table)
 }
 
 func (l *ifaceLoop) tellFailed(addr netip.Addr) {

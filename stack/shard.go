@@ -1,12 +1,12 @@
 package stack
 
 import (
-	crand "crypto/rand"
 	"math/rand/v2"
 	"net/netip"
 	"sync"
 	"time"
 
+	"loam/internal/siphash"
 	"loam/stack/icmp"
 	"loam/stack/ip"
 	"loam/stack/tcp"
@@ -51,7 +51,6 @@ type shard struct {
 	reassembly *ip.Reassembler
 	limiter    icmp.Limiter
 	pmtu       ip.PathMTUs
-	ids        *ip.IDs
 	tcpConfig  tcp.Config   // the stack's, with counters of this shard
 	tcpCounts  tcp.Counters //
 	stopping   bool
@@ -72,10 +71,8 @@ func newShard(s *Stack, index int) *shard {
 		timer:      time.NewTimer(time.Hour),
 		armed:      tcp.Never,
 		reassembly: newReassembler(s.config.MaxReassembly),
+		limiter:    icmp.Limiter{Key: siphash.Key{K0: rand.Uint64(), K1: rand.Uint64()}},
 	}
-	var seed [32]byte
-	crand.Read(seed[:]) // never fails
-	sh.ids = ip.NewIDs(seed)
 	sh.timer.Stop()
 	sh.tcpConfig = s.config.TCP
 	sh.tcpConfig.Counters = &sh.tcpCounts

@@ -27,6 +27,7 @@ type Stack struct {
 
 	ports     portTable // which local addresses and ports are taken
 	key       *tcp.Key  // of initial sequence numbers and SYN cookies
+	ids       identifications
 	forwarder Forwarder
 	forwards  atomic.Int32                 // requests that the forwarder is deciding
 	dns       atomic.Pointer[[]netip.Addr] // see SetDNS
@@ -47,6 +48,7 @@ func New(config Config) *Stack {
 		epoch:  time.Now(),
 		seed:   rand.Uint64(),
 		key:    newKey(),
+		ids:    newIdentifications(),
 	}
 	s.ports.init()
 	s.tables.Store(&tables{})

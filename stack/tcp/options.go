@@ -39,6 +39,7 @@ func (c *Conn) propose(mss int) {
 	c.snd.advMSS = c.snd.pathMSS
 	c.snd.peerMSS = c.snd.pathMSS
 	c.snd.mss = c.snd.pathMSS
+	c.rcv.mss = min(c.snd.advMSS, defaultMSS4) // until a larger segment comes
 	c.rcv.size = uint32(c.cfg.receiveBuffer())
 	c.rcv.max = uint32(c.cfg.maxReceiveBuffer())
 	c.rcv.scaled = !c.cfg.NoWindowScale

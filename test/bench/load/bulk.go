@@ -1,7 +1,9 @@
 package load
 
 import (
+	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -12,7 +14,8 @@ import (
 )
 
 // bulk moves bytes one way over one connection, as fast as they go. What counts
-// is what the receiving program has read.
+// is what the receiving program has read. It looks at the first megabyte to see
+// that the bytes are the right ones, and when the stack sends, that all arrived.
 //
 // Samples: "Gb/s"; and of the client's process, which on a pipe has both ends in
 // it, "allocs/MB", objects allocated for each 10^6 bytes, and "CPU s/GB", time on
@@ -25,7 +28,33 @@ const (
 	toClient = 'd'
 )
 
-const chunk = 64 << 10
+// Bytes are written and read in chunks of this size; checked are this many.
+const (
+	chunk   = 64 << 10
+	checked = 1 << 20
+)
+
+// pattern is two chunks of the stream, so that any chunk of it, wherever it
+// begins, is a piece of the pattern.
+var pattern = func() []byte {
+	b := make([]byte, 2*chunk)
+	for i := range b {
+		at := i % chunk
+		b[i] = byte(at ^ at>>8)
+	}
+	return b
+}()
+
+var errDamaged = errors.New("the bytes that arrived are not those that were sent")
+
+// check compares b with the stream at offset at, near the stream's beginning.
+func check(b []byte, at uint64) error {
+	from := int(at % chunk)
+	if at < checked && !bytes.Equal(b, pattern[from:from+len(b)]) {
+		return errDamaged
+	}
+	return nil
+}
 
 func (b bulk) Serve(h subject.Host) error {
 	return serve(h, func(c net.Conn) {
@@ -42,12 +71,16 @@ func (b bulk) Serve(h subject.Host) error {
 	})
 }
 
-// sink reads everything and answers with the number of bytes.
+// sink reads everything and answers with the number of bytes; it only closes the
+// connection if they are damaged.
 func sink(c net.Conn) {
 	buf := make([]byte, chunk)
 	var total uint64
 	for {
 		n, err := c.Read(buf)
+		if check(buf[:n], total) != nil {
+			return
+		}
 		total += uint64(n)
 		if err != nil {
 			break
@@ -58,9 +91,8 @@ func sink(c net.Conn) {
 
 // source writes until the client goes away.
 func source(c net.Conn) {
-	buf := make([]byte, chunk)
 	for {
-		if _, err := c.Write(buf); err != nil {
+		if _, err := c.Write(pattern[:chunk]); err != nil {
 			return
 		}
 	}
@@ -99,21 +131,27 @@ func send(c net.Conn, span time.Duration) (total uint64, took time.Duration, err
 	if _, err := c.Write([]byte{toServer}); err != nil {
 		return 0, 0, err
 	}
-	buf := make([]byte, chunk)
+	var written uint64
 	start := time.Now()
 	for time.Since(start) < span {
-		if _, err := c.Write(buf); err != nil {
+		n, err := c.Write(pattern[:chunk])
+		if err != nil {
 			return 0, 0, err
 		}
+		written += uint64(n)
 	}
 	if err := c.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
 		return 0, 0, err
 	}
 	var count [8]byte
 	if _, err := io.ReadFull(c, count[:]); err != nil {
-		return 0, 0, err
+		return 0, 0, fmt.Errorf("the server's count of bytes: %w", err)
 	}
-	return binary.BigEndian.Uint64(count[:]), time.Since(start), nil
+	total = binary.BigEndian.Uint64(count[:])
+	if total != written {
+		return 0, 0, fmt.Errorf("%d bytes were sent and %d arrived", written, total)
+	}
+	return total, time.Since(start), nil
 }
 
 // receive reads for span.
@@ -126,6 +164,9 @@ func receive(c net.Conn, span time.Duration) (total uint64, took time.Duration, 
 	for took < span {
 		n, err := c.Read(buf)
 		if err != nil {
+			return 0, 0, err
+		}
+		if err := check(buf[:n], total); err != nil {
 			return 0, 0, err
 		}
 		total += uint64(n)

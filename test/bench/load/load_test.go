@@ -93,3 +93,18 @@ func TestQuantile(t *testing.T) {
 		t.Errorf("quantile of nothing is %v, want 0", got)
 	}
 }
+
+// A stack that loses or changes a byte has no throughput.
+func TestCheckSeesDamage(t *testing.T) {
+	good := slices.Clone(pattern[7 : 7+chunk])
+	if err := check(good, 3*chunk+7); err != nil {
+		t.Errorf("a piece of the stream: %v", err)
+	}
+	good[100]++
+	if err := check(good, 3*chunk+7); err == nil {
+		t.Error("a changed byte was not seen")
+	}
+	if err := check(pattern[8:8+chunk], 3*chunk+7); err == nil {
+		t.Error("a lost byte was not seen")
+	}
+}

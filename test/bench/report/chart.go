@@ -2,6 +2,8 @@ package report
 
 import (
 	"bytes"
+	"image/color"
+	"math"
 	"os"
 	"strconv"
 
@@ -23,7 +25,7 @@ type chart struct {
 const (
 	width       = 17 * vg.Centimeter
 	height      = 8 * vg.Centimeter
-	legendWidth = 4 * vg.Centimeter
+	legendWidth = 4.4 * vg.Centimeter
 	margin      = 6 // points
 )
 
@@ -52,6 +54,8 @@ func newChart(x, y string) *chart {
 func (c *chart) save(file string) error {
 	svg := vgsvg.NewWith(vgsvg.UseWH(width, c.height))
 	canvas := draw.New(svg)
+	canvas.SetColor(color.White) // under the legend too: pages may be dark
+	canvas.Fill(canvas.Rectangle.Path())
 	c.plot.Draw(draw.Crop(canvas, margin, -legendWidth, margin, -margin))
 	c.legend.Draw(draw.Crop(canvas, width-legendWidth+2*margin, -margin, margin, -margin))
 	var b bytes.Buffer
@@ -63,15 +67,35 @@ func (c *chart) save(file string) error {
 	return os.WriteFile(file, text, 0o644)
 }
 
-// plainTicks are gonum's ticks without zeros that say nothing.
+// plainTicks are gonum's ticks with plain numbers.
 type plainTicks struct{}
 
 func (plainTicks) Ticks(low, high float64) []plot.Tick {
 	ticks := plot.DefaultTicks{}.Ticks(low, high)
 	for i, t := range ticks {
 		if t.Label != "" {
-			ticks[i].Label = strconv.FormatFloat(t.Value, 'g', 4, 64)
+			ticks[i].Label = plain(t.Value)
 		}
 	}
 	return ticks
 }
+
+// decades makes an axis of values that are logarithms to base 10: from one power
+// of ten to another, with a tick at each power and small ones between. (With
+// gonum's own logarithmic scale the axis' label is not in the middle, and the
+// plot shrinks to make room for it.)
+func decades(a *plot.Axis) {
+	a.Min, a.Max = math.Floor(a.Min), math.Ceil(a.Max)
+	var ticks []plot.Tick
+	for power := a.Min; power < a.Max; power++ {
+		ticks = append(ticks, plot.Tick{Value: power, Label: plain(math.Pow(10, power))})
+		for digit := 2.0; digit < 10; digit++ {
+			ticks = append(ticks, plot.Tick{Value: power + math.Log10(digit)})
+		}
+	}
+	ticks = append(ticks, plot.Tick{Value: a.Max, Label: plain(math.Pow(10, a.Max))})
+	a.Tick.Marker = plot.ConstantTicks(ticks)
+}
+
+// plain writes a number without zeros that say nothing.
+func plain(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }

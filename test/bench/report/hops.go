@@ -1,8 +1,8 @@
 package report
 
 import (
-	"fmt"
 	"image/color"
+	"math"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -18,7 +18,7 @@ func hopCurve(r *plan.Results) (*chart, error) {
 	var batches plotter.XYs
 	for _, h := range r.Hops {
 		if h.Batch > 1 {
-			batches = append(batches, plotter.XY{X: float64(h.Batch), Y: h.NS})
+			batches = append(batches, plotter.XY{X: math.Log2(float64(h.Batch)), Y: h.NS})
 		}
 	}
 	if len(batches) == 0 {
@@ -44,10 +44,9 @@ func hopCurve(r *plan.Results) (*chart, error) {
 	if err := c.curve("batches", batches, colours[subject.Loam], glyphs[subject.Loam]); err != nil {
 		return nil, err
 	}
-	c.plot.X.Scale = plot.LogScale{}
 	var ticks []plot.Tick
 	for _, b := range batches {
-		ticks = append(ticks, plot.Tick{Value: b.X, Label: fmt.Sprint(b.X)})
+		ticks = append(ticks, plot.Tick{Value: b.X, Label: plain(math.Exp2(b.X))})
 	}
 	c.plot.X.Tick.Marker = plot.ConstantTicks(ticks)
 	c.plot.Y.Min = 0

@@ -6,7 +6,6 @@ import (
 	"math"
 	"path/filepath"
 
-	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -74,31 +73,34 @@ var glyphs = map[string]draw.GlyphDrawer{
 // latencies draws the first experiment, on logarithmic axes.
 func latencies(r *plan.Results) (*chart, error) {
 	c := newChart("pings at once", "mean time to the reply, µs")
-	if drawn, err := c.series(r, plan.Echo); !drawn || err != nil {
+	if drawn, err := c.series(r, plan.Echo, math.Log10); !drawn || err != nil {
 		return nil, err
 	}
-	logScale(&c.plot.X)
-	logScale(&c.plot.Y)
+	decades(&c.plot.X)
+	decades(&c.plot.Y)
 	return c, nil
 }
 
 // throughputs draws the second experiment.
 func throughputs(r *plan.Results) (*chart, error) {
 	c := newChart("clients at once, 4 kB each", "throughput, Mb/s")
-	if drawn, err := c.series(r, plan.Clients); !drawn || err != nil {
+	if drawn, err := c.series(r, plan.Clients, linear); !drawn || err != nil {
 		return nil, err
 	}
 	c.plot.X.Min, c.plot.Y.Min = 0, 0
 	return c, nil
 }
 
-// series adds a curve for each subject of an experiment.
-func (c *chart) series(r *plan.Results, group string) (drawn bool, err error) {
+func linear(v float64) float64 { return v }
+
+// series adds a curve for each subject of an experiment, on axes of the given
+// scale.
+func (c *chart) series(r *plan.Results, group string, scale func(float64) float64) (drawn bool, err error) {
 	for _, name := range order {
 		var points plotter.XYs
 		for _, o := range r.Rows {
 			if f, ok := o.Of(name); ok && o.Group == group && o.AtOnce > 0 {
-				points = append(points, plotter.XY{X: float64(o.AtOnce), Y: f.Median})
+				points = append(points, plotter.XY{X: scale(float64(o.AtOnce)), Y: scale(f.Median)})
 			}
 		}
 		if len(points) == 0 {
@@ -122,12 +124,4 @@ func (c *chart) curve(name string, points plotter.XYs, ink color.Color, glyph dr
 	c.plot.Add(line, dots)
 	c.legend.Add(name, line, dots)
 	return nil
-}
-
-// logScale makes an axis logarithmic, from one power of ten to another.
-func logScale(a *plot.Axis) {
-	a.Scale = plot.LogScale{}
-	a.Tick.Marker = plot.LogTicks{Prec: -1}
-	a.Min = math.Pow(10, math.Floor(math.Log10(a.Min)))
-	a.Max = math.Pow(10, math.Ceil(math.Log10(a.Max)))
 }
