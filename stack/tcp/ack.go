@@ -109,7 +109,7 @@ func (c *Conn) acknowledge(ev *arrival, ack Seq) {
 		c.timers.stop(timerRTO)
 		c.idle(ev.now)
 	case !c.impatient():
-		c.timers[timerRTO] = ev.now + c.rtt.timeout() // RFC 6298 (5.3)
+		c.armRTO(ev.now) // RFC 6298 (5.3)
 	}
 }
 

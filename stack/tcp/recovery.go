@@ -42,6 +42,7 @@ const noThreshold = 1<<31 - 1
 
 // react judges an acknowledgment.
 func (c *Conn) react(ev *arrival) {
+	before := c.rec.state
 	c.probeAcked(ev)
 	if c.ecn.on {
 		c.reactECN(ev)
@@ -57,10 +58,10 @@ func (c *Conn) react(ev *arrival) {
 	default:
 		c.reactOpen(ev)
 	}
-	switch c.rec.state {
-	case CARecovery, CACWR:
+	switch {
+	case c.rec.state == CARecovery || c.rec.state == CACWR:
 		c.prrAcked(ev)
-	default:
+	case before == CAOpen || before == CALoss:
 		c.grow(ev)
 	}
 	if c.rec.state == CAOpen {

@@ -12,7 +12,7 @@ func (c *Conn) retransmitTimeout(now Time) {
 	if c.sent.at(0).resend() && c.resendable() > 0 {
 		// The owner had no room to send what the last timeout asked for: that
 		// says nothing about the path.
-		c.timers[timerRTO] = now + c.rtt.timeout()
+		c.armRTO(now)
 		return
 	}
 	if c.gaveUp(now) {
@@ -34,7 +34,17 @@ func (c *Conn) retransmitTimeout(now Time) {
 	if c.rtt.backoff < maxBackoff {
 		c.rtt.backoff++
 	}
-	c.timers[timerRTO] = now + c.rtt.timeout()
+	c.armRTO(now)
+}
+
+// armRTO starts the timer, or starts it again. It does not run beyond the user
+// timeout.
+func (c *Conn) armRTO(now Time) {
+	at := now + c.rtt.timeout()
+	if c.snd.userTimeout > 0 {
+		at = min(at, max(now+tick, c.snd.progress+c.snd.userTimeout))
+	}
+	c.timers[timerRTO] = at
 }
 
 const maxBackoff = 30

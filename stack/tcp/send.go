@@ -57,7 +57,7 @@ func (c *Conn) sendSYN(now Time, out *Out) {
 	out.Flags |= c.ecn.synFlags(c.state == SynReceived)
 	c.offer(now, &out.TCPOptions)
 	if !c.timers.armed(timerRTO) {
-		c.timers[timerRTO] = now + c.rtt.timeout()
+		c.armRTO(now)
 	}
 }
 
@@ -140,7 +140,7 @@ func (c *Conn) sendAgain(now Time, out *Out, n int) {
 	if i == 0 && !c.impatient() {
 		// The first range gets a whole timeout again, or it would run out
 		// before the answer can come.
-		c.timers[timerRTO] = now + c.rtt.timeout()
+		c.armRTO(now)
 	}
 }
 
@@ -196,7 +196,7 @@ func (c *Conn) sentData(now Time, n int) {
 	}
 	c.timers.stop(timerPersist)
 	if !c.timers.armed(timerRTO) {
-		c.timers[timerRTO] = now + c.rtt.timeout() // RFC 6298 (5.1)
+		c.armRTO(now) // RFC 6298 (5.1)
 	}
 	c.ackSent(true)
 }
