@@ -20,7 +20,8 @@ type packet struct {
 	tos       uint8
 	ttl       uint8
 	fragment  bool
-	broadcast bool // dst is a broadcast or multicast address, or the link's was
+	broadcast bool // dst is a broadcast or multicast address
+	group     bool // the link's destination was one
 }
 
 // payload is what the IP packet carries.

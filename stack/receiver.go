@@ -3,6 +3,7 @@ package stack
 import (
 	"encoding/binary"
 	"errors"
+	"net/netip"
 
 	"loam/link"
 	"loam/stack/icmp"
@@ -68,7 +69,7 @@ func (r *receiver) receive(t *tables, f *link.Frame) {
 			return
 		}
 		r.tally.count(EthReceived)
-		p.broadcast = h.Dst.IsMulticast()
+		p.group = h.Dst.IsMulticast()
 		f.TrimFront(f.Len() - len(payload))
 		etherType = h.Type
 	}
@@ -151,23 +152,37 @@ func (r *receiver) refuseIP(t *tables, p *packet, h *wire.IPv4) (Counter, bool) 
 			return IPSourceRoute, true
 		}
 	}
-	if p.dst.IsMulticast() || p.dst == limitedBroadcast {
-		p.broadcast = true
-	}
 	l, ours := t.local[p.dst]
-	p.broadcast = p.broadcast || l.broadcast
+	p.broadcast = l.broadcast || p.dst.IsMulticast() || p.dst == limitedBroadcast
 	switch {
-	case p.src.IsMulticast() || p.src == limitedBroadcast || t.local[p.src].broadcast:
-		return IPMartian, true
-	case !r.ifc.loopback && (p.src.IsLoopback() || p.dst.IsLoopback()):
-		return IPMartian, true
-	case p.src.IsUnspecified() && !fromNobody(p):
+	case r.martian(t, p):
 		return IPMartian, true
 	case !ours && !p.broadcast && !r.ifc.acceptAny && !(r.ifc.loopback && p.dst.IsLoopback()):
 		return IPNotForUs, true
+	case p.group && !p.broadcast:
+		return IPMartian, true // RFC 1122 section 3.3.6
 	}
 	return 0, false
 }
+
+// martian reports whether the addresses of a packet cannot be those of one that
+// another host has sent over this link.
+func (r *receiver) martian(t *tables, p *packet) bool {
+	if !r.ifc.loopback && (p.src.IsLoopback() || p.dst.IsLoopback()) {
+		return true
+	}
+	switch l, ours := t.local[p.src]; {
+	case ours:
+		return l.broadcast || !r.ifc.loopback
+	case p.src.IsUnspecified():
+		return !fromNobody(p)
+	}
+	return p.src.IsMulticast() || p.src == limitedBroadcast || thisNetwork.Contains(p.src)
+}
+
+// thisNetwork is no source but of a host that does not know its network yet (RFC
+// 1122 section 3.2.1.3 (b)).
+var thisNetwork = netip.MustParsePrefix("0.0.0.0/8")
 
 // pass adds the packet to the batch of the shard that owns its flow.
 func (r *receiver) pass(p *packet, payload []byte) {
