@@ -48,7 +48,9 @@ func (e *socketError) Error() string { return e.text }
 func (e *socketError) Errno() syscall.Errno { return e.errno }
 
 // Timeout reports whether time ran out.
-func (e *socketError) Timeout() bool { return e.errno == syscall.ETIMEDOUT || e.errno == syscall.EAGAIN }
+func (e *socketError) Timeout() bool {
+	return e.errno == syscall.ETIMEDOUT || e.errno == syscall.EAGAIN
+}
 
 // Temporary is there for net.Error.
 func (e *socketError) Temporary() bool { return e.errno.Temporary() }

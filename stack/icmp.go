@@ -70,19 +70,17 @@ func (sh *shard) sendICMP(src, dst netip.Addr, tos uint8, h wire.ICMPv4, data []
 		src = path.source
 	}
 	sh.tally.count(ICMPSent)
-	f := icmpPacket(src, dst, tos, h, data)
-	wire.SetIPv4ID(f.Bytes(), sh.stack.ids.next(src, dst))
-	sh.sendIP(&path, f)
+	sh.sendIP(&path, sh.stack.icmpPacket(src, dst, tos, h, data))
 	return true
 }
 
 // icmpPacket makes the IP packet of a message.
-func icmpPacket(src, dst netip.Addr, tos uint8, h wire.ICMPv4, data []byte) *link.Frame {
+func (s *Stack) icmpPacket(src, dst netip.Addr, tos uint8, h wire.ICMPv4, data []byte) *link.Frame {
 	f := link.NewFrame(len(data))
 	copy(f.Bytes(), data)
 	h.Put(f.Prepend(wire.ICMPv4Len))
 	wire.PutICMPv4Checksum(f.Bytes())
-	ip := wire.IPv4{TOS: tos, TTL: defaultTTL, Protocol: wire.ProtoICMP, Src: src, Dst: dst}
+	ip := wire.IPv4{ID: s.ids.Next(src, dst), TOS: tos, TTL: defaultTTL, Protocol: wire.ProtoICMP, Src: src, Dst: dst}
 	putIPv4(f, &ip)
 	return f
 }

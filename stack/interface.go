@@ -34,10 +34,10 @@ type Interface struct {
 	ports     []*txPort
 
 	neighbours atomic.Pointer[map[netip.Addr]*neighbour] // replaced by loop
-	arp        chan wire.ARP     // from receivers; never closed; full: dropped and counted
-	wanted     chan neighMessage // from shards; never closed; full: the packets that wait are dropped
-	leases     chan []byte       // DHCP messages from receivers; never closed; full: dropped, DHCP repeats
-	leasing    atomic.Bool       // a DHCP client runs
+	arpIn      chan wire.ARP                             // from receivers; never closed; full: dropped and counted
+	wanted     chan neighMessage                         // from shards; never closed; full: the packets that wait are dropped
+	leases     chan []byte                               // DHCP messages from receivers; never closed; full: dropped, DHCP repeats
+	leasing    atomic.Bool                               // a DHCP client runs
 
 	mu       sync.Mutex         // guards requests
 	requests []func(*ifaceLoop) // from anybody, run in order by loop
@@ -53,8 +53,7 @@ type InterfaceConfig struct {
 	MAC  wire.MAC // zero: the device's, or a random locally administered one
 	MTU  int      // zero: the device's; never above it
 	// AcceptAny has the interface accept packets to any address: what no socket
-	// is for goes to the stack's forwarder, and neighbours that ask for any
-	// address that is not theirs get this one's answer.
+	// is for goes to the stack's forwarder.
 	AcceptAny bool
 }
 
@@ -90,7 +89,7 @@ func (s *Stack) attach(dev link.Device, c InterfaceConfig, loopback bool) (*Inte
 	ifc := &Interface{
 		stack: s, name: c.Name, device: dev, medium: info.Medium, mac: c.MAC, mtu: c.MTU,
 		offloads: info.Offloads, loopback: loopback, acceptAny: c.AcceptAny,
-		arp:    make(chan wire.ARP, 256),
+		arpIn:  make(chan wire.ARP, 256),
 		wanted: make(chan neighMessage, 256),
 		leases: make(chan []byte, 8),
 		wake:   make(chan struct{}, 1),

@@ -31,6 +31,14 @@ func (p *txPort) send(l *txLink, frames []*link.Frame) (int, error) {
 	return n, err
 }
 
+// trySend sends one frame if there is room now.
+func (p *txPort) trySend(f *link.Frame) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n, err := p.queue.Send([]*link.Frame{f})
+	return n == 1 && err == nil
+}
+
 // loop wakes the shards that wait for room. It ends when the device closes.
 func (p *txPort) loop() {
 	for range p.queue.Room() {
@@ -46,13 +54,14 @@ func (p *txPort) loop() {
 
 // txLink is a shard's way out through one interface. It belongs to the shard.
 type txLink struct {
-	shard   *shard
-	ifc     *Interface
-	port    *txPort
-	frames  []*link.Frame                // of this turn; beyond a batch only what had waited for a neighbour
-	blocked bool                         // the device was full; resume will be called
-	stalled []*TCPConn                   // have something to send once there is room
-	waiting map[netip.Addr][]*link.Frame // packets whose next hop is being resolved
+	shard     *shard
+	ifc       *Interface
+	port      *txPort
+	frames    []*link.Frame                // of this turn; beyond a batch only what had waited for a neighbour
+	blocked   bool                         // the device was full; resume will be called
+	stalled   []*TCPConn                   // have something to send once there is room
+	waiting   map[netip.Addr][]*link.Frame // packets whose next hop is being resolved
+	datagrams []outgoing                   // of programs, in order, until there is room; bounded by their send buffers
 }
 
 // Bounds on packets that wait for a neighbour, for each neighbour and for each
@@ -117,6 +126,7 @@ func (l *txLink) flush() {
 func (l *txLink) resume(sh *shard) {
 	l.blocked = false
 	l.flush()
+	l.resumeDatagrams()
 	stalled := l.stalled
 	l.stalled = nil
 	for _, c := range stalled {
@@ -197,8 +207,26 @@ func (l *txLink) failed(nextHop netip.Addr) {
 	delete(l.waiting, nextHop)
 }
 
+// resumeDatagrams sends what programs have written meanwhile.
+func (l *txLink) resumeDatagrams() {
+	for i := range l.datagrams {
+		if !l.room() {
+			rest := copy(l.datagrams, l.datagrams[i:])
+			clear(l.datagrams[rest:])
+			l.datagrams = l.datagrams[:rest]
+			return
+		}
+		l.shard.sendNow(l, &l.datagrams[i])
+	}
+	l.datagrams = nil
+}
+
 // drop frees everything.
 func (l *txLink) drop() {
+	for i := range l.datagrams {
+		l.datagrams[i].frame.Free()
+	}
+	l.datagrams = nil
 	link.FreeAll(l.frames)
 	l.frames = nil
 	for hop, queue := range l.waiting {

@@ -109,7 +109,7 @@ func (r *receiver) receiveARP(f *link.Frame) {
 	}
 	r.tally.count(ARPReceived)
 	select {
-	case r.ifc.arp <- a:
+	case r.ifc.arpIn <- a:
 	default:
 		r.tally.count(ARPOverflow)
 	}
@@ -130,6 +130,12 @@ func (r *receiver) receiveIPv4(t *tables, p *packet) {
 	p.headerLen, p.proto = h.Len(), h.Protocol
 	p.tos, p.ttl, p.fragment = h.TOS, h.TTL, h.IsFragment()
 	p.frame.Resize(p.headerLen + len(payload)) // without the link's padding
+	if r.ifc.forLease(p) {
+		if reason, ok := r.ifc.takeLease(p); !ok {
+			r.tally.count(reason)
+		}
+		return
+	}
 	if reason, drop := r.refuseIP(t, p, &h); drop {
 		r.drop(p.frame, reason)
 		return
@@ -155,9 +161,9 @@ func (r *receiver) refuseIP(t *tables, p *packet, h *wire.IPv4) (Counter, bool) 
 		return IPMartian, true
 	case !r.ifc.loopback && (p.src.IsLoopback() || p.dst.IsLoopback()):
 		return IPMartian, true
-	case p.src.IsUnspecified() && !r.ifc.acceptsFromNobody(p):
+	case p.src.IsUnspecified() && !fromNobody(p):
 		return IPMartian, true
-	case !ours && !p.broadcast && !r.ifc.acceptAny && !(r.ifc.loopback && p.dst.IsLoopback()) && !r.ifc.acceptsLease(p):
+	case !ours && !p.broadcast && !r.ifc.acceptAny && !(r.ifc.loopback && p.dst.IsLoopback()):
 		return IPNotForUs, true
 	}
 	return 0, false
@@ -166,9 +172,6 @@ func (r *receiver) refuseIP(t *tables, p *packet, h *wire.IPv4) (Counter, bool) 
 // pass adds the packet to the batch of the shard that owns its flow.
 func (r *receiver) pass(p *packet, payload []byte) {
 	s := r.ifc.stack
-	if p.proto == wire.ProtoUDP && r.ifc.takeLease(p, payload) {
-		return
-	}
 	i := shardOfPacket(s, p, payload)
 	b := r.out[i]
 	if b == nil {

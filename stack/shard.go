@@ -49,6 +49,9 @@ type shard struct {
 	links      []*txLink  // by interface index
 	reassembly *ip.Reassembler
 	limiter    icmp.Limiter
+	pmtu       ip.PathMTU
+	tcpConfig  tcp.Config   // the stack's, with counters of this shard
+	tcpCounts  tcp.Counters //
 	stopping   bool
 }
 
@@ -69,6 +72,8 @@ func newShard(s *Stack, index int) *shard {
 		reassembly: newReassembler(s.config.MaxReassembly),
 	}
 	sh.timer.Stop()
+	sh.tcpConfig = s.config.TCP
+	sh.tcpConfig.Counters = &sh.tcpCounts
 	return sh
 }
 
@@ -79,7 +84,8 @@ type inbox struct {
 	conns    []*TCPConn     // the program wrote, read or closed
 	requests []func(*shard) // control work: bind, dial, close; run in order
 	sends    []outgoing     // datagrams that programs send; bounded by their send buffers
-	packets  []packet       // from another shard, see maxForwarded
+	packets  []packet       // from another shard, see maxInjected
+	ended    bool           // nobody will look any more
 	wake     chan struct{}  // one place: rung by anybody, received by loop, never closed
 }
 
@@ -209,7 +215,7 @@ func (sh *shard) takeInbox() {
 
 // fire is called for every timer whose time has come; all are connections'.
 func (sh *shard) fire(e *timer.Entry) {
-	c := connOfTimer(e)
+	c := e.Owner.(*TCPConn)
 	c.machine.Tick(sh.now)
 	sh.mark(c)
 }
@@ -247,5 +253,14 @@ func (sh *shard) end() {
 	}
 	for _, l := range sh.links {
 		l.drop()
+	}
+	sh.inbox.mu.Lock()
+	defer sh.inbox.mu.Unlock()
+	sh.inbox.ended = true
+	for _, o := range sh.inbox.sends {
+		o.frame.Free()
+	}
+	for _, p := range sh.inbox.packets {
+		p.frame.Free()
 	}
 }

@@ -1,6 +1,7 @@
 package stack
 
 import (
+	crand "crypto/rand"
 	"errors"
 	"math/rand/v2"
 	"net/netip"
@@ -24,10 +25,13 @@ type Stack struct {
 	shards []*shard
 	tables atomic.Pointer[tables] // read by everybody, replaced under mu
 
-	ports   portTable // which local addresses and ports are taken
-	secrets tcp.Secrets
-	ids     *idSource
-	tally   tally // what programs count; shards and receivers have their own
+	ports     portTable // which local addresses and ports are taken
+	key       *tcp.Key  // of initial sequence numbers and SYN cookies
+	ids       idSource  // of IP identifications
+	forwarder Forwarder
+	forwards  atomic.Int32                 // requests that the forwarder is deciding
+	dns       atomic.Pointer[[]netip.Addr] // see SetDNS
+	tally     tally                        // what programs count; shards and receivers have their own
 
 	mu        sync.Mutex // guards changes of configuration, and what follows
 	closed    bool
@@ -40,12 +44,12 @@ type Stack struct {
 // New makes a stack.
 func New(config Config) *Stack {
 	s := &Stack{
-		config:  config.withDefaults(),
-		epoch:   time.Now(),
-		seed:    rand.Uint64(),
-		secrets: tcp.NewSecrets(),
-		ids:     newIDSource(),
+		config: config.withDefaults(),
+		epoch:  time.Now(),
+		seed:   rand.Uint64(),
+		key:    newKey(),
 	}
+	s.ids.init(rand.Uint64())
 	s.ports.init()
 	s.tables.Store(&tables{})
 	for i := range s.config.Shards {
@@ -104,4 +108,11 @@ func (s *Stack) Counters() Counters {
 // shardFor is the owner of a flow.
 func (s *Stack) shardFor(a, b netip.AddrPort) *shard {
 	return s.shards[shardOf(a.Addr(), b.Addr(), a.Port(), b.Port(), s.seed, len(s.shards))]
+}
+
+// newKey makes a key that nobody can guess.
+func newKey() *tcp.Key {
+	var b [16]byte
+	crand.Read(b[:]) // never fails
+	return tcp.NewKey(b)
 }

@@ -3,6 +3,7 @@ package stack
 import (
 	"net/netip"
 	"slices"
+	"time"
 
 	"loam/stack/ip"
 )
@@ -132,7 +133,7 @@ func (s *Stack) AddAddress(name string, p netip.Prefix) error {
 		return nil
 	})
 	if err == nil {
-		ifc.announce(p.Addr())
+		ifc.announce(p)
 	}
 	return err
 }
@@ -226,6 +227,8 @@ type path struct {
 	nextHop netip.Addr // on the link of ifc; the destination itself or a gateway
 	source  netip.Addr // to use when the socket has none
 	mtu     int
+
+	confirmed time.Duration // when the next hop was last said to answer
 }
 
 var limitedBroadcast = netip.AddrFrom4([4]byte{255, 255, 255, 255})

@@ -3,6 +3,7 @@ package stack
 import (
 	"io"
 	"net/netip"
+	"sync"
 	"sync/atomic"
 
 	"loam/link"
@@ -30,6 +31,8 @@ type TCPConn struct {
 	toSend        ring.Send
 	readers       waiter
 	writers       waiter
+	readMu        sync.Mutex // one reader at a time in received
+	writeMu       sync.Mutex // one writer at a time in toSend
 
 	status  atomic.Uint32 // statusBits, set by the shard and by the program
 	wish    atomic.Uint32 // wishBits, set by the program, taken by the shard
@@ -102,7 +105,9 @@ func (c *TCPConn) TryRead(p []byte) (int, error) {
 	if status&statusShutRead != 0 {
 		return 0, io.EOF
 	}
+	c.readMu.Lock()
 	n := c.received.Read(p)
+	c.readMu.Unlock()
 	if n > 0 || len(p) == 0 {
 		if c.received.Consumed() >= c.notify.Load() {
 			c.ask(0)
@@ -136,7 +141,10 @@ func (c *TCPConn) readAgain(p []byte) (int, error) {
 // there. Errors are TryRead's.
 func (c *TCPConn) Peek(p []byte, skip int) (int, error) {
 	status := c.status.Load()
-	if n := c.received.Peek(p, skip); n > 0 {
+	c.readMu.Lock()
+	n := c.received.Peek(p, skip)
+	c.readMu.Unlock()
+	if n > 0 {
 		return n, nil
 	}
 	if status&(statusReadClosed|statusShutRead) != 0 {
@@ -172,10 +180,12 @@ func (c *TCPConn) TryWrite(p []byte) (int, error) {
 			return 0, ErrWouldBlock
 		}
 	}
+	c.writeMu.Lock()
 	n := c.toSend.Write(p)
 	if n < len(p) && c.wish.Or(wishWrite)&wishWrite == 0 {
 		n += c.toSend.Write(p[n:]) // room may have come before the shard could see the wish
 	}
+	c.writeMu.Unlock()
 	if n > 0 {
 		c.ask(0)
 		return n, nil
@@ -235,7 +245,9 @@ func (c *TCPConn) CloseRead() error {
 	if old := c.status.Or(statusShutRead); old&statusClosed != 0 {
 		return ErrClosed
 	}
-	c.received.Discard()
+	c.readMu.Lock()
+	c.received.Discard(c.received.Readable())
+	c.readMu.Unlock()
 	c.wake()
 	c.ask(0)
 	return nil
@@ -455,7 +467,7 @@ func (c *TCPConn) settle(sh *shard) {
 		return
 	}
 	c.notify.Store(c.received.Consumed() + uint64(m.ReceiveBuffer())/windowSteps)
-	c.timer.Schedule(&sh.wheel, m.Deadline())
+	sh.wheel.Schedule(&c.timer, m.Deadline())
 }
 
 // change publishes new status bits.

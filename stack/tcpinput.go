@@ -97,6 +97,7 @@ func (sh *shard) newConn(id tcp.ID, o TCPOptions) *TCPConn {
 	c := &TCPConn{shard: sh, local: id.Local, remote: id.Remote, ipID: uint16(sh.random.Uint32())}
 	c.options.o = o
 	c.toSend.SetLimit(minSendBuffer)
+	c.timer.Owner = c
 	return c
 }
 
@@ -113,12 +114,12 @@ func (sh *shard) remove(c *TCPConn) {
 		return
 	}
 	c.removed = true
-	c.timer.Cancel(&sh.wheel)
+	sh.wheel.Cancel(&c.timer)
 	delete(sh.conns, flowOf(c.local, c.remote))
 	sh.stack.ports.releaseFlow(c.local, c.remote)
-	c.toSend.Discard()
+	c.toSend.Reset()
 	if c.status.Load()&statusClosed != 0 {
-		c.received.Discard()
+		c.received.Reset()
 	}
 	c.leaveListener()
 }

@@ -142,8 +142,15 @@ type outgoing struct {
 // submit leaves a datagram to the shard.
 func (sh *shard) submit(o outgoing) {
 	sh.inbox.mu.Lock()
-	sh.inbox.sends = append(sh.inbox.sends, o)
+	ended := sh.inbox.ended
+	if !ended {
+		sh.inbox.sends = append(sh.inbox.sends, o)
+	}
 	sh.inbox.mu.Unlock()
+	if ended {
+		o.frame.Free()
+		return
+	}
 	sh.inbox.ring()
 }
 
