@@ -2,7 +2,6 @@ package stack
 
 import (
 	"loam/link"
-	"loam/stack/icmp"
 	"loam/stack/ip"
 	"loam/stack/tcp"
 	"loam/wire"
@@ -48,32 +47,37 @@ func (sh *shard) reassemble(p *packet) {
 	if err != nil {
 		panic("stack: a receiver passed on a malformed packet")
 	}
-	whole, ok := sh.reassembly.Add(sh.now, &h, payload)
+	d, ok := sh.reassembly.Add(sh.now, &h, payload)
 	p.frame.Free()
 	if !ok {
 		return
 	}
 	sh.tally.count(IPReassembled)
-	q := *p
-	q.fragment = false
-	q.frame = frameOf(&h, whole)
-	q.headerLen = h.Len()
-	i := shardOfPacket(sh.stack, &q, q.payload())
+	whole := *p
+	whole.fragment = false
+	whole.frame = frameOf(&d)
+	whole.headerLen = d.Header.Len()
+	i := shardOfPacket(sh.stack, &whole, whole.payload())
 	if i == sh.index {
-		sh.deliver(&q)
+		sh.deliver(&whole)
 		return
 	}
-	sh.stack.shards[i].inject(sh, &q)
+	sh.stack.shards[i].inject(sh, &whole)
 }
 
-// frameOf makes a frame of a datagram that was put together.
-func frameOf(h *wire.IPv4, payload []byte) *link.Frame {
-	f := link.NewFrame(len(payload))
-	copy(f.Bytes(), payload)
-	whole := *h
-	whole.MoreFragment, whole.FragOffset = false, 0
-	putIPv4(f, &whole)
+// frameOf is the IP packet of a datagram that was put together.
+func frameOf(d *ip.Datagram) *link.Frame {
+	f := d.Payload.(*link.Frame)
+	putIPv4(f, &d.Header)
 	return f
+}
+
+// newReassembler makes one that puts datagrams together in frames.
+func newReassembler(memory int) *ip.Reassembler {
+	return ip.NewReassembler(ip.ReassemblyConfig{
+		Memory: memory,
+		Alloc:  func(n int) ip.Buffer { return link.NewFrame(n) },
+	})
 }
 
 // maxInjected bounds the packets that wait for a shard because another one put
@@ -111,8 +115,12 @@ func (sh *shard) sendIP(p *path, f *link.Frame) {
 	if err != nil {
 		panic("stack: sending a malformed packet")
 	}
+	pieces, err := ip.Fragment(&h, payload, p.mtu)
+	if err != nil {
+		panic("stack: sending a packet that must not be fragmented")
+	}
 	sh.tally.count(IPFragmented)
-	for piece, part := range ip.Fragments(&h, payload, p.mtu) {
+	for piece, part, ok := pieces.Next(); ok; piece, part, ok = pieces.Next() {
 		g := link.NewFrame(len(part))
 		copy(g.Bytes(), part)
 		putIPv4(g, &piece)
@@ -152,12 +160,19 @@ func (sh *shard) mss(id tcp.ID) int {
 }
 
 // expireReassembly drops datagrams that did not become complete in time, and
-// says so to their senders (RFC 792) if the first fragment is there.
+// says so to their senders if the first fragment is there (RFC 792).
 func (sh *shard) expireReassembly() {
+	if sh.reassembly.Deadline() > sh.now {
+		return
+	}
 	for first := range sh.reassembly.Expire(sh.now) {
-		sh.tally.count(IPReassembly)
-		sh.sendErrorAbout(first, wire.ICMPv4TimeExceeded, wire.CodeReassemblyExceeded, 0)
+		f := frameOf(&first)
+		sh.sendErrorAbout(f.Bytes(), wire.ICMPv4TimeExceeded, wire.CodeReassemblyExceeded, 0)
+		f.Free()
 	}
 }
 
-var _ = icmp.Quote{}
+// reassemblyDrops adds up the datagrams and fragments that came to nothing.
+func reassemblyDrops(c ip.ReassemblyCounters) uint64 {
+	return c.Timeout + c.Evicted + c.Duplicate + c.Absorbed + c.Overlap + c.Oversize + c.Malformed + c.BadECN + c.Scattered + c.OutOfSpace
+}

@@ -150,11 +150,7 @@ func (l *ifaceLoop) configure(e dhcp.Event) {
 func leaseRoutes(name string, lease *dhcp.Lease) []Route {
 	var routes []Route
 	for _, r := range lease.Routes {
-		route := Route{Dst: r.Dst, Interface: name, MTU: lease.MTU}
-		if !r.Router.IsUnspecified() {
-			route.Gateway = r.Router
-		}
-		routes = append(routes, route)
+		routes = append(routes, Route{Dst: r.Dst, Gateway: r.Gateway, Interface: name, MTU: lease.MTU})
 	}
 	for n, router := range lease.Routers {
 		routes = append(routes, Route{Dst: netip.PrefixFrom(netip.IPv4Unspecified(), 0), Gateway: router, Interface: name, Metric: n, MTU: lease.MTU})

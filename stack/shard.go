@@ -231,7 +231,7 @@ func (sh *shard) mark(c *TCPConn) {
 // arm sets the timer to the earliest deadline. A timer that is set too early
 // is left alone: the turn that it causes finds nothing to do and sets it right.
 func (sh *shard) arm() {
-	next := min(sh.wheel.Next(), sh.reassemblyDeadline())
+	next := min(sh.wheel.Next(), sh.reassembly.Deadline())
 	if next >= sh.armed {
 		return
 	}

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"loam/stack/ip"
 	"loam/stack/tcp"
 )
 
@@ -27,7 +28,7 @@ type Stack struct {
 
 	ports     portTable // which local addresses and ports are taken
 	key       *tcp.Key  // of initial sequence numbers and SYN cookies
-	ids       idSource  // of IP identifications
+	ids       ip.IDs    // of IP identifications
 	forwarder Forwarder
 	forwards  atomic.Int32                 // requests that the forwarder is deciding
 	dns       atomic.Pointer[[]netip.Addr] // see SetDNS
@@ -49,7 +50,6 @@ func New(config Config) *Stack {
 		seed:   rand.Uint64(),
 		key:    newKey(),
 	}
-	s.ids.init(rand.Uint64())
 	s.ports.init()
 	s.tables.Store(&tables{})
 	for i := range s.config.Shards {
@@ -97,12 +97,27 @@ func (s *Stack) Counters() Counters {
 	s.mu.Unlock()
 	s.tally.addTo(&c)
 	for _, sh := range s.shards {
-		sh.tally.addTo(&c)
+		sh.addCounters(&c)
 	}
 	for _, ifc := range s.tables.Load().interfaces {
 		ifc.addCounters(&c)
 	}
 	return c
+}
+
+// addCounters adds what the shard and its machines have counted.
+func (sh *shard) addCounters(c *Counters) {
+	sh.tally.addTo(c)
+	var dropped, segments uint64
+	count := func(sh *shard) {
+		dropped = reassemblyDrops(sh.reassembly.Counters())
+		segments = sh.tcpCounts[tcp.Retransmits]
+	}
+	if !sh.request(count) { // it has ended: nobody changes them any more
+		count(sh)
+	}
+	c[IPReassembly] += dropped
+	c[TCPRetransmits] += segments
 }
 
 // shardFor is the owner of a flow.

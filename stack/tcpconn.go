@@ -439,10 +439,6 @@ func finishTCP(f *link.Frame, ifc *Interface, src, dst netip.Addr) {
 	wire.PutTCPChecksum(b, src, dst)
 }
 
-// windowSteps is in how many steps a program that reads a full receive buffer
-// has the shard look, which may then tell the peer of more room.
-const windowSteps = 4
-
 // settle publishes what the machine has come to: to the program, to the
 // listener, to the timer wheel.
 func (c *TCPConn) settle(sh *shard) {
@@ -466,7 +462,7 @@ func (c *TCPConn) settle(sh *shard) {
 		sh.remove(c)
 		return
 	}
-	c.notify.Store(c.received.Consumed() + uint64(m.ReceiveBuffer())/windowSteps)
+	c.notify.Store(c.received.Consumed() + uint64(m.Notice()))
 	sh.wheel.Schedule(&c.timer, m.Deadline())
 }
 
@@ -528,7 +524,7 @@ func (c *TCPConn) growSendBuffer() {
 	if c.options.fixedSendBuffer() {
 		return
 	}
-	if want := 2 * c.machine.Window(); want > c.toSend.Limit() {
+	if want := 2 * c.machine.CongestionWindow(); want > c.toSend.Limit() {
 		c.toSend.SetLimit(min(want, maxSendBuffer))
 	}
 }

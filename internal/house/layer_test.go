@@ -30,8 +30,8 @@ const layers = `
 	# stands below the others; beyond that none of them knows another.
 	NONE < stack/timer;
 	wire, internal/siphash, internal/list, stack/timer
-	< stack/tcp, stack/neigh, stack/ip, stack/icmp, stack/udp, stack/dhcp,
-	  stack/port, stack/route
+	< stack/tcp, stack/neigh, stack/ip, stack/icmp, stack/dhcp,
+	  stack/port
 	< MACHINES;
 
 	# The byte rings between a program and its connection: a leaf with a mutex,

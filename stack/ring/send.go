@@ -26,6 +26,13 @@ func (q *Send) SetLimit(n int) {
 	q.limit = n
 }
 
+// Limit is what SetLimit set.
+func (q *Send) Limit() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.limit
+}
+
 // Room is how many bytes Write would take now.
 func (q *Send) Room() int {
 	q.mu.Lock()

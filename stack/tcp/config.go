@@ -101,3 +101,61 @@ const (
 	DefaultKeepAliveCount    = 9
 	DefaultInitialWindow     = 10
 )
+
+var defaultConfig Config
+
+// maxUnscaled is the largest window without scaling; maxWindow the largest with
+// it (RFC 7323 section 2.3).
+const (
+	maxUnscaled = 1<<16 - 1
+	maxWindow   = 1 << 30
+	minWindow   = 2048 // less would make every sender creep
+)
+
+func (c *Config) maxReceiveBuffer() int {
+	return clampBuffer(c.MaxReceiveBuffer, DefaultMaxReceiveBuffer)
+}
+
+func (c *Config) receiveBuffer() int {
+	return min(clampBuffer(c.ReceiveBuffer, DefaultReceiveBuffer), c.maxReceiveBuffer())
+}
+
+func clampBuffer(n, otherwise int) int {
+	if n <= 0 {
+		n = otherwise
+	}
+	return min(max(n, minWindow), maxWindow)
+}
+
+func (c *Config) minRTO() Time { return duration(c.MinRTO, DefaultMinRTO) }
+func (c *Config) maxRTO() Time { return duration(c.MaxRTO, DefaultMaxRTO) }
+
+func (c *Config) delayedAck() Time { return duration(c.DelayedAck, DefaultDelayedAck) }
+
+func (c *Config) synRetries() int { return number(c.SynRetries, DefaultSynRetries) }
+func (c *Config) retries() int    { return number(c.Retries, DefaultRetries) }
+
+func (c *Config) initialWindow() int { return number(c.InitialWindow, DefaultInitialWindow) }
+
+func (c *Config) congestion() Congestion {
+	if c.Congestion != nil {
+		return c.Congestion()
+	}
+	return NewCubic()
+}
+
+// duration is d, or otherwise if d is not set.
+func duration(d, otherwise time.Duration) time.Duration {
+	if d <= 0 {
+		return otherwise
+	}
+	return d
+}
+
+// number is n, or otherwise if n is not set.
+func number(n, otherwise int) int {
+	if n <= 0 {
+		return otherwise
+	}
+	return n
+}

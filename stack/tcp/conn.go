@@ -1,109 +1,123 @@
 package tcp
 
-import (
-	"errors"
-	"time"
-)
-
-// Why a connection ended.
-var (
-	ErrReset       = errors.New("connection reset by peer")
-	ErrRefused     = errors.New("connection refused")
-	ErrTimeout     = errors.New("connection timed out")
-	ErrAborted     = errors.New("connection aborted")
-	ErrUnreachable = errors.New("destination unreachable")
-)
+// A connection's state, and what can be seen of it from outside.
+//
+// Read RFC 9293 sections 3.3 to 3.10 before working on this package. The files
+// follow its parts:
+//
+//	open.go         OPEN, SYN-SENT, SYN-RECEIVED      options.go   what the two sides agree on
+//	receive.go      SEGMENT ARRIVES, steps 1 to 4     challenge.go RFC 5961
+//	ack.go          step 5, the ACK field             sack.go      selective acknowledgments that arrive
+//	text.go         steps 6 to 8, URG, text and FIN   reassembly.go, duplicate.go  and those that we send
+//	delayedack.go   when to acknowledge               window.go    what to offer
+//	poll.go         what to send next                 send.go      the segment itself
+//	program.go      SEND, RECEIVE, CLOSE, ABORT       timers.go    USER TIMEOUT and the others
+//
+// Loss: sent.go is the record of what is in flight; rtt.go and rto.go RFC 6298;
+// rack.go and probe.go RFC 8985; recovery.go what state the sender is in, prr.go
+// RFC 9937, undo.go and frto.go how it finds that nothing was lost after all.
+//
+// Invariants, checked by the fuzz test after each event:
+//
+//	SND.UNA <= SND.NXT, and the sent ranges cover exactly what lies between
+//	the right edge of the receive window never moves left
+//	what is handed to Incoming lies between RCV.NXT and that edge
+//	after Closed nothing changes but what Poll still has to say
 
 // Conn is one connection: a transmission control block (RFC 9293 section 3.3.1).
 // It belongs to one goroutine. After each call that changes it the owner calls
 // Poll until it is false or there is no room to send, and arms a timer for
 // Deadline; when Done is true it lets go of it.
 type Conn struct {
-	id    ID
-	state State
-	err   error
+	id  ID
+	cfg *Config
+	out Outgoing
+	in  Incoming
+	cc  Congestion
+
+	state   State
+	reason  reason // why the connection ended
+	soft    reason // an error that may pass, told if the attempt fails
+	passive bool   // began with Accept
+	gone    bool   // Close: no program reads any more
+	todo    todo   // what Poll owes beyond data
+
+	snd    sender
+	sent   sentQueue
+	rcv    receiver
+	ack    ackPolicy
+	rtt    rtt
+	rack   rack
+	probe  probe
+	rec    recovery
+	window Window
+	ts     timestamps
+	ecn    ecn
+	keep   keepAlive
+	limit  challengeLimit
+	timers timers
+	stats  stats
 }
 
-// Dial begins a connection (active OPEN): Poll yields the SYN. iss and tsOffset
-// come from a Key; mss is the payload that the path allows without options (the
-// MTU less 40 for IPv4 and 60 for IPv6). The owner of the connection owns out
-// and in as well; cfg may be nil.
-func Dial(now Time, cfg *Config, id ID, iss, tsOffset uint32, mss int, out Outgoing, in Incoming) *Conn {
-	return &Conn{id: id, state: SynSent}
+// sender is the send sequence space (RFC 9293 section 3.3.1) and what decides
+// when to send.
+type sender struct {
+	iss, una, nxt Seq
+	wl1, wl2      Seq // segment that last changed the window
+	small         Seq // end of the last segment sent that was not full
+	refuse        Seq // number for a reset that refuses a segment
+
+	wnd, maxWnd uint32 // what the peer offers, and the most that it ever offered
+	scale       uint8  // of the window field of segments that arrive
+
+	// off is the offset of una in the outgoing stream, where the SYN counts as
+	// the number in front of offset 0: it is -1 until the SYN is acknowledged.
+	off uint64
+	end uint64 // Outgoing.End when the program last wrote
+
+	mss     uint16 // payload of a segment without options: least of the next two
+	pathMSS uint16
+	peerMSS uint16
+	advMSS  uint16 // what we told the peer
+
+	userTimeout Time
+	lastSent    Time // last segment with data
+	progress    Time // una last moved, or data was first in flight again
+	retries     uint8
+	probes      uint8 // of a closed window, unanswered
+	persists    uint8 // of a closed window, since it closed
+
+	burst     uint32 // payload that the owner takes in one frame
+	maxFlight uint32 // most in flight in this window, see validate
+	usage     Seq
+	limited   bool // the congestion window stopped us in this window
+
+	fin     bool // CloseWrite: a FIN follows the data
+	finSent bool
+	noDelay bool
+	cork    bool
+	force   bool // send what there is, be it small
 }
 
-// Accept takes up a connection for which syn arrived at a listener, in
-// SYN-RECEIVED: Poll yields the SYN-ACK.
-func Accept(now Time, cfg *Config, id ID, iss, tsOffset uint32, mss int, syn *Segment, out Outgoing, in Incoming) *Conn {
-	return &Conn{id: id, state: SynReceived}
+// todo says what Poll owes.
+type todo uint8
+
+const (
+	todoReset  todo = 1 << iota // a reset that ends the connection
+	todoRefuse                  // a reset that refuses one segment, with number snd.refuse
+	todoAck                     // an acknowledgment at once
+	todoProbe                   // a tail loss probe
+	todoPoke                    // a segment that must be answered: keep-alive, closed window
+)
+
+// stats is what only Info shows.
+type stats struct {
+	segsOut, segsIn, dataOut, dataIn uint32
+	delivered, deliveredCE           uint32
+	retransmits, dsacks, reordered   uint32
+	outOfOrder                       uint32
+	bytesRetrans                     uint64
 }
-
-// Receive takes a segment that arrived. Its payload is not kept.
-func (c *Conn) Receive(now Time, seg *Segment) {}
-
-// Tick does what was to be done at deadlines that have passed.
-func (c *Conn) Tick(now Time) {}
-
-// Deadline is the time at which Tick is to be called, or Never.
-func (c *Conn) Deadline() Time { return Never }
-
-// Poll fills out the next segment to send and counts it as sent, or returns
-// false. A segment has at most max(maxPayload, one MSS) bytes of payload. A
-// larger maxPayload than the MSS allows several segments in one frame: all but
-// the last have out.MSS bytes.
-func (c *Conn) Poll(now Time, maxPayload int, out *Out) bool { return false }
-
-// Pending reports whether Poll has something to send.
-func (c *Conn) Pending() bool { return false }
-
-// Written tells that Outgoing.End has moved.
-func (c *Conn) Written(now Time) {}
-
-// Consumed tells that Incoming.Consumed has moved.
-func (c *Conn) Consumed(now Time) {}
-
-// CloseWrite ends the outgoing stream behind what has been written (shutdown).
-func (c *Conn) CloseWrite(now Time) {}
-
-// Close tells that the program is gone. If data is unread or arrives later, the
-// peer is told by a reset that it is lost (RFC 9293 section 3.6.1, RFC 2525
-// section 2.17); otherwise the connection ends in order.
-func (c *Conn) Close(now Time) {}
-
-// Abort ends the connection at once; the peer gets a reset if it knows of it.
-func (c *Conn) Abort(now Time) {}
-
-// SetNoDelay switches Nagle's algorithm off (TCP_NODELAY).
-func (c *Conn) SetNoDelay(now Time, on bool) {}
-
-// SetCork holds back what does not fill a segment, for at most 200 ms (TCP_CORK).
-func (c *Conn) SetCork(now Time, on bool) {}
-
-// SetQuickAck switches delayed acknowledgments off until the connection turns
-// interactive again (TCP_QUICKACK).
-func (c *Conn) SetQuickAck(now Time, on bool) {}
-
-// SetKeepAlive probes the peer when nothing has come from it for idle; idle 0
-// stops it. interval and count 0 mean the defaults.
-func (c *Conn) SetKeepAlive(now Time, idle, interval time.Duration, count int) {}
-
-// SetUserTimeout bounds the time that sent data may stay unacknowledged; 0 goes
-// back to counting retransmissions (TCP_USER_TIMEOUT).
-func (c *Conn) SetUserTimeout(now Time, d time.Duration) {}
-
-// SetMaxReceiveBuffer changes how far the receive window may grow. Space that
-// the peer has been told of stays promised.
-func (c *Conn) SetMaxReceiveBuffer(now Time, n int) {}
-
-// SetMSS tells that the path now allows mss bytes of payload without options.
-// It never raises the size above what the connection began with.
-func (c *Conn) SetMSS(now Time, mss int) {}
-
-// ICMP takes an ICMP error that quotes a segment of this connection with the
-// sequence number seq. For ICMPTooBig, mss is the payload that the reported MTU
-// leaves. It reports whether the message was believed: the owner may then
-// remember the MTU for the path.
-func (c *Conn) ICMP(now Time, kind ICMPKind, seq uint32, mss int) bool { return false }
 
 // ID is what the connection was made with.
 func (c *Conn) ID() ID { return c.id }
@@ -112,22 +126,61 @@ func (c *Conn) ID() ID { return c.id }
 func (c *Conn) State() State { return c.state }
 
 // Err is why the connection ended, or nil if it has not or ended in order.
-func (c *Conn) Err() error { return c.err }
+func (c *Conn) Err() error { return c.reason.err() }
 
 // ReadClosed reports whether the peer has sent its FIN and everything in front
 // of it has been committed.
-func (c *Conn) ReadClosed() bool { return false }
+func (c *Conn) ReadClosed() bool { return c.rcv.closed }
 
-// WriteClosed reports whether the outgoing stream has been closed by this side.
-func (c *Conn) WriteClosed() bool { return false }
+// WriteClosed reports whether this side has ended the outgoing stream.
+func (c *Conn) WriteClosed() bool { return c.snd.fin || c.state == Closed }
 
 // Done reports whether the connection has ended and has nothing left to send.
-func (c *Conn) Done() bool { return c.state == Closed }
+func (c *Conn) Done() bool { return c.state == Closed && c.todo == 0 }
 
-// CanReuse reports whether syn may begin a new connection in place of this one
-// in TIME-WAIT (RFC 9293 section 3.10.7.4, RFC 6191). The owner then lets go of
-// this one and treats syn as one for the listener.
-func (c *Conn) CanReuse(now Time, syn *Segment) bool { return false }
+// close ends the connection, silently unless todo holds a reset.
+func (c *Conn) close(why error) {
+	if c.state == Closed {
+		return
+	}
+	c.state = Closed
+	c.reason = reasonOf(why)
+	c.todo &= todoReset | todoRefuse
+	c.ack.dups = 0
+	c.releaseAll()
+}
 
-// Info describes the connection.
-func (c *Conn) Info(now Time) Info { return Info{} }
+// releaseAll gives back what a connection that sends and receives no more data
+// has no use for.
+func (c *Conn) releaseAll() {
+	c.timers.stopAll()
+	c.sent.release()
+	c.rcv.ranges = nil
+	c.cc = nil
+}
+
+// reset ends the connection and tells the peer.
+func (c *Conn) reset(why error) {
+	if c.state == Closed {
+		return
+	}
+	c.todo |= todoReset
+	c.close(why)
+}
+
+// finAcked reports whether our FIN has been acknowledged.
+func (c *Conn) finAcked() bool { return c.snd.finSent && c.snd.una == c.snd.nxt }
+
+// offset is the place of sequence number s in the outgoing stream.
+func (c *Conn) offset(s Seq) uint64 { return c.snd.off + uint64(int64(s.Sub(c.snd.una))) }
+
+// unsent is how many bytes have been written and never sent.
+func (c *Conn) unsent() int {
+	if c.snd.finSent || c.state < Established {
+		return 0
+	}
+	return int(c.snd.end - c.offset(c.snd.nxt))
+}
+
+// flight is FlightSize: the numbers between SND.UNA and SND.NXT.
+func (c *Conn) flight() int { return int(c.snd.nxt - c.snd.una) }
