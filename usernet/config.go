@@ -23,8 +23,8 @@ type Config struct {
 	Prefix              netip.Prefix
 	Gateway, DNS, Guest netip.Addr
 
-	// Hostname is told to the guest, and makes it known as Hostname.loam.internal.
-	// Empty: neither.
+	// Hostname, if given, makes the guest known to itself as
+	// Hostname.loam.internal: see dnsnames.go.
 	Hostname string
 
 	// Forwards are the ports of the host that lead to the guest.
@@ -58,7 +58,7 @@ type Config struct {
 // has the default.
 type Limits struct {
 	Dials       int           // attempts to connect at once; 512
-	Connections int           // TCP connections, both directions together; 4096
+	Connections int           // TCP connections, both directions together; 2048, each of about 1 MiB at worst
 	Flows       int           // UDP flows from the guest, and to it for each forward; 1024
 	FlowIdle    time.Duration // after which a UDP flow ends, at most twice that; 60 s
 	Pings       int           // echo requests without an answer; 128
@@ -118,7 +118,7 @@ func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.linger, time.Minute)
 	l := &c.Limits
 	setDefault(&l.Dials, 512)
-	setDefault(&l.Connections, 4096)
+	setDefault(&l.Connections, 2048)
 	setDefault(&l.Flows, 1024)
 	setDefault(&l.FlowIdle, time.Minute)
 	setDefault(&l.Pings, 128)

@@ -22,14 +22,14 @@ type dnsForwarder struct {
 	tally    *tally
 	hostConf *resolvConf
 	names    map[string]netip.Addr // see dnsnames.go
-	slots    chan struct{}         // taken (sent to) by each query under way; full: the query is refused
+	queries  slots                 // under way
 	wg       sync.WaitGroup        // queries and connections
 }
 
 func newDNSForwarder(c *Config, t *tally, hostConf *resolvConf) *dnsForwarder {
 	return &dnsForwarder{
 		config: c, tally: t, hostConf: hostConf, names: c.localNames(),
-		slots: make(chan struct{}, c.Limits.Queries),
+		queries: newSlots(c.Limits.Queries),
 	}
 }
 
@@ -79,18 +79,6 @@ func (d *dnsForwarder) refuse(query []byte) []byte {
 	return m.AppendReply(nil, 0, wire.DNSServFail)
 }
 
-// tryBegin takes a slot for a query.
-func (d *dnsForwarder) tryBegin() bool {
-	select {
-	case d.slots <- struct{}{}:
-		return true
-	default:
-		return false
-	}
-}
-
-func (d *dnsForwarder) end() { <-d.slots }
-
 // datagramConn is the gateway's own UDP socket, or one of the host's in tests.
 type datagramConn interface {
 	ReadFromUDPAddrPort([]byte) (int, netip.AddrPort, error)
@@ -110,12 +98,12 @@ func (d *dnsForwarder) serveUDP(ctx context.Context, c datagramConn) {
 			return
 		}
 		query := append([]byte(nil), buf[:n]...)
-		if !d.tryBegin() {
+		if !d.queries.take() {
 			d.send(c, from, d.refuse(query))
 			continue
 		}
 		d.wg.Go(func() {
-			defer d.end()
+			defer d.queries.give()
 			d.send(c, from, d.reply(ctx, "udp", query))
 		})
 	}
@@ -139,22 +127,21 @@ const (
 
 // serveTCP answers what connections bring until the listener is closed.
 func (d *dnsForwarder) serveTCP(ctx context.Context, l net.Listener) {
-	places := make(chan struct{}, maxDNSConns) // taken by each connection; full: the next one is closed
+	conns := newSlots(maxDNSConns)
 	for {
 		c, err := l.Accept()
 		if err != nil {
 			return
 		}
-		select {
-		case places <- struct{}{}:
-			d.wg.Go(func() {
-				d.serveConn(ctx, c)
-				<-places
-			})
-		default:
+		if !conns.take() {
 			d.tally.count(DNSLimit)
 			c.Close()
+			continue
 		}
+		d.wg.Go(func() {
+			defer conns.give()
+			d.serveConn(ctx, c)
+		})
 	}
 }
 
@@ -180,9 +167,9 @@ func (d *dnsForwarder) serveConn(ctx context.Context, c net.Conn) {
 }
 
 func (d *dnsForwarder) replyTCP(ctx context.Context, query []byte) []byte {
-	if !d.tryBegin() {
+	if !d.queries.take() {
 		return d.refuse(query)
 	}
-	defer d.end()
+	defer d.queries.give()
 	return d.reply(ctx, "tcp", query)
 }
