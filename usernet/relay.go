@@ -1,6 +1,7 @@
 package usernet
 
 import (
+	"context"
 	"io"
 	"net"
 	"sync"
@@ -53,6 +54,8 @@ func (g *Gateway) relay(guest *stack.TCPConn, host *net.TCPConn) {
 		bell: newBell(), over: make(chan struct{}),
 	}
 	guest.Watch(r.bell.ring)
+	stop := context.AfterFunc(g.ctx, r.abort)
+	defer stop()
 	var wg sync.WaitGroup
 	wg.Go(r.fromHost)
 	r.fromGuest()
