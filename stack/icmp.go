@@ -5,6 +5,7 @@ import (
 
 	"loam/link"
 	"loam/stack/icmp"
+	"loam/stack/ip"
 	"loam/stack/tcp"
 	"loam/wire"
 )
@@ -70,18 +71,18 @@ func (sh *shard) sendICMP(src, dst netip.Addr, tos uint8, h wire.ICMPv4, data []
 		src = path.source
 	}
 	sh.tally.count(ICMPSent)
-	sh.sendIP(&path, sh.stack.icmpPacket(src, dst, tos, h, data))
+	sh.sendIP(&path, icmpPacket(src, dst, tos, h, data))
 	return true
 }
 
 // icmpPacket makes the IP packet of a message.
-func (s *Stack) icmpPacket(src, dst netip.Addr, tos uint8, h wire.ICMPv4, data []byte) *link.Frame {
+func icmpPacket(src, dst netip.Addr, tos uint8, h wire.ICMPv4, data []byte) *link.Frame {
 	f := link.NewFrame(len(data))
 	copy(f.Bytes(), data)
 	h.Put(f.Prepend(wire.ICMPv4Len))
 	wire.PutICMPv4Checksum(f.Bytes())
-	ip := wire.IPv4{ID: s.ids.Next(src, dst), TOS: tos, TTL: defaultTTL, Protocol: wire.ProtoICMP, Src: src, Dst: dst}
-	putIPv4(f, &ip)
+	header := wire.IPv4{TOS: tos, TTL: defaultTTL, Protocol: wire.ProtoICMP, Src: src, Dst: dst}
+	putIPv4(f, &header)
 	return f
 }
 
@@ -173,8 +174,9 @@ func (c *TCPConn) inputError(sh *shard, q *icmp.Quote, kind icmp.Kind, mtu int) 
 	switch {
 	case kind == icmp.TooBig:
 		if mtu == 0 {
-			mtu = sh.pmtu.Guess(q.Length)
+			mtu = ip.Plateau(q.Length)
 		}
+		mtu = max(mtu, ip.MinPathMTU)
 		what, mss = tcp.ICMPTooBig, mtu-wire.IPv4MinLen-wire.TCPMinLen
 	case kind.Hard():
 		what = tcp.ICMPRefused

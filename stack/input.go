@@ -1,6 +1,8 @@
 package stack
 
 import (
+	"net/netip"
+
 	"loam/link"
 	"loam/stack/ip"
 	"loam/stack/tcp"
@@ -106,6 +108,7 @@ func (sh *shard) inject(from *shard, p *packet) {
 // owns f. The caller has looked for room.
 func (sh *shard) sendIP(p *path, f *link.Frame) {
 	sh.tally.count(IPSent)
+	sh.identify(f)
 	l := sh.link(p.ifc)
 	if f.Len() <= p.mtu || f.GSO != link.GSONone {
 		l.transmit(p.nextHop, f)
@@ -128,6 +131,13 @@ func (sh *shard) sendIP(p *path, f *link.Frame) {
 		l.transmit(p.nextHop, g)
 	}
 	f.Free()
+}
+
+// identify gives a packet its identification, just before it leaves.
+func (sh *shard) identify(f *link.Frame) {
+	b := f.Bytes()
+	src, dst := netip.AddrFrom4([4]byte(b[12:16])), netip.AddrFrom4([4]byte(b[16:20]))
+	wire.SetIPv4ID(b, uint16(sh.ids.Next(sh.now, src, dst, wire.Protocol(b[9]))))
 }
 
 // confirmEvery is how often at most a shard tells the owner of a neighbour
@@ -154,7 +164,7 @@ func (sh *shard) mss(id tcp.ID) int {
 	}
 	mtu := p.mtu
 	if learned, ok := sh.pmtu.Lookup(sh.now, id.Remote.Addr()); ok {
-		mtu = min(mtu, learned)
+		mtu = min(mtu, learned.MTU)
 	}
 	return mtu - headers
 }

@@ -172,7 +172,7 @@ func (l *ifaceLoop) sendLease(m dhcp.Message) {
 	h := wire.UDP{SrcPort: m.Src.Port(), DstPort: m.Dst.Port(), PayloadLen: len(m.Data)}
 	h.Put(f.Prepend(wire.UDPLen))
 	wire.PutUDPChecksum(f.Bytes(), m.Src.Addr(), m.Dst.Addr())
-	ip := wire.IPv4{ID: l.stack.ids.Next(m.Src.Addr(), m.Dst.Addr()), TTL: defaultTTL, Protocol: wire.ProtoUDP, Src: m.Src.Addr(), Dst: m.Dst.Addr()}
+	ip := wire.IPv4{ID: uint16(rand.Uint32()), TTL: defaultTTL, Protocol: wire.ProtoUDP, Src: m.Src.Addr(), Dst: m.Dst.Addr()}
 	putIPv4(f, &ip)
 	dst := wire.Broadcast
 	if m.Dst.Addr() != limitedBroadcast {

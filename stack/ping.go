@@ -82,7 +82,7 @@ func (p *Pinger) Send(dst netip.Addr, seq uint16, data []byte) error {
 	if !src.IsValid() {
 		src = path.source
 	}
-	f := p.stack.icmpPacket(src, dst, 0, wire.ICMPv4{Type: wire.ICMPv4Echo, Rest: wire.EchoRest(p.id, seq)}, data)
+	f := icmpPacket(src, dst, 0, wire.ICMPv4{Type: wire.ICMPv4Echo, Rest: wire.EchoRest(p.id, seq)}, data)
 	p.stack.tally.count(ICMPSent)
 	p.stack.shardFor(netip.AddrPortFrom(src, 0), netip.AddrPortFrom(dst, 0)).submit(outgoing{frame: f, path: path})
 	return nil

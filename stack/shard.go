@@ -1,6 +1,7 @@
 package stack
 
 import (
+	crand "crypto/rand"
 	"math/rand/v2"
 	"net/netip"
 	"sync"
@@ -49,7 +50,8 @@ type shard struct {
 	links      []*txLink  // by interface index
 	reassembly *ip.Reassembler
 	limiter    icmp.Limiter
-	pmtu       ip.PathMTU
+	pmtu       ip.PathMTUs
+	ids        *ip.IDs
 	tcpConfig  tcp.Config   // the stack's, with counters of this shard
 	tcpCounts  tcp.Counters //
 	stopping   bool
@@ -71,6 +73,9 @@ func newShard(s *Stack, index int) *shard {
 		armed:      tcp.Never,
 		reassembly: newReassembler(s.config.MaxReassembly),
 	}
+	var seed [32]byte
+	crand.Read(seed[:]) // never fails
+	sh.ids = ip.NewIDs(seed)
 	sh.timer.Stop()
 	sh.tcpConfig = s.config.TCP
 	sh.tcpConfig.Counters = &sh.tcpCounts

@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"loam/stack/ip"
 	"loam/stack/tcp"
 )
 
@@ -28,7 +27,6 @@ type Stack struct {
 
 	ports     portTable // which local addresses and ports are taken
 	key       *tcp.Key  // of initial sequence numbers and SYN cookies
-	ids       ip.IDs    // of IP identifications
 	forwarder Forwarder
 	forwards  atomic.Int32                 // requests that the forwarder is deciding
 	dns       atomic.Pointer[[]netip.Addr] // see SetDNS

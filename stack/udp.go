@@ -333,7 +333,7 @@ func (c *UDPConn) build(p []byte, remote netip.AddrPort, o *UDPOptions) (outgoin
 	h.Put(f.Prepend(wire.UDPLen))
 	whole := f.Len()+wire.IPv4MinLen <= path.mtu
 	finishUDP(f, path.ifc, src, remote.Addr(), whole)
-	ip := wire.IPv4{ID: c.stack.ids.Next(src, remote.Addr()), TTL: o.TTL, TOS: o.TOS, Protocol: wire.ProtoUDP, Src: src, Dst: remote.Addr()}
+	ip := wire.IPv4{TTL: o.TTL, TOS: o.TOS, Protocol: wire.ProtoUDP, Src: src, Dst: remote.Addr()}
 	if ip.TTL == 0 {
 		ip.TTL = defaultTTL
 		if remote.Addr().IsMulticast() {

@@ -60,7 +60,7 @@ func (d *DNSName) parse(msg []byte, at int) (next int, err error) {
 				return 0, ErrField
 			}
 			start = at
-		default: // reserved (RFC 6891 section 5: not used in practice)
+		default: // reserved; the one use of it was given up (RFC 6891 section 5)
 			return 0, ErrField
 		}
 	}

@@ -129,6 +129,14 @@ func (h *IPv4) Put(b []byte) {
 	binary.BigEndian.PutUint16(b[10:], ^Sum(b[:hlen], 0))
 }
 
+// SetIPv4ID changes the identification of the header at the front of b, and its
+// checksum by the difference (RFC 1624 equation 3).
+func SetIPv4ID(b []byte, id uint16) {
+	old, sum := binary.BigEndian.Uint16(b[4:]), binary.BigEndian.Uint16(b[10:])
+	binary.BigEndian.PutUint16(b[4:], id)
+	binary.BigEndian.PutUint16(b[10:], ^AddSums(AddSums(^sum, ^old), id))
+}
+
 // IPv4Option is the type octet of an option (RFC 791 section 3.1).
 type IPv4Option uint8
 

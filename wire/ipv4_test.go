@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"net/netip"
 	"reflect"
 	"testing"
 )
@@ -167,4 +168,16 @@ func FuzzIPv4(f *testing.F) {
 			t.Fatalf("%+v became %+v, error %v", h, got, err)
 		}
 	})
+}
+
+func TestSetIPv4ID(t *testing.T) {
+	for id := range 1 << 16 {
+		h := IPv4{ID: uint16(id * 40503), TTL: 64, Protocol: ProtoUDP, Src: netip.MustParseAddr("192.0.2.1"), Dst: netip.MustParseAddr("192.0.2.2")}
+		b := make([]byte, h.Len())
+		h.Put(b)
+		SetIPv4ID(b, uint16(id))
+		if got, _, err := ParseIPv4(b); err != nil || got.ID != uint16(id) || !IPv4ChecksumOK(b) {
+			t.Fatalf("identification %d for %d: %d, checksum right: %v", id, h.ID, got.ID, IPv4ChecksumOK(b))
+		}
+	}
 }

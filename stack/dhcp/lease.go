@@ -75,7 +75,8 @@ func newLease(m *wire.DHCPv4, start Time) (l Lease, ok bool) {
 }
 
 // setTimes follows RFC 2131 section 4.4.5. Times from the server that are not in
-// the order T1, T2, expiry make no sense: the defaults there take their place.
+// the order T1, T2, expiry make no sense, and a T1 that is next to nothing would
+// keep the client busy: the defaults there take their place.
 func (l *Lease) setTimes(m *wire.DHCPv4, length time.Duration) {
 	if length == wire.DHCPv4Infinite {
 		l.T1, l.T2, l.Expires = Never, Never, Never
@@ -89,7 +90,7 @@ func (l *Lease) setTimes(m *wire.DHCPv4, length time.Duration) {
 	if !ok1 {
 		t1 = length / 2
 	}
-	if t1 <= 0 || t1 >= t2 || t2 >= length {
+	if t1 < minLease/2 || t1 >= t2 || t2 >= length {
 		t1, t2 = length/2, length/8*7
 	}
 	l.T1, l.T2, l.Expires = l.Start+t1, l.Start+t2, l.Start+length

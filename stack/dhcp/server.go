@@ -189,14 +189,13 @@ func (s *Server) request(now Time, m *wire.DHCPv4, key string) (Message, bool) {
 
 // confirm lets a client keep the address that it says it has, or not.
 func (s *Server) confirm(now Time, m *wire.DHCPv4, key string, wanted netip.Addr) (Message, bool) {
-	if i, ok := s.pool.of(key); ok {
-		if s.pool.addr(i) == wanted {
-			return s.commit(now, m, key, i)
-		}
-		return s.nak(m, "you have another address")
-	}
+	had, known := s.pool.of(key)
 	i, ours := s.pool.index(wanted)
 	switch {
+	case known && ours && had == i:
+		return s.commit(now, m, key, i)
+	case known && s.pool.bindings[had].state == leased && s.pool.bindings[had].inUse(now):
+		return s.nak(m, "you have another address")
 	case s.cfg.Authoritative && ours && !s.pool.bindings[i].inUse(now):
 		return s.commit(now, m, key, i)
 	case s.cfg.Authoritative, !m.CIAddr.IsValid() && !s.subnet.Contains(wanted):
@@ -204,7 +203,8 @@ func (s *Server) confirm(now Time, m *wire.DHCPv4, key string, wanted netip.Addr
 		return s.nak(m, "you cannot have that address here")
 	}
 	// "If the DHCP server has no record of this client, then it MUST remain
-	// silent" (RFC 2131 section 4.3.2): another server may know it.
+	// silent" (RFC 2131 section 4.3.2): another server may know it. An offer that
+	// the client did not take is no record.
 	s.counters.Unknown++
 	return Message{}, false
 }

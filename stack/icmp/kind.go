@@ -2,28 +2,60 @@ package icmp
 
 import "loam/wire"
 
-// Kind is what an ICMP error means for the socket that sent the packet it is
-// about. Linux's icmp_err_convert draws the same lines.
+// Kind is what an ICMP error means for the socket that sent the packet which it
+// is about. There is one for each error that a Linux program can tell apart, and
+// whether it is final, as in the table icmp_err_convert of its ipv4/icmp.c; the
+// names of errors are the business of those who know what program asks.
 type Kind uint8
 
-// Kinds.
+// Kinds, with the error that Linux gives for each.
 const (
-	Ignored             Kind = iota // source quench (RFC 6633), redirects, unknown codes
-	NetUnreachable                  //
-	HostUnreachable                 //
-	ProtocolUnreachable             //
-	PortUnreachable                 //
-	TooBig                          // fragmentation needed
-	Prohibited                      // by an administrator, by a filter
-	TimeExceeded                    // on the way or in reassembly
-	ParameterProblem                //
+	Ignored             Kind = iota // none: source quench (RFC 6633), redirects, unknown codes
+	NetUnreachable                  // ENETUNREACH
+	HostUnreachable                 // EHOSTUNREACH
+	ProtocolUnreachable             // ENOPROTOOPT
+	PortUnreachable                 // ECONNREFUSED
+	TooBig                          // EMSGSIZE: fragmentation needed
+	SourceRouteFailed               // EOPNOTSUPP
+	NetUnknown                      // ENETUNREACH
+	HostUnknown                     // EHOSTDOWN
+	HostIsolated                    // ENONET
+	NetProhibited                   // ENETUNREACH
+	Prohibited                      // EHOSTUNREACH: the host, by a filter, or by precedence
+	TimeExceeded                    // EHOSTUNREACH: on the way, or in reassembly
+	ParameterProblem                // EPROTO
+	numKinds
 )
 
-// Hard reports whether the error is final: trying again will not help. A TCP
-// connection in its handshake ends by it; what is established goes on, since
-// anybody can send such a message (RFC 5927 section 5.2).
-func (k Kind) Hard() bool {
-	return k == ProtocolUnreachable || k == PortUnreachable || k == Prohibited
+// unreachable lists the kinds of the codes of wire.ICMPv4Unreachable.
+var unreachable = [...]Kind{
+	wire.CodeNetUnreachable:   NetUnreachable,
+	wire.CodeHostUnreachable:  HostUnreachable,
+	wire.CodeProtoUnreachable: ProtocolUnreachable,
+	wire.CodePortUnreachable:  PortUnreachable,
+	wire.CodeFragNeeded:       TooBig,
+	wire.CodeSourceRoute:      SourceRouteFailed,
+	wire.CodeNetUnknown:       NetUnknown,
+	wire.CodeHostUnknown:      HostUnknown,
+	wire.CodeHostIsolated:     HostIsolated,
+	wire.CodeNetProhibited:    NetProhibited,
+	wire.CodeHostProhibited:   Prohibited,
+	wire.CodeNetTOS:           NetUnreachable,
+	wire.CodeHostTOS:          HostUnreachable,
+	wire.CodeAdminProhibited:  Prohibited,
+	wire.CodePrecedence:       Prohibited,
+	wire.CodePrecedenceCutoff: Prohibited,
+}
+
+var hard = [numKinds]bool{
+	ProtocolUnreachable: true,
+	PortUnreachable:     true,
+	NetUnknown:          true,
+	HostUnknown:         true,
+	HostIsolated:        true,
+	NetProhibited:       true,
+	Prohibited:          true,
+	ParameterProblem:    true,
 }
 
 // Classify says what an error message means.
@@ -34,37 +66,14 @@ func Classify(h wire.ICMPv4) Kind {
 	case wire.ICMPv4ParamProblem:
 		return ParameterProblem
 	case wire.ICMPv4Unreachable:
-		return classifyUnreachable(h.Code)
+		if int(h.Code) < len(unreachable) {
+			return unreachable[h.Code]
+		}
 	}
 	return Ignored
 }
 
-// The codes that RFC 1122 section 3.2.2.1 adds to those that wire names.
-const (
-	codeSourceRouteFailed = 5
-	codeNetUnknown        = 6
-	codeHostUnknown       = 7
-	codeHostIsolated      = 8
-	codeNetTOS            = 11
-	codeHostTOS           = 12
-	codePrecedence        = 14
-	codeCutoff            = 15
-)
-
-func classifyUnreachable(code uint8) Kind {
-	switch code {
-	case wire.CodeNetUnreachable, codeNetUnknown, codeNetTOS:
-		return NetUnreachable
-	case wire.CodeHostUnreachable, codeHostUnknown, codeHostIsolated, codeHostTOS, codeSourceRouteFailed:
-		return HostUnreachable
-	case wire.CodeProtoUnreachable:
-		return ProtocolUnreachable
-	case wire.CodePortUnreachable:
-		return PortUnreachable
-	case wire.CodeFragNeeded:
-		return TooBig
-	case wire.CodeNetProhibited, wire.CodeHostProhibited, wire.CodeAdminProhibited, codePrecedence, codeCutoff:
-		return Prohibited
-	}
-	return Ignored
-}
+// Hard reports whether the error is final: trying again will not help. A TCP
+// connection in its handshake ends by it; one that is established goes on, since
+// anybody can send such a message (RFC 5927 section 5.2).
+func (k Kind) Hard() bool { return hard[k] }

@@ -104,10 +104,11 @@ func (c *Conn) acknowledge(ev *arrival, ack Seq) {
 	}
 	c.out.Release(min(c.snd.off, c.snd.end))
 	c.measure(ev)
-	if c.sent.len() == 0 {
+	switch {
+	case c.sent.len() == 0:
 		c.timers.stop(timerRTO)
 		c.idle(ev.now)
-	} else {
+	case !c.impatient():
 		c.timers[timerRTO] = ev.now + c.rtt.timeout() // RFC 6298 (5.3)
 	}
 }

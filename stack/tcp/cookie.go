@@ -48,7 +48,9 @@ func (k *Key) checkCookie(id ID, irs, cookie, minute uint32) (mss uint16, ok boo
 // CookieSYNACK fills out the answer to syn without keeping anything. minute is a
 // counter that goes up once a minute; mss and cfg are as for Accept.
 func (k *Key) CookieSYNACK(now Time, minute uint32, cfg *Config, id ID, mss int, syn *Segment, out *wire.TCP) {
-	c := Accept(now, cfg, id, 0, k.TimestampOffset(id), mss, syn, nil, nil)
+	var c Conn // what Accept would agree to
+	c.init(now, cfg, id, 0, k.TimestampOffset(id), mss)
+	c.accept(now, syn)
 	index := 0
 	for index+1 < len(cookieMSS) && cookieMSS[index+1] <= c.snd.peerMSS {
 		index++
@@ -65,7 +67,7 @@ func (k *Key) CookieSYNACK(now Time, minute uint32, cfg *Config, id ID, mss int,
 	}
 	out.Flags |= c.ecn.synFlags(true)
 	c.offer(now, &out.TCPOptions)
-	out.TSVal = cookieTimestamp(now, c) + c.ts.offset
+	out.TSVal = cookieTimestamp(now, &c) + c.ts.offset
 }
 
 // cookieTimestamp is the latest tick of our clock, before the offset, whose

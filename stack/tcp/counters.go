@@ -25,7 +25,7 @@ const (
 	DropNoAck     // no ACK bit in a state that needs it
 	DropAck       // acknowledges what was never sent, or what is long past
 	DropRST       // reset that does not fit (RFC 5961, RFC 1337)
-	DropSYN       // SYN in the window of a connection
+	DropSYN       // SYN in the window of a connection, or none where one is needed
 	DropRanges    // data behind more gaps than are kept track of
 	DropGone      // data that no program will read any more
 	DropClosed    // arrived after the connection had ended

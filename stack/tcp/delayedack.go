@@ -2,8 +2,9 @@ package tcp
 
 // When to acknowledge (RFC 9293 section 3.8.6.3, RFC 5681 section 4.2).
 //
-// Data in order is acknowledged with the second full segment, or after a delay,
-// in the hope that data goes the other way. It is acknowledged at once: out of
+// Data in order is acknowledged with the second full segment (or half of a small
+// buffer, or the peer would have to wait), or after a delay, in the hope that data
+// goes the other way. It is acknowledged at once: out of
 // order or filling a gap, at the start (the peer is in slow start, and each
 // acknowledgment opens its window), after a FIN. An acknowledgment that rides on
 // data marks the connection as interactive, and ends the hurry at the start.
@@ -34,7 +35,7 @@ func (c *Conn) sawSegment(now Time, seg *Segment, n int) {
 	c.ack.last = now
 	switch {
 	case c.ack.quick > 0 && !c.ack.interactive,
-		c.rcv.nxt.Sub(c.rcv.lastAck) >= 2*int(c.rcv.mss):
+		c.rcv.nxt.Sub(c.rcv.lastAck) >= min(2*int(c.rcv.mss), int(c.rcv.size/2)):
 		c.todo |= todoAck
 	case c.todo&todoAck == 0 && !c.timers.armed(timerAck):
 		c.timers[timerAck] = now + c.cfg.delayedAck()

@@ -15,9 +15,7 @@ func (c *Conn) dupBytes() int {
 
 // duplicate counts a duplicate acknowledgment.
 func (c *Conn) duplicate(ev *arrival) {
-	if c.rec.dups < 255 {
-		c.rec.dups++
-	}
+	c.rec.dups++
 	ev.deliver += int(c.window.MSS)
 }
 
@@ -27,7 +25,7 @@ func (c *Conn) lowerDups(ev *arrival) {
 	mss := int(c.window.MSS)
 	segs := (ev.acked + mss - 1) / mss
 	known := min(max(segs-1, 0), int(c.rec.dups))
-	c.rec.dups -= uint8(known)
+	c.rec.dups -= uint32(known)
 	ev.deliver = max(ev.deliver-known*mss, mss)
 }
 
@@ -46,4 +44,12 @@ func (c *Conn) markFirstLost(ev *arrival) {
 	}
 	ev.lost += r.len()
 	c.sent.setFlags(r, sentLost, sentRetrans)
+}
+
+// impatient reports whether the retransmission timer is left to run: without
+// SACK one hole is found in a round trip, so that after many losses a timeout and
+// slow start are faster. Only the first partial acknowledgment starts the timer
+// again (RFC 6582 section 3.2 step 5, the Impatient variant).
+func (c *Conn) impatient() bool {
+	return c.rec.state == CARecovery && c.rec.partial && c.snd.una.Less(c.rec.point)
 }

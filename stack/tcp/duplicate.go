@@ -72,6 +72,9 @@ func (c *Conn) noteDuplicate(from, to Seq) {
 
 // blocks is how many blocks the next segment carries.
 func (r *receiver) blocks(timestamps bool) int {
+	if !r.sackOK {
+		return 0
+	}
 	n := int(r.numRecent)
 	if r.dup.from != r.dup.to {
 		n++

@@ -14,7 +14,8 @@ import "loam/wire"
 // MTU less 40 for IPv4 and 60 for IPv6). The owner of the connection owns out
 // and in as well; cfg may be nil.
 func Dial(now Time, cfg *Config, id ID, iss, tsOffset uint32, mss int, out Outgoing, in Incoming) *Conn {
-	c := newConn(now, cfg, id, iss, tsOffset, mss, out, in)
+	c := &Conn{out: out, in: in}
+	c.init(now, cfg, id, iss, tsOffset, mss)
 	c.state = SynSent
 	c.ecn.ask(c.cfg.ECN)
 	return c
@@ -24,28 +25,33 @@ func Dial(now Time, cfg *Config, id ID, iss, tsOffset uint32, mss int, out Outgo
 // SYN-RECEIVED: Poll yields the SYN-ACK. Data in syn is left for the peer to
 // send again.
 func Accept(now Time, cfg *Config, id ID, iss, tsOffset uint32, mss int, syn *Segment, out Outgoing, in Incoming) *Conn {
-	c := newConn(now, cfg, id, iss, tsOffset, mss, out, in)
+	c := &Conn{out: out, in: in}
+	c.init(now, cfg, id, iss, tsOffset, mss)
+	c.accept(now, syn)
+	return c
+}
+
+func (c *Conn) accept(now Time, syn *Segment) {
 	c.state = SynReceived
 	c.passive = true
 	c.takeSYN(now, syn)
 	c.ecn.answer(c.cfg.ECN, syn.Flags)
-	return c
 }
 
-func newConn(now Time, cfg *Config, id ID, iss, tsOffset uint32, mss int, out Outgoing, in Incoming) *Conn {
+func (c *Conn) init(now Time, cfg *Config, id ID, iss, tsOffset uint32, mss int) {
 	if cfg == nil {
 		cfg = &defaultConfig
 	}
-	c := &Conn{id: id, cfg: cfg, out: out, in: in}
+	c.id, c.cfg = id, cfg
 	c.timers.stopAll()
 	c.snd.iss, c.snd.una, c.snd.nxt = Seq(iss), Seq(iss), Seq(iss)
 	c.snd.small = Seq(iss)
-	c.rec.point = Seq(iss)
-	c.rack.init(Seq(iss))
 	c.snd.off = ^uint64(0)
 	c.snd.noDelay = cfg.NoDelay
 	c.snd.userTimeout = cfg.UserTimeout
 	c.snd.progress = now
+	c.rec.point = Seq(iss)
+	c.rack.init(Seq(iss))
 	c.ts.offset = tsOffset
 	c.rtt.init(c.cfg)
 	c.propose(mss)
@@ -56,7 +62,6 @@ func newConn(now Time, cfg *Config, id ID, iss, tsOffset uint32, mss int, out Ou
 	if cfg.KeepAlive > 0 {
 		c.SetKeepAlive(now, cfg.KeepAlive, cfg.KeepAliveInterval, cfg.KeepAliveCount)
 	}
-	return c
 }
 
 // takeSYN begins the receive sequence space with the peer's SYN.
@@ -91,7 +96,7 @@ func (c *Conn) receiveSynSent(now Time, seg *Segment) {
 		return
 	}
 	if !seg.Flags.Has(wire.SYN) {
-		c.count(DropNoAck)
+		c.count(DropSYN)
 		return
 	}
 	c.takeSYN(now, seg)

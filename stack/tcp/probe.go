@@ -15,8 +15,8 @@ type probe struct {
 	doubled bool // the peer reported it as a duplicate
 }
 
-// probeAckDelay is the most by which a peer delays an acknowledgment of a single
-// segment (TLP.max_ack_delay).
+// probeAckDelay is the most by which a peer delays an acknowledgment of less than
+// two full segments (TLP.max_ack_delay).
 const probeAckDelay = 200 * time.Millisecond
 
 // armProbe sets the timer (section 7.2). It never lies behind the
@@ -31,7 +31,7 @@ func (c *Conn) armProbe(now Time) {
 	d := time.Second
 	if c.rtt.srtt > 0 {
 		d = 2*c.rtt.srtt + tick
-		if c.flight() <= int(c.window.MSS) {
+		if c.flight() < 2*int(c.window.MSS) { // or the peer waits for more
 			d += probeAckDelay
 		}
 	}

@@ -18,8 +18,10 @@ package tcp
 // recovery is the state of loss recovery.
 type recovery struct {
 	state CAState
-	point Seq   // SND.NXT when the state began, RecoveryPoint of RFC 6675, recover of RFC 6582
-	dups  uint8 // duplicate acknowledgments, without SACK
+	point Seq    // SND.NXT when the state began, RecoveryPoint of RFC 6675, recover of RFC 6582
+	dups  uint32 // duplicate acknowledgments, without SACK
+
+	partial bool // a partial acknowledgment has come, without SACK
 
 	// What may be undone (undo.go).
 	undoable         bool
@@ -105,6 +107,7 @@ func (c *Conn) enterRecovery(ev *arrival) {
 	c.rec.state = CARecovery
 	c.rec.point = c.snd.nxt
 	c.rec.frto = frtoOff
+	c.rec.partial = false
 	c.prrBegin(ev)
 	c.window.Size = uint32(c.pipe()) + c.window.MSS // at least one is sent again
 }
@@ -127,6 +130,7 @@ func (c *Conn) reactRecovery(ev *arrival) {
 		// A partial acknowledgment: the next hole begins at SND.UNA (RFC 6582
 		// section 3.2 step 5). One segment of what was acknowledged was the one
 		// sent again; the others are what the duplicates stood for.
+		c.rec.partial = true
 		c.lowerDups(ev)
 		c.markFirstLost(ev)
 	case ev.dup:

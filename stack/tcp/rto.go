@@ -9,7 +9,7 @@ func (c *Conn) retransmitTimeout(now Time) {
 	if c.sent.len() == 0 {
 		return
 	}
-	if c.sent.at(0).resend() {
+	if c.sent.at(0).resend() && c.resendable() > 0 {
 		// The owner had no room to send what the last timeout asked for: that
 		// says nothing about the path.
 		c.timers[timerRTO] = now + c.rtt.timeout()
@@ -28,7 +28,7 @@ func (c *Conn) retransmitTimeout(now Time) {
 	}
 	// A peer that closes its window over data in flight answers, but cannot
 	// acknowledge: that is not a dead path (RFC 9293 section 3.8.6).
-	if c.snd.wnd > 0 || now-c.keep.heard > 2*c.rtt.timeout() {
+	if c.snd.wnd > 0 || c.state < Established || now-c.keep.heard > 2*c.rtt.timeout() {
 		c.snd.retries++
 	}
 	if c.rtt.backoff < maxBackoff {

@@ -16,7 +16,7 @@ func (c *Conn) fill(now Time, out *Out) {
 		out.HasTimestamps = true
 		out.TSVal, out.TSEcr = c.ts.clock(now), c.ts.recent
 	}
-	if c.rcv.numRecent > 0 || c.rcv.dup.from != c.rcv.dup.to {
+	if c.rcv.sackOK && (c.rcv.numRecent > 0 || c.rcv.dup.from != c.rcv.dup.to) {
 		c.rcv.putSACK(&out.TCPOptions)
 	}
 }
@@ -137,7 +137,7 @@ func (c *Conn) sendAgain(now Time, out *Out, n int) {
 		r = c.sent.at(i)
 	}
 	c.resendRange(now, out, r)
-	if i == 0 {
+	if i == 0 && !c.impatient() {
 		// The first range gets a whole timeout again, or it would run out
 		// before the answer can come.
 		c.timers[timerRTO] = now + c.rtt.timeout()
