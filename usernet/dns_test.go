@@ -372,10 +372,7 @@ func TestDNSQueriesAtOnceAreBounded(t *testing.T) {
 
 func TestDNSByTCP(t *testing.T) {
 	d, counts := forwarderTo(t, newFakeServer(t, yes).addr)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := listen(t)
 	done := make(chan struct{})
 	go func() { d.serveTCP(t.Context(), l); close(done) }()
 	c, err := net.Dial("tcp", l.Addr().String())
@@ -397,7 +394,17 @@ func TestDNSByTCP(t *testing.T) {
 		t.Error("rubbish was answered")
 	}
 	c.Close()
+	l.Close()
+	<-done
+	d.wg.Wait()
+	wantCount(t, counts, DNSAnswered, 3)
+}
 
+func TestDNSConnectionsAreBounded(t *testing.T) {
+	d, counts := forwarderTo(t, refusedPort(t))
+	l := listen(t)
+	done := make(chan struct{})
+	go func() { d.serveTCP(t.Context(), l); close(done) }()
 	var idle []net.Conn
 	for range maxDNSConns + 1 {
 		c, err := net.Dial("tcp", l.Addr().String())

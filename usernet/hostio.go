@@ -73,12 +73,13 @@ func (r *hostReader) tryRead(fd uintptr) bool {
 }
 
 // waitReset waits, on a stream that has ended, until the connection is reset, is
-// closed, or its read deadline has passed. The runtime's poller reports changes,
-// so that the end of the stream, which stays, is not reported again.
+// closed, or its read deadline has passed. Reading would go on to tell of the
+// end of the stream; the socket's error does not. The runtime's poller reports
+// changes, of which the reset is the next one.
 func (r *hostReader) waitReset() {
 	r.raw.Read(func(fd uintptr) bool {
-		n, err := syscall.Read(int(fd), make([]byte, 1))
-		return n > 0 || err != nil && err != syscall.EAGAIN && err != syscall.EINTR
+		pending, err := syscall.GetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_ERROR)
+		return pending != 0 || err != nil
 	})
 }
 

@@ -29,10 +29,11 @@ type relay struct {
 	host    *net.TCPConn
 	tally   *tally
 	linger  time.Duration
-	bell    bell          // of the guest's connection
-	ended   atomic.Int32  // streams that have ended, one or both
-	over    chan struct{} // closed when both have
+	bell    bell         // of the guest's connection
+	ended   atomic.Int32 // streams that have ended, one or both
 	aborted atomic.Bool
+	over    chan struct{} // closed by who ends the relay: the second stream to end, or abort
+	once    sync.Once     // guards closing over
 }
 
 // guestOptions are those of the gateway's end of a connection with the guest.
@@ -77,7 +78,8 @@ func (r *relay) fromGuest() {
 		}
 		break
 	}
-	for r.end(); ; {
+	r.end()
+	for {
 		select {
 		case <-r.over:
 			return
@@ -116,7 +118,10 @@ func (r *relay) fromHost() {
 	if err == nil {
 		err = r.moveFromHost(in)
 	}
-	if err != io.EOF || r.guest.CloseWrite() != nil {
+	if err == io.EOF {
+		err = r.endGuest()
+	}
+	if err != nil {
 		r.abort()
 		return
 	}
@@ -144,11 +149,21 @@ func (r *relay) moveFromHost(in *hostReader) error {
 	}
 }
 
+// endGuest passes on the end of the host's stream. That may come before the
+// guest has acknowledged the handshake, and a connection cannot be half closed
+// that is not one yet; Write waits for it.
+func (r *relay) endGuest() error {
+	if _, err := r.guest.Write(nil); err != nil {
+		return err
+	}
+	return r.guest.CloseWrite()
+}
+
 // end is called once for each stream, when it has ended. The second time it
 // wakes whoever waits for a reset that does not matter any more.
 func (r *relay) end() {
 	if r.ended.Add(1) == 2 {
-		close(r.over)
+		r.once.Do(func() { close(r.over) })
 		r.host.SetReadDeadline(time.Unix(1, 0))
 	}
 }
@@ -159,6 +174,7 @@ func (r *relay) abort() {
 		return
 	}
 	r.tally.count(TCPResets)
+	r.once.Do(func() { close(r.over) })
 	r.guest.Abort()
 	reset(r.host)
 }

@@ -90,39 +90,45 @@ func TestTCPPassesOnTheEndOfAStreamAndKeepsTheOther(t *testing.T) {
 }
 
 func TestTCPPassesOnAReset(t *testing.T) {
-	for _, when := range []string{"while both streams run", "after the stream of the guest has ended", "after the stream of the host has ended"} {
-		t.Run(when, func(t *testing.T) {
-			for _, guestResets := range []bool{true, false} {
-				n := newNetwork(t, loopback())
-				guest, host := n.pair()
-				switch when {
-				case "after the stream of the guest has ended":
-					guest.CloseWrite()
-					wantEOF(t, host)
-				case "after the stream of the host has ended":
-					host.CloseWrite()
-					wantEOF(t, guest)
-				}
-				if guestResets {
-					guest.Abort()
-					n.wantCounter(TCPResets, 1)
-					if when != "after the stream of the guest has ended" {
-						if _, err := host.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
-							t.Errorf("%s, the guest resets and the host sees %v", when, err)
-						}
-					}
-				} else {
-					reset(host)
-					n.wantCounter(TCPResets, 1)
-					if when != "after the stream of the host has ended" {
-						if _, err := guest.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
-							t.Errorf("%s, the host resets and the guest sees %v", when, err)
-						}
-					}
-				}
-				host.Close()
-				guest.Close()
+	for _, when := range []struct {
+		name                  string
+		guestEnded, hostEnded bool
+	}{
+		{name: "while both streams run"},
+		{name: "after the guest's stream has ended", guestEnded: true},
+		{name: "after the host's stream has ended", hostEnded: true},
+	} {
+		begin := func(t *testing.T) (n *network, guest *stack.TCPConn, host *net.TCPConn) {
+			n = newNetwork(t, loopback())
+			guest, host = n.pair()
+			if when.guestEnded {
+				guest.CloseWrite()
+				wantEOF(t, host)
 			}
+			if when.hostEnded {
+				host.CloseWrite()
+				wantEOF(t, guest)
+			}
+			return n, guest, host
+		}
+		wantReset := func(t *testing.T, c io.Reader, ended bool) {
+			if _, err := c.Read(make([]byte, 1)); !ended && !errors.Is(err, syscall.ECONNRESET) {
+				t.Errorf("the other end sees %v", err)
+			}
+		}
+		t.Run("the guest's "+when.name, func(t *testing.T) {
+			n, guest, host := begin(t)
+			guest.Abort()
+			n.wantCounter(TCPResets, 1)
+			wantReset(t, host, when.guestEnded)
+			host.Close()
+		})
+		t.Run("the host's "+when.name, func(t *testing.T) {
+			n, guest, host := begin(t)
+			reset(host)
+			n.wantCounter(TCPResets, 1)
+			wantReset(t, guest, when.hostEnded)
+			guest.Close()
 		})
 	}
 }
@@ -307,21 +313,36 @@ func TestTCPReaderThatStopsIsFeltByTheWriter(t *testing.T) {
 	n.wantCounter(TCPResets, 0)
 }
 
-// A guest that never reads the end of its stream does not keep its place for
-// ever.
+// A guest that never reads the end of its stream does not keep its place, and
+// what is in it, for ever.
 func TestTCPFinishedConnectionIsGivenUpWhenTheGuestDoesNotRead(t *testing.T) {
 	c := loopback()
-	c.linger = 200 * time.Millisecond
+	c.linger = 300 * time.Millisecond
 	n := newNetwork(t, c)
 	guest, host := n.pair()
-	fill(t, host)
+	guest.SetOptions(func(o *stack.TCPOptions) { o.ReceiveBuffer = 32 << 10 })
 	guest.CloseWrite()
 	wantEOF(t, host)
-	host.CloseWrite()
-	// The host's kernel still holds what the guest does not read; when the guest
-	// reads some of it, the end comes near enough for the relay to see it.
-	io.CopyN(io.Discard, guest, 8<<20)
-	n.wantCounter(TCPLingered, 0)
+	noise(t, host, 1, 400<<10) // more than the guest's window, less than the gateway takes
+	n.wantCounter(TCPLingered, 1)
+	if _, err := io.Copy(io.Discard, guest); !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("the guest's stream ends with %v", err)
+	}
 	host.Close()
 	guest.Close()
+}
+
+// A guest that reads slowly gets everything although the host is long gone.
+func TestTCPFinishedConnectionIsKeptForAGuestThatReads(t *testing.T) {
+	const size = 400 << 10
+	n := newNetwork(t, loopback())
+	guest, host := n.pair()
+	guest.CloseWrite()
+	wantEOF(t, host)
+	noise(t, host, 1, size)
+	host.Close()
+	n.wantCounter(TCPBytesIn, size)
+	wantNoise(t, guest, 1, size)
+	guest.Close()
+	n.wantCounter(TCPResets, 0)
 }
