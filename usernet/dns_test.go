@@ -3,6 +3,7 @@ package usernet
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -424,6 +425,33 @@ func TestDNSConnectionsAreBounded(t *testing.T) {
 	l.Close()
 	<-done
 	d.wg.Wait()
+}
+
+// Names by DNS, from the guest's program to a server of the host and back.
+func TestDNSForTheGuest(t *testing.T) {
+	server := newFakeServer(t, func(network string, q []byte) [][]byte {
+		m, _ := wire.ParseDNS(q)
+		switch {
+		case m.Question.Type != wire.DNSTypeA:
+			return [][]byte{m.AppendReply(nil, 0, wire.DNSNoError)}
+		case network == "udp":
+			return [][]byte{m.AppendReply(nil, wire.DNSTruncated, wire.DNSNoError)}
+		}
+		return yes(network, q)
+	})
+	n := newNetwork(t, Config{Resolvers: []netip.AddrPort{server.addr}})
+	n.guest.SetDNS([]netip.Addr{n.config.DNS})
+	for name, want := range map[string]string{"www.example.": "192.0.2.80", "host.loam.internal.": "10.0.2.2"} {
+		addrs, err := n.guest.Resolver().LookupNetIP(ctx(t), "ip4", name)
+		if err != nil || len(addrs) != 1 || addrs[0].Unmap().String() != want {
+			t.Errorf("%s is %v, %v, want %s", name, addrs, err, want)
+		}
+	}
+	n.wantCounter(DNSLocal, 1)
+	var notFound *net.DNSError
+	if _, err := n.guest.Resolver().LookupNetIP(ctx(t), "ip4", "nobody.loam.internal."); !errors.As(err, &notFound) || !notFound.IsNotFound {
+		t.Errorf("a name that does not exist: %v", err)
+	}
 }
 
 func FuzzDNSQuery(f *testing.F) {
