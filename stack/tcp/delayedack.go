@@ -25,8 +25,9 @@ func (c *Conn) sawSegment(now Time, seg *Segment, n int) {
 	if n == 0 {
 		return
 	}
-	if n > int(c.rcv.mss) {
-		c.rcv.mss = uint16(min(n, int(c.snd.advMSS)))
+	several := n > int(c.snd.advMSS) // segments that the device has put together
+	if n > int(c.rcv.mss) && !several {
+		c.rcv.mss = uint16(n)
 	}
 	c.measureRTT(now, seg, n)
 	if now-c.ack.last > c.rtt.rto && !c.ack.interactive {
@@ -34,7 +35,8 @@ func (c *Conn) sawSegment(now Time, seg *Segment, n int) {
 	}
 	c.ack.last = now
 	switch {
-	case c.ack.quick > 0 && !c.ack.interactive,
+	case several,
+		c.ack.quick > 0 && !c.ack.interactive,
 		c.rcv.nxt.Sub(c.rcv.lastAck) >= min(2*int(c.rcv.mss), int(c.rcv.size/2)):
 		c.todo |= todoAck
 	case c.todo&todoAck == 0 && !c.timers.armed(timerAck):
