@@ -30,11 +30,11 @@ func TestIdleConnGivesMemoryBack(t *testing.T) {
 	c.drain()
 	c.send("A 1:1001 ack 40001")
 	c.drain()
-	if c.sent.buf == nil || c.rcv.ranges == nil {
+	if c.sent.buf == nil || c.rcv.behind == nil {
 		t.Fatal("nothing to give back")
 	}
 	c.advance(trimAfter)
-	if c.sent.buf != nil || c.rcv.ranges != nil {
+	if c.sent.buf != nil || c.rcv.behind != nil {
 		t.Error("an idle connection keeps its records")
 	}
 	c.wantSilence(time.Hour)

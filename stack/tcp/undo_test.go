@@ -173,7 +173,7 @@ func ecnConn(t *testing.T) *testConn {
 	c.advance(10 * ms)
 	c.send("A 1 ack 1 win 50000")
 	c.ack.quick = 0
-	c.ack.last = c.now
+	c.ack.last = at(c.now)
 	return c
 }
 
