@@ -59,18 +59,21 @@ func checkSent(t testing.TB, c *Conn) {
 // checkRanges checks the list of what arrived behind a gap.
 func checkRanges(t testing.TB, c *Conn) {
 	t.Helper()
-	at := c.rcv.nxt
-	for i, s := range c.rcv.ranges {
+	if c.rcv.behind == nil {
+		return
+	}
+	at, behind := c.rcv.nxt, c.rcv.behind
+	for i, s := range behind.ranges {
 		if !at.Less(s.from) || !s.from.Less(s.to) {
 			t.Fatalf("received range %d is [%d, %d) behind %d", i, s.from, s.to, at)
 		}
 		at = s.to
 	}
-	if len(c.rcv.ranges) > maxRanges {
-		t.Fatalf("%d received ranges", len(c.rcv.ranges))
+	if len(behind.ranges) > maxRanges {
+		t.Fatalf("%d received ranges", len(behind.ranges))
 	}
-	for _, s := range c.rcv.recent[:c.rcv.numRecent] {
-		if i := c.rcv.search(s.from); i == len(c.rcv.ranges) || c.rcv.ranges[i] != s {
+	for _, s := range behind.recent[:behind.numRecent] {
+		if i := behind.search(s.from); i == len(behind.ranges) || behind.ranges[i] != s {
 			t.Fatalf("[%d, %d) would be told to the peer and is no range", s.from, s.to)
 		}
 	}

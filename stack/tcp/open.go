@@ -48,7 +48,7 @@ func (c *Conn) init(now Time, cfg *Config, id ID, iss, tsOffset uint32, mss int)
 	c.snd.small = Seq(iss)
 	c.snd.off = ^uint64(0)
 	c.snd.noDelay = cfg.NoDelay
-	c.snd.userTimeout = cfg.UserTimeout
+	c.snd.userTimeout = lasting(cfg.UserTimeout)
 	c.snd.progress = now
 	c.rec.point = Seq(iss)
 	c.rack.init(Seq(iss))
@@ -124,17 +124,17 @@ func (c *Conn) ackedSYN(now Time, seg *Segment) {
 	spurious := syn.sends > 1 && c.ts.on && seg.TSEcr == c.rec.stamp
 	switch {
 	case syn.sends == 1:
-		c.rtt.sample(now, now-syn.at, 1)
+		c.rtt.sample(c.cfg, now, now-syn.at, 1)
 	case c.ts.on:
 		if d := c.ts.since(now, seg.TSEcr); d > 0 {
-			c.rtt.sample(now, d, 1)
+			c.rtt.sample(c.cfg, now, d, 1)
 		}
 	}
 	c.establish(now)
 	if syn.sends > 1 && !spurious {
 		// RFC 5681 section 3.1: after a lost SYN the window is one segment.
 		c.window.Size = c.window.MSS
-		c.rtt.afterLostSYN()
+		c.rtt.afterLostSYN(c.cfg)
 	}
 }
 

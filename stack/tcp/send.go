@@ -16,8 +16,8 @@ func (c *Conn) fill(now Time, out *Out) {
 		out.HasTimestamps = true
 		out.TSVal, out.TSEcr = c.ts.clock(now), c.ts.recent
 	}
-	if c.rcv.sackOK && (c.rcv.numRecent > 0 || c.rcv.dup.from != c.rcv.dup.to) {
-		c.rcv.putSACK(&out.TCPOptions)
+	if n := c.rcv.blocks(c.ts.on); n > 0 {
+		c.rcv.putSACK(&out.TCPOptions, n)
 	}
 }
 

@@ -17,9 +17,9 @@ import "loam/wire"
 // tuning is the measurement of one round trip.
 type tuning struct {
 	since Time
-	off   uint64 // what the program had read by then
-	last  uint32 // what it read in the round trip before
 	rtt   Time   // as the receiver sees it; 0: only SRTT is known
+	off   uint32 // what the program had read by then, of its offset the low half
+	last  uint32 // what it read in the round trip before
 }
 
 // freeEdge is the edge that the buffer allows now, and at least the one promised.
@@ -76,7 +76,7 @@ func (c *Conn) tuneWindow(now Time) {
 	if round == 0 || c.rcv.size >= c.rcv.max {
 		return
 	}
-	consumed := c.in.Consumed()
+	consumed := uint32(c.in.Consumed())
 	if t.since == 0 {
 		t.since, t.off = now, consumed
 		return
@@ -84,7 +84,7 @@ func (c *Conn) tuneWindow(now Time) {
 	if now-t.since < round {
 		return
 	}
-	read := uint32(min(consumed-t.off, maxWindow))
+	read := consumed - t.off
 	if read > t.last {
 		want := 2*read + 2*(read-t.last)
 		c.rcv.size = min(max(c.rcv.size, want), c.rcv.max)
