@@ -19,7 +19,7 @@ func (g *Gateway) handleUDP(guest *stack.UDPConn) {
 	dst := guest.LocalAddrPort()
 	to, ok := g.config.reachPort(dst)
 	if !ok {
-		g.tally.count(UDPDenied)
+		g.deny(UDPDenied, dst.Addr())
 		guest.Refuse()
 		guest.Close()
 		return
