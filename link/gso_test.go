@@ -36,15 +36,15 @@ func dissect(t *testing.T, m link.Medium, f *link.Frame) (p packet) {
 		b = rest
 	}
 	if p.v6 = b[0]>>4 == 6; p.v6 {
-		b = dissect6(t, &p, b)
+		dissect6(t, &p, b)
 	} else {
-		b = dissect4(t, &p, b)
+		dissect4(t, &p, b)
 	}
 	p.header = f.Len() - len(p.payload)
 	return p
 }
 
-func dissect4(t *testing.T, p *packet, b []byte) []byte {
+func dissect4(t *testing.T, p *packet, b []byte) {
 	t.Helper()
 	h, rest, err := wire.ParseIPv4(b)
 	if err != nil || !wire.IPv4ChecksumOK(b) || len(rest) != len(b)-h.Len() {
@@ -56,17 +56,16 @@ func dissect4(t *testing.T, p *packet, b []byte) []byte {
 		if err != nil || !wire.TCPChecksumOK(rest, h.Src, h.Dst) {
 			t.Fatalf("TCP: %v, or a bad checksum", err)
 		}
-		return rest
+		return
 	}
 	u, payload, err := wire.ParseUDP(rest)
 	if err != nil || u.NoChecksum || !wire.UDPChecksumOK(rest, h.Src, h.Dst) || u.PayloadLen != len(payload) {
 		t.Fatalf("UDP %+v: %v, or a bad checksum", u, err)
 	}
 	p.payload = payload
-	return rest
 }
 
-func dissect6(t *testing.T, p *packet, b []byte) []byte {
+func dissect6(t *testing.T, p *packet, b []byte) {
 	t.Helper()
 	rest := b[40:]
 	if int(binary.BigEndian.Uint16(b[4:])) != len(rest) {
@@ -86,7 +85,6 @@ func dissect6(t *testing.T, p *packet, b []byte) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return rest
 }
 
 // segment cuts f up with dst places at a time, and returns the segments in

@@ -133,6 +133,10 @@ func (i *Interface) MAC() wire.MAC { return i.mac }
 // MTU is the largest IP packet in bytes.
 func (i *Interface) MTU() int { return i.mtu }
 
+// ipv4MTU is the largest IPv4 packet: the loopback's MTU, as on Linux, is one
+// byte more than the length field of IPv4 can say.
+func (i *Interface) ipv4MTU() int { return min(i.mtu, wire.MaxIPv4) }
+
 // IsLoopback reports whether this is "lo".
 func (i *Interface) IsLoopback() bool { return i.loopback }
 

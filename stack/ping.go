@@ -9,6 +9,7 @@ import (
 
 	"loam/link"
 	"loam/stack/icmp"
+	"loam/stack/port"
 	"loam/wire"
 )
 
@@ -20,6 +21,7 @@ const MaxPing = wire.MaxIPv4 - wire.IPv4MinLen - wire.ICMPv4Len
 type Pinger struct {
 	watcher
 	stack   *Stack
+	binding *port.Binding
 	id      uint16
 	source  netip.Addr // zero: the path's
 	readers waiter
@@ -44,9 +46,10 @@ func (s *Stack) ListenPing(source netip.Addr, id uint16) (*Pinger, error) {
 		p.source = local.Addr()
 	}
 	p.queue.limit = defaultDatagramBuffer
-	if p.id, err = s.ports.takePing(id); err != nil {
+	if p.binding, err = s.ports.bind(wire.ProtoICMP, local, port.Options{}); err != nil {
 		return nil, err
 	}
+	p.id = p.binding.Local().Port()
 	if !s.onEach(func(sh *shard) { sh.pings[p.id] = p }) {
 		return nil, ErrClosed
 	}
@@ -165,7 +168,7 @@ func (p *Pinger) Close() error {
 	p.closed = true
 	p.mu.Unlock()
 	p.stack.onEach(func(sh *shard) { delete(sh.pings, p.id) })
-	p.stack.ports.releasePing(p.id)
+	p.stack.ports.release(p.binding)
 	p.queue.close()
 	p.readers.ring()
 	p.tell(Readable | Hangup)

@@ -1,112 +1,83 @@
 package stack
 
 import (
-	"math/rand/v2"
+	crand "crypto/rand"
 	"net/netip"
 	"sync"
+
+	"loam/stack/port"
+	"loam/wire"
 )
 
-// portTable knows which local addresses and ports are taken, and by which
-// connections. It is shared by all programs and shards, under one lock.
-type portTable struct {
+// ports knows which local addresses and ports are taken, and by which
+// connections. Programs and shards share it under one lock.
+type ports struct {
 	mu    sync.Mutex
-	tcp   map[netip.AddrPort]int
-	udp   map[netip.AddrPort]int
-	flows map[flow]struct{}
-	pings map[uint16]struct{}
+	table *port.Table
 }
 
-func (t *portTable) init() {
-	t.tcp = make(map[netip.AddrPort]int)
-	t.udp = make(map[netip.AddrPort]int)
-	t.flows = make(map[flow]struct{})
-	t.pings = make(map[uint16]struct{})
+func newPorts() ports {
+	var seed [32]byte
+	crand.Read(seed[:]) // never fails
+	return ports{table: port.NewTable(port.Config{Seed: seed})}
 }
 
-func (t *portTable) bind(m map[netip.AddrPort]int, local netip.AddrPort, share bool) (netip.AddrPort, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if local.Port() != 0 {
-		if m[local] > 0 && !share {
-			return local, ErrInUse
-		}
-		m[local]++
-		return local, nil
+// bind takes a local address; port 0 means one that is free. Errors: ErrInUse.
+func (p *ports) bind(proto wire.Protocol, local netip.AddrPort, o port.Options) (*port.Binding, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	b, err := p.table.Bind(proto, local, o)
+	return b, portError(err)
+}
+
+// listen has a binding take connections. Errors: ErrInUse.
+func (p *ports) listen(b *port.Binding) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return portError(p.table.Listen(b))
+}
+
+// release gives a binding back.
+func (p *ports) release(b *port.Binding) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.table.Release(b)
+}
+
+// connect takes a connection; b is the binding that it stands on, if there is
+// one. Errors: ErrNotAvailable, ErrInUse.
+func (p *ports) connect(local, remote netip.AddrPort, b *port.Binding, o port.Options) (*port.Flow, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f, err := p.table.Connect(wire.ProtoTCP, local, remote, b, o)
+	return f, portError(err)
+}
+
+// close gives a connection back. f may be nil.
+func (p *ports) close(f *port.Flow) {
+	if f == nil {
+		return
 	}
-	for range 30000 {
-		l := netip.AddrPortFrom(local.Addr(), uint16(32768+rand.IntN(28232)))
-		if m[l] == 0 {
-			m[l]++
-			return l, nil
-		}
-	}
-	return local, ErrInUse
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.table.Close(f)
 }
 
-func (t *portTable) release(m map[netip.AddrPort]int, local netip.AddrPort) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if m[local]--; m[local] == 0 {
-		delete(m, local)
+func portError(err error) error {
+	switch err {
+	case nil:
+		return nil
+	case port.ErrInUse:
+		return ErrInUse
+	default:
+		return ErrNotAvailable
 	}
 }
 
-func (t *portTable) bindTCP(local netip.AddrPort, o TCPOptions) (netip.AddrPort, error) {
-	return t.bind(t.tcp, local, o.ReusePort)
-}
-func (t *portTable) releaseTCP(local netip.AddrPort, o TCPOptions) { t.release(t.tcp, local) }
-func (t *portTable) bindUDP(local netip.AddrPort, o UDPOptions) (netip.AddrPort, error) {
-	return t.bind(t.udp, local, o.ReusePort || o.ReuseAddr)
-}
-func (t *portTable) releaseUDP(local netip.AddrPort) { t.release(t.udp, local) }
-
-func (t *portTable) takeFlow(local, remote netip.AddrPort, bound bool) (netip.AddrPort, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if local.Port() != 0 {
-		if _, taken := t.flows[flowOf(local, remote)]; taken {
-			return local, ErrInUse
-		}
-		t.flows[flowOf(local, remote)] = struct{}{}
-		return local, nil
-	}
-	for range 30000 {
-		l := netip.AddrPortFrom(local.Addr(), uint16(32768+rand.IntN(28232)))
-		if _, taken := t.flows[flowOf(l, remote)]; !taken && t.tcp[l] == 0 {
-			t.flows[flowOf(l, remote)] = struct{}{}
-			return l, nil
-		}
-	}
-	return local, ErrNotAvailable
+func (o *TCPOptions) sharing() port.Options {
+	return port.Options{ReuseAddr: o.ReuseAddr, ReusePort: o.ReusePort}
 }
 
-func (t *portTable) releaseFlow(local, remote netip.AddrPort) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.flows, flowOf(local, remote))
-}
-
-func (t *portTable) takePing(id uint16) (uint16, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for range 65536 {
-		n := id
-		if id == 0 {
-			n = uint16(rand.IntN(65535) + 1)
-		}
-		if _, taken := t.pings[n]; !taken {
-			t.pings[n] = struct{}{}
-			return n, nil
-		}
-		if id != 0 {
-			break
-		}
-	}
-	return 0, ErrInUse
-}
-
-func (t *portTable) releasePing(id uint16) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.pings, id)
+func (o *UDPOptions) sharing() port.Options {
+	return port.Options{ReuseAddr: o.ReuseAddr, ReusePort: o.ReusePort}
 }

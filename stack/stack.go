@@ -25,8 +25,8 @@ type Stack struct {
 	shards []*shard
 	tables atomic.Pointer[tables] // read by everybody, replaced under mu
 
-	ports     portTable // which local addresses and ports are taken
-	key       *tcp.Key  // of initial sequence numbers and SYN cookies
+	ports     ports    // which local addresses and ports are taken
+	key       *tcp.Key // of initial sequence numbers and SYN cookies
 	ids       identifications
 	forwarder Forwarder
 	forwards  atomic.Int32                 // requests that the forwarder is deciding
@@ -47,10 +47,10 @@ func New(config Config) *Stack {
 		config: config.withDefaults(),
 		epoch:  time.Now(),
 		seed:   rand.Uint64(),
+		ports:  newPorts(),
 		key:    newKey(),
 		ids:    newIdentifications(),
 	}
-	s.ports.init()
 	s.tables.Store(&tables{})
 	for i := range s.config.Shards {
 		s.shards = append(s.shards, newShard(s, i))

@@ -238,7 +238,7 @@ var limitedBroadcast = netip.AddrFrom4([4]byte{255, 255, 255, 255})
 func (t *tables) route(source, dst netip.Addr) (path, error) {
 	if l, ok := t.local[dst]; ok && !l.broadcast || dst.IsLoopback() {
 		lo := t.interfaces[0]
-		p := path{tables: t, ifc: lo, nextHop: dst, source: dst, mtu: lo.mtu}
+		p := path{tables: t, ifc: lo, nextHop: dst, source: dst, mtu: lo.ipv4MTU()}
 		return p, nil
 	}
 	if dst == limitedBroadcast || dst.IsMulticast() {
@@ -249,7 +249,7 @@ func (t *tables) route(source, dst netip.Addr) (path, error) {
 		return path{}, ErrNetUnreachable
 	}
 	ifc := t.byIndex(r.Interface)
-	p := path{tables: t, ifc: ifc, nextHop: dst, source: r.Source, mtu: ifc.mtu}
+	p := path{tables: t, ifc: ifc, nextHop: dst, source: r.Source, mtu: ifc.ipv4MTU()}
 	if r.Gateway.IsValid() {
 		p.nextHop = r.Gateway
 	}
@@ -274,7 +274,7 @@ func (t *tables) routeOnLink(source, dst netip.Addr) (path, error) {
 	if ifc == nil {
 		return path{}, ErrNetUnreachable
 	}
-	return path{tables: t, ifc: ifc, nextHop: dst, source: t.sourceOn(ifc, dst), mtu: ifc.mtu}, nil
+	return path{tables: t, ifc: ifc, nextHop: dst, source: t.sourceOn(ifc, dst), mtu: ifc.ipv4MTU()}, nil
 }
 
 // sourceOn picks an address of ifc to speak to next hop from: one with a common

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"loam/link"
+	"loam/stack/port"
 	"loam/stack/ring"
 	"loam/stack/tcp"
 	"loam/stack/timer"
@@ -42,6 +43,7 @@ type TCPConn struct {
 
 	// What follows belongs to the shard.
 	machine  *tcp.Conn
+	flow     *port.Flow   // nil: a forwarder's, whose ports are not ours
 	listener *TCPListener // while the connection has not been handed to a program
 	path     path
 	timer    timer.Entry

@@ -4,7 +4,9 @@ import (
 	"net/netip"
 	"sync"
 
+	"loam/stack/port"
 	"loam/stack/tcp"
+	"loam/wire"
 )
 
 // TCPBinding is a local address and port taken for TCP, before it is known
@@ -13,6 +15,7 @@ type TCPBinding struct {
 	stack   *Stack
 	local   netip.AddrPort
 	options TCPOptions
+	port    *port.Binding
 
 	mu     sync.Mutex
 	used   bool // by a listener or a connection
@@ -26,10 +29,11 @@ func (s *Stack) BindTCP(local netip.AddrPort, o TCPOptions) (*TCPBinding, error)
 	if err != nil {
 		return nil, err
 	}
-	if local, err = s.ports.bindTCP(local, o); err != nil {
+	b, err := s.ports.bind(wire.ProtoTCP, local, o.sharing())
+	if err != nil {
 		return nil, err
 	}
-	return &TCPBinding{stack: s, local: local, options: o}, nil
+	return &TCPBinding{stack: s, local: b.Local(), options: o, port: b}, nil
 }
 
 // LocalAddrPort is what was taken.
@@ -54,7 +58,7 @@ func (b *TCPBinding) Close() error {
 		return ErrClosed
 	}
 	b.closed = true
-	b.stack.ports.releaseTCP(b.local, b.options)
+	b.stack.ports.release(b.port)
 	return nil
 }
 
@@ -96,7 +100,7 @@ func (s *Stack) DialTCP(local, remote netip.AddrPort, o TCPOptions) (*TCPConn, e
 	if err != nil {
 		return nil, err
 	}
-	return s.dialTCP(local, remote, o, false)
+	return s.dialTCP(local, remote, o, nil)
 }
 
 // Dial begins to connect from the address that was bound. The port is given
@@ -105,10 +109,10 @@ func (b *TCPBinding) Dial(remote netip.AddrPort) (*TCPConn, error) {
 	if err := b.use(); err != nil {
 		return nil, err
 	}
-	return b.stack.dialTCP(b.local, remote, b.options, true)
+	return b.stack.dialTCP(b.local, remote, b.options, b.port)
 }
 
-func (s *Stack) dialTCP(local, remote netip.AddrPort, o TCPOptions, bound bool) (*TCPConn, error) {
+func (s *Stack) dialTCP(local, remote netip.AddrPort, o TCPOptions, b *port.Binding) (*TCPConn, error) {
 	remote = normalRemote(remote)
 	t := s.tables.Load()
 	switch {
@@ -131,22 +135,25 @@ func (s *Stack) dialTCP(local, remote netip.AddrPort, o TCPOptions, bound bool) 
 	if from.IsUnspecified() {
 		return nil, ErrNotAvailable
 	}
-	local, err = s.ports.takeFlow(netip.AddrPortFrom(from, local.Port()), remote, bound)
+	flow, err := s.ports.connect(netip.AddrPortFrom(from, local.Port()), remote, b, o.sharing())
 	if err != nil {
 		return nil, err
 	}
+	local = flow.Local()
 	var c *TCPConn
-	ok := s.shardFor(local, remote).request(func(sh *shard) { c = sh.dial(tcp.ID{Local: local, Remote: remote}, o) })
+	ok := s.shardFor(local, remote).request(func(sh *shard) { c = sh.dial(flow, o) })
 	if !ok {
-		s.ports.releaseFlow(local, remote)
+		s.ports.close(flow)
 		return nil, ErrClosed
 	}
 	return c, nil
 }
 
 // dial makes a connection whose first segment is a SYN.
-func (sh *shard) dial(id tcp.ID, o TCPOptions) *TCPConn {
+func (sh *shard) dial(flow *port.Flow, o TCPOptions) *TCPConn {
+	id := tcp.ID{Local: flow.Local(), Remote: flow.Remote()}
 	c := sh.newConn(id, o)
+	c.flow = flow
 	key := sh.stack.key
 	c.machine = tcp.Dial(sh.now, &sh.tcpConfig, id, key.ISN(sh.now, id), key.TimestampOffset(id), sh.mss(id), &c.toSend, &c.received)
 	sh.tally.count(TCPActiveOpens)

@@ -116,7 +116,7 @@ func (sh *shard) remove(c *TCPConn) {
 	c.removed = true
 	sh.wheel.Cancel(&c.timer)
 	delete(sh.conns, flowOf(c.local, c.remote))
-	sh.stack.ports.releaseFlow(c.local, c.remote)
+	sh.stack.ports.close(c.flow)
 	c.toSend.Reset()
 	if c.status.Load()&statusClosed != 0 {
 		c.received.Reset()

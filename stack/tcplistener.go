@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"loam/stack/port"
 	"loam/stack/tcp"
 	"loam/wire"
 )
@@ -52,6 +53,9 @@ func (b *TCPBinding) Listen(backlog int) (*TCPListener, error) {
 	l := &TCPListener{binding: b, options: b.options, backlog: backlog}
 	l.maxHalfOpen = int32(max(minHalfOpen, min(backlog, maxHalfOpen)))
 	if err := b.use(); err != nil {
+		return nil, err
+	}
+	if err := b.stack.ports.listen(b.port); err != nil {
 		return nil, err
 	}
 	ok := b.stack.onEach(func(sh *shard) {
@@ -214,9 +218,24 @@ func (l *TCPListener) input(sh *shard, id tcp.ID, p *packet, seg *tcp.Segment) b
 	return true
 }
 
+// newConn makes the shell of a connection on the listener's port; nil if there is
+// such a connection already, which can only be one that is just ending.
+func (l *TCPListener) newConn(sh *shard, id tcp.ID) *TCPConn {
+	flow, err := sh.stack.ports.connect(id.Local, id.Remote, l.binding.port, port.Options{})
+	if err != nil {
+		return nil
+	}
+	c := sh.newConn(id, l.Options())
+	c.flow = flow
+	return c
+}
+
 // open begins a connection.
 func (l *TCPListener) open(sh *shard, id tcp.ID, syn *tcp.Segment) {
-	c := sh.newConn(id, l.Options())
+	c := l.newConn(sh, id)
+	if c == nil {
+		return
+	}
 	key := sh.stack.key
 	c.machine = tcp.Accept(sh.now, &sh.tcpConfig, id, key.ISN(sh.now, id), key.TimestampOffset(id), sh.mss(id), syn, &c.toSend, &c.received)
 	c.listener = l
@@ -249,9 +268,13 @@ func (l *TCPListener) inputCookie(sh *shard, id tcp.ID, ack *tcp.Segment) bool {
 		sh.tally.count(TCPBacklogFull)
 		return true
 	}
-	c := sh.newConn(id, l.Options())
+	c := l.newConn(sh, id)
+	if c == nil {
+		return false
+	}
 	c.machine = sh.stack.key.CookieAccept(sh.now, uint32(sh.now/cookiePeriod), &sh.tcpConfig, id, sh.mss(id), ack, &c.toSend, &c.received)
 	if c.machine == nil {
+		sh.stack.ports.close(c.flow)
 		sh.tally.count(TCPCookiesBad)
 		return false
 	}

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"loam/link"
+	"loam/stack/port"
 	"loam/wire"
 )
 
@@ -34,6 +35,7 @@ type UDPConn struct {
 	stack   *Stack
 	home    *shard // the only shard that knows it: a forwarder's socket; nil: all
 	local   netip.AddrPort
+	port    *port.Binding // nil: a forwarder's
 	readers waiter
 	writers waiter
 	queue   datagramQueue
@@ -55,12 +57,14 @@ func (s *Stack) ListenUDP(local netip.AddrPort, o UDPOptions) (*UDPConn, error) 
 	if err != nil {
 		return nil, err
 	}
-	if local, err = s.ports.bindUDP(local, o); err != nil {
+	b, err := s.ports.bind(wire.ProtoUDP, local, o.sharing())
+	if err != nil {
 		return nil, err
 	}
-	c := s.newUDPConn(local, o)
+	c := s.newUDPConn(b.Local(), o)
+	c.port = b
 	if !s.onEach(c.enter) {
-		s.ports.releaseUDP(c.local)
+		s.ports.release(c.port)
 		return nil, ErrClosed
 	}
 	return c, nil
@@ -372,7 +376,7 @@ func (c *UDPConn) Close() error {
 		c.home.request(c.leave)
 	} else {
 		c.stack.onEach(c.leave)
-		c.stack.ports.releaseUDP(c.local)
+		c.stack.ports.release(c.port)
 	}
 	c.queue.close()
 	c.readers.ring()

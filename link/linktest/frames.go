@@ -33,13 +33,13 @@ func Fill(m link.Medium, b []byte, n uint32) {
 	for i := range b {
 		b[i] = byte(int(n) + len(b) + i*7)
 	}
-	source := netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, n)))
+	number := [4]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}
 	if m == link.IP {
-		h := wire.IPv4{TTL: 64, Protocol: protoExperimental, Src: source, Dst: address4(2), PayloadLen: len(b) - wire.IPv4MinLen}
+		h := wire.IPv4{TTL: 64, Protocol: protoExperimental, Src: netip.AddrFrom4(number), Dst: address4(2), PayloadLen: len(b) - wire.IPv4MinLen}
 		h.Put(b)
 		return
 	}
-	h := wire.Ethernet{Dst: wire.Broadcast, Src: wire.MAC{2, 0xfe, byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}, Type: typeExperimental}
+	h := wire.Ethernet{Dst: wire.Broadcast, Src: wire.MAC{2, 0xfe, number[0], number[1], number[2], number[3]}, Type: typeExperimental}
 	h.Put(b)
 }
 

@@ -193,7 +193,7 @@ func TestTableAgainstSlowTable(t *testing.T) {
 			if err == nil {
 				flows = append(flows, f)
 			}
-			for len(flows) > 0 && r.IntN(16) < len(flows) {
+			for len(flows) > 0 && r.IntN(20) < len(flows) {
 				table.Close(flows[0])
 				flows = flows[1:]
 			}

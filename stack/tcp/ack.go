@@ -109,7 +109,7 @@ func (c *Conn) acknowledge(ev *arrival, ack Seq) {
 		c.timers.stop(timerRTO)
 		c.idle(ev.now)
 	case !c.impatient():
-		c.timers[timerRTO] = ev.now + c.rtt.timeout() // RFC 6298 (5.3)
+		c.armRTO(ev.now) // RFC 6298 (5.3)
 	}
 }
 
@@ -154,7 +154,7 @@ func (c *Conn) measure(ev *arrival) {
 		d = c.ts.since(ev.now, ev.seg.TSEcr)
 	}
 	if d > 0 {
-		c.rtt.sample(ev.now, d, (ev.before+2*int(c.window.MSS)-1)/(2*int(c.window.MSS)))
+		c.rtt.sample(c.cfg, ev.now, d, (ev.before+2*int(c.window.MSS)-1)/(2*int(c.window.MSS)))
 	}
 }
 

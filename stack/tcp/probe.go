@@ -50,7 +50,7 @@ func (c *Conn) probeTimeout(now Time) {
 		return
 	}
 	c.todo |= todoProbe
-	c.timers[timerRTO] = now + c.rtt.timeout()
+	c.armRTO(now)
 }
 
 // probeSent notes that the probe has left.

@@ -37,8 +37,8 @@ func (c *Conn) prrAcked(ev *arrival) {
 		}
 		n = min(n, threshold-pipe)
 	}
-	if p.out == 0 && n <= 0 {
-		n = mss // at least the first hole is sent again at once
+	if p.out == 0 {
+		n = max(n, mss) // at least the first hole is sent again at once
 	}
 	c.window.Size = uint32(pipe + max(n, 0))
 }

@@ -12,7 +12,7 @@ func (c *Conn) retransmitTimeout(now Time) {
 	if c.sent.at(0).resend() && c.resendable() > 0 {
 		// The owner had no room to send what the last timeout asked for: that
 		// says nothing about the path.
-		c.timers[timerRTO] = now + c.rtt.timeout()
+		c.armRTO(now)
 		return
 	}
 	if c.gaveUp(now) {
@@ -29,13 +29,23 @@ func (c *Conn) retransmitTimeout(now Time) {
 	// A peer that closes its window over data in flight answers, but cannot
 	// acknowledge: that is not a dead path (RFC 9293 section 3.8.6). But once the
 	// program has gone nobody waits for such a peer, which may be a hostile one.
-	if c.snd.wnd > 0 || c.gone || c.state < Established || now-c.keep.heard > 2*c.rtt.timeout() {
+	if c.snd.wnd > 0 || c.gone || c.state < Established || now-c.keep.heard > 2*c.rto() {
 		c.snd.retries++
 	}
 	if c.rtt.backoff < maxBackoff {
 		c.rtt.backoff++
 	}
-	c.timers[timerRTO] = now + c.rtt.timeout()
+	c.armRTO(now)
+}
+
+// armRTO starts the timer, or starts it again. It does not run beyond the user
+// timeout.
+func (c *Conn) armRTO(now Time) {
+	at := now + c.rto()
+	if c.snd.userTimeout > 0 {
+		at = min(at, max(now+tick, c.snd.progress+c.snd.userTimeout.duration()))
+	}
+	c.timers[timerRTO] = at
 }
 
 const maxBackoff = 30
@@ -47,7 +57,7 @@ func (c *Conn) gaveUp(now Time) bool {
 		return int(c.snd.retries) >= c.cfg.synRetries()
 	}
 	if c.snd.userTimeout > 0 {
-		return now-c.snd.progress >= c.snd.userTimeout
+		return now-c.snd.progress >= c.snd.userTimeout.duration()
 	}
 	return int(c.snd.retries) >= c.cfg.retries()
 }

@@ -12,6 +12,8 @@ package tcp
 // section 8), and a retransmission timeout believes the cumulative
 // acknowledgment alone if the two contradict each other (see enterLoss).
 
+import "loam/wire"
+
 // receiveSACK takes the blocks of a segment.
 func (c *Conn) receiveSACK(ev *arrival) {
 	n := min(int(ev.seg.NumSACK), len(ev.seg.SACK))
@@ -21,12 +23,25 @@ func (c *Conn) receiveSACK(ev *arrival) {
 		c.receiveDSACK(ev, Seq(b.Left), Seq(b.Right))
 		first = 1
 	}
-	for _, b := range ev.seg.SACK[first:n] {
+	// In order, or what this acknowledgment tells at once would look like
+	// reordering.
+	blocks := ev.seg.SACK
+	sortBlocks(blocks[first:n])
+	for _, b := range blocks[first:n] {
 		left, right := Seq(b.Left), Seq(b.Right)
 		if !left.Less(right) || c.snd.nxt.Less(right) || right.LessEq(c.snd.una) {
 			continue
 		}
 		c.sackRange(ev, maxSeq(left, c.snd.una), right)
+	}
+}
+
+// sortBlocks sorts at most four blocks by their left edge.
+func sortBlocks(b []wire.SACKBlock) {
+	for i := 1; i < len(b); i++ {
+		for j := i; j > 0 && Seq(b[j].Left).Less(Seq(b[j-1].Left)); j-- {
+			b[j], b[j-1] = b[j-1], b[j]
+		}
 	}
 }
 
@@ -58,38 +73,38 @@ func (c *Conn) sackRange(ev *arrival, left, right Seq) {
 		if r.flags&sentSacked != 0 {
 			continue
 		}
-		i = c.isolate(i, left, right)
-		if i < 0 {
+		j, ok := c.isolate(i, left, right)
+		if !ok {
 			continue
 		}
-		r = c.sent.at(i)
+		r = c.sent.at(j)
 		ev.sacked = true
 		c.delivered(ev, r)
 		c.sent.setFlags(r, sentSacked, sentLost|sentRetrans)
-		i = c.joinSacked(i)
+		i = c.joinSacked(j)
 	}
 }
 
 // isolate splits range i so that one range lies inside of [left, right), and
-// returns its index. It is -1 if less than a segment would be cut out of the
+// returns its index. It does not if less than a segment would be cut out of the
 // middle (no receiver of whole segments acknowledges that, and it would let a
 // peer shred the record) or if there is no room to split.
-func (c *Conn) isolate(i int, left, right Seq) int {
+func (c *Conn) isolate(i int, left, right Seq) (int, bool) {
 	r := c.sent.at(i)
 	from, to := maxSeq(left, r.seq), minSeq(right, r.end)
 	if from != r.seq && to != r.end && to.Sub(from) < int(r.mss) {
-		return -1
+		return 0, false
 	}
 	if to != r.end && !c.sent.split(i, to) {
-		return -1
+		return 0, false
 	}
 	if from != c.sent.at(i).seq {
 		if !c.sent.split(i, from) {
-			return -1
+			return 0, false
 		}
 		i++
 	}
-	return i
+	return i, true
 }
 
 // joinSacked joins range i with neighbours that are acknowledged as well.
