@@ -88,10 +88,11 @@ func (c *TCPConn) LocalAddrPort() netip.AddrPort { return c.local }
 // RemoteAddrPort is the peer's address.
 func (c *TCPConn) RemoteAddrPort() netip.AddrPort { return c.remote }
 
-// ask leaves a wish and has the shard look, unless it is going to anyway. It
-// reports false when the shard has ended.
-func (c *TCPConn) ask(wish uint32) bool {
-	return c.wish.Or(wish|wishServe)&wishServe != 0 || c.shard.touch(c)
+// ask leaves a wish and has the shard look, unless it is going to anyway.
+func (c *TCPConn) ask(wish uint32) {
+	if c.wish.Or(wish|wishServe)&wishServe == 0 && !c.shard.touch(c) {
+		c.forget() // there is no shard any more to do it
+	}
 }
 
 // TryRead reads what is there. Errors: ErrWouldBlock; io.EOF at the end of the
@@ -311,8 +312,9 @@ func (c *TCPConn) leave(wish uint32) error {
 	if old := c.status.Or(statusClosed | statusShutRead | statusShutWrite); old&statusClosed != 0 {
 		return ErrClosed
 	}
-	if !c.ask(wish) {
-		c.received.Reset() // there is no shard any more to do it
+	c.ask(wish)
+	if c.shard.hasEnded() {
+		c.forget()
 	}
 	c.wake()
 	c.readers.stop()

@@ -58,10 +58,11 @@ func (b *TCPBinding) Listen(backlog int) (*TCPListener, error) {
 	if err := b.stack.ports.listen(b.port); err != nil {
 		return nil, err
 	}
-	ok := b.stack.onEach(func(sh *shard) {
+	known := b.stack.enter(func(sh *shard) {
 		sh.listeners[b.local] = append(sh.listeners[b.local], l)
 	})
-	if !ok {
+	if !known {
+		l.Close()
 		return nil, ErrClosed
 	}
 	return l, nil
@@ -308,11 +309,13 @@ func (c *TCPConn) handOver() {
 	l.tell(Readable)
 }
 
-// leaveListener forgets a connection that ended before its handshake did.
+// leaveListener forgets a connection that ended before it was handed over: no
+// program will close it.
 func (c *TCPConn) leaveListener() {
 	if c.listener != nil {
 		c.listener.halfOpen.Add(-1)
 		c.listener = nil
+		c.status.Or(statusClosed)
 	}
 }
 

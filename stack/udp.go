@@ -63,8 +63,8 @@ func (s *Stack) ListenUDP(local netip.AddrPort, o UDPOptions) (*UDPConn, error) 
 	}
 	c := s.newUDPConn(b.Local(), o)
 	c.port = b
-	if !s.onEach(c.enter) {
-		s.ports.release(c.port)
+	if !s.enter(c.enter) {
+		c.Close()
 		return nil, ErrClosed
 	}
 	return c, nil
