@@ -383,7 +383,10 @@ func (f *seen) String() string {
 		return fmt.Sprintf("arp %v is-at %v", f.arp.SenderIP, f.arp.SenderMAC)
 	case f.tcp != nil:
 		text := fmt.Sprintf("tcp %v:%d > %v:%d %v", f.ip.Src, f.tcp.SrcPort, f.ip.Dst, f.tcp.DstPort, f.tcp.Flags)
-		if len(f.data) > 0 {
+		switch {
+		case len(f.data) > 100:
+			text += fmt.Sprintf(" %d bytes", len(f.data))
+		case len(f.data) > 0:
 			text += fmt.Sprintf(" %q", f.data)
 		}
 		return text
