@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"strings"
 
 	"loam/link"
 	"loam/link/tap"
@@ -110,11 +111,11 @@ func (n *network) openUser(o Network) error {
 	return nil
 }
 
-// gatewayError says what to do about a port that cannot be had.
+// gatewayError tells a port that cannot be had from what is wrong with us.
 func gatewayError(err error) error {
 	var forward *usernet.ForwardError
 	if errors.As(err, &forward) {
-		return errorf("choose another with -p, or end what has it", "%s", forward.Error())
+		return &Error{What: strings.TrimPrefix(forward.Error(), "usernet: ")} // says what to do, too
 	}
 	return err
 }
