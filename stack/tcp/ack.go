@@ -1,0 +1,180 @@
+package tcp
+
+// The fifth step of SEGMENT ARRIVES: check the ACK field. What the segment
+// acknowledges is taken off the record of what is in flight; what that says
+// about loss and congestion is gathered in an arrival, which recovery.go judges.
+
+import "loam/wire"
+
+// arrival is what one acknowledgment told.
+type arrival struct {
+	now     Time
+	seg     *Segment
+	before  int // bytes in the network before it (pipe)
+	acked   int // bytes newly acknowledged cumulatively
+	deliver int // bytes newly acknowledged, cumulatively or selectively
+	lost    int // bytes newly taken for lost
+	freed   int // bytes that leave the count of duplicates without SACK
+
+	oldest, newest Time // when the first and last range acknowledged was sent; -1: none that was sent once
+	resent         bool // a range that was sent again was acknowledged cumulatively
+	original       bool // a range sent once, before the recovery point, was delivered
+	sacked         bool // ranges were newly acknowledged selectively
+	dsack          bool // data was reported to have arrived twice
+	dup            bool // a duplicate acknowledgment (RFC 5681 section 2)
+}
+
+// receiveAck is the fifth step. It reports whether to go on with the segment.
+func (c *Conn) receiveAck(now Time, seg *Segment) bool {
+	ack := Seq(seg.Ack)
+	if c.state == SynReceived {
+		if ack != c.snd.nxt || c.sent.len() == 0 {
+			c.count(DropAck)
+			c.refuse(seg)
+			return false
+		}
+		c.ackedSYN(now, seg)
+		c.snd.wl1 = Seq(seg.Seq) - 1
+	}
+	// RFC 5961 section 5.2: SND.UNA - MAX.SND.WND <= SEG.ACK <= SND.NXT.
+	if d := ack.Sub(c.snd.una); d > c.flight() || d < -int(c.snd.maxWnd) {
+		c.count(DropAck)
+		c.challenge(now)
+		return false
+	}
+	ev := arrival{now: now, seg: seg, before: c.pipe(), oldest: -1, newest: -1}
+	changed := c.updateWindow(seg)
+	ev.dup = ack == c.snd.una && c.flight() > 0 && seg.len() == 0 && !changed
+	if c.snd.una.Less(ack) {
+		c.acknowledge(&ev, ack)
+	}
+	if seg.NumSACK > 0 && c.rcv.sackOK {
+		c.receiveSACK(&ev)
+	}
+	if ev.acked > 0 || c.sent.len() > 0 {
+		c.react(&ev)
+	}
+	return c.afterAck(now)
+}
+
+// updateWindow takes the offered window unless the segment is older than the one
+// that last did (SND.WL1, SND.WL2), and reports whether it changed.
+func (c *Conn) updateWindow(seg *Segment) bool {
+	seq, ack := Seq(seg.Seq), Seq(seg.Ack)
+	if ack.Less(c.snd.una) || !c.snd.wl1.Less(seq) && (c.snd.wl1 != seq || ack.Less(c.snd.wl2)) {
+		return false
+	}
+	c.snd.wl1, c.snd.wl2 = seq, ack
+	wnd := uint32(seg.Window) << c.snd.scale
+	changed := wnd != c.snd.wnd
+	c.snd.wnd = wnd
+	c.snd.maxWnd = max(c.snd.maxWnd, wnd)
+	if wnd > 0 {
+		c.snd.persists = 0
+	}
+	return changed
+}
+
+// acknowledge takes what lies in front of ack off the record.
+func (c *Conn) acknowledge(ev *arrival, ack Seq) {
+	for c.sent.len() > 0 {
+		r := c.sent.at(0)
+		if ack.LessEq(r.seq) {
+			break
+		}
+		if ack.Less(r.end) {
+			part := *r
+			part.end = ack
+			part.flags &^= sentFIN
+			part.countSegments()
+			c.ackedRange(ev, &part)
+			c.sent.trimFront(ack)
+			break
+		}
+		c.ackedRange(ev, r)
+		c.sent.pop()
+	}
+	ev.acked = ack.Sub(c.snd.una)
+	c.snd.off += uint64(ev.acked)
+	c.snd.una = ack
+	c.snd.progress = ev.now
+	c.snd.retries = 0
+	if c.snd.small.Less(ack) {
+		c.snd.small = ack
+	}
+	c.out.Release(min(c.snd.off, c.snd.end))
+	c.measure(ev)
+	switch {
+	case c.sent.len() == 0:
+		c.timers.stop(timerRTO)
+		c.idle(ev.now)
+	case !c.impatient():
+		c.armRTO(ev.now) // RFC 6298 (5.3)
+	}
+}
+
+// ackedRange takes note of a range that is acknowledged cumulatively.
+func (c *Conn) ackedRange(ev *arrival, r *sent) {
+	if r.sends > 1 {
+		ev.resent = true
+	}
+	if r.flags&sentSacked == 0 {
+		c.delivered(ev, r)
+	}
+}
+
+// delivered takes note of a range that the peer is now known to have.
+func (c *Conn) delivered(ev *arrival, r *sent) {
+	ev.deliver += r.len()
+	c.stats.delivered += uint32(r.segs)
+	if c.ecn.on && ev.seg.Flags.Has(wire.ECE) {
+		c.stats.deliveredCE += uint32(r.segs)
+	}
+	if r.sends == 1 {
+		if ev.oldest < 0 {
+			ev.oldest = r.at
+		}
+		ev.newest = r.at
+		if r.end.LessEq(c.rec.point) {
+			ev.original = true
+		}
+	}
+	c.rackDelivered(ev, r)
+}
+
+// measure takes a round trip time from an acknowledgment of new data: from when
+// the range was sent if it was sent once (Karn's algorithm, RFC 6298 section 3),
+// else from the timestamp that is echoed (RFC 7323 section 4).
+func (c *Conn) measure(ev *arrival) {
+	var d Time
+	switch {
+	case !ev.resent && ev.oldest >= 0:
+		d = max(ev.now-ev.oldest, 1)
+	case c.ts.on:
+		d = c.ts.since(ev.now, ev.seg.TSEcr)
+	}
+	if d > 0 {
+		c.rtt.sample(c.cfg, ev.now, d, (ev.before+2*int(c.window.MSS)-1)/(2*int(c.window.MSS)))
+	}
+}
+
+// afterAck moves on when our FIN has been acknowledged. It reports whether the
+// connection still exists.
+func (c *Conn) afterAck(now Time) bool {
+	if !c.finAcked() {
+		return true
+	}
+	switch c.state {
+	case FinWait1:
+		c.state = FinWait2
+		if c.gone {
+			c.boundFinWait2(now)
+		}
+	case Closing:
+		c.enterTimeWait(now)
+	case LastAck:
+		c.close(nil)
+		return false
+	}
+	return true
+}

@@ -1,0 +1,541 @@
+package tcp
+
+// The verbs that the tests of this package are written in. A test plays the peer
+// of one connection by hand, in virtual time:
+//
+//	c.send("PA 1:1001 ack 1 win 5000")   a segment arrives
+//	c.want("A 1 ack 1001")               the next segment that the connection sends
+//	c.wantIdle()                         it has nothing to send
+//	c.advance(40 * time.Millisecond)     time passes; timers run
+//
+// Numbers are relative to each side's initial sequence number, so the SYN is 0
+// and the first byte 1. A segment is written as
+//
+//	flags seq[:end] [ack n] [win n] [urg n] [CE] [<mss n, ws n, sackOK, ts val ecr, nots, sack a-b c-d>]
+//
+// In want, what is left out is not compared, but for flags, seq, end and ack;
+// "<>" means: no options.
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"loam/wire"
+)
+
+const ms = time.Millisecond
+
+var testID = ID{
+	Local:  netip.MustParseAddrPort("192.0.2.1:80"),
+	Remote: netip.MustParseAddrPort("192.0.2.2:40000"),
+}
+
+const (
+	testISS = 1_000_000 // ours
+	testIRS = 5_000_000 // the peer's
+)
+
+// outStream is an Outgoing whose bytes are a known pattern.
+type outStream struct{ end, released uint64 }
+
+func (s *outStream) End() uint64 { return s.end }
+
+func (s *outStream) Release(off uint64) {
+	if off < s.released || off > s.end {
+		panic(fmt.Sprintf("released %d after %d of %d", off, s.released, s.end))
+	}
+	s.released = off
+}
+
+// pattern is byte off of every stream.
+func pattern(off uint64) byte { return byte(off ^ off>>8*7 ^ off>>16*13) }
+
+func fillPattern(p []byte, off uint64) {
+	for i := range p {
+		p[i] = pattern(off + uint64(i))
+	}
+}
+
+// inStream is an Incoming that checks what Conn promises about it.
+type inStream struct {
+	t         testing.TB
+	conn      *Conn
+	data      []byte // by offset
+	have      []bool
+	committed uint64
+	consumed  uint64
+	discard   bool // do not keep data
+}
+
+func (s *inStream) WriteAt(p []byte, off uint64) {
+	if off < s.committed {
+		s.t.Fatalf("WriteAt(%d) in front of what was committed, %d", off, s.committed)
+	}
+	if edge := s.conn.rcv.off + uint64(s.conn.rcv.edge.Sub(s.conn.rcv.nxt)); off+uint64(len(p)) > edge {
+		s.t.Fatalf("WriteAt(%d, %d bytes) beyond the window, %d", off, len(p), edge)
+	}
+	if s.discard {
+		return
+	}
+	for len(s.data) < int(off)+len(p) {
+		s.data, s.have = append(s.data, 0), append(s.have, false)
+	}
+	copy(s.data[off:], p)
+	for i := range p {
+		s.have[int(off)+i] = true
+	}
+}
+
+func (s *inStream) Commit(off uint64) {
+	if off <= s.committed {
+		s.t.Fatalf("Commit(%d) after %d", off, s.committed)
+	}
+	if !s.discard {
+		for i := s.committed; i < off; i++ {
+			if !s.have[i] {
+				s.t.Fatalf("Commit(%d) with byte %d missing", off, i)
+			}
+			if s.data[i] != pattern(i) {
+				s.t.Fatalf("byte %d is %#x, not %#x", i, s.data[i], pattern(i))
+			}
+		}
+	}
+	s.committed = off
+}
+
+func (s *inStream) Consumed() uint64 { return s.consumed }
+
+// testConn is a connection and its peer.
+type testConn struct {
+	*Conn
+	t        *testing.T
+	now      Time
+	out      outStream
+	in       inStream
+	counters Counters
+	burst    int    // maxPayload for Poll
+	irs, iss uint32 // initial numbers
+
+	// What the peer has agreed to and seen, for timestamps in what it sends.
+	peerTS bool
+	tsEcho uint32
+	reads  bool // the program reads at once
+}
+
+// newTest makes a connection without its Conn.
+func newTest(t *testing.T) *testConn {
+	return &testConn{t: t, now: time.Hour, burst: 1, iss: testISS, irs: testIRS, reads: true}
+}
+
+func (c *testConn) config(cfg *Config) *Config {
+	if cfg == nil {
+		cfg = &Config{}
+	}
+	copied := *cfg
+	copied.Counters = &c.counters
+	return &copied
+}
+
+// dial begins an active open.
+func dial(t *testing.T, cfg *Config) *testConn {
+	c := newTest(t)
+	c.Conn = Dial(c.now, c.config(cfg), testID, c.iss, 0, 1460, &c.out, &c.in)
+	c.in.t, c.in.conn = t, c.Conn
+	return c
+}
+
+// accept begins a passive open with a SYN like "S 0 win 65535 <mss 1000>".
+func accept(t *testing.T, cfg *Config, syn string) *testConn {
+	return acceptAt(t, cfg, syn, testISS, testIRS)
+}
+
+func acceptAt(t *testing.T, cfg *Config, syn string, iss, irs uint32) *testConn {
+	c := newTest(t)
+	c.iss, c.irs = iss, irs
+	seg := c.parse(syn)
+	c.peerTS = seg.HasTimestamps
+	c.Conn = Accept(c.now, c.config(cfg), testID, c.iss, 0, 1460, seg, &c.out, &c.in)
+	c.in.t, c.in.conn = t, c.Conn
+	return c
+}
+
+// established opens a connection from the peer's side. options are those of its
+// SYN. Segments of data have 1000 bytes (988 with timestamps); the peer's window
+// is 50000, and quick acknowledgments at the start are over.
+func established(t *testing.T, cfg *Config, options string) *testConn {
+	c := accept(t, cfg, "S 0 win 50000 <mss 1000"+options+">")
+	c.finishOpen()
+	return c
+}
+
+func (c *testConn) finishOpen() {
+	c.t.Helper()
+	c.want("SA 0 ack 1")
+	c.advance(10 * ms)
+	c.send("A 1 ack 1 win 50000")
+	c.wantState(Established)
+	c.wantIdle()
+	c.Conn.ack.quick = 0
+	c.Conn.ack.last = at(c.now)
+}
+
+// send has a segment arrive.
+func (c *testConn) send(text string) {
+	c.t.Helper()
+	seg := c.parse(text)
+	if c.peerTS && !seg.HasTimestamps && !strings.Contains(text, "nots") {
+		seg.HasTimestamps = true
+		seg.TSVal, seg.TSEcr = c.peerClock(), c.tsEcho
+	}
+	c.Receive(c.now, seg)
+	c.read()
+}
+
+// peerClock is the timestamp clock of the peer.
+func (c *testConn) peerClock() uint32 { return 7000 + uint32((c.now-time.Hour)/ms) }
+
+// read has the program read all that is readable.
+func (c *testConn) read() {
+	if c.reads && c.in.consumed != c.in.committed {
+		c.in.consumed = c.in.committed
+		c.Consumed(c.now)
+	}
+}
+
+// write has the program write n bytes.
+func (c *testConn) write(n int) {
+	c.out.end += uint64(n)
+	c.Written(c.now)
+}
+
+// want takes the next segment sent, and compares it.
+func (c *testConn) want(text string) *Out {
+	c.t.Helper()
+	out := c.poll()
+	if out == nil {
+		c.t.Fatalf("%v: nothing is sent, want %s", c.at(), text)
+	}
+	c.compare(out, text)
+	return out
+}
+
+func (c *testConn) poll() *Out {
+	c.t.Helper()
+	var out Out
+	pending := c.Pending()
+	sent := c.Poll(c.now, c.burst, &out)
+	if pending != sent {
+		c.t.Fatalf("%v: Pending is %v, Poll %v", c.at(), pending, sent)
+	}
+	checkInvariants(c.t, c.Conn)
+	if !sent {
+		return nil
+	}
+	if out.HasTimestamps {
+		c.tsEcho = out.TSVal
+	}
+	return &out
+}
+
+// wantIdle checks that nothing is to be sent.
+func (c *testConn) wantIdle() {
+	c.t.Helper()
+	if out := c.poll(); out != nil {
+		c.t.Fatalf("%v: sends %s, want nothing", c.at(), c.format(out))
+	}
+}
+
+// drain takes all that is to be sent and returns how many segments.
+func (c *testConn) drain() int {
+	c.t.Helper()
+	for n := 0; ; n++ {
+		if c.poll() == nil {
+			return n
+		}
+		if n > 10000 {
+			c.t.Fatal("Poll does not end")
+		}
+	}
+}
+
+// advance lets time pass. Timers run on the way; nothing is polled.
+func (c *testConn) advance(d time.Duration) {
+	c.t.Helper()
+	end := c.now + d
+	for n := 0; c.Deadline() <= end; n++ {
+		c.now = max(c.now, c.Deadline())
+		c.Tick(c.now)
+		if n > 1000 {
+			c.t.Fatalf("%v: timers do not stop", c.at())
+		}
+	}
+	c.now = end
+}
+
+// wantSilence checks that for d no timer makes the connection send.
+func (c *testConn) wantSilence(d time.Duration) {
+	c.t.Helper()
+	end := c.now + d
+	for c.Deadline() <= end {
+		c.now = max(c.now, c.Deadline())
+		c.Tick(c.now)
+		c.wantIdle()
+	}
+	c.now = end
+	c.wantIdle()
+}
+
+// wantTimer checks that the connection stays silent until a timer, d from now,
+// has it send something.
+func (c *testConn) wantTimer(d time.Duration) {
+	c.t.Helper()
+	start := c.now
+	for !c.Pending() {
+		if c.Deadline() == Never {
+			c.t.Fatalf("%v: no timer is armed, want one in %v", c.at(), d)
+		}
+		c.now = max(c.now, c.Deadline())
+		c.Tick(c.now)
+		if c.State() == Closed {
+			break
+		}
+	}
+	if got := c.now - start; got != d {
+		c.t.Fatalf("%v: the timer ran after %v, want %v", c.at(), got, d)
+	}
+}
+
+func (c *testConn) wantState(s State) {
+	c.t.Helper()
+	if c.State() != s {
+		c.t.Fatalf("%v: state is %v, want %v", c.at(), c.State(), s)
+	}
+}
+
+// wantEnd checks that the connection has ended for the reason err.
+func (c *testConn) wantEnd(err error) {
+	c.t.Helper()
+	c.wantIdle()
+	if !c.Done() || c.State() != Closed || c.Err() != err {
+		c.t.Fatalf("%v: state %v, done %v, err %v; want it ended with %v", c.at(), c.State(), c.Done(), c.Err(), err)
+	}
+	if c.Deadline() != Never {
+		c.t.Fatalf("%v: a timer is armed after the end", c.at())
+	}
+}
+
+// wantCount checks how often something was counted, and forgets it.
+func (c *testConn) wantCount(k Counter, n uint64) {
+	c.t.Helper()
+	if c.counters[k] != n {
+		c.t.Fatalf("%v: %v counted %d times, want %d", c.at(), k, c.counters[k], n)
+	}
+	c.counters[k] = 0
+}
+
+// wantReadable checks how many bytes have been committed in all.
+func (c *testConn) wantReadable(n uint64) {
+	c.t.Helper()
+	if c.in.committed != n {
+		c.t.Fatalf("%v: %d bytes are readable, want %d", c.at(), c.in.committed, n)
+	}
+}
+
+// wantCwnd checks the congestion window in segments.
+func (c *testConn) wantCwnd(segs float64) {
+	c.t.Helper()
+	if got := float64(c.window.Size) / float64(c.window.MSS); got < segs-0.01 || got > segs+0.01 {
+		c.t.Fatalf("%v: congestion window is %.2f segments, want %.2f", c.at(), got, segs)
+	}
+}
+
+func (c *testConn) at() string { return fmt.Sprint("at ", c.now-time.Hour) }
+
+// parse reads the notation of a segment that the peer sends.
+func (c *testConn) parse(text string) *Segment {
+	c.t.Helper()
+	var s Segment
+	s.SrcPort, s.DstPort = testID.Remote.Port(), testID.Local.Port()
+	head, options, _ := strings.Cut(text, "<")
+	words := strings.Fields(head)
+	s.Flags = parseFlags(c.t, words[0])
+	from, to := c.parseRange(words[1])
+	s.Seq = c.irs + from
+	s.Payload = make([]byte, to-from)
+	fillPattern(s.Payload, uint64(from)-1)
+	for i := 2; i < len(words); i += 2 {
+		if words[i] == "CE" {
+			s.CE = true
+			i--
+			continue
+		}
+		n := c.number(words[i+1])
+		switch words[i] {
+		case "ack":
+			s.Ack = c.iss + n
+		case "rawack":
+			s.Ack = n
+		case "win":
+			s.Window = uint16(n)
+		case "urg":
+			s.Urgent = uint16(n)
+		default:
+			c.t.Fatalf("what is %q?", words[i])
+		}
+	}
+	if s.Flags.Has(wire.ACK) && !strings.Contains(head, "win") {
+		s.Window = 50000 >> c.peerScale()
+	}
+	c.parseOptions(&s, strings.TrimSuffix(strings.TrimSpace(options), ">"))
+	return &s
+}
+
+func (c *testConn) peerScale() uint8 {
+	if c.Conn == nil {
+		return 0
+	}
+	return c.snd.scale
+}
+
+func (c *testConn) parseOptions(s *Segment, text string) {
+	for _, o := range strings.Split(text, ",") {
+		w := strings.Fields(o)
+		if len(w) == 0 {
+			continue
+		}
+		switch w[0] {
+		case "mss":
+			s.MSS = uint16(c.number(w[1]))
+		case "ws":
+			s.HasWindowScale, s.WindowScale = true, uint8(c.number(w[1]))
+		case "sackOK":
+			s.SACKPermitted = true
+		case "ts":
+			s.HasTimestamps = true
+			s.TSVal, s.TSEcr = c.number(w[1]), c.number(w[2])
+		case "nots":
+		case "sack":
+			for i, b := range w[1:] {
+				left, right, _ := strings.Cut(b, "-")
+				s.SACK[i] = wire.SACKBlock{Left: c.iss + c.number(left), Right: c.iss + c.number(right)}
+				s.NumSACK++
+			}
+		default:
+			c.t.Fatalf("what is option %q?", o)
+		}
+	}
+}
+
+func (c *testConn) parseRange(w string) (from, to uint32) {
+	left, right, is := strings.Cut(w, ":")
+	from = c.number(left)
+	if !is {
+		return from, from
+	}
+	return from, c.number(right)
+}
+
+func (c *testConn) number(w string) uint32 {
+	c.t.Helper()
+	n, err := strconv.ParseInt(w, 10, 64)
+	if err != nil {
+		c.t.Fatalf("not a number: %q", w)
+	}
+	return uint32(n)
+}
+
+func parseFlags(t *testing.T, w string) (f wire.TCPFlags) {
+	t.Helper()
+	const letters = "FSRPAUECN"
+	for _, l := range w {
+		i := strings.IndexRune(letters, l)
+		if i < 0 {
+			t.Fatalf("what is flag %c?", l)
+		}
+		f |= 1 << i
+	}
+	return f
+}
+
+// format writes a segment sent, in the same notation.
+func (c *testConn) format(out *Out) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%v %d", out.Flags, int32(out.Seq-c.iss))
+	if out.Len > 0 {
+		fmt.Fprintf(&b, ":%d", int32(out.Seq-c.iss)+int32(out.Len))
+	}
+	if out.Flags.Has(wire.ACK) {
+		fmt.Fprintf(&b, " ack %d", int32(out.Ack-c.irs))
+	}
+	return b.String()
+}
+
+func (c *testConn) formatOptions(out *Out) string {
+	var o []string
+	if out.MSS2() != 0 {
+		o = append(o, fmt.Sprint("mss ", out.MSS2()))
+	}
+	if out.HasWindowScale {
+		o = append(o, fmt.Sprint("ws ", out.WindowScale))
+	}
+	if out.SACKPermitted {
+		o = append(o, "sackOK")
+	}
+	if out.HasTimestamps {
+		o = append(o, fmt.Sprintf("ts %d %d", out.TSVal, out.TSEcr))
+	}
+	if out.NumSACK > 0 {
+		s := "sack"
+		for _, b := range out.SACK[:out.NumSACK] {
+			s += fmt.Sprintf(" %d-%d", int32(b.Left-c.irs), int32(b.Right-c.irs))
+		}
+		o = append(o, s)
+	}
+	return "<" + strings.Join(o, ", ") + ">"
+}
+
+// MSS2 is the MSS option, which the field of Out hides.
+func (o *Out) MSS2() uint16 { return o.TCP.MSS }
+
+// compare checks a segment sent against the notation.
+func (c *testConn) compare(out *Out, text string) {
+	c.t.Helper()
+	head, options, hasOptions := strings.Cut(text, "<")
+	if hasOptions {
+		if got := c.formatOptions(out); got != "<"+strings.TrimSpace(options) {
+			c.t.Fatalf("%v: sends %s %s, want %s", c.at(), c.format(out), got, text)
+		}
+	}
+	head = strings.TrimSpace(head)
+	if i := strings.Index(head, " win "); i >= 0 {
+		if got := c.number(strings.Fields(head[i:])[1]); got != uint32(out.Window) {
+			c.t.Fatalf("%v: sends %s win %d, want %s", c.at(), c.format(out), out.Window, text)
+		}
+		head = head[:i]
+	}
+	if got := c.format(out); got != head {
+		c.t.Fatalf("%v: sends %s, want %s", c.at(), got, text)
+	}
+	if out.Len > 0 && out.Off != uint64(out.Seq-c.iss)-1 && uint32(out.Off) != out.Seq-c.iss-1 {
+		c.t.Fatalf("%v: %s has offset %d", c.at(), c.format(out), out.Off)
+	}
+	c.checkWire(out)
+}
+
+// checkWire checks that the header survives being written and parsed.
+func (c *testConn) checkWire(out *Out) {
+	c.t.Helper()
+	b := make([]byte, out.TCP.Len())
+	out.TCP.Put(b)
+	back, _, err := wire.ParseTCP(b)
+	if err != nil || back.Seq != out.Seq || back.NumSACK != out.NumSACK || binary.BigEndian.Uint16(b[14:]) != out.Window {
+		c.t.Fatalf("%v: %s %s does not survive the wire: %v", c.at(), c.format(out), c.formatOptions(out), err)
+	}
+}
+
+func itoa[T ~int64 | ~int | ~uint32](n T) string { return strconv.FormatInt(int64(n), 10) }

@@ -1,0 +1,52 @@
+package tcp
+
+// Numbers that nobody outside can guess (RFC 6528, RFC 7323 section 5.4): all are
+// a keyed hash of the connection's ID, told apart by a tag.
+
+import (
+	"encoding/binary"
+	"time"
+)
+
+// Key is a secret from which initial sequence numbers, timestamp offsets and
+// SYN cookies are made. Machines that share a Key accept each other's cookies.
+type Key struct{ k0, k1 uint64 }
+
+// NewKey makes a key of 16 random bytes.
+func NewKey(b [16]byte) *Key {
+	return &Key{binary.LittleEndian.Uint64(b[:8]), binary.LittleEndian.Uint64(b[8:])}
+}
+
+// What is hashed for.
+const (
+	tagISN       = 1
+	tagTimestamp = 2
+	tagCookie    = 3
+)
+
+// hash is the keyed hash of an ID with a tag and an argument.
+func (k *Key) hash(tag uint32, id ID, arg uint64) uint64 {
+	var b [48]byte
+	local, remote := id.Local.Addr().As16(), id.Remote.Addr().As16()
+	copy(b[0:], local[:])
+	copy(b[16:], remote[:])
+	binary.LittleEndian.PutUint16(b[32:], id.Local.Port())
+	binary.LittleEndian.PutUint16(b[34:], id.Remote.Port())
+	binary.LittleEndian.PutUint32(b[36:], tag)
+	binary.LittleEndian.PutUint64(b[40:], arg)
+	return sipHash(k.k0, k.k1, b[:])
+}
+
+// ISN is the initial sequence number of a connection (RFC 6528): a clock of
+// 4 microseconds, so that a successor begins behind its predecessor, plus a hash
+// of the ID.
+func (k *Key) ISN(now Time, id ID) uint32 {
+	return uint32(now/(4*time.Microsecond)) + uint32(k.hash(tagISN, id, 0))
+}
+
+// TimestampOffset is what is added to the clock in the timestamps of a
+// connection. It is the same for each connection with the same ID, so that
+// timestamps tell successors apart (RFC 6191).
+func (k *Key) TimestampOffset(id ID) uint32 {
+	return uint32(k.hash(tagTimestamp, id, 0))
+}

@@ -1,0 +1,197 @@
+package tcp
+
+// Opening a connection: OPEN (RFC 9293 section 3.10.1) and what arrives in
+// SYN-SENT (section 3.10.7.3) and SYN-RECEIVED.
+//
+// A SYN that arrives in SYN-RECEIVED where the connection was opened passively
+// returns it to LISTEN. Listeners are the owner's, so here the connection ends,
+// and the owner may offer the SYN to its listener again.
+
+import "loam/wire"
+
+// Dial begins a connection (active OPEN): Poll yields the SYN. iss and tsOffset
+// come from a Key; mss is the payload that the path allows without options (the
+// MTU less 40 for IPv4 and 60 for IPv6). The owner of the connection owns out
+// and in as well; cfg may be nil.
+func Dial(now Time, cfg *Config, id ID, iss, tsOffset uint32, mss int, out Outgoing, in Incoming) *Conn {
+	c := &Conn{out: out, in: in}
+	c.init(now, cfg, id, iss, tsOffset, mss)
+	c.state = SynSent
+	c.ecn.ask(c.cfg.ECN)
+	return c
+}
+
+// Accept takes up a connection for which syn arrived at a listener, in
+// SYN-RECEIVED: Poll yields the SYN-ACK. Data in syn is left for the peer to
+// send again.
+func Accept(now Time, cfg *Config, id ID, iss, tsOffset uint32, mss int, syn *Segment, out Outgoing, in Incoming) *Conn {
+	c := &Conn{out: out, in: in}
+	c.init(now, cfg, id, iss, tsOffset, mss)
+	c.accept(now, syn)
+	return c
+}
+
+func (c *Conn) accept(now Time, syn *Segment) {
+	c.state = SynReceived
+	c.passive = true
+	c.takeSYN(now, syn)
+	c.ecn.answer(c.cfg.ECN, syn.Flags)
+}
+
+func (c *Conn) init(now Time, cfg *Config, id ID, iss, tsOffset uint32, mss int) {
+	if cfg == nil {
+		cfg = &defaultConfig
+	}
+	c.id, c.cfg = id, cfg
+	c.timers.stopAll()
+	c.snd.iss, c.snd.una, c.snd.nxt = Seq(iss), Seq(iss), Seq(iss)
+	c.snd.small = Seq(iss)
+	c.snd.off = ^uint64(0)
+	c.snd.noDelay = cfg.NoDelay
+	c.snd.userTimeout = lasting(cfg.UserTimeout)
+	c.snd.progress = now
+	c.rec.point = Seq(iss)
+	c.rack.init(Seq(iss))
+	c.ts.offset = tsOffset
+	c.rtt.init(c.cfg)
+	c.propose(mss)
+	c.updateMSS()
+	c.window.Threshold = noThreshold
+	c.ack.quick = quickAcks
+	c.keep.heard = now
+	if cfg.KeepAlive > 0 {
+		c.SetKeepAlive(now, cfg.KeepAlive, cfg.KeepAliveInterval, cfg.KeepAliveCount)
+	}
+}
+
+// takeSYN begins the receive sequence space with the peer's SYN.
+func (c *Conn) takeSYN(now Time, syn *Segment) {
+	told := c.rcv.edge.Sub(c.rcv.nxt)
+	c.rcv.irs = Seq(syn.Seq)
+	c.rcv.nxt = c.rcv.irs + 1
+	c.rcv.edge = c.rcv.nxt.Add(told)
+	c.rcv.lastAck = c.rcv.nxt
+	c.agree(now, syn)
+	c.snd.wnd = uint32(syn.Window) // never scaled in a SYN
+	c.snd.maxWnd = c.snd.wnd
+	c.snd.wl1, c.snd.wl2 = c.rcv.irs, Seq(syn.Ack)
+}
+
+// receiveSynSent is SEGMENT ARRIVES in SYN-SENT, in the order of section
+// 3.10.7.3.
+func (c *Conn) receiveSynSent(now Time, seg *Segment) {
+	acked := seg.Flags.Has(wire.ACK)
+	if ack := Seq(seg.Ack); acked && (ack.LessEq(c.snd.iss) || c.snd.nxt.Less(ack)) {
+		c.count(DropAck)
+		if !seg.Flags.Has(wire.RST) {
+			c.refuse(seg)
+		}
+		return
+	}
+	if seg.Flags.Has(wire.RST) {
+		if !acked {
+			c.count(DropRST)
+			return
+		}
+		c.close(ErrRefused)
+		return
+	}
+	if !seg.Flags.Has(wire.SYN) {
+		c.count(DropSYN)
+		return
+	}
+	c.takeSYN(now, seg)
+	if !acked {
+		// Both sides opened at once (figure 8): answer with a SYN-ACK.
+		c.state = SynReceived
+		c.ecn.answer(c.cfg.ECN, seg.Flags)
+		c.resendSYN()
+		return
+	}
+	c.ecn.agreed(seg.Flags)
+	c.ackedSYN(now, seg)
+	c.todo |= todoAck
+	if len(seg.Payload) > 0 || seg.Flags.Has(wire.FIN) {
+		c.text(now, seg, c.rcv.nxt)
+	}
+}
+
+// ackedSYN takes the acknowledgment of our SYN: the connection is established.
+func (c *Conn) ackedSYN(now Time, seg *Segment) {
+	syn := *c.sent.at(0)
+	c.sent.pop()
+	c.snd.una = Seq(seg.Ack)
+	c.timers.stop(timerRTO)
+	spurious := syn.sends > 1 && c.ts.on && seg.TSEcr == c.rec.stamp
+	switch {
+	case syn.sends == 1:
+		c.rtt.sample(c.cfg, now, now-syn.at, 1)
+	case c.ts.on:
+		if d := c.ts.since(now, seg.TSEcr); d > 0 {
+			c.rtt.sample(c.cfg, now, d, 1)
+		}
+	}
+	c.establish(now)
+	if syn.sends > 1 && !spurious {
+		// RFC 5681 section 3.1: after a lost SYN the window is one segment.
+		c.window.Size = c.window.MSS
+		c.rtt.afterLostSYN(c.cfg)
+	}
+}
+
+// establish enters ESTABLISHED, or what a program that has closed already makes
+// of it. SND.UNA is behind the SYN.
+func (c *Conn) establish(now Time) {
+	c.cc = c.cfg.congestion()
+	c.window.Size = c.initialWindow()
+	c.snd.off = 0
+	c.snd.retries = 0
+	c.snd.usage = c.snd.nxt
+	c.snd.lastSent = now
+	c.snd.progress = now
+	c.rec.stamp = 0
+	c.soft = 0
+	c.state = Established
+	if c.snd.fin {
+		c.state = FinWait1
+	}
+	c.keepAliveStart(now)
+}
+
+// initialWindow is IW (RFC 6928) in bytes.
+func (c *Conn) initialWindow() uint32 {
+	mss := c.window.MSS
+	if c.cfg.InitialWindow > 0 {
+		return uint32(c.cfg.InitialWindow) * mss
+	}
+	return min(DefaultInitialWindow*mss, max(2*mss, 14600))
+}
+
+// receiveSynReceived takes what SYN-RECEIVED treats differently from the states
+// behind it. It reports whether to go on with the segment.
+func (c *Conn) receiveSynReceived(now Time, seg *Segment) bool {
+	syn, ack := seg.Flags.Has(wire.SYN), seg.Flags.Has(wire.ACK)
+	if syn && Seq(seg.Seq) == c.rcv.irs && !seg.Flags.Has(wire.RST) {
+		if !ack {
+			// The same SYN again: our SYN-ACK may have been lost.
+			c.resendSYN()
+			return false
+		}
+		if Seq(seg.Ack) == c.snd.nxt && c.sent.len() > 0 && !c.passive {
+			// The SYN-ACK of a simultaneous open. Its number is in front of the
+			// window, so section 3.10.7.4 would have us answer and drop it,
+			// though figure 8 goes on to ESTABLISHED.
+			c.ackedSYN(now, seg)
+			c.todo |= todoAck
+			return false
+		}
+	}
+	return true
+}
+
+// resendSYN makes Poll send the SYN or SYN-ACK again.
+func (c *Conn) resendSYN() {
+	if c.sent.len() > 0 {
+		c.sent.setFlags(c.sent.at(0), sentLost, sentRetrans)
+	}
+}

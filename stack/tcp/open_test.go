@@ -1,0 +1,342 @@
+package tcp
+
+import (
+	"testing"
+	"time"
+)
+
+// SYN-SENT.
+
+func TestActiveOpen(t *testing.T) {
+	c := dial(t, nil)
+	c.wantState(SynSent)
+	c.want("S 0 win 65535 <mss 1460, ws 7, sackOK, ts 3600000 0>")
+	c.wantIdle()
+	c.advance(30 * ms)
+	c.peerTS = true
+	c.send("SA 0 ack 1 win 60000 <mss 1400, ws 8, sackOK>")
+	c.wantState(Established)
+	c.want("A 1 ack 1 win 512 <ts 3600030 7030>") // 64 kB in units of 128
+	c.wantIdle()
+	i := c.Info(c.now)
+	if i.SndMSS != 1388 || i.SndWnd != 60000 || i.RTT != 30*ms || i.SndWScale != 8 || i.RcvWScale != 7 {
+		t.Errorf("after the open: %+v", i)
+	}
+	c.wantCwnd(10) // RFC 6928
+}
+
+func TestActiveOpenWithoutOptions(t *testing.T) {
+	c := dial(t, nil)
+	c.want("S 0")
+	c.send("SA 0 ack 1 win 60000")
+	c.want("A 1 ack 1 win 65535 <>") // no option is used that the peer did not offer
+	if i := c.Info(c.now); i.SndMSS != 536 {
+		t.Errorf("MSS is %d without the option, want 536 (RFC 9293 MUST-15)", i.SndMSS)
+	}
+}
+
+func TestOwnOptionsCanBeLeftOut(t *testing.T) {
+	c := dial(t, &Config{NoSACK: true, NoTimestamps: true, NoWindowScale: true})
+	c.want("S 0 win 65535 <mss 1460>")
+	c.send("SA 0 ack 1 win 60000 <mss 1400, ws 8, sackOK, ts 1 1>")
+	c.want("A 1 ack 1 win 65535 <>")
+	if i := c.Info(c.now); i.SndWnd != 60000 || i.SndWScale != 0 {
+		t.Errorf("the window is scaled: %+v", i)
+	}
+}
+
+func TestSynSentUnacceptableAck(t *testing.T) {
+	for _, ack := range []string{"A 7 ack 0", "A 7 ack 2", "SA 7 ack 2"} {
+		c := dial(t, nil)
+		c.want("S 0")
+		c.send(ack)
+		// "If SEG.ACK =< ISS or SEG.ACK > SND.NXT, send a reset <SEQ=SEG.ACK>".
+		c.want("R " + map[string]string{"0": "0", "2": "2"}[ack[len(ack)-1:]])
+		c.wantState(SynSent)
+		c.wantCount(DropAck, 1)
+		c.wantIdle()
+		// An unacceptable ACK with RST is dropped and nothing said.
+		c.send("RA 0 ack 7")
+		c.wantIdle()
+		c.wantState(SynSent)
+	}
+}
+
+func TestSynSentReset(t *testing.T) {
+	c := dial(t, nil)
+	c.want("S 0")
+	c.send("R 0")
+	c.wantState(SynSent) // a reset without an acceptable ACK is dropped
+	c.wantCount(DropRST, 1)
+	c.send("RA 0 ack 1")
+	c.wantEnd(ErrRefused)
+}
+
+func TestSynSentNeitherSynNorRst(t *testing.T) {
+	c := dial(t, nil)
+	c.want("S 0")
+	c.send("A 5 ack 1")
+	c.wantState(SynSent)
+	c.wantIdle()
+	c.send("F 5")
+	c.wantState(SynSent)
+	c.wantCount(DropSYN, 2)
+}
+
+func TestSynSentDataInSynAck(t *testing.T) {
+	c := dial(t, nil)
+	c.want("S 0")
+	// "If there are other controls or text in the segment, continue processing".
+	seg := c.parse("SA 0 ack 1 win 60000 <mss 1000>")
+	seg.Payload = []byte{pattern(0), pattern(1)}
+	c.Receive(c.now, seg)
+	c.read()
+	c.want("A 1 ack 3")
+	c.wantReadable(2)
+}
+
+func TestSimultaneousOpen(t *testing.T) {
+	// RFC 9293 figure 8.
+	c := dial(t, nil)
+	c.want("S 0")
+	c.send("S 0 win 60000 <mss 1000>")
+	c.wantState(SynReceived)
+	c.want("SA 0 ack 1 <mss 1460>")
+	c.send("SA 0 ack 1 win 60000 <mss 1000>")
+	c.wantState(Established)
+	c.want("A 1 ack 1")
+	c.wantIdle()
+}
+
+func TestSimultaneousOpenAnsweredByAck(t *testing.T) {
+	// The peer may take our SYN-ACK for unacceptable and just acknowledge.
+	c := dial(t, nil)
+	c.want("S 0")
+	c.send("S 0 win 60000 <mss 1000>")
+	c.want("SA 0 ack 1")
+	c.send("A 1 ack 1")
+	c.wantState(Established)
+	c.wantIdle()
+}
+
+func TestSynRetries(t *testing.T) {
+	c := dial(t, nil)
+	c.want("S 0")
+	for _, s := range []int{1, 2, 4, 8, 16, 32} {
+		c.wantTimer(time.Duration(s) * time.Second)
+		c.want("S 0 win 65535 <mss 1460, ws 7, sackOK, ts " + itoa(c.now/ms) + " 0>")
+		c.wantIdle()
+	}
+	c.wantTimer(60 * time.Second) // 64, but no more than MaxRTO
+	c.wantEnd(ErrTimeout)
+}
+
+func TestSynLost(t *testing.T) {
+	c := dial(t, &Config{NoTimestamps: true})
+	c.want("S 0")
+	c.wantTimer(time.Second)
+	c.want("S 0")
+	c.send("SA 0 ack 1 win 60000 <mss 1000, sackOK>")
+	c.want("A 1 ack 1")
+	// RFC 5681: the window after a lost SYN is one segment. RFC 6298 (5.7): the
+	// timeout is three seconds if no round trip was measured.
+	c.wantCwnd(1)
+	if i := c.Info(c.now); i.RTO != 3*time.Second {
+		t.Errorf("RTO is %v, want 3 s", i.RTO)
+	}
+}
+
+func TestSynOnlySlow(t *testing.T) {
+	c := dial(t, nil)
+	c.want("S 0")
+	c.wantTimer(time.Second)
+	c.want("S 0")
+	c.send("SA 0 ack 1 win 60000 <mss 1000, ts 1 3600000>")
+	// The timestamp says that the first SYN was answered: nothing was lost.
+	c.wantCwnd(10)
+}
+
+func TestCloseInSynSent(t *testing.T) {
+	c := dial(t, nil)
+	c.want("S 0")
+	c.Close(c.now)
+	c.wantEnd(nil)
+}
+
+func TestAbortInSynSent(t *testing.T) {
+	c := dial(t, nil)
+	c.want("S 0")
+	c.Abort(c.now)
+	c.wantEnd(ErrAborted) // no reset: the peer may never hear of us
+}
+
+func TestHalfCloseInSynSent(t *testing.T) {
+	c := dial(t, nil)
+	c.want("S 0")
+	c.write(100)
+	c.CloseWrite(c.now)
+	c.wantState(SynSent)
+	c.send("SA 0 ack 1 win 60000 <mss 1000>")
+	c.wantState(FinWait1)
+	c.want("FPA 1:101 ack 1")
+}
+
+// SYN-RECEIVED.
+
+func TestPassiveOpen(t *testing.T) {
+	c := accept(t, nil, "S 0 win 65535 <mss 1400, ws 3, sackOK, ts 7000 0>")
+	c.wantState(SynReceived)
+	c.want("SA 0 ack 1 win 65535 <mss 1460, ws 7, sackOK, ts 3600000 7000>")
+	c.wantIdle()
+	c.advance(20 * ms)
+	c.send("A 1 ack 1 win 1000")
+	c.wantState(Established)
+	c.wantIdle()
+	if i := c.Info(c.now); i.SndWnd != 8000 || i.RTT != 20*ms || i.SndMSS != 1388 {
+		t.Errorf("after the open: %+v", i)
+	}
+}
+
+func TestPassiveOpenDataInThirdSegment(t *testing.T) {
+	c := accept(t, nil, "S 0 win 65535 <mss 1000>")
+	c.want("SA 0 ack 1")
+	c.send("PA 1:501 ack 1")
+	c.wantState(Established)
+	c.wantReadable(500)
+	c.want("A 1 ack 501") // at the start acknowledgments are quick
+}
+
+func TestSynReceivedFin(t *testing.T) {
+	c := accept(t, nil, "S 0 win 65535 <mss 1000>")
+	c.want("SA 0 ack 1")
+	c.send("FA 1 ack 1")
+	c.wantState(CloseWait)
+	c.want("A 1 ack 2")
+}
+
+func TestSynReceivedUnacceptableAck(t *testing.T) {
+	for _, ack := range []string{"0", "2"} {
+		c := accept(t, nil, "S 0 win 65535 <mss 1000>")
+		c.want("SA 0 ack 1")
+		c.send("A 1 ack " + ack)
+		c.want("R " + ack) // "If the segment acknowledgment is not acceptable, form a reset"
+		c.wantState(SynReceived)
+		c.send("A 1 ack 1")
+		c.wantState(Established)
+	}
+}
+
+func TestSynReceivedDuplicateSyn(t *testing.T) {
+	c := accept(t, nil, "S 0 win 65535 <mss 1000>")
+	c.want("SA 0 ack 1")
+	c.send("S 0 win 65535 <mss 1000>")
+	c.want("SA 0 ack 1") // our SYN-ACK may have been lost
+	c.wantIdle()
+}
+
+func TestSynReceivedOtherSyn(t *testing.T) {
+	c := accept(t, nil, "S 0 win 65535 <mss 1000>")
+	c.want("SA 0 ack 1")
+	c.send("S 100 win 65535 <mss 1000>")
+	c.want("A 1 ack 1") // a challenge, RFC 5961 section 4
+	c.wantState(SynReceived)
+	c.send("R 1") // from a peer that has lost its state
+	c.wantEnd(ErrReset)
+}
+
+func TestSynReceivedReset(t *testing.T) {
+	c := accept(t, nil, "S 0 win 65535 <mss 1000>")
+	c.want("SA 0 ack 1")
+	c.send("R 2")
+	c.wantState(SynReceived) // RFC 5961: only the exact number counts
+	c.want("A 1 ack 1")
+	c.send("R 1")
+	c.wantEnd(ErrReset)
+}
+
+func TestSynReceivedResetOfActiveOpen(t *testing.T) {
+	c := dial(t, nil)
+	c.want("S 0")
+	c.send("S 0 win 60000 <mss 1000>")
+	c.want("SA 0 ack 1")
+	c.send("R 1")
+	c.wantEnd(ErrRefused)
+}
+
+func TestSynAckRetries(t *testing.T) {
+	c := accept(t, &Config{SynRetries: 2}, "S 0 win 65535 <mss 1000>")
+	c.want("SA 0 ack 1")
+	c.wantTimer(time.Second)
+	c.want("SA 0 ack 1")
+	c.wantTimer(2 * time.Second)
+	c.want("SA 0 ack 1")
+	c.wantTimer(4 * time.Second)
+	c.wantEnd(ErrTimeout)
+}
+
+func TestSynAckLost(t *testing.T) {
+	c := accept(t, nil, "S 0 win 65535 <mss 1000>")
+	c.want("SA 0 ack 1")
+	c.wantTimer(time.Second)
+	c.want("SA 0 ack 1")
+	c.send("A 1 ack 1")
+	c.wantCwnd(1)
+}
+
+func TestCloseInSynReceived(t *testing.T) {
+	c := accept(t, nil, "S 0 win 65535 <mss 1000>")
+	c.want("SA 0 ack 1")
+	c.Close(c.now)
+	c.wantIdle() // queued until ESTABLISHED
+	c.send("A 1 ack 1")
+	c.wantState(FinWait1)
+	c.want("FA 1 ack 1")
+}
+
+func TestAbortInSynReceived(t *testing.T) {
+	c := accept(t, nil, "S 0 win 65535 <mss 1000>")
+	c.want("SA 0 ack 1")
+	c.Abort(c.now)
+	c.want("RA 1 ack 1")
+	c.wantEnd(ErrAborted)
+}
+
+func TestSynAckInEstablished(t *testing.T) {
+	c := dial(t, nil)
+	c.want("S 0")
+	c.send("SA 0 ack 1 win 60000 <mss 1000, sackOK>")
+	c.want("A 1 ack 1")
+	c.send("SA 0 ack 1 win 60000 <mss 1000, sackOK>") // our ACK was lost
+	c.want("A 1 ack 1")
+	c.wantIdle()
+}
+
+func TestOpenAcrossSequenceWrap(t *testing.T) {
+	c := acceptAt(t, nil, "S 0 win 65535 <mss 1000, sackOK>", 0xffffff00, 0xfffffff0)
+	c.want("SA 0 ack 1")
+	c.send("A 1 ack 1")
+	c.send("A 1:1001 ack 1") // the numbers wrap within this segment
+	c.want("A 1 ack 1001")
+	c.wantReadable(1000)
+	c.write(1500)
+	c.want("A 1:1001 ack 1001")
+	c.want("PA 1001:1501 ack 1001")
+	c.send("A 1001 ack 1501")
+	if c.out.released != 1500 {
+		t.Errorf("%d bytes released, want 1500", c.out.released)
+	}
+}
+
+// The next hop does not answer: unlike ICMP's word that a host is unreachable,
+// this ends an attempt at once.
+func TestSynSentNoNeighbour(t *testing.T) {
+	c := dial(t, nil)
+	c.want("S 0")
+	c.ICMP(c.now, ICMPUnreachable, testISS, 0)
+	c.wantState(SynSent)
+	c.ICMP(c.now, ICMPNoNeighbour, testISS, 0)
+	c.wantState(Closed)
+	if c.Err() != ErrUnreachable {
+		t.Errorf("the attempt ended with %v, want %v", c.Err(), ErrUnreachable)
+	}
+}

@@ -1,0 +1,94 @@
+package tcp
+
+import "loam/wire"
+
+// What the two sides agree on in their SYNs: segment size (RFC 9293 section
+// 3.7.1), window scale and timestamps (RFC 7323), selective acknowledgments
+// (RFC 2018). An option is used if both SYNs carry it, but for the segment size,
+// which has a default.
+
+const (
+	// defaultMSS is taken for a SYN without the option (RFC 9293 MUST-15).
+	defaultMSS4, defaultMSS6 = 536, 1220
+
+	// minMSS bounds what a peer, or an ICMP message, can push the segment size
+	// down to: with 40 bytes of options 48 bytes of payload are left. Without a
+	// bound a peer could make us send, and keep a record of, single bytes.
+	minMSS = 88
+
+	timestampsLen = 12
+)
+
+// offer fills out the options of our SYN, or of our SYN-ACK to a peer whose
+// options have been agreed to.
+func (c *Conn) offer(now Time, out *wire.TCPOptions) {
+	out.MSS = c.snd.advMSS
+	if c.rcv.scaled {
+		out.HasWindowScale, out.WindowScale = true, c.rcv.scale
+	}
+	out.SACKPermitted = c.rcv.sackOK
+	if c.ts.on {
+		out.HasTimestamps = true
+		out.TSVal, out.TSEcr = c.ts.clock(now), c.ts.recent
+	}
+}
+
+// propose sets what our own SYN will offer.
+func (c *Conn) propose(mss int) {
+	c.snd.pathMSS = uint16(min(max(mss, minMSS), 1<<16-1))
+	c.snd.advMSS = c.snd.pathMSS
+	c.snd.peerMSS = c.snd.pathMSS
+	c.snd.mss = c.snd.pathMSS
+	c.rcv.mss = min(c.snd.advMSS, defaultMSS4) // until a larger segment comes
+	c.rcv.size = uint32(c.cfg.receiveBuffer())
+	c.rcv.max = uint32(c.cfg.maxReceiveBuffer())
+	c.rcv.scaled = !c.cfg.NoWindowScale
+	if c.rcv.scaled {
+		c.rcv.scale = scaleFor(c.rcv.max)
+	}
+	c.rcv.sackOK = !c.cfg.NoSACK
+	c.ts.on = !c.cfg.NoTimestamps
+}
+
+// agree takes the options of the peer's SYN.
+func (c *Conn) agree(now Time, syn *Segment) {
+	c.snd.peerMSS = defaultMSS4
+	if c.id.Remote.Addr().Is6() {
+		c.snd.peerMSS = defaultMSS6
+	}
+	if syn.MSS != 0 {
+		c.snd.peerMSS = max(syn.MSS, minMSS)
+	}
+	c.rcv.scaled = c.rcv.scaled && syn.HasWindowScale
+	if c.rcv.scaled {
+		c.snd.scale = min(syn.WindowScale, wire.MaxWindowScale)
+	} else {
+		c.rcv.scale = 0
+		c.rcv.max = min(c.rcv.max, maxUnscaled)
+		c.rcv.size = min(c.rcv.size, maxUnscaled)
+	}
+	c.rcv.sackOK = c.rcv.sackOK && syn.SACKPermitted
+	c.ts.on = c.ts.on && syn.HasTimestamps
+	if c.ts.on {
+		c.ts.remember(now, syn.TSVal)
+	}
+	c.updateMSS()
+}
+
+// updateMSS follows a change of what the path or the peer allows.
+func (c *Conn) updateMSS() {
+	c.snd.mss = min(c.snd.pathMSS, c.snd.peerMSS)
+	c.window.MSS = uint32(c.snd.mss)
+	if c.ts.on {
+		c.window.MSS -= timestampsLen
+	}
+}
+
+// scaleFor is the least scale with which a window of n bytes can be told.
+func scaleFor(n uint32) uint8 {
+	var scale uint8
+	for scale < wire.MaxWindowScale && n>>scale > maxUnscaled {
+		scale++
+	}
+	return scale
+}

@@ -1,0 +1,250 @@
+package tcp
+
+// What to send next. Input only changes state; here it is decided, segment by
+// segment, what follows from it:
+//
+//	a reset, then nothing any more
+//	the SYN
+//	duplicate acknowledgments that are owed one by one
+//	what is lost, as far as the congestion window allows
+//	new data, as far as both windows allow, unless it is worth waiting
+//	probes
+//	an acknowledgment, if nothing before has carried it
+
+// action is what a segment is sent for.
+type action uint8
+
+const (
+	nothing action = iota
+	reset
+	refusal
+	opening
+	again
+	fresh
+	tailProbe
+	poke
+	acknowledgment
+)
+
+// Pending reports whether Poll has something to send.
+func (c *Conn) Pending() bool {
+	a, _ := c.next()
+	return a != nothing
+}
+
+// Poll fills out the next segment to send and counts it as sent, or returns
+// false. A segment has at most max(maxPayload, one MSS) bytes of payload. A
+// larger maxPayload than the MSS allows several segments in one frame: all but
+// the last have out.MSS bytes.
+func (c *Conn) Poll(now Time, maxPayload int, out *Out) bool {
+	c.snd.burst = uint32(max(maxPayload, 0))
+	if c.sent.len() == 0 {
+		c.restart(now)
+	}
+	a, n := c.next()
+	if a == nothing {
+		c.hold(now)
+		return false
+	}
+	*out = Out{}
+	out.SrcPort, out.DstPort = c.id.Local.Port(), c.id.Remote.Port()
+	switch a {
+	case reset, refusal:
+		c.sendReset(out, a)
+	case opening:
+		c.sendSYN(now, out)
+	case again:
+		c.sendAgain(now, out, n)
+	case fresh:
+		c.sendNew(now, out, n)
+	case tailProbe:
+		c.sendTailProbe(now, out)
+	case poke:
+		c.todo &^= todoPoke
+		c.fill(now, out)
+		out.Seq = uint32(c.snd.una - 1)
+		c.ackSent(false)
+	case acknowledgment:
+		c.fill(now, out)
+		out.Seq = uint32(c.numberForAck())
+		c.ackSent(false)
+	}
+	c.sentSegments(out)
+	return true
+}
+
+// next decides what to send, and how many bytes of it.
+func (c *Conn) next() (action, int) {
+	switch {
+	case c.state < Established:
+		return c.nextOpening(), 0
+	case c.ack.dups > 0:
+		return acknowledgment, 0
+	case c.sent.resend > 0 && c.rec.frto != frtoNew:
+		if n := c.resendable(); n > 0 {
+			return again, n
+		}
+	default:
+		if n, ok := c.sendable(); ok {
+			return fresh, n
+		}
+		if c.sent.resend > 0 { // no new data for F-RTO to judge by
+			if n := c.resendable(); n > 0 {
+				return again, n
+			}
+		}
+	}
+	switch {
+	case c.todo == 0:
+		return nothing, 0
+	case c.todo&todoRefuse != 0:
+		return refusal, 0
+	case c.todo&todoProbe != 0 && c.sent.len() > 0:
+		return tailProbe, 0
+	case c.todo&todoPoke != 0:
+		return poke, 0
+	case c.todo&todoAck != 0:
+		return acknowledgment, 0
+	}
+	return nothing, 0
+}
+
+// nextOpening decides in CLOSED, SYN-SENT and SYN-RECEIVED.
+func (c *Conn) nextOpening() action {
+	switch {
+	case c.todo&todoReset != 0:
+		return reset
+	case c.todo&todoRefuse != 0:
+		return refusal
+	case c.state == Closed:
+		return nothing
+	case c.sent.len() == 0 || c.sent.at(0).resend():
+		return opening
+	case c.state == SynReceived && c.todo&todoAck != 0:
+		return acknowledgment
+	}
+	return nothing
+}
+
+// segment is the payload of a full segment with the options that it would carry
+// now.
+func (c *Conn) segment() int {
+	n := int(c.window.MSS)
+	if k := c.rcv.blocks(c.ts.on); k > 0 {
+		n -= 4 + 8*k
+	}
+	return n
+}
+
+// windowRoom is how far the peer's window reaches beyond SND.NXT.
+func (c *Conn) windowRoom() int { return int(c.snd.wnd) - c.flight() }
+
+// congestionRoom is how much more may be in the network: a segment, if nothing is.
+func (c *Conn) congestionRoom() int {
+	pipe := c.pipe()
+	if pipe == 0 {
+		return int(max(c.window.Size, c.window.MSS))
+	}
+	return int(c.window.Size) - pipe
+}
+
+// resendable is how much of the first lost range may be sent again now.
+func (c *Conn) resendable() int {
+	r := c.sent.at(c.sent.firstResend())
+	mss := c.segment()
+	room := c.congestionRoom()
+	if room < min(r.len(), mss) {
+		return 0
+	}
+	n := min(r.len(), room)
+	if n < r.len() {
+		n -= n % mss
+	}
+	if end := c.snd.una.Add(int(c.snd.wnd)); end.Less(r.seq.Add(n)) {
+		// The peer has shrunk its window (RFC 9293 section 3.8.6): only the
+		// first segment is tried beyond it.
+		n = max(end.Sub(r.seq), 0)
+		if r.seq == c.snd.una {
+			n = max(n, min(r.len(), mss))
+		}
+	}
+	return n
+}
+
+// sendable is how many bytes of new data may be sent now; they, or a FIN alone,
+// only if it is true.
+func (c *Conn) sendable() (int, bool) {
+	room := c.windowRoom()
+	if room <= 0 || c.sent.full() {
+		return 0, false
+	}
+	avail := c.unsent()
+	if avail == 0 {
+		return 0, c.snd.fin && !c.snd.finSent
+	}
+	mss, cwnd := c.segment(), c.congestionRoom()
+	n := min(avail, room)
+	if cwnd < min(n, mss) {
+		return 0, false
+	}
+	n = min(n, cwnd)
+	switch {
+	case n >= mss:
+		if n < avail && c.defers(n) {
+			return 0, false
+		}
+		if n%mss != 0 && (n < avail || !c.tailAllowed()) && !c.snd.force {
+			n -= n % mss
+		}
+		return n, true
+	case c.snd.force:
+		return n, true
+	case n < avail: // silly window avoidance, RFC 9293 section 3.8.6.2.1 (3)
+		return n, n >= int(c.snd.maxWnd/2) && (c.snd.noDelay || c.flight() == 0)
+	}
+	return n, c.tailAllowed()
+}
+
+// tailAllowed reports whether the last bytes written may go though they do not
+// fill a segment: not while an earlier such segment is unacknowledged (Nagle's
+// algorithm, RFC 9293 section 3.7.4, in Minshall's form: full segments in flight
+// do not count, so that the end of a large write need not wait).
+func (c *Conn) tailAllowed() bool {
+	switch {
+	case c.snd.fin:
+		return true
+	case c.snd.cork:
+		return false
+	}
+	return c.snd.noDelay || c.snd.small.LessEq(c.snd.una)
+}
+
+// defers reports whether to wait until n bytes have become more, because one
+// large frame costs the owner less than several small ones: never without
+// acknowledgments on their way that will open the windows, and never for more
+// than a quarter of them.
+func (c *Conn) defers(n int) bool {
+	if c.snd.burst <= c.window.MSS || c.rec.state != CAOpen || c.flight() == 0 {
+		return false
+	}
+	return n < int(min(c.snd.burst, c.window.Size/4, c.snd.wnd/4))
+}
+
+// restart lets the window decay while nothing is in flight: by half for each
+// RTO, down to the initial window (RFC 2861 section 3.2, RFC 5681 section 4.1).
+func (c *Conn) restart(now Time) {
+	idle := now - c.snd.lastSent
+	if idle <= c.rtt.rto || c.cc == nil || c.unsent() == 0 {
+		return
+	}
+	w := &c.window
+	floor := min(c.initialWindow(), w.Size)
+	if w.Threshold != noThreshold {
+		w.Threshold = max(w.Threshold, w.Size/4*3)
+	}
+	for d := idle; d > c.rtt.rto && w.Size > floor; d -= c.rtt.rto {
+		w.Size = max(w.Size/2, floor)
+	}
+	c.cc.Restart(w, now, idle)
+	c.snd.lastSent = now
+}

@@ -1,0 +1,246 @@
+package tcp
+
+import (
+	"testing"
+	"time"
+)
+
+// Sending: segments, Nagle, silly windows, frames of several segments.
+
+func TestDataIsCutIntoSegments(t *testing.T) {
+	c := established(t, nil, "")
+	c.write(2500)
+	c.want("A 1:1001 ack 1")
+	c.want("A 1001:2001 ack 1")
+	c.want("PA 2001:2501 ack 1") // PSH on the last of what was written (MUST-60)
+	c.wantIdle()
+}
+
+func TestSegmentsHaveRoomForOptions(t *testing.T) {
+	c := established(t, nil, ", ts 7000 0") // RFC 6691: the MSS counts options
+	c.write(2000)
+	c.want("A 1:989 ack 1")
+	c.want("A 989:1977 ack 1")
+}
+
+func TestNagle(t *testing.T) {
+	c := established(t, nil, "")
+	c.write(100)
+	c.want("PA 1:101 ack 1") // nothing is in flight
+	c.write(100)
+	c.wantIdle()
+	c.write(100)
+	c.wantIdle()
+	c.send("A 1 ack 101")
+	c.want("PA 101:301 ack 1") // all that has gathered
+	c.write(2000)              // full segments need not wait
+	c.want("A 301:1301 ack 1")
+	c.want("PA 1301:2301 ack 1")
+	c.wantIdle()
+}
+
+func TestNagleLetsEndOfLargeWriteGo(t *testing.T) {
+	// Minshall's variant: what is in flight is full segments, so the small
+	// tail need not wait.
+	c := established(t, nil, "")
+	c.write(1500)
+	c.want("A 1:1001 ack 1")
+	c.want("PA 1001:1501 ack 1")
+	c.write(1100)
+	c.want("A 1501:2501 ack 1")
+	c.wantIdle() // but one small segment in flight is enough
+}
+
+func TestNoDelay(t *testing.T) {
+	c := established(t, &Config{NoDelay: true}, "")
+	c.write(100)
+	c.want("PA 1:101 ack 1")
+	c.write(100)
+	c.want("PA 101:201 ack 1")
+	c.SetNoDelay(c.now, false)
+	c.write(100)
+	c.wantIdle()
+	c.SetNoDelay(c.now, true)
+	c.want("PA 201:301 ack 1")
+}
+
+func TestCork(t *testing.T) {
+	c := established(t, nil, "")
+	c.SetCork(c.now, true)
+	c.write(100)
+	c.wantIdle()
+	c.write(1000)
+	c.want("A 1:1001 ack 1")
+	c.wantIdle()
+	c.SetCork(c.now, false)
+	c.want("PA 1001:1101 ack 1")
+	c.send("A 1 ack 1101")
+	c.SetCork(c.now, true)
+	c.write(100)
+	c.wantIdle()
+	c.wantTimer(200 * ms) // held back no longer than that
+	c.want("PA 1101:1201 ack 1")
+	c.write(100)
+	c.CloseWrite(c.now)
+	c.want("FPA 1201:1301 ack 1") // nor behind the end
+}
+
+func TestPeerWindowIsRespected(t *testing.T) {
+	c := established(t, nil, "")
+	c.send("A 1 ack 1 win 2500")
+	c.write(5000)
+	c.want("A 1:1001 ack 1")
+	c.want("A 1001:2001 ack 1")
+	c.wantIdle() // 500 bytes would fit: not while more room may come
+	c.send("A 1 ack 1001 win 2500")
+	c.want("A 2001:3001 ack 1")
+	c.wantIdle()
+}
+
+func TestSillyWindowIsAvoided(t *testing.T) {
+	c := established(t, nil, "")
+	c.send("A 1 ack 1 win 300")
+	c.write(5000)
+	c.wantIdle()            // less than a segment and half of the largest window
+	c.wantTimer(210 * ms)   // the override timeout, between 0.1 and 1 s
+	c.want("A 1:301 ack 1") // sends what fits
+	c.send("A 1 ack 301 win 300")
+	c.wantIdle()
+}
+
+func TestSmallWindowOfSmallPeer(t *testing.T) {
+	// A peer that never had more room than this is not silly.
+	c := accept(t, nil, "S 0 win 400 <mss 1000>")
+	c.want("SA 0 ack 1")
+	c.send("A 1 ack 1 win 400")
+	c.write(2000)
+	c.want("A 1:401 ack 1")
+	c.send("A 1 ack 401 win 200")
+	c.want("A 401:601 ack 1") // half of the largest window
+	c.wantIdle()
+}
+
+func TestFramesOfSeveralSegments(t *testing.T) {
+	c := established(t, nil, "")
+	c.burst = 4500
+	c.write(9500)
+	out := c.want("A 1:4001 ack 1") // rounded to segments
+	if out.MSS != 1000 {
+		t.Errorf("MSS of the frame is %d", out.MSS)
+	}
+	c.want("A 4001:8001 ack 1")
+	c.want("PA 8001:9501 ack 1") // the end of the last frame may be short
+	c.wantIdle()
+	if i := c.Info(c.now); i.DataSegmentsOut != 10 || i.Unacked != 10 {
+		t.Errorf("%d segments out, %d in flight, want 10", i.DataSegmentsOut, i.Unacked)
+	}
+}
+
+func TestNagleHoldsTailOfFrame(t *testing.T) {
+	c := established(t, nil, "")
+	c.burst = 64000
+	c.write(100)
+	c.want("PA 1:101 ack 1")
+	c.write(2500)
+	c.want("A 101:2101 ack 1")
+	c.wantIdle()
+}
+
+func TestLargeFramesAreWorthWaitingFor(t *testing.T) {
+	c := established(t, nil, "")
+	c.burst = 64000
+	c.write(1 << 20)
+	c.want("A 1:10001 ack 1")
+	c.wantIdle()
+	c.send("A 1 ack 1001")
+	c.wantIdle() // two segments could go; a quarter of the window is worth more
+	c.send("A 1 ack 2001")
+	c.want("A 10001:14001 ack 1")
+
+	c = established(t, nil, "") // an owner that takes single segments need not wait
+	c.write(1 << 20)
+	c.drain()
+	c.send("A 1 ack 1001")
+	c.want("A 10001:11001 ack 1")
+}
+
+func TestSegmentsOfWindowAcrossFrames(t *testing.T) {
+	c := established(t, nil, "")
+	c.burst = 64000
+	c.send("A 1 ack 1 win 3700")
+	c.write(10000)
+	c.want("A 1:3001 ack 1") // whole segments within the window
+	c.wantIdle()
+}
+
+func TestReleasedBytes(t *testing.T) {
+	c := established(t, nil, "")
+	c.write(3000)
+	c.drain()
+	for _, n := range []uint64{500, 1000, 2999, 3000} {
+		c.send("A 1 ack " + itoa(int64(n)+1))
+		if c.out.released != n {
+			t.Fatalf("%d bytes released, want %d", c.out.released, n)
+		}
+	}
+	c.CloseWrite(c.now)
+	c.want("FA 3001 ack 1")
+	c.send("A 1 ack 3002") // the FIN is no byte
+	if c.out.released != 3000 {
+		t.Fatalf("%d bytes released, want 3000", c.out.released)
+	}
+}
+
+func TestIdleRestart(t *testing.T) {
+	c := established(t, nil, "")
+	c.window.Size = 40 * c.window.MSS
+	c.write(1000)
+	c.want("PA 1:1001 ack 1")
+	c.send("A 1 ack 1001")
+	rto := c.Info(c.now).RTO
+	c.advance(rto)
+	c.write(1000)
+	c.want("PA 1001:2001 ack 1")
+	c.wantCwnd(40) // one RTO is not idle
+	c.send("A 1 ack 2001")
+	c.advance(c.Info(c.now).RTO + 1)
+	c.write(1000)
+	c.poll()
+	c.wantCwnd(20) // RFC 2861: half for each RTO
+	c.send("A 1 ack 3001")
+	c.advance(time.Hour)
+	c.write(1000)
+	c.poll()
+	c.wantCwnd(10) // but not below the initial window
+}
+
+func TestWindowGrowsOnlyWhenUsed(t *testing.T) {
+	c := established(t, nil, "")
+	for i := range 50 { // one segment each round trip uses little of ten
+		c.write(1000)
+		c.poll()
+		c.advance(10 * ms)
+		c.send("A 1 ack " + itoa(1001+1000*i))
+	}
+	c.wantCwnd(10)
+	if i := c.Info(c.now); !i.AppLimited {
+		t.Error("not limited by the application")
+	}
+}
+
+func TestSlowStart(t *testing.T) {
+	c := established(t, nil, "")
+	c.write(1 << 20)
+	c.drain()
+	c.advance(10 * ms)
+	for i := 1; i <= 10; i++ {
+		c.send("A 1 ack " + itoa(1000*i+1))
+	}
+	c.wantCwnd(20) // doubled in a round trip
+	if n := c.drain(); n != 20 {
+		t.Errorf("%d segments sent, want 20", n)
+	}
+	if i := c.Info(c.now); i.AppLimited || i.SndCwnd != 20 || i.SndSsthresh != 1<<31-1 {
+		t.Errorf("%+v", i)
+	}
+}

@@ -1,0 +1,20 @@
+package tcp
+
+import "loam/wire"
+
+// ResetFor fills out the answer to a segment for which there is no connection
+// (RFC 9293 section 3.10.7.1). It is false if seg is a reset itself, which is
+// never answered.
+func ResetFor(seg *Segment, out *wire.TCP) bool {
+	if seg.Flags.Has(wire.RST) {
+		return false
+	}
+	*out = wire.TCP{SrcPort: seg.DstPort, DstPort: seg.SrcPort, Flags: wire.RST}
+	if seg.Flags.Has(wire.ACK) {
+		out.Seq = seg.Ack
+	} else {
+		out.Flags |= wire.ACK
+		out.Ack = uint32(Seq(seg.Seq).Add(seg.len()))
+	}
+	return true
+}

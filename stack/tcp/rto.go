@@ -1,0 +1,118 @@
+package tcp
+
+// The retransmission timer (RFC 6298 section 5) and giving up (RFC 9293 section
+// 3.8.3, R2).
+
+// retransmitTimeout runs when the oldest data in flight has not been
+// acknowledged in time.
+func (c *Conn) retransmitTimeout(now Time) {
+	if c.sent.len() == 0 {
+		return
+	}
+	if c.sent.at(0).resend() && c.resendable() > 0 {
+		// The owner had no room to send what the last timeout asked for: that
+		// says nothing about the path.
+		c.armRTO(now)
+		return
+	}
+	if c.gaveUp(now) {
+		c.close(c.failure())
+		return
+	}
+	c.count(Timeouts)
+	if c.state < Established {
+		c.sent.setFlags(c.sent.at(0), sentLost, sentRetrans)
+		c.ecn.asked = false // RFC 3168 section 6.1.1.1: perhaps the bits were the trouble
+	} else {
+		c.enterLoss(now)
+	}
+	// A peer that closes its window over data in flight answers, but cannot
+	// acknowledge: that is not a dead path (RFC 9293 section 3.8.6).
+	if c.snd.wnd > 0 || c.state < Established || now-c.keep.heard > 2*c.rto() {
+		c.snd.retries++
+	}
+	if c.rtt.backoff < maxBackoff {
+		c.rtt.backoff++
+	}
+	c.armRTO(now)
+}
+
+// armRTO starts the timer, or starts it again. It does not run beyond the user
+// timeout.
+func (c *Conn) armRTO(now Time) {
+	at := now + c.rto()
+	if c.snd.userTimeout > 0 {
+		at = min(at, max(now+tick, c.snd.progress+c.snd.userTimeout.duration()))
+	}
+	c.timers[timerRTO] = at
+}
+
+const maxBackoff = 30
+
+// gaveUp reports whether there have been retransmissions enough, or for long
+// enough, without an answer.
+func (c *Conn) gaveUp(now Time) bool {
+	if c.state < Established {
+		return int(c.snd.retries) >= c.cfg.synRetries()
+	}
+	if c.snd.userTimeout > 0 {
+		return now-c.snd.progress >= c.snd.userTimeout.duration()
+	}
+	return int(c.snd.retries) >= c.cfg.retries()
+}
+
+// failure is why a connection that gave up ended: what ICMP said, or silence.
+func (c *Conn) failure() error {
+	if c.soft != 0 {
+		return c.soft.err()
+	}
+	return ErrTimeout
+}
+
+// enterLoss takes what is in flight for lost as RFC 8985 section 6.3 does: the
+// first segment, and what was sent so long before that it should have come; or
+// everything, without SACK. The window starts again with one segment on top of
+// what may still be in the network.
+func (c *Conn) enterLoss(now Time) {
+	r := &c.rec
+	anew := r.state < CARecovery || r.point.LessEq(c.snd.una) || r.state == CALoss && c.snd.retries == 0
+	eligible := r.state < CARecovery || c.snd.retries > 0
+	ev := arrival{now: now, before: c.pipe()}
+	c.cancelProbe()
+	if anew {
+		c.remember()
+		c.reduce(&ev)
+		c.cc.Timeout(&c.window, now)
+	}
+	r.dups = 0
+	c.markTimedOut(now)
+	r.state = CALoss
+	r.point = c.snd.nxt
+	r.frto = frtoOff
+	if eligible {
+		r.frto = frtoWait
+	}
+	c.timers.stop(timerReorder)
+	c.window.Size = uint32(c.pipe()) + c.window.MSS
+}
+
+// markTimedOut marks what a timeout takes for lost. If the peer has selectively
+// acknowledged the first range but not cumulatively, it has dropped it again
+// (RFC 2018 section 8): then none of these acknowledgments counts.
+func (c *Conn) markTimedOut(now Time) {
+	reneged := c.sent.at(0).flags&sentSacked != 0
+	patience := c.rack.rtt + c.reorderWindow()
+	for i := range c.sent.len() {
+		s := c.sent.at(i)
+		if reneged {
+			c.sent.setFlags(s, 0, sentSacked)
+			s.countSegments()
+		}
+		if s.flags&sentSacked != 0 || s.resend() {
+			continue
+		}
+		if i == 0 || reneged || !c.rcv.sackOK || s.at+patience <= now {
+			c.sent.setFlags(s, sentLost, sentRetrans)
+		}
+	}
+}

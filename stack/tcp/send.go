@@ -1,0 +1,219 @@
+package tcp
+
+// Filling out segments.
+
+import "loam/wire"
+
+// fill sets what every segment of a synchronized connection carries.
+func (c *Conn) fill(now Time, out *Out) {
+	out.Ack = uint32(c.rcv.nxt)
+	out.Flags = wire.ACK
+	if c.ecn.echo {
+		out.Flags |= wire.ECE
+	}
+	c.putWindow(&out.TCP)
+	if c.ts.on {
+		out.HasTimestamps = true
+		out.TSVal, out.TSEcr = c.ts.clock(now), c.ts.recent
+	}
+	if n := c.rcv.blocks(c.ts.on); n > 0 {
+		c.rcv.putSACK(&out.TCPOptions, n)
+	}
+}
+
+// numberForAck is the sequence number of a segment without data: SND.NXT, but
+// inside of a window that the peer has shrunk, so that it is looked at.
+func (c *Conn) numberForAck() Seq {
+	end := c.snd.una.Add(int(c.snd.wnd))
+	if c.snd.wnd == 0 || c.snd.nxt.LessEq(end) {
+		return c.snd.nxt
+	}
+	return end
+}
+
+// sendSYN sends the SYN or SYN-ACK, for the first time or again.
+func (c *Conn) sendSYN(now Time, out *Out) {
+	first := c.sent.len() == 0
+	if first {
+		c.sent.push(sent{seq: c.snd.iss, end: c.snd.iss + 1, mss: c.snd.mss, flags: sentSYN})
+		c.snd.nxt = c.snd.iss + 1
+		c.rec.stamp = c.ts.clock(now)
+		if c.rcv.edge == c.rcv.nxt {
+			c.rcv.edge = c.rcv.nxt.Add(c.rcv.firstWindow())
+		}
+	} else {
+		c.stats.retransmits++
+		c.count(Retransmits)
+	}
+	r := c.sent.at(0)
+	c.sent.setFlags(r, 0, sentLost)
+	r.at = now
+	r.sends = min(r.sends, 254) + 1
+	out.Seq = uint32(c.snd.iss)
+	out.Flags = wire.SYN
+	out.Window = uint16(c.rcv.edge.Sub(c.rcv.nxt)) // never scaled in a SYN
+	if c.state == SynReceived {
+		out.Flags |= wire.ACK
+		out.Ack = uint32(c.rcv.nxt)
+		c.ackSent(false)
+	}
+	out.Flags |= c.ecn.synFlags(c.state == SynReceived)
+	c.offer(now, &out.TCPOptions)
+	if !c.timers.armed(timerRTO) {
+		c.armRTO(now)
+	}
+}
+
+// sendReset sends a reset: one that ends the connection, or one that refuses a
+// segment.
+func (c *Conn) sendReset(out *Out, a action) {
+	c.count(ResetsOut)
+	if a == refusal {
+		c.todo &^= todoRefuse
+		out.Seq = uint32(c.snd.refuse)
+		out.Flags = wire.RST
+		return
+	}
+	c.todo &^= todoReset
+	out.Seq = uint32(c.numberForAck())
+	out.Ack = uint32(c.rcv.nxt)
+	out.Flags = wire.RST | wire.ACK
+}
+
+// sendNew sends n bytes that were never sent, or the FIN, or both.
+func (c *Conn) sendNew(now Time, out *Out, n int) {
+	avail, mss := c.unsent(), c.segment()
+	if limit := max(int(c.snd.burst), mss); n > limit {
+		n = limit - limit%mss
+	}
+	c.fill(now, out)
+	out.Seq = uint32(c.snd.nxt)
+	out.Off, out.Len, out.MSS = c.offset(c.snd.nxt), n, mss
+	r := sent{seq: c.snd.nxt, end: c.snd.nxt.Add(n), at: now, mss: uint16(mss), sends: 1}
+	if n == avail {
+		if n > 0 {
+			out.Flags |= wire.PSH
+		}
+		if c.snd.fin && c.windowRoom() > n {
+			out.Flags |= wire.FIN
+			r.end++
+			r.flags = sentFIN
+			c.snd.finSent = true
+		}
+	}
+	if n%mss != 0 {
+		c.snd.small = r.end
+	}
+	if c.sent.len() == 0 {
+		c.snd.progress = now
+	}
+	c.sent.push(r)
+	c.snd.nxt = r.end
+	c.ecn.mark(out)
+	c.sentData(now, n)
+	c.armProbe(now)
+	c.validate(c.limited())
+}
+
+// limited reports whether the congestion window is all that keeps data back.
+func (c *Conn) limited() bool {
+	want := min(c.unsent(), c.windowRoom())
+	return want > 0 && c.congestionRoom() < min(want, int(max(c.window.MSS, min(c.snd.burst, c.window.Size/4))))
+}
+
+// sendAgain sends the first n bytes of the first lost range again, together with
+// lost ranges behind it that fit.
+func (c *Conn) sendAgain(now Time, out *Out, n int) {
+	mss := c.segment()
+	if limit := max(int(c.snd.burst), mss); n > limit {
+		n = limit - limit%mss
+	}
+	i := c.sent.firstResend()
+	r := c.sent.at(i)
+	room := c.congestionRoom()
+	for r.len() < min(mss, room) && i+1 < c.sent.len() && c.sent.at(i+1).resend() {
+		c.sent.join(i)
+		r = c.sent.at(i)
+		n = min(r.len(), mss, room)
+	}
+	if n < r.len() && c.sent.split(i, r.seq.Add(n)) {
+		r = c.sent.at(i)
+	}
+	c.resendRange(now, out, r)
+	if i == 0 && !c.impatient() {
+		// The first range gets a whole timeout again, or it would run out
+		// before the answer can come.
+		c.armRTO(now)
+	}
+}
+
+// resendRange sends one range again.
+func (c *Conn) resendRange(now Time, out *Out, r *sent) {
+	mss := c.segment()
+	c.fill(now, out)
+	out.Seq = uint32(r.seq)
+	out.Off, out.Len, out.MSS = c.offset(r.seq), r.payload(), mss
+	if out.Off+uint64(out.Len) == c.snd.end && out.Len > 0 {
+		out.Flags |= wire.PSH
+	}
+	if r.flags&sentFIN != 0 {
+		out.Flags |= wire.FIN
+	}
+	r.mss, r.at, r.sends = uint16(mss), now, min(r.sends, 254)+1
+	c.sent.setFlags(r, sentRetrans, 0)
+	segs := segments(out.Len, mss)
+	c.stats.retransmits += uint32(segs)
+	c.stats.bytesRetrans += uint64(out.Len)
+	c.countN(Retransmits, segs)
+	c.noteResent(now, r.len())
+	c.sentData(now, out.Len)
+}
+
+// sendTailProbe sends one new segment if there is one and the peer has room for
+// it, the congestion window notwithstanding; otherwise the last one again.
+func (c *Conn) sendTailProbe(now Time, out *Out) {
+	mss := c.segment()
+	if n := min(c.unsent(), c.windowRoom(), mss); n > 0 && !c.sent.full() {
+		c.sendNew(now, out, n)
+		c.probeSent(false)
+		return
+	}
+	i := c.sent.len() - 1
+	r := c.sent.at(i)
+	if n := r.payload(); n > mss {
+		last := n - (n-1)/mss*mss
+		if c.sent.split(i, r.seq.Add(n-last)) {
+			r = c.sent.last()
+		}
+	}
+	c.resendRange(now, out, r)
+	c.probeSent(true)
+}
+
+// sentData notes that a segment with data leaves.
+func (c *Conn) sentData(now Time, n int) {
+	c.snd.force = false
+	c.snd.lastSent = now
+	if c.rec.state == CARecovery || c.rec.state == CACWR {
+		c.rec.prr.out += uint32(n)
+	}
+	c.timers.stop(timerPersist)
+	if !c.timers.armed(timerRTO) {
+		c.armRTO(now) // RFC 6298 (5.1)
+	}
+	c.ackSent(true)
+}
+
+// sentSegments counts what a frame will be cut into.
+func (c *Conn) sentSegments(out *Out) {
+	n := 1
+	if out.Len > 0 {
+		n = segments(out.Len, out.MSS)
+		c.stats.dataOut += uint32(n)
+	}
+	c.stats.segsOut += uint32(n)
+	c.countN(SegmentsOut, n)
+}
+
+// segments is how many segments of mss bytes n bytes take, at least one.
+func segments(n, mss int) int { return max(1, (n+mss-1)/mss) }

@@ -1,0 +1,337 @@
+package tcp
+
+// Two connections joined by a virtual link with a rate, a delay, a queue, loss,
+// reordering and duplication, in virtual time. The random choices come from a
+// seed, so a run can be repeated. What arrives is checked byte by byte.
+
+import (
+	"container/heap"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"loam/wire"
+)
+
+// path is one direction of the link.
+type path struct {
+	rate    int // bits per second
+	delay   time.Duration
+	queue   int     // bytes that wait for the link; more are dropped
+	mark    int     // bytes in the queue from which ECN-capable segments are marked; 0: never
+	loss    float64 // chance of a segment to be lost
+	reorder float64 // chance to be delayed by up to late more
+	late    time.Duration
+	dup     float64 // chance to arrive twice
+	outage  func(at Time) bool
+
+	busy Time // the link is sending until then
+}
+
+// simHost is one end.
+type simHost struct {
+	*Conn
+	sim      *sim
+	peer     *simHost
+	path     path // to the peer
+	in       simIn
+	out      outStream
+	counters Counters
+	burst    int
+	total    uint64 // bytes to write
+	buffer   uint64 // of them, at most so many unacknowledged
+	slow     int    // bytes that the program reads a millisecond; 0: all at once
+	armed    Time   // wake-up in the event queue
+	accept   func(*Segment) *Conn
+	finished Time // when the peer's stream had been read to its end
+	segs     int
+}
+
+// sim is the world of the two.
+type sim struct {
+	t      testing.TB
+	rng    *rand.Rand
+	now    Time
+	events simEvents
+	serial int
+	a, b   *simHost
+	steps  int
+}
+
+// simEvent is a segment that arrives, or a wake-up without one.
+type simEvent struct {
+	at     Time
+	serial int
+	host   *simHost
+	seg    *Segment
+}
+
+type simEvents []simEvent
+
+func (q simEvents) Len() int { return len(q) }
+func (q simEvents) Less(i, j int) bool {
+	return q[i].at < q[j].at || q[i].at == q[j].at && q[i].serial < q[j].serial
+}
+func (q simEvents) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q *simEvents) Push(x any)   { *q = append(*q, x.(simEvent)) }
+func (q *simEvents) Pop() any {
+	old := *q
+	x := old[len(old)-1]
+	*q = old[:len(old)-1]
+	return x
+}
+
+// simIn is an Incoming that is a ring, as in the stack. A place whose byte has
+// not come holds the complement of what is to come there.
+type simIn struct {
+	t         testing.TB
+	ring      []byte
+	committed uint64
+	consumed  uint64
+}
+
+func newSimIn(t testing.TB, size int) simIn {
+	n := 1
+	for n < size+65536 {
+		n *= 2
+	}
+	s := simIn{t: t, ring: make([]byte, n)}
+	for i := range s.ring {
+		s.ring[i] = ^pattern(uint64(i))
+	}
+	return s
+}
+
+func (s *simIn) WriteAt(p []byte, off uint64) {
+	if off < s.committed || off+uint64(len(p)) > s.consumed+uint64(len(s.ring)) {
+		s.t.Fatalf("WriteAt(%d, %d bytes): committed %d, consumed %d", off, len(p), s.committed, s.consumed)
+	}
+	for i, x := range p {
+		s.ring[(off+uint64(i))&uint64(len(s.ring)-1)] = x
+	}
+}
+
+func (s *simIn) Commit(off uint64) {
+	for i := s.committed; i < off; i++ {
+		at := &s.ring[i&uint64(len(s.ring)-1)]
+		if *at != pattern(i) {
+			s.t.Fatalf("byte %d is %#x, not %#x", i, *at, pattern(i))
+		}
+		*at = ^pattern(i + uint64(len(s.ring)))
+	}
+	s.committed = off
+}
+
+func (s *simIn) Consumed() uint64 { return s.consumed }
+
+// simSetup is what a run is made from.
+type simSetup struct {
+	seed     uint64
+	ab, ba   path
+	cfgA     Config
+	cfgB     Config
+	bytesA   uint64 // from a to b
+	bytesB   uint64
+	buffer   uint64 // send buffer of both
+	burst    int    // maxPayload of both
+	slow     int    // what b reads a millisecond; 0: all
+	mss      int
+	deadline time.Duration // virtual time that the transfer may take
+}
+
+func newSim(t testing.TB, s simSetup) *sim {
+	w := &sim{t: t, rng: rand.New(rand.NewPCG(s.seed, 7)), now: time.Hour}
+	if s.buffer == 0 {
+		s.buffer = 4 << 20
+	}
+	if s.mss == 0 {
+		s.mss = 1460
+	}
+	w.a = &simHost{sim: w, path: s.ab, total: s.bytesA, buffer: s.buffer, burst: s.burst}
+	w.b = &simHost{sim: w, path: s.ba, total: s.bytesB, buffer: s.buffer, burst: s.burst, slow: s.slow}
+	w.a.peer, w.b.peer = w.b, w.a
+	for i, h := range []*simHost{w.a, w.b} {
+		cfg := s.cfgA
+		if i == 1 {
+			cfg = s.cfgB
+		}
+		cfg.Counters = &h.counters
+		h.in = newSimIn(t, cfg.maxReceiveBuffer())
+		h.armed = Never
+		id := testID
+		iss := uint32(w.rng.Uint64())
+		if i == 0 {
+			h.Conn = Dial(w.now, &cfg, id, iss, uint32(w.rng.Uint64()), s.mss, &h.out, &h.in)
+			continue
+		}
+		id.Local, id.Remote = id.Remote, id.Local
+		h.accept = func(syn *Segment) *Conn {
+			return Accept(w.now, &cfg, id, iss, 77, s.mss, syn, &h.out, &h.in)
+		}
+	}
+	w.a.step(nil)
+	return w
+}
+
+// step is what the owner of a connection does at an event.
+func (h *simHost) step(seg *Segment) {
+	now := h.sim.now
+	if seg != nil {
+		h.segs++
+		if h.Conn == nil {
+			if seg.Flags != wire.SYN && seg.Flags != wire.SYN|wire.ECE|wire.CWR {
+				return
+			}
+			h.Conn = h.accept(seg)
+		} else {
+			h.Receive(now, seg)
+		}
+	}
+	if h.Conn == nil {
+		return
+	}
+	if h.Deadline() <= now {
+		h.Tick(now)
+	}
+	h.program()
+	var out Out
+	for n := 0; h.Poll(now, h.burst, &out); n++ {
+		h.transmit(&out)
+		if n > 100000 {
+			h.sim.t.Fatalf("Poll does not end: %+v", h.Info(now))
+		}
+	}
+	checkInvariants(h.sim.t, h.Conn)
+	if at := h.Deadline(); at < h.armed {
+		h.sim.at(at, h, nil)
+		h.armed = at
+	}
+}
+
+// program writes what there is to write, and reads.
+func (h *simHost) program() {
+	if room := h.out.released + h.buffer; h.out.end < h.total && h.out.end < room {
+		h.out.end = min(h.total, room)
+		h.Written(h.sim.now)
+	}
+	if h.slow == 0 && h.in.consumed < h.in.committed {
+		h.in.consumed = h.in.committed
+		h.Consumed(h.sim.now)
+	}
+	if h.out.end == h.total && !h.WriteClosed() && h.State() >= Established {
+		h.CloseWrite(h.sim.now)
+	}
+	if h.ReadClosed() && h.finished == 0 && h.in.consumed == h.in.committed {
+		h.finished = h.sim.now
+	}
+}
+
+// readSlowly reads once a millisecond.
+func (h *simHost) readSlowly() {
+	if n := min(uint64(h.slow), h.in.committed-h.in.consumed); n > 0 && h.Conn != nil {
+		h.in.consumed += n
+		h.Consumed(h.sim.now)
+	}
+}
+
+// transmit cuts a frame into segments and puts them on the path.
+func (h *simHost) transmit(out *Out) {
+	if out.Len > out.MSS && h.burst <= out.MSS {
+		h.sim.t.Fatalf("a frame of %d bytes where the owner takes %d", out.Len, h.burst)
+	}
+	for sent := 0; ; {
+		n := min(out.Len-sent, max(out.MSS, 1))
+		seg := &Segment{TCP: out.TCP, Payload: make([]byte, n)}
+		seg.Seq += uint32(sent)
+		fillPattern(seg.Payload, out.Off+uint64(sent))
+		if sent > 0 {
+			seg.Flags &^= wire.CWR
+		}
+		if sent += n; sent < out.Len {
+			seg.Flags &^= wire.FIN | wire.PSH
+		}
+		h.carry(seg, out.ECT)
+		if sent >= out.Len {
+			return
+		}
+	}
+}
+
+// carry takes a segment through the link to the peer.
+func (h *simHost) carry(seg *Segment, ect bool) {
+	w, p := h.sim, &h.path
+	size := len(seg.Payload) + seg.TCP.Len() + 20
+	start := max(w.now, p.busy)
+	waiting := int(int64(start-w.now) * int64(p.rate) / 8 / int64(time.Second))
+	if p.queue > 0 && waiting+size > p.queue {
+		return
+	}
+	p.busy = start + Time(size)*8*time.Second/Time(p.rate)
+	if p.mark > 0 && ect && waiting > p.mark {
+		seg.CE = true
+	}
+	if w.rng.Float64() < p.loss || p.outage != nil && p.outage(w.now) {
+		return
+	}
+	at := p.busy + p.delay
+	if w.rng.Float64() < p.reorder {
+		at += Time(w.rng.Int64N(int64(p.late)))
+	}
+	w.at(at, h.peer, seg)
+	if w.rng.Float64() < p.dup {
+		again := *seg
+		w.at(at+p.delay/10, h.peer, &again)
+	}
+}
+
+func (w *sim) at(at Time, h *simHost, seg *Segment) {
+	w.serial++
+	heap.Push(&w.events, simEvent{at, w.serial, h, seg})
+}
+
+// run goes on until both connections have ended, or limit has passed.
+func (w *sim) run(limit time.Duration) {
+	w.t.Helper()
+	end := w.now + limit
+	nextRead := w.now
+	for len(w.events) > 0 {
+		if w.b.slow > 0 && nextRead < w.events[0].at && w.b.finished == 0 {
+			w.now = max(w.now, nextRead)
+			nextRead += ms
+			w.b.readSlowly()
+			w.b.step(nil)
+			continue
+		}
+		e := heap.Pop(&w.events).(simEvent)
+		w.now = e.at
+		if e.seg == nil {
+			e.host.armed = Never
+		}
+		e.host.step(e.seg)
+		w.steps++
+		if w.now > end {
+			w.t.Fatalf("not finished after %v:\na %+v\nb %+v", limit, w.a.Info(w.now), w.b.Info(w.now))
+		}
+	}
+	for _, h := range []*simHost{w.a, w.b} {
+		if h.Conn == nil || !h.Done() || h.Err() != nil {
+			w.t.Fatalf("an end is not done: %+v", h.Info(w.now))
+		}
+		if h.in.committed != h.peer.total || h.out.released != h.total {
+			w.t.Fatalf("%d of %d bytes have arrived, %d of %d are acknowledged", h.in.committed, h.peer.total, h.out.released, h.total)
+		}
+	}
+}
+
+// rate is what b received a second, in bits.
+func (w *sim) rate() float64 {
+	return float64(w.a.total*8) / (w.b.finished - time.Hour).Seconds()
+}
+
+func (w *sim) String() string {
+	i := w.a.Info(w.now)
+	return fmt.Sprintf("%.2f Mb/s, %d segments, %d again, %d timeouts, %d recoveries, %d undone, %d probes",
+		w.rate()/1e6, i.DataSegmentsOut, i.TotalRetrans, w.a.counters[Timeouts], w.a.counters[FastRecoveries],
+		w.a.counters[Undos], w.a.counters[TailProbes])
+}

@@ -1,0 +1,337 @@
+package tcp
+
+import (
+	"testing"
+	"time"
+)
+
+// inState brings a connection to a state. The peer's next number is 1, or 2 if it
+// has sent its FIN; ours likewise.
+func inState(t *testing.T, s State) *testConn {
+	t.Helper()
+	c := established(t, nil, "")
+	closeWrite := func(want string) {
+		c.CloseWrite(c.now)
+		c.want(want)
+	}
+	switch s {
+	case FinWait1, FinWait2, Closing, TimeWait:
+		closeWrite("FA 1 ack 1")
+	case CloseWait, LastAck:
+		c.send("FA 1 ack 1")
+		c.want("A 1 ack 2")
+	}
+	switch s {
+	case FinWait2, TimeWait:
+		c.send("A 1 ack 2")
+	case Closing:
+		c.send("FA 1 ack 1")
+		c.want("A 2 ack 2")
+	case LastAck:
+		closeWrite("FA 1 ack 2")
+	}
+	if s == TimeWait {
+		c.send("FA 1 ack 2")
+		c.want("A 2 ack 2")
+	}
+	c.wantState(s)
+	c.wantIdle()
+	return c
+}
+
+// Closing: RFC 9293 section 3.6.
+
+func TestNormalClose(t *testing.T) {
+	// Figure 12, side A.
+	c := established(t, nil, "")
+	c.CloseWrite(c.now)
+	c.wantState(FinWait1)
+	c.want("FA 1 ack 1")
+	c.advance(10 * ms)
+	c.send("A 1 ack 2")
+	c.wantState(FinWait2)
+	c.wantIdle()
+	c.send("FA 1 ack 2")
+	c.wantState(TimeWait)
+	if !c.ReadClosed() {
+		t.Error("the peer's FIN is not seen")
+	}
+	c.want("A 2 ack 2")
+	c.wantTimer(60 * time.Second)
+	c.wantEnd(nil)
+}
+
+func TestNormalCloseByPeer(t *testing.T) {
+	// Figure 12, side B.
+	c := established(t, nil, "")
+	c.send("FA 1 ack 1")
+	c.wantState(CloseWait)
+	c.want("A 1 ack 2")
+	c.write(100) // half of the connection is still open
+	c.want("PA 1:101 ack 2")
+	c.send("A 2 ack 101")
+	c.CloseWrite(c.now)
+	c.wantState(LastAck)
+	c.want("FA 101 ack 2")
+	c.send("A 2 ack 102")
+	c.wantEnd(nil)
+}
+
+func TestSimultaneousClose(t *testing.T) {
+	// Figure 13.
+	c := established(t, nil, "")
+	c.CloseWrite(c.now)
+	c.want("FA 1 ack 1")
+	c.send("FA 1 ack 1")
+	c.wantState(Closing)
+	c.want("A 2 ack 2")
+	c.send("A 2 ack 2")
+	c.wantState(TimeWait)
+	c.wantTimer(60 * time.Second)
+	c.wantEnd(nil)
+}
+
+func TestFinAndAckOfFinTogether(t *testing.T) {
+	c := inState(t, FinWait1)
+	c.send("FA 1 ack 2")
+	c.wantState(TimeWait)
+	c.want("A 2 ack 2")
+}
+
+func TestFinAfterAllData(t *testing.T) {
+	c := established(t, nil, "")
+	c.write(2500)
+	c.CloseWrite(c.now)
+	c.wantState(FinWait1) // "in any case, enter FIN-WAIT-1"
+	c.want("A 1:1001 ack 1")
+	c.want("A 1001:2001 ack 1")
+	c.want("FPA 2001:2501 ack 1") // rides on the last data, which Nagle does not hold
+	c.wantIdle()
+	c.write(10) // too late
+	c.wantIdle()
+	c.send("A 1 ack 2501")
+	c.wantState(FinWait1) // all data acknowledged, not the FIN
+	c.send("A 1 ack 2502")
+	c.wantState(FinWait2)
+}
+
+func TestFinIsRetransmitted(t *testing.T) {
+	c := inState(t, FinWait1)
+	c.wantTimer(210 * ms) // SRTT 10 ms + 200
+	c.want("FA 1 ack 1")
+	c.wantTimer(420 * ms)
+	c.want("FA 1 ack 1")
+	c.send("A 1 ack 2")
+	c.wantState(FinWait2)
+	c.wantSilence(time.Hour)
+}
+
+func TestDataAfterHalfClose(t *testing.T) {
+	for _, s := range []State{FinWait1, FinWait2} {
+		c := inState(t, s)
+		c.send("PA 1:101 ack 1")
+		c.wantReadable(100)
+		c.send("FPA 101:201 ack 2")
+		c.wantReadable(200)
+		c.wantState(TimeWait)
+		c.want("A 2 ack 202")
+	}
+}
+
+func TestFinOutOfOrder(t *testing.T) {
+	c := established(t, nil, "")
+	c.send("FPA 101:201 ack 1")
+	c.want("A 1 ack 1")
+	c.wantState(Established)
+	c.send("A 1:101 ack 1")
+	c.wantState(CloseWait)
+	c.wantReadable(200)
+	c.want("A 1 ack 202")
+}
+
+func TestDataBehindFinIsIgnored(t *testing.T) {
+	c := established(t, nil, "")
+	c.send("A 201:301 ack 1")
+	c.want("A 1 ack 1")
+	c.send("FA 101 ack 1") // ends the stream in front of data that has come
+	c.want("A 1 ack 1")
+	c.send("A 1:101 ack 1")
+	c.wantReadable(100)
+	c.wantState(CloseWait)
+	c.want("A 1 ack 102")
+	c.send("A 102:202 ack 1") // "This should not occur [...] Ignore the segment text"
+	c.wantReadable(100)
+}
+
+func TestDuplicateFin(t *testing.T) {
+	for _, s := range []State{CloseWait, Closing, LastAck} {
+		c := inState(t, s)
+		seq := itoa(c.snd.nxt - Seq(c.iss))
+		c.send("FA 1 ack 1")
+		c.want("A " + seq + " ack 2")
+		c.wantState(s)
+	}
+}
+
+func TestClosingIgnoresText(t *testing.T) {
+	c := inState(t, Closing)
+	c.send("PA 2:102 ack 1")
+	c.wantReadable(0)
+	c.wantState(Closing)
+}
+
+func TestCloseWithUnreadDataResets(t *testing.T) {
+	c := established(t, nil, "")
+	c.reads = false
+	c.send("PA 1:101 ack 1")
+	c.Close(c.now)
+	c.want("RA 1 ack 101") // RFC 9293 section 3.6.1, RFC 2525 section 2.17
+	c.wantEnd(ErrAborted)
+}
+
+func TestDataAfterCloseResets(t *testing.T) {
+	for _, s := range []State{FinWait1, FinWait2} {
+		c := inState(t, s)
+		c.Close(c.now)
+		c.wantIdle()
+		c.send("PA 1:101 ack 1")
+		c.want("RA 2 ack 1")
+		c.wantEnd(ErrAborted)
+		c.wantCount(DropGone, 1)
+	}
+}
+
+func TestCloseInOrder(t *testing.T) {
+	c := established(t, nil, "")
+	c.Close(c.now)
+	c.want("FA 1 ack 1")
+	c.send("FA 1 ack 2")
+	c.want("A 2 ack 2")
+	c.wantState(TimeWait)
+}
+
+func TestFinWait2IsBoundedWithoutProgram(t *testing.T) {
+	c := inState(t, FinWait2)
+	c.wantSilence(time.Hour) // half closed: a program still reads
+	c.Close(c.now)
+	c.wantTimer(60 * time.Second)
+	c.wantEnd(nil)
+
+	c = inState(t, FinWait1)
+	c.Close(c.now)
+	c.send("A 1 ack 2")
+	c.wantState(FinWait2)
+	c.wantTimer(60 * time.Second)
+	c.wantEnd(nil)
+}
+
+func TestAbort(t *testing.T) {
+	for _, s := range []State{Established, FinWait1, FinWait2, CloseWait, Closing, LastAck, TimeWait} {
+		c := inState(t, s)
+		c.Abort(c.now)
+		switch s {
+		case Established:
+			c.want("RA 1 ack 1")
+		case CloseWait:
+			c.want("RA 1 ack 2")
+		case FinWait1, FinWait2:
+			c.want("RA 2 ack 1")
+		}
+		// "CLOSING, LAST-ACK, TIME-WAIT: respond with ok and delete the TCB".
+		c.wantEnd(ErrAborted)
+		c.Abort(c.now)
+		c.wantEnd(ErrAborted)
+	}
+}
+
+func TestSegmentAfterEnd(t *testing.T) {
+	c := inState(t, Established)
+	c.Abort(c.now)
+	c.want("RA 1 ack 1")
+	c.send("PA 1:101 ack 1")
+	c.wantCount(DropClosed, 1)
+	c.Close(c.now)
+	c.CloseWrite(c.now)
+	c.Written(c.now)
+	c.wantEnd(ErrAborted)
+}
+
+// TIME-WAIT.
+
+func TestTimeWaitAnswersFinAndStartsAgain(t *testing.T) {
+	c := inState(t, TimeWait)
+	c.advance(50 * time.Second)
+	c.send("FA 1 ack 2") // our ACK was lost
+	c.want("A 2 ack 2")
+	c.wantTimer(60 * time.Second)
+	c.wantEnd(nil)
+}
+
+func TestTimeWaitAssassination(t *testing.T) {
+	// RFC 1337: neither a reset nor an old duplicate ends or prolongs it.
+	c := inState(t, TimeWait)
+	c.advance(50 * time.Second)
+	c.send("R 2")
+	c.wantIdle()
+	c.wantCount(DropRST, 1)
+	c.send("PA -99:1 ack 1")
+	c.want("A 2 ack 2")
+	c.send("A 2 ack 1")
+	c.wantIdle()
+	c.wantTimer(10 * time.Second)
+	c.wantEnd(nil)
+}
+
+func TestTimeWaitReuse(t *testing.T) {
+	for _, x := range []struct {
+		options, syn string
+		reuse        bool
+	}{
+		{"", "S 3", true}, // a number larger than any of the last connection
+		{"", "S 2", false},
+		{"", "S 1", false},
+		{"", "SA 3", false},
+		{"", "A 3", false},
+		{"", "S 1 <ts 1 0>", true}, // RFC 6191: timestamps tell them apart
+		{", ts 7000 0", "S 1 <ts 90000 0>", true},
+		{", ts 7000 0", "S 3 <ts 6999 0>", false},
+		{", ts 7000 0", "S 3 <ts 7010 0>", true}, // the same tick, a larger number
+		{", ts 7000 0", "S 1 <ts 7010 0>", false},
+		{", ts 7000 0", "S 3 <nots>", true},
+		{", ts 7000 0", "S 1 <nots>", false},
+	} {
+		c := established(t, nil, x.options)
+		syn := c.parse(x.syn)
+		if c.CanReuse(c.now, syn) {
+			t.Errorf("reuse in ESTABLISHED")
+		}
+		c.CloseWrite(c.now)
+		c.want("FA 1 ack 1")
+		c.send("FA 1 ack 2")
+		c.want("A 2 ack 2")
+		c.wantState(TimeWait)
+		if got := c.CanReuse(c.now, syn); got != x.reuse {
+			t.Errorf("connection with %q and %s: reuse %v, want %v", x.options, x.syn, got, x.reuse)
+		}
+	}
+}
+
+func TestTimeWaitIsSmall(t *testing.T) {
+	c := inState(t, TimeWait)
+	if c.sent.buf != nil || c.cc != nil || c.rcv.behind != nil {
+		t.Error("TIME-WAIT keeps memory")
+	}
+}
+
+func TestNames(t *testing.T) {
+	seen := map[string]bool{}
+	for s := Closed; s <= TimeWait; s++ {
+		seen[s.String()] = true
+	}
+	for k := range NumCounters {
+		seen[k.String()] = true
+	}
+	if len(seen) != int(TimeWait)+1+int(NumCounters) || seen[""] || seen[State(99).String()] || seen[Counter(99).String()] {
+		t.Errorf("names are missing or the same: %v", seen)
+	}
+}

@@ -1,0 +1,280 @@
+package tcp
+
+import (
+	"testing"
+	"time"
+)
+
+// Receiving data: reassembly, selective acknowledgments that we send.
+
+func TestOutOfOrderIsKeptAndAcknowledgedAtOnce(t *testing.T) {
+	c := established(t, nil, ", sackOK")
+	c.send("A 1001:2001 ack 1")
+	c.want("A 1 ack 1 <sack 1001-2001>") // RFC 5681: a duplicate ACK immediately
+	c.wantReadable(0)
+	c.send("A 2001:3001 ack 1")
+	c.want("A 1 ack 1 <sack 1001-3001>")
+	c.send("A 1:1001 ack 1")
+	c.want("A 1 ack 3001 <>") // and immediately when the gap is filled
+	c.wantReadable(3000)
+	c.wantCount(OutOfOrderIn, 2)
+}
+
+func TestPartOfGapFilledIsAcknowledgedAtOnce(t *testing.T) {
+	c := established(t, nil, ", sackOK")
+	c.send("A 2001:3001 ack 1")
+	c.want("A 1 ack 1 <sack 2001-3001>")
+	c.send("A 1:501 ack 1")
+	c.want("A 1 ack 501 <sack 2001-3001>")
+}
+
+func TestSACKBlocksLatestFirst(t *testing.T) {
+	// RFC 2018 section 4, and its example: the first block holds the segment
+	// that caused the ACK, the others the ranges reported last.
+	c := established(t, nil, ", sackOK")
+	c.send("A 501:1001 ack 1")
+	c.want("A 1 ack 1 <sack 501-1001>")
+	c.send("A 1501:2001 ack 1")
+	c.want("A 1 ack 1 <sack 1501-2001 501-1001>")
+	c.send("A 2501:3001 ack 1")
+	c.want("A 1 ack 1 <sack 2501-3001 1501-2001 501-1001>")
+	c.send("A 3501:4001 ack 1")
+	c.want("A 1 ack 1 <sack 3501-4001 2501-3001 1501-2001 501-1001>")
+	c.send("A 4501:5001 ack 1")
+	c.want("A 1 ack 1 <sack 4501-5001 3501-4001 2501-3001 1501-2001>")
+	c.send("A 1001:1501 ack 1") // joins two, one of which has been left out
+	c.want("A 1 ack 1 <sack 501-2001 4501-5001 3501-4001 2501-3001>")
+	c.send("A 1:501 ack 1")
+	c.want("A 1 ack 2001 <sack 4501-5001 3501-4001 2501-3001>")
+	c.send("A 2001:2501 ack 1")
+	c.send("A 3001:3501 ack 1")
+	c.send("A 4001:4501 ack 1")
+	c.want("A 1 ack 5001 <>")
+	c.wantReadable(5000)
+}
+
+func TestThreeSACKBlocksWithTimestamps(t *testing.T) {
+	c := established(t, nil, ", sackOK, ts 7000 0")
+	for _, s := range []string{"501:601", "701:801", "901:1001", "1101:1201"} {
+		c.send("A " + s + " ack 1")
+	}
+	c.want("A 1 ack 1 <ts 3600010 7010, sack 1101-1201 901-1001 701-801>")
+}
+
+func TestSACKRidesOnData(t *testing.T) {
+	c := established(t, nil, ", sackOK")
+	c.send("A 1001:2001 ack 1")
+	c.write(3000)
+	// 1000 bytes less 12 for the option.
+	c.want("A 1:989 ack 1 <sack 1001-2001>")
+	c.want("A 989:1977 ack 1 <sack 1001-2001>")
+}
+
+func TestDSACK(t *testing.T) {
+	// RFC 2883 section 4.
+	c := established(t, nil, ", sackOK")
+	c.send("A 1:1001 ack 1")
+	c.send("A 1001:2001 ack 1")
+	c.want("A 1 ack 2001 <>")
+	c.send("A 1:1001 ack 1") // 4.1.1: a duplicate segment
+	c.want("A 1 ack 2001 <sack 1-1001>")
+	c.wantCount(DuplicatesIn, 1)
+	c.send("A 3001:4001 ack 1")
+	c.want("A 1 ack 2001 <sack 3001-4001>") // reported once only
+	c.send("A 1001:2001 ack 1")             // 4.1.2: with a range behind a gap
+	c.want("A 1 ack 2001 <sack 1001-2001 3001-4001>")
+	c.send("A 3001:4001 ack 1") // 4.1.3: a duplicate behind the gap
+	c.want("A 1 ack 2001 <sack 3001-4001 3001-4001>")
+	c.send("A 3501:4501 ack 1") // 4.2.2: a partial duplicate behind the gap
+	c.want("A 1 ack 2001 <sack 3501-4001 3001-4501>")
+	c.send("A 1501:2501 ack 1") // a partial duplicate at the left edge
+	c.want("A 1 ack 2501 <sack 1501-2001 3001-4501>")
+}
+
+func TestDSACKsInOneBatchAreJoined(t *testing.T) {
+	c := established(t, nil, ", sackOK")
+	c.send("A 1:1001 ack 1")
+	c.send("A 1001:2001 ack 1")
+	c.want("A 1 ack 2001 <>")
+	c.send("A 1:1001 ack 1")
+	c.send("A 1001:2001 ack 1")
+	c.want("A 1 ack 2001 <sack 1-2001>")
+	c.wantIdle()
+}
+
+func TestNoSACKWithoutAgreement(t *testing.T) {
+	c := established(t, nil, "")
+	c.send("A 1001:2001 ack 1")
+	c.want("A 1 ack 1 <>")
+	c.send("A 1001:2001 ack 1")
+	c.want("A 1 ack 1 <>")
+}
+
+func TestEachSegmentOutOfOrderIsOneDuplicateAckWithoutSACK(t *testing.T) {
+	// A peer without SACK counts them, so a batch must not become one.
+	c := established(t, nil, "")
+	for range 3 {
+		c.send("A 1001:1101 ack 1")
+	}
+	c.want("A 1 ack 1")
+	c.want("A 1 ack 1")
+	c.want("A 1 ack 1")
+	c.wantIdle()
+
+	c = established(t, nil, ", sackOK")
+	c.send("A 1001:1101 ack 1")
+	c.send("A 1101:1201 ack 1")
+	c.want("A 1 ack 1 <sack 1001-1201>") // with SACK one tells all
+	c.wantIdle()
+}
+
+func TestGapsAreBounded(t *testing.T) {
+	c := established(t, &Config{ReceiveBuffer: 60000}, ", sackOK")
+	c.in.discard = true
+	for i := range maxRanges + 50 { // every other byte
+		at := 3 + 2*i
+		c.send("A " + itoa(at) + ":" + itoa(at+1) + " ack 1")
+		c.drain()
+	}
+	c.wantCount(DropRanges, 50)
+	if n := len(c.rcv.behind.ranges); n != maxRanges {
+		t.Fatalf("%d ranges are kept, want %d", n, maxRanges)
+	}
+	// What touches a range, or comes in order, is still taken.
+	c.send("A 2:3 ack 1")
+	c.wantCount(DropRanges, 0)
+	c.send("A 1:2 ack 1")
+	c.wantReadable(3)
+	c.send("A 4:516 ack 1")
+	c.wantReadable(515)
+	if c.rcv.behind.numRecent != 0 || c.rcv.gaps() {
+		t.Error("ranges are left behind")
+	}
+}
+
+func TestDataIsTakenAcrossManyGapsInAnyOrder(t *testing.T) {
+	c := established(t, nil, ", sackOK")
+	order := []int{5, 2, 9, 0, 7, 7, 3, 1, 8, 2, 6, 4}
+	for _, i := range order {
+		c.send("A " + itoa(1+100*i) + ":" + itoa(101+100*i) + " ack 1")
+		c.drain()
+	}
+	c.wantReadable(1000)
+}
+
+func TestDataBeyondWindowIsNotTaken(t *testing.T) {
+	c := established(t, &Config{ReceiveBuffer: 4096, MaxReceiveBuffer: 4096}, ", sackOK")
+	c.send("A 4001:5001 ack 1") // inStream checks that nothing beyond 4096 is written
+	c.want("A 1 ack 1 <sack 4001-4097>")
+	c.send("FA 3001:4097 ack 1") // the FIN would be the first number beyond
+	c.want("A 1 ack 1 <sack 4001-4097 3001-4097>")
+	c.send("FA 4000:4096 ack 1") // here it is the last one inside
+	c.drain()
+	c.send("A 1:4001 ack 1")
+	c.want("A 1 ack 4097 <>")
+	c.wantReadable(4095)
+	c.wantState(CloseWait)
+}
+
+// Delayed acknowledgments (RFC 9293 section 3.8.6.3).
+
+func TestEverySecondFullSegmentIsAcknowledged(t *testing.T) {
+	c := established(t, nil, "")
+	c.send("A 1:1001 ack 1")
+	c.wantIdle()
+	c.send("A 1001:2001 ack 1")
+	c.want("A 1 ack 2001")
+	c.send("A 2001:3001 ack 1")
+	c.wantIdle()
+	c.wantTimer(40 * ms)
+	c.want("A 1 ack 3001")
+	c.wantIdle()
+}
+
+func TestSmallSegmentsAreAcknowledgedByTimer(t *testing.T) {
+	c := established(t, nil, "")
+	c.send("A 1:1001 ack 1")
+	c.send("A 1001:2001 ack 1")
+	c.want("A 1 ack 2001")
+	c.send("PA 2001:2011 ack 1")
+	c.send("PA 2011:2021 ack 1")
+	c.wantTimer(40 * ms) // from the first
+	c.want("A 1 ack 2021")
+}
+
+func TestAckRidesOnData(t *testing.T) {
+	c := established(t, nil, "")
+	c.send("PA 1:101 ack 1")
+	c.wantIdle()
+	c.write(50)
+	c.want("PA 1:51 ack 101")
+	c.wantIdle()
+	c.send("A 101 ack 51")
+	c.wantSilence(time.Hour)
+}
+
+func TestAcksAreQuickAtStart(t *testing.T) {
+	c := accept(t, nil, "S 0 win 50000 <mss 1000>")
+	c.want("SA 0 ack 1")
+	c.send("A 1 ack 1")
+	for i := range 20 {
+		c.send("PA " + itoa(1+i*10) + ":" + itoa(11+i*10) + " ack 1")
+		if i < quickAcks {
+			c.want("A 1 ack " + itoa(11+i*10))
+		} else {
+			c.wantIdle()
+		}
+	}
+}
+
+func TestAcksAreQuickAgainAfterPause(t *testing.T) {
+	c := established(t, nil, "")
+	c.send("PA 1:11 ack 1")
+	c.wantIdle()
+	c.advance(5 * time.Second)
+	c.want("A 1 ack 11")
+	c.send("PA 11:21 ack 1")
+	c.want("A 1 ack 21")
+}
+
+func TestInteractiveConnectionIsNotQuick(t *testing.T) {
+	c := established(t, nil, "")
+	c.send("PA 1:11 ack 1")
+	c.write(10)
+	c.want("PA 1:11 ack 11") // an answer carries the ACK
+	c.send("A 11 ack 11")
+	c.advance(5 * time.Second)
+	c.send("PA 11:21 ack 11")
+	c.wantIdle() // so it is worth waiting for the next answer
+	c.wantTimer(40 * ms)
+	c.want("A 11 ack 21")
+}
+
+func TestQuickAckCanBeSet(t *testing.T) {
+	c := established(t, nil, "")
+	c.send("PA 1:11 ack 1")
+	c.wantIdle()
+	c.SetQuickAck(c.now, true)
+	c.want("A 1 ack 11")
+	c.send("PA 11:21 ack 1")
+	c.want("A 1 ack 21")
+	c.SetQuickAck(c.now, false)
+	c.send("PA 21:31 ack 1")
+	c.wantIdle()
+}
+
+func TestFinIsAcknowledgedAtOnce(t *testing.T) {
+	c := established(t, nil, "")
+	c.send("PA 1:11 ack 1")
+	c.wantIdle()
+	c.send("FA 11 ack 1")
+	c.want("A 1 ack 12")
+}
+
+func TestHalfOfSmallBufferIsAcknowledgedAtOnce(t *testing.T) {
+	c := established(t, &Config{ReceiveBuffer: 2048, MaxReceiveBuffer: 2048}, "")
+	c.send("A 1:1001 ack 1")
+	c.wantIdle()
+	c.send("A 1001:1101 ack 1") // the peer has not room for a second full segment
+	c.want("A 1 ack 1101")
+}

@@ -1,0 +1,44 @@
+package tcp
+
+// The end of a connection: TIME-WAIT (RFC 9293 section 3.6.1, RFC 1337, RFC
+// 6191) and the bound on FIN-WAIT-2.
+
+import "loam/wire"
+
+// ending reports whether the connection only waits for its end.
+func (c *Conn) ending() bool { return c.state == TimeWait || c.state == FinWait2 && c.gone }
+
+// enterTimeWait stays for 2 MSL, so that a lost acknowledgment of the peer's FIN
+// can be sent again and old segments die out.
+func (c *Conn) enterTimeWait(now Time) {
+	c.state = TimeWait
+	c.releaseAll()
+	c.restartTimeWait(now)
+}
+
+func (c *Conn) restartTimeWait(now Time) {
+	c.timers[timerLife] = now + duration(c.cfg.TimeWait, DefaultTimeWait)
+}
+
+// boundFinWait2 bounds the wait for the FIN of a peer when no program waits for
+// its data any more.
+func (c *Conn) boundFinWait2(now Time) {
+	c.timers[timerLife] = now + duration(c.cfg.FinWait2, DefaultFinWait2)
+}
+
+// CanReuse reports whether syn may begin a new connection in place of this one
+// in TIME-WAIT (RFC 9293 section 3.10.7.4, RFC 6191 section 2). The owner then
+// lets go of this one and treats syn as one for the listener.
+func (c *Conn) CanReuse(now Time, syn *Segment) bool {
+	if c.state != TimeWait || syn.Flags&(wire.SYN|wire.ACK|wire.RST|wire.FIN) != wire.SYN {
+		return false
+	}
+	newer := c.rcv.nxt.Less(Seq(syn.Seq))
+	if !syn.HasTimestamps || c.cfg.NoTimestamps {
+		return newer
+	}
+	if !c.ts.on {
+		return true // the timestamps keep the two connections apart
+	}
+	return Seq(c.ts.recent).Less(Seq(syn.TSVal)) || c.ts.recent == syn.TSVal && newer
+}
