@@ -39,7 +39,9 @@ const layers = `
 	NONE < stack/ring;
 
 	# Devices.
-	wire < link < link/ring, link/fd, link/offload
+	wire < link < link/ring, link/fd, link/offload;
+	link/ring < link/relay;
+	link/relay, link/ring, link/fd, link/offload
 	< link/pipe, link/loop, link/tap, link/unixsock,
 	  link/trace, link/fault, link/shape, link/linktest
 	< DEVICES;
