@@ -53,7 +53,7 @@ func (c *UDPConn) Refuse() {
 	ip.Put(about)
 	udp := wire.UDP{SrcPort: peer.Port(), DstPort: c.local.Port()}
 	udp.Put(about[wire.IPv4MinLen:])
-	c.home.post(func(sh *shard) { sh.sendErrorAbout(about, wire.ICMPv4Unreachable, wire.CodePortUnreachable, 0) })
+	c.home.post(func(sh *shard) { sh.sendError(about, wire.ICMPv4Unreachable, wire.CodePortUnreachable) })
 }
 
 // TCPRequest is a connection attempt that a forwarder decides.

@@ -19,8 +19,8 @@ func checkInvariants(t testing.TB, c *Conn) {
 	if c.sent.len() > 0 && !c.timers.armed(timerRTO) {
 		t.Fatal("data in flight and no retransmission timer")
 	}
-	if c.pipe() < 0 || c.state >= Established && c.state != TimeWait && c.window.Size < c.window.MSS/2 && c.rec.state == CAOpen {
-		t.Fatalf("pipe %d, congestion window %d", c.pipe(), c.window.Size)
+	if c.state >= Established && c.pipe() == 0 && c.congestionRoom() < c.segment() {
+		t.Fatalf("nothing in the network, and no room in a window of %d", c.window.Size)
 	}
 }
 

@@ -66,11 +66,12 @@ func (c *Conn) init(now Time, cfg *Config, id ID, iss, tsOffset uint32, mss int)
 
 // takeSYN begins the receive sequence space with the peer's SYN.
 func (c *Conn) takeSYN(now Time, syn *Segment) {
+	told := c.rcv.edge.Sub(c.rcv.nxt)
 	c.rcv.irs = Seq(syn.Seq)
 	c.rcv.nxt = c.rcv.irs + 1
+	c.rcv.edge = c.rcv.nxt.Add(told)
 	c.rcv.lastAck = c.rcv.nxt
 	c.agree(now, syn)
-	c.rcv.edge = c.rcv.nxt.Add(int(min(c.rcv.size, maxUnscaled)))
 	c.snd.wnd = uint32(syn.Window) // never scaled in a SYN
 	c.snd.maxWnd = c.snd.wnd
 	c.snd.wl1, c.snd.wl2 = c.rcv.irs, Seq(syn.Ack)

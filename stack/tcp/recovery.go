@@ -110,8 +110,11 @@ func (c *Conn) enterRecovery(ev *arrival) {
 	c.window.Size = uint32(c.pipe()) + c.window.MSS // at least one is sent again
 }
 
-// reduce asks the congestion control for the threshold to come down to.
+// reduce asks the congestion control for the threshold to come down to. With ECN
+// the peer is told whatever the reason (RFC 3168 section 6.1.2), lest it goes on
+// to echo a mark from before.
 func (c *Conn) reduce(ev *arrival) {
+	c.ecn.cwr = c.ecn.on
 	c.window.Threshold = c.cc.Reduce(&c.window, ev.now, uint32(ev.before))
 }
 

@@ -34,6 +34,9 @@ func (c *Conn) freeEdge() Seq {
 	return maxSeq(c.rcv.edge, c.rcv.nxt.Add(max(0, int(c.rcv.size)-unread)))
 }
 
+// firstWindow is the window of a SYN.
+func (r *receiver) firstWindow() int { return int(min(r.size, maxUnscaled)) }
+
 // putWindow fills out the window field and moves the right edge: by no less than
 // a segment or half of the buffer (silly window avoidance).
 func (c *Conn) putWindow(out *wire.TCP) {
