@@ -144,7 +144,7 @@ func (l *txLink) transmit(nextHop netip.Addr, f *link.Frame) {
 		return
 	}
 	mac, ok := l.resolve(nextHop)
-	if !ok {
+	if !ok || l.waiting[nextHop] != nil { // what waits will be sent in a moment, and goes first
 		l.wait(nextHop, f)
 		return
 	}
