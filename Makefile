@@ -5,8 +5,8 @@ help: ## list the commands
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 14
 
 .PHONY: demo
-demo: ## an ordinary web server, on Loam: open http://127.0.0.1:8080 (Ctrl-C ends it)
-	@go run ./cmd/loam run -p 8080:8080 ./examples/web
+demo: ## an ordinary web server on Loam, and a page fetched from it by curl (STAY=1 keeps it up for a browser)
+	@examples/demo.sh
 
 .PHONY: test
 test: ## everything that has to pass before a change lands (as root on Debian it installs what it needs)

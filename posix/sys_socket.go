@@ -121,21 +121,25 @@ func (p *Process) Connect(fd int, a Address) Errno {
 	case o.nonblocking():
 		return errno
 	case errno == syscall.EINPROGRESS || errno == syscall.EALREADY:
-		return connected(s)
+		return connected(s, a)
 	case errno == syscall.EAGAIN: // AF_UNIX: the listener's queue is full
 		return connectWaiting(s, a)
 	}
 	return errno
 }
 
-// connected waits for the end of a handshake.
-func connected(s socket) Errno {
+// connected waits for the end of a handshake, and connects once more to hear how
+// it ended.
+func connected(s socket, a Address) Errno {
 	_, timeout := s.base().timeouts()
 	w := newSleeper(s.queue(), timeout)
 	defer w.leave()
 	for {
 		if s.events()&(PollOut|PollErr|PollHup) != 0 {
-			return s.takeError()
+			if errno := s.takeError(); errno != 0 {
+				return errno
+			}
+			return s.connect(a)
 		}
 		if !w.sleep() {
 			return syscall.EINPROGRESS

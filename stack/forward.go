@@ -40,6 +40,22 @@ type forwarding struct {
 	pending map[flow]*TCPRequest
 }
 
+// Refuse tells the peer of a forwarder's socket that nobody takes its datagrams:
+// an ICMP "port unreachable" about one of them, as far as the rate limit allows.
+// The socket stays open. A socket that is not connected has nobody to tell.
+func (c *UDPConn) Refuse() {
+	peer := c.peer.Load()
+	if c.home == nil || peer == nil {
+		return
+	}
+	about := make([]byte, wire.IPv4MinLen+wire.UDPLen) // the front of what it sent, as far as that matters
+	ip := wire.IPv4{TTL: defaultTTL, Protocol: wire.ProtoUDP, Src: peer.Addr(), Dst: c.local.Addr(), PayloadLen: wire.UDPLen}
+	ip.Put(about)
+	udp := wire.UDP{SrcPort: peer.Port(), DstPort: c.local.Port()}
+	udp.Put(about[wire.IPv4MinLen:])
+	c.home.post(func(sh *shard) { sh.sendError(about, wire.ICMPv4Unreachable, wire.CodePortUnreachable) })
+}
+
 // TCPRequest is a connection attempt that a forwarder decides.
 type TCPRequest struct {
 	shard   *shard

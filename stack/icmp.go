@@ -86,19 +86,12 @@ func (s *Stack) icmpPacket(src, dst netip.Addr, tos uint8, h wire.ICMPv4, data [
 	return f
 }
 
-// sendError answers a packet with an ICMP error.
-func (sh *shard) sendError(p *packet, kind wire.ICMPv4Type, code uint8) {
-	if p.broadcast {
-		return
-	}
-	sh.sendErrorAbout(p.frame.Bytes(), kind, code, 0)
-}
-
-// sendErrorAbout answers the packet b with an ICMP error, if the rules allow one
-// about it (RFC 1122 section 3.2.2) and the rate limit does.
-func (sh *shard) sendErrorAbout(b []byte, kind wire.ICMPv4Type, code uint8, rest uint32) {
+// sendError answers the packet b with an ICMP error, if the rules allow one about
+// it (RFC 1122 section 3.2.2) and the rate limit does.
+func (sh *shard) sendError(b []byte, kind wire.ICMPv4Type, code uint8) {
 	about, quote, ok := icmp.Answerable(b)
-	if !ok {
+	to, ours := sh.tables.local[about.Dst]
+	if !ok || to.broadcast {
 		return
 	}
 	if !sh.limiter.Allow(sh.now, about.Src) {
@@ -106,10 +99,10 @@ func (sh *shard) sendErrorAbout(b []byte, kind wire.ICMPv4Type, code uint8, rest
 		return
 	}
 	src := about.Dst
-	if _, ours := sh.tables.local[src]; !ours {
+	if !ours {
 		src = netip.Addr{}
 	}
-	if sh.sendICMP(src, about.Src, 0, wire.ICMPv4{Type: kind, Code: code, Rest: rest}, quote) {
+	if sh.sendICMP(src, about.Src, 0, wire.ICMPv4{Type: kind, Code: code}, quote) {
 		sh.tally.count(ICMPErrorsSent)
 	}
 }

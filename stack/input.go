@@ -35,7 +35,7 @@ func (sh *shard) deliver(p *packet) {
 		p.frame.Free()
 	default:
 		sh.tally.count(IPNoProtocol)
-		sh.sendError(p, wire.ICMPv4Unreachable, wire.CodeProtoUnreachable)
+		sh.sendError(p.frame.Bytes(), wire.ICMPv4Unreachable, wire.CodeProtoUnreachable)
 		p.frame.Free()
 	}
 }
@@ -167,7 +167,7 @@ func (sh *shard) expireReassembly() {
 	}
 	for first := range sh.reassembly.Expire(sh.now) {
 		f := frameOf(&first)
-		sh.sendErrorAbout(f.Bytes(), wire.ICMPv4TimeExceeded, wire.CodeReassemblyExceeded, 0)
+		sh.sendError(f.Bytes(), wire.ICMPv4TimeExceeded, wire.CodeReassemblyExceeded)
 		f.Free()
 	}
 }

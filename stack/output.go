@@ -216,24 +216,10 @@ func (l *txLink) failed(nextHop netip.Addr) {
 	}
 }
 
-// resumeDatagrams sends what programs have written meanwhile.
-func (l *txLink) resumeDatagrams() {
-	for i := range l.datagrams {
-		if !l.room() {
-			rest := copy(l.datagrams, l.datagrams[i:])
-			clear(l.datagrams[rest:])
-			l.datagrams = l.datagrams[:rest]
-			return
-		}
-		l.shard.sendNow(l, &l.datagrams[i])
-	}
-	l.datagrams = nil
-}
-
 // drop frees everything.
 func (l *txLink) drop() {
 	for i := range l.datagrams {
-		l.datagrams[i].frame.Free()
+		l.datagrams[i].drop()
 	}
 	l.datagrams = nil
 	link.FreeAll(l.frames)

@@ -41,7 +41,8 @@ type peer struct {
 	ifc   *stack.Interface
 	dev   *pipe.Device // the far end of the stack's
 	queue link.Queue
-	arps  bool // ARP is shown to the test; else the two know each other already
+	arps  bool          // ARP is shown to the test; else the two know each other already
+	reads chan struct{} // has one place, which is full while the peer reads: see stop
 
 	mu     sync.Mutex // guards frames
 	frames [][]byte   // that the stack has sent and the test has not looked at
@@ -57,8 +58,14 @@ var (
 // is the peer, at 10.0.0.2 and wherever else the script has it speak from.
 func byHand(t *testing.T, script func(t *testing.T, w *peer)) {
 	t.Helper()
+	byHandOn(t, pipe.Config{}, script)
+}
+
+// byHandOn is byHand on a pipe of another kind.
+func byHandOn(t *testing.T, p pipe.Config, script func(t *testing.T, w *peer)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		script(t, newPeer(t, stack.Config{Shards: 1}, pipe.Config{}))
+		script(t, newPeer(t, stack.Config{Shards: 1}, p))
 	})
 }
 
@@ -81,15 +88,17 @@ func newBarePeer(t *testing.T, c stack.Config, p pipe.Config) *peer {
 	link.Track(true)
 	ring.Track(true)
 	near, far := pipe.New(p)
-	w := &peer{t: t, s: stack.New(c), dev: far, queue: far.Queues()[0]}
+	w := &peer{t: t, s: stack.New(c), dev: far, queue: far.Queues()[0], reads: make(chan struct{}, 1)}
 	var err error
 	if w.ifc, err = w.s.Attach(near, stack.InterfaceConfig{Name: "eth0"}); err != nil {
 		t.Fatal(err)
 	}
+	w.start()
 	go w.read()
 	t.Cleanup(func() {
 		w.s.Close()
 		w.dev.Close()
+		w.start()
 		synctest.Wait()
 		checkLeaks(t)
 	})
@@ -100,6 +109,8 @@ func newBarePeer(t *testing.T, c stack.Config, p pipe.Config) *peer {
 func (w *peer) read() {
 	var fs [link.BatchSize]*link.Frame
 	for {
+		<-w.reads
+		w.reads <- struct{}{}
 		n, err := w.queue.Recv(fs[:])
 		w.mu.Lock()
 		for _, f := range fs[:n] {
@@ -111,6 +122,21 @@ func (w *peer) read() {
 			return
 		}
 	}
+}
+
+// stop has the peer read no more, but for what comes next: then the stack's
+// device fills up. start undoes it.
+func (w *peer) stop() {
+	<-w.reads
+	w.advance(0)
+}
+
+func (w *peer) start() {
+	select {
+	case w.reads <- struct{}{}:
+	default:
+	}
+	w.advance(0)
 }
 
 // advance lets d pass, and everybody come to rest. What is due then is done: the
@@ -172,6 +198,12 @@ func (w *peer) wantCount(sentence string, which stack.Counter, n uint64) {
 	if got := c.Get(which); got != n {
 		w.t.Errorf("%s: %v is %d, want %d", sentence, which, got, n)
 	}
+}
+
+// heldFrames is how many frames there are, once everybody has come to rest.
+func (w *peer) heldFrames() int {
+	synctest.Wait()
+	return link.Outstanding()
 }
 
 // send puts a frame on the wire.

@@ -26,6 +26,7 @@ type Pinger struct {
 	source  netip.Addr // zero: the path's
 	readers waiter
 	queue   datagramQueue
+	sending sendBuffer
 	failure atomic.Pointer[error]
 
 	mu     sync.Mutex
@@ -61,9 +62,10 @@ func (p *Pinger) ID() uint16 { return p.id }
 // Source is the address that was asked for, or the zero Addr.
 func (p *Pinger) Source() netip.Addr { return p.source }
 
-// Send sends a request with a sequence number and data. Errors: ErrClosed,
-// ErrNetUnreachable, ErrMessageTooLong, ErrFamily, and what an ICMP error said
-// about an earlier request.
+// Send sends a request with a sequence number and data. Errors: ErrWouldBlock
+// when the device does not keep up, ErrClosed, ErrNetUnreachable,
+// ErrMessageTooLong, ErrFamily, and what an ICMP error said about an earlier
+// request.
 func (p *Pinger) Send(dst netip.Addr, seq uint16, data []byte) error {
 	if err := p.Err(); err != nil {
 		return err
@@ -76,6 +78,8 @@ func (p *Pinger) Send(dst netip.Addr, seq uint16, data []byte) error {
 		return ErrFamily
 	case len(data) > MaxPing:
 		return ErrMessageTooLong
+	case !p.sending.room(defaultSendBuffer):
+		return ErrWouldBlock
 	}
 	path, err := p.stack.tables.Load().route(p.source, dst)
 	if err != nil {
@@ -87,8 +91,17 @@ func (p *Pinger) Send(dst netip.Addr, seq uint16, data []byte) error {
 	}
 	f := p.stack.icmpPacket(src, dst, 0, wire.ICMPv4{Type: wire.ICMPv4Echo, Rest: wire.EchoRest(p.id, seq)}, data)
 	p.stack.tally.count(ICMPSent)
-	p.stack.shardFor(netip.AddrPortFrom(src, 0), netip.AddrPortFrom(dst, 0)).submit(outgoing{frame: f, path: path})
+	out := outgoing{frame: f, path: path, owner: p, size: f.Cap()}
+	p.sending.take(out.size)
+	p.stack.shardFor(netip.AddrPortFrom(src, 0), netip.AddrPortFrom(dst, 0)).submit(&out)
 	return nil
+}
+
+// sent implements datagramOwner.
+func (p *Pinger) sent(size int) {
+	if p.sending.give(size) {
+		p.tell(Writable)
+	}
 }
 
 // TryReceive takes the oldest reply: its data, and in info who sent it (From)
@@ -127,9 +140,12 @@ func (p *Pinger) Err() error {
 	return nil
 }
 
-// Events is what holds now. A Pinger is always writable.
+// Events is what holds now.
 func (p *Pinger) Events() Events {
-	e := Writable
+	var e Events
+	if p.sending.room(defaultSendBuffer) {
+		e |= Writable
+	}
 	if n, _ := p.queue.len(); n > 0 || p.failure.Load() != nil || p.isClosed() {
 		e |= Readable
 	}

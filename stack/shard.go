@@ -256,11 +256,14 @@ func (sh *shard) end() {
 	for _, l := range sh.links {
 		l.drop()
 	}
+	for d := range sh.reassembly.Expire(ip.Never) {
+		d.Payload.Free()
+	}
 	sh.inbox.mu.Lock()
 	defer sh.inbox.mu.Unlock()
 	sh.inbox.ended = true
 	for _, o := range sh.inbox.sends {
-		o.frame.Free()
+		o.drop()
 	}
 	for _, p := range sh.inbox.packets {
 		p.frame.Free()

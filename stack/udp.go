@@ -13,10 +13,6 @@ import (
 // MaxUDP is the largest payload of a UDP datagram over IPv4.
 const MaxUDP = wire.MaxIPv4 - wire.IPv4MinLen - wire.UDPLen
 
-// defaultUDPSend is how many bytes of buffers a socket may have on their way to
-// the device.
-const defaultUDPSend = 1 << 20
-
 // UDPOptions are the options of a UDP socket. The zero value is the default of
 // each; socket(7) and ip(7) name what is in the comments.
 type UDPOptions struct {
@@ -43,8 +39,7 @@ type UDPConn struct {
 	readers waiter
 	writers waiter
 	queue   datagramQueue
-	pending atomic.Int64 // bytes of buffers on their way to the device
-	starved atomic.Bool  // a write found no room
+	sending sendBuffer
 	failure atomic.Pointer[error]
 
 	mu      sync.Mutex // guards what follows
@@ -268,15 +263,11 @@ func (c *UDPConn) Events() Events {
 // hasRoom reports whether a datagram may be sent now, and otherwise arranges
 // that Writable is told.
 func (c *UDPConn) hasRoom() bool {
-	limit := int64(defaultUDPSend)
+	limit := defaultSendBuffer
 	if n := c.Options().SendBuffer; n != 0 {
-		limit = int64(n)
+		limit = n
 	}
-	if c.pending.Load() < limit {
-		return true
-	}
-	c.starved.Store(true)
-	return c.pending.Load() < limit
+	return c.sending.room(limit)
 }
 
 // TryWriteTo sends a datagram to to, or to the peer of a connected socket when
@@ -312,7 +303,7 @@ func (c *UDPConn) TryWriteTo(p []byte, to netip.AddrPort) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	c.stack.shardFor(out.local, remote).submit(out)
+	c.stack.shardFor(out.local, remote).submit(&out)
 	return len(p), nil
 }
 
@@ -346,7 +337,7 @@ func (c *UDPConn) build(p []byte, remote netip.AddrPort, o *UDPOptions) (outgoin
 	}
 	putIPv4(f, &ip)
 	size := f.Cap()
-	c.pending.Add(int64(size))
+	c.sending.take(size)
 	c.stack.tally.count(UDPSent)
 	return outgoing{frame: f, path: path, owner: c, size: size, local: netip.AddrPortFrom(src, c.local.Port())}, nil
 }
@@ -364,10 +355,9 @@ func finishUDP(f *link.Frame, ifc *Interface, src, dst netip.Addr, whole bool) {
 	wire.PutUDPChecksum(b, src, dst)
 }
 
-// sent tells that size bytes have reached the device. It runs on a shard.
+// sent implements datagramOwner.
 func (c *UDPConn) sent(size int) {
-	c.pending.Add(int64(-size))
-	if c.starved.Load() && c.starved.Swap(false) {
+	if c.sending.give(size) {
 		c.writers.ring()
 		c.tell(Writable)
 	}

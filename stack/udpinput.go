@@ -32,7 +32,7 @@ func (sh *shard) inputUDP(p *packet) {
 	}
 	if c == nil {
 		sh.tally.count(UDPNoPort)
-		sh.sendError(p, wire.ICMPv4Unreachable, wire.CodePortUnreachable)
+		sh.sendError(p.frame.Bytes(), wire.ICMPv4Unreachable, wire.CodePortUnreachable)
 		p.frame.Free()
 		return
 	}
@@ -128,45 +128,4 @@ func (sh *shard) forwardUDP(from, to netip.AddrPort) *UDPConn {
 		handler(c)
 	})
 	return c
-}
-
-// outgoing is a datagram on its way: a whole IP packet and where it goes.
-type outgoing struct {
-	frame *link.Frame
-	path  path
-	owner *UDPConn       // nil: nobody waits for it
-	size  int            // bytes that owner.sent is told of
-	local netip.AddrPort // for choosing the shard
-}
-
-// submit leaves a datagram to the shard.
-func (sh *shard) submit(o outgoing) {
-	sh.inbox.mu.Lock()
-	ended := sh.inbox.ended
-	if !ended {
-		sh.inbox.sends = append(sh.inbox.sends, o)
-	}
-	sh.inbox.mu.Unlock()
-	if ended {
-		o.frame.Free()
-		return
-	}
-	sh.inbox.ring()
-}
-
-// sendDatagram sends now or, when the device is full, once it is not.
-func (sh *shard) sendDatagram(o *outgoing) {
-	l := sh.link(o.path.ifc)
-	if len(l.datagrams) > 0 || !l.room() {
-		l.datagrams = append(l.datagrams, *o)
-		return
-	}
-	sh.sendNow(l, o)
-}
-
-func (sh *shard) sendNow(l *txLink, o *outgoing) {
-	sh.sendIP(&o.path, o.frame)
-	if o.owner != nil {
-		o.owner.sent(o.size)
-	}
 }

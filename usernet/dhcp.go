@@ -18,7 +18,9 @@ import (
 // poolSize is what QEMU's user network has, too.
 const poolSize = 16
 
-// newDHCPServer makes the machine; search is the host's search list.
+// newDHCPServer makes the machine; search is the host's search list as it is
+// when the gateway is made. (Its name servers do not show here: the guest asks
+// the forwarder.)
 func newDHCPServer(c *Config, mtu int, search []string) (*dhcp.Server, error) {
 	s := dhcp.ServerConfig{
 		Addr:          netip.PrefixFrom(c.Gateway, c.Prefix.Bits()),

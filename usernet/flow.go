@@ -1,7 +1,9 @@
 package usernet
 
 import (
+	"errors"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"loam/stack"
@@ -61,7 +63,12 @@ func (f *flow) moveFromGuest(g *Gateway) bool {
 		switch err {
 		case nil:
 			f.used.Store(int64(g.now()))
-			g.countSent(f.host.send(buf[:n]), UDPOut)
+			err := f.host.send(buf[:n])
+			if errors.Is(err, syscall.ECONNREFUSED) { // an earlier one was: this one has not been sent
+				f.refused(g, err)
+				err = f.host.send(buf[:n])
+			}
+			g.countSent(err, UDPOut)
 		case stack.ErrWouldBlock:
 			return true
 		case stack.ErrClosed:
@@ -70,4 +77,23 @@ func (f *flow) moveFromGuest(g *Gateway) bool {
 			g.tally.count(UDPRefused)
 		}
 	}
+}
+
+// sendToGuest sends a datagram, and waits while the link is full.
+func (f *flow) sendToGuest(g *Gateway, p []byte) {
+	f.used.Store(int64(g.now()))
+	_, err := f.guest.Write(p)
+	if errors.Is(err, syscall.ECONNREFUSED) { // an earlier one was: this one has not been sent
+		g.tally.count(UDPRefused)
+		_, err = f.guest.Write(p)
+	}
+	g.countSent(err, UDPIn)
+}
+
+// countSent counts what became of a datagram.
+func (g *Gateway) countSent(err error, passed Counter) {
+	if err != nil {
+		passed = UDPDropped
+	}
+	g.tally.count(passed)
 }

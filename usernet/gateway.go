@@ -28,6 +28,7 @@ type Gateway struct {
 	dns         *dnsForwarder
 	published   *published
 	sockets     []io.Closer // of the stack
+	hint        sync.Once   // see deny
 
 	ctx    context.Context // ends with the gateway
 	cancel context.CancelFunc
@@ -58,10 +59,7 @@ func New(c Config) (*Gateway, error) {
 	g.stack = stack.New(stack.Config{Log: c.Log, TCP: tcpConfig()})
 	g.stack.Forward(stack.Forwarder{TCP: g.handleTCP, UDP: g.handleUDP, Ping: g.handlePing})
 	socket, err := newICMPSocket()
-	if err != nil {
-		c.Log.Warn("the guest cannot ping", "error", err)
-	}
-	g.pinger = newPinger(c.Limits.Pings, socket, &g.tally)
+	g.pinger = newPinger(c.Limits.Pings, socket, err, &g.tally, c.Log)
 	if err := g.start(); err != nil {
 		g.Close()
 		return nil, closing(c, err)

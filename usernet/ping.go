@@ -2,6 +2,7 @@ package usernet
 
 import (
 	"errors"
+	"log/slog"
 	"net"
 	"net/netip"
 	"sync"
@@ -21,6 +22,7 @@ import (
 type pinger struct {
 	tally  *tally
 	socket *icmpSocket // nil: the host does not let us ping
+	refuse func()      // then: called for the first request
 
 	mu      sync.Mutex // guards what follows
 	seq     uint16     // of the last request
@@ -34,15 +36,20 @@ type echo struct {
 	reply func() // answers the guest
 }
 
-func newPinger(places int, socket *icmpSocket, t *tally) *pinger {
-	return &pinger{tally: t, socket: socket, waiting: make([]echo, places)}
+// newPinger makes a pinger with the socket, if there is one. Why there is none
+// is told to log when the guest first pings.
+func newPinger(places int, socket *icmpSocket, why error, t *tally, log *slog.Logger) *pinger {
+	return &pinger{
+		tally: t, socket: socket, waiting: make([]echo, places),
+		refuse: sync.OnceFunc(func() { log.Warn("the guest cannot ping", "error", why) }),
+	}
 }
 
 // handlePing sends a request of the guest on.
 func (g *Gateway) handlePing(r *stack.PingRequest) {
 	dst, ok := g.config.reach(r.Dst)
 	if !ok {
-		g.tally.count(PingDenied)
+		g.deny(PingDenied, r.Dst)
 		return
 	}
 	g.pinger.send(dst, r.Data, r.Reply)
@@ -52,6 +59,7 @@ func (g *Gateway) handlePing(r *stack.PingRequest) {
 func (p *pinger) send(dst netip.Addr, data []byte, reply func()) {
 	if p.socket == nil {
 		p.tally.count(PingNoSocket)
+		p.refuse()
 		return
 	}
 	p.mu.Lock()

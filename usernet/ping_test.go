@@ -1,7 +1,10 @@
 package usernet
 
 import (
+	"errors"
+	"log/slog"
 	"net/netip"
+	"strings"
 	"testing"
 )
 
@@ -13,7 +16,7 @@ func newTestPinger(t *testing.T, places int) (*pinger, *tally) {
 		t.Skip(err)
 	}
 	counts := new(tally)
-	p := newPinger(places, socket, counts)
+	p := newPinger(places, socket, nil, counts, nil)
 	done := make(chan struct{})
 	go func() { p.loop(); close(done) }()
 	t.Cleanup(func() {
@@ -42,7 +45,7 @@ func TestPingRequestsWithoutAnAnswerAreBounded(t *testing.T) {
 		t.Skip(err)
 	}
 	defer socket.close()
-	p := newPinger(places, socket, counts) // and nobody who takes the replies
+	p := newPinger(places, socket, nil, counts, nil) // and nobody who takes the replies
 	for range many {
 		p.send(hostLoopback, nil, func() { t.Error("answered") })
 	}
@@ -50,7 +53,7 @@ func TestPingRequestsWithoutAnAnswerAreBounded(t *testing.T) {
 }
 
 func TestPingReplyAnswersOnlyItsRequest(t *testing.T) {
-	p := newPinger(4, nil, new(tally))
+	p := newPinger(4, nil, nil, new(tally), nil)
 	other := netip.MustParseAddr("192.0.2.9")
 	p.waiting[1] = echo{dst: hostLoopback, seq: 5, reply: func() {}}
 	for _, test := range []struct {
@@ -64,11 +67,16 @@ func TestPingReplyAnswersOnlyItsRequest(t *testing.T) {
 	}
 }
 
-func TestPingWithoutASocketIsCounted(t *testing.T) {
-	counts := new(tally)
-	p := newPinger(4, nil, counts)
-	p.send(hostLoopback, nil, func() { t.Error("answered") })
-	wantCount(t, counts, PingNoSocket, 1)
+func TestPingWithoutASocketIsCountedAndLoggedOnce(t *testing.T) {
+	counts, log := new(tally), new(strings.Builder)
+	p := newPinger(4, nil, errors.New("not allowed"), counts, slog.New(slog.NewTextHandler(log, nil)))
+	for range 3 {
+		p.send(hostLoopback, nil, func() { t.Error("answered") })
+	}
+	wantCount(t, counts, PingNoSocket, 3)
+	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "not allowed") {
+		t.Errorf("the log says %q", got)
+	}
 }
 
 func TestPingOfTheGatewayAndOfNobody(t *testing.T) {

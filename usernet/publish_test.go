@@ -147,6 +147,22 @@ func TestPublishUDP(t *testing.T) {
 	n.wantCounter(PublishUDP, 2)
 }
 
+func TestPublishUDPToAGuestThatDoesNotListen(t *testing.T) {
+	n, addr := publishing(t, "udp", Limits{})
+	client, server := listenUDP(t), netip.MustParseAddrPort(addr)
+	client.WriteToUDPAddrPort([]byte("lost"), server)
+	n.wantCounter(UDPRefused, 1)
+	guest, err := n.guest.ListenUDP(netip.MustParseAddrPort("10.0.2.15:80"), stack.UDPOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer guest.Close()
+	guest.SetDeadline(time.Now().Add(patience))
+	client.WriteToUDPAddrPort([]byte("found"), server)
+	wantFrom(t, guest, []byte("found"))
+	n.wantCounter(PublishUDP, 1)
+}
+
 func TestPublishUDPFlowsAreBounded(t *testing.T) {
 	const limit, clients = 4, 20
 	n, addr := publishing(t, "udp", Limits{Flows: limit})

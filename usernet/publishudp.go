@@ -37,9 +37,7 @@ func (g *Gateway) runPublishedUDP(p publishedUDP) {
 				continue
 			}
 		}
-		f.used.Store(int64(g.now()))
-		_, err = f.guest.TryWriteTo(buf[:n], netip.AddrPort{})
-		g.countSent(err, UDPIn)
+		f.sendToGuest(g, buf[:n])
 	}
 }
 

@@ -29,3 +29,14 @@ func (c *Config) reachPort(dst netip.AddrPort) (netip.AddrPort, bool) {
 	addr, ok := c.reach(dst.Addr())
 	return netip.AddrPortFrom(addr, dst.Port()), ok && dst.Port() != 0
 }
+
+// deny counts what reach did not let pass. A guest that looks for the host's own
+// services is a puzzle to whoever started them, so the log says once what to do.
+func (g *Gateway) deny(which Counter, dst netip.Addr) {
+	g.tally.count(which)
+	if dst == g.config.Gateway {
+		g.hint.Do(func() {
+			g.config.Log.Warn("the guest tried to reach the host's loopback network, which is not open to it: set HostLoopback to open it", "address", dst)
+		})
+	}
+}

@@ -41,7 +41,7 @@ type relay struct {
 // product by far; and since the guest decides how many connections there are,
 // what each may hold is fixed. Keep-alive finds guests that forgot a connection.
 func guestOptions() stack.TCPOptions {
-	const window = 512 << 10
+	const window = 2048 << 10
 	return stack.TCPOptions{
 		ReceiveBuffer: window, SendBuffer: window,
 		KeepAlive: true, KeepAliveIdle: time.Minute, KeepAliveInterval: 15 * time.Second, KeepAliveCount: 4,

@@ -11,7 +11,7 @@ func (g *Gateway) handleTCP(r *stack.TCPRequest) { // returning without Accept r
 	g.tally.count(TCPAttempts)
 	to, ok := g.config.reachPort(r.Local())
 	if !ok {
-		g.tally.count(TCPDenied)
+		g.deny(TCPDenied, r.Local().Addr())
 		return
 	}
 	if !g.connections.take() {

@@ -175,7 +175,7 @@ func TestTCPHostThatDoesNotAnswerDoesNotSeemTo(t *testing.T) {
 func TestTCPDestinationsOutOfReachAreRefused(t *testing.T) {
 	l := listen(t)
 	n := newNetwork(t, Config{})
-	for i, dst := range []netip.AddrPort{gatewayPort(l.Addr()), netip.MustParseAddrPort("0.1.2.3:80")} {
+	for i, dst := range []netip.AddrPort{gatewayPort(l.Addr()), netip.MustParseAddrPort("10.0.2.3:80")} {
 		if _, err := n.guest.Dial("tcp", dst.String()); !errors.Is(err, syscall.ECONNREFUSED) {
 			t.Errorf("dialling %v the guest sees %v", dst, err)
 		}

@@ -19,13 +19,15 @@ func (g *Gateway) handleUDP(guest *stack.UDPConn) {
 	dst := guest.LocalAddrPort()
 	to, ok := g.config.reachPort(dst)
 	if !ok {
-		g.tally.count(UDPDenied)
+		g.deny(UDPDenied, dst.Addr())
+		guest.Refuse()
 		guest.Close()
 		return
 	}
 	host, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(to))
 	if err != nil {
 		g.tally.count(UDPFailed)
+		guest.Refuse()
 		guest.Close()
 		return
 	}
@@ -71,25 +73,22 @@ func (f *flow) runFromHost(g *Gateway, in *hostReader) {
 	defer in.release()
 	for {
 		p, err := in.read()
-		if errors.Is(err, net.ErrClosed) {
+		switch {
+		case err == nil:
+			f.sendToGuest(g, p)
+		case errors.Is(err, net.ErrClosed):
 			return
+		default:
+			f.refused(g, err)
 		}
-		if err == nil {
-			f.used.Store(int64(g.now()))
-			_, err = f.guest.Write(p)
-		}
-		g.countSent(err, UDPIn)
 	}
 }
 
-// countSent counts what became of a datagram.
-func (g *Gateway) countSent(err error, passed Counter) {
-	switch {
-	case err == nil:
-		g.tally.count(passed)
-	case errors.Is(err, syscall.ECONNREFUSED): // ICMP: about this datagram or an earlier one
-		g.tally.count(UDPRefused)
-	default:
-		g.tally.count(UDPDropped)
+// refused passes on that the host's network refused an earlier datagram (ICMP,
+// which a connected socket reports at its next use).
+func (f *flow) refused(g *Gateway, err error) {
+	g.tally.count(UDPRefused)
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		f.guest.Refuse()
 	}
 }

@@ -95,16 +95,26 @@ func TestUDPDestinationsOutOfReachGetNothing(t *testing.T) {
 	n := newNetwork(t, Config{})
 	guest := n.dialUDP(listenUDP(t))
 	send(t, guest, "x")
+	wantRefused(t, guest)
 	n.wantCounter(UDPDenied, 1)
 	n.wantCounter(UDPFlows, 0)
 }
 
-func TestUDPPortThatIsClosedIsCounted(t *testing.T) {
+// wantRefused reads an error that came by ICMP.
+func wantRefused(t *testing.T, guest *stack.UDPConn) {
+	t.Helper()
+	if n, err := guest.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("the guest reads %d bytes, %v, want that it is refused", n, err)
+	}
+}
+
+func TestUDPPortThatIsClosedIsClosedForTheGuest(t *testing.T) {
 	n := newNetwork(t, loopback())
 	host := listenUDP(t)
 	guest := n.dialUDP(host)
 	host.Close()
 	send(t, guest, "x")
+	wantRefused(t, guest)
 	n.wantCounter(UDPRefused, 1)
 }
 
@@ -185,7 +195,7 @@ func TestUDPErrorsOfTheHostDoNotEndAFlow(t *testing.T) {
 	addr := host.LocalAddr().(*net.UDPAddr)
 	host.Close()
 	send(t, guest, "lost")
-	n.wantCounter(UDPRefused, 1)
+	wantRefused(t, guest)
 	again, err := net.ListenUDP("udp", addr)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		t.Skip("somebody has taken the port meanwhile")

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"loam/internal/machine"
+	"loam/unikernel/overlay"
 )
 
 func newDoctor() *cobra.Command {
@@ -56,4 +57,10 @@ func printFindings(out io.Writer, found []machine.Finding) error {
 		fmt.Fprintf(out, "  %s: %s\n", f.Name, f.Remedy)
 	}
 	return nil
+}
+
+// knowsGo says what is in the way of building with a toolchain.
+func knowsGo(goroot, version string) error {
+	_, err := overlay.Generate(goroot, version)
+	return err
 }

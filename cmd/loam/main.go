@@ -20,6 +20,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"loam/unikernel"
 )
 
 // Exit statuses. A program that ran to its end gives its own.
@@ -52,12 +54,19 @@ func execute(ctx context.Context, root *cobra.Command, args []string) int {
 	err := root.ExecuteContext(ctx)
 	var usage *usageError
 	var exit exitError
+	var program *unikernel.Error
 	switch {
 	case err == nil:
 		return 0
 	case errors.As(err, &exit):
 		return int(exit)
 	case errors.As(err, &usage):
+		fmt.Fprintln(root.ErrOrStderr(), "loam:", oneLine(err))
+		return statusUsage
+	case errors.As(err, &program):
+		if program.Output != "" {
+			fmt.Fprintln(root.ErrOrStderr(), strings.TrimRight(program.Output, "\n"))
+		}
 		fmt.Fprintln(root.ErrOrStderr(), "loam:", oneLine(err))
 		return statusUsage
 	}

@@ -2,11 +2,14 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"net/netip"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"loam/unikernel"
+	"loam/usernet"
 )
 
 func newRun() *cobra.Command {
@@ -54,7 +57,40 @@ func oneProgram(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// start hands the options to whoever builds and runs.
-func start(_ context.Context, _ *runOptions) error {
-	return errors.New("PENDING: package unikernel")
+// start builds and runs the program.
+func start(ctx context.Context, o *runOptions) error {
+	status, err := unikernel.Run(ctx, o.unikernel())
+	if err != nil {
+		return err
+	}
+	if status != 0 {
+		return exitError(status)
+	}
+	return nil
+}
+
+// unikernel is the options in the terms of who builds and runs.
+func (o *runOptions) unikernel() unikernel.Options {
+	kinds := map[networkKind]unikernel.NetworkKind{
+		userNetwork: unikernel.UserNetwork,
+		tapNetwork:  unikernel.TapNetwork,
+		noNetwork:   unikernel.NoNetwork,
+	}
+	u := unikernel.Options{
+		Target: unikernel.Target{Args: []string{o.program}},
+		Args:   o.args,
+		Env:    o.env,
+		Network: unikernel.Network{
+			Kind: kinds[o.net.kind], Tap: o.net.tap, Address: o.net.address, Gateway: o.net.gateway,
+			Trace: o.pcap,
+		},
+	}
+	for _, p := range o.publish {
+		f := usernet.Forward{Proto: "tcp", Host: p.host, Guest: netip.AddrPortFrom(netip.Addr{}, p.guest)}
+		if p.udp {
+			f.Proto = "udp"
+		}
+		u.Network.Forwards = append(u.Network.Forwards, f)
+	}
+	return u
 }

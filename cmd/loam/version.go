@@ -5,6 +5,8 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"loam/unikernel/overlay"
 )
 
 func newVersion() *cobra.Command {
@@ -17,7 +19,7 @@ func newVersion() *cobra.Command {
 			if !ok {
 				info = &debug.BuildInfo{}
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s\nruns programs built with %s\n", describe(info), knownGo())
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s\nruns programs built with %s\n", describe(info), overlay.Known())
 			return err
 		},
 	}

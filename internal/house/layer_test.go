@@ -39,7 +39,7 @@ const layers = `
 	NONE < stack/ring;
 
 	# Devices.
-	wire < link < link/ring
+	wire < link < link/ring, link/fd, link/offload
 	< link/pipe, link/loop, link/tap, link/unixsock,
 	  link/trace, link/fault, link/shape, link/linktest
 	< DEVICES;
@@ -48,14 +48,17 @@ const layers = `
 	MACHINES, stack/ring, link/loop < stack;
 
 	# The gateway faces a guest with a stack of its own.
-	stack, link/pipe < usernet;
+	stack, DEVICES < usernet;
 
 	# The personality, and what joins it to a Go program.
-	stack, DEVICES, usernet < posix < unikernel/rt;
+	wire < unikernel/guest;
+	stack, DEVICES < posix < unikernel/rt;
+	unikernel/guest < unikernel/rt;
 
 	# Making and running images: on a host, beside the guest.
-	NONE < unikernel/overlay < unikernel;
-	unikernel/rt < unikernel;
+	NONE < .; # the sources of what is linked into a guest, for a loam without a checkout
+	NONE < unikernel/overlay;
+	., unikernel/overlay, unikernel/rt, usernet < unikernel;
 
 	# The tool.
 	NONE < internal/machine;
@@ -67,6 +70,7 @@ const layers = `
 	# What runs the tests, and keeps the rules.
 	NONE < internal/ci;
 	NONE < internal/house;
+	NONE < internal/netns;
 
 	# The same stack runs on Linux, in fake time and in ring 0.
 	link !< wire, MACHINES;

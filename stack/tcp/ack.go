@@ -154,7 +154,7 @@ func (c *Conn) measure(ev *arrival) {
 		d = c.ts.since(ev.now, ev.seg.TSEcr)
 	}
 	if d > 0 {
-		c.rtt.sample(ev.now, d, (ev.before+2*int(c.window.MSS)-1)/(2*int(c.window.MSS)))
+		c.rtt.sample(c.cfg, ev.now, d, (ev.before+2*int(c.window.MSS)-1)/(2*int(c.window.MSS)))
 	}
 }
 

@@ -11,25 +11,20 @@ import "time"
 // connection has its own.
 
 const (
-	challengeEvery = 5 * time.Second
-	challengeMost  = 10 // in that time
+	challengeEvery = 500 * time.Millisecond
+	challengeMost  = 10 // at once, after a pause
 )
 
-type challengeLimit struct {
-	since Time
-	n     uint8
-}
-
-// challenge acknowledges at once, unless that happened too often lately.
+// challenge acknowledges at once, unless that happened too often lately. The
+// limit is one time: that at which, at the allowed rate, the challenges sent so
+// far would be over (the generic cell rate algorithm).
 func (c *Conn) challenge(now Time) {
-	if c.limit.n == 0 || now-c.limit.since >= challengeEvery {
-		c.limit.since, c.limit.n = now, 0
-	}
-	if c.limit.n >= challengeMost {
+	over := max(c.challenged, now) + challengeEvery
+	if over-now > challengeMost*challengeEvery {
 		c.count(ChallengeLimit)
 		return
 	}
-	c.limit.n++
+	c.challenged = over
 	c.count(ChallengeAcks)
 	c.todo |= todoAck
 }

@@ -42,6 +42,8 @@ type Conn struct {
 	gone    bool   // Close: no program reads any more
 	todo    todo   // what Poll owes beyond data
 
+	challenged Time // limit of challenge acknowledgments (challenge.go)
+
 	snd    sender
 	sent   sentQueue
 	rcv    receiver
@@ -54,7 +56,6 @@ type Conn struct {
 	ts     timestamps
 	ecn    ecn
 	keep   keepAlive
-	limit  challengeLimit
 	timers timers
 	stats  stats
 }
@@ -80,7 +81,7 @@ type sender struct {
 	peerMSS uint16
 	advMSS  uint16 // what we told the peer
 
-	userTimeout Time
+	userTimeout millis
 	lastSent    Time // last segment with data
 	progress    Time // una last moved, or data was first in flight again
 	retries     uint8
@@ -155,7 +156,7 @@ func (c *Conn) close(why error) {
 func (c *Conn) releaseAll() {
 	c.timers.stopAll()
 	c.sent.release()
-	c.rcv.ranges = nil
+	c.rcv.behind = nil
 	c.cc = nil
 }
 

@@ -59,7 +59,7 @@ func (k *Key) CookieSYNACK(now Time, minute uint32, cfg *Config, id ID, mss int,
 		SrcPort: id.Local.Port(), DstPort: id.Remote.Port(),
 		Seq: k.cookie(id, syn.Seq, minute, index), Ack: uint32(c.rcv.nxt),
 		Flags:  wire.SYN | wire.ACK,
-		Window: uint16(min(c.rcv.size, maxUnscaled)),
+		Window: uint16(c.rcv.firstWindow()),
 	}
 	if !c.ts.on {
 		out.MSS = c.snd.advMSS
@@ -119,6 +119,7 @@ func (k *Key) CookieAccept(now Time, minute uint32, cfg *Config, id ID, mss int,
 	c := Accept(now, cfg, id, ack.Ack-1, offset, mss, &syn, out, in)
 	c.snd.una++
 	c.snd.nxt = c.snd.una
+	c.rcv.edge = c.rcv.nxt.Add(c.rcv.firstWindow())
 	c.establish(now)
 	return c
 }

@@ -8,7 +8,9 @@ import "math"
 // does not depend on the round trip time. Where that would be slower than
 // RFC 5681, it follows RFC 5681 (the Reno-friendly region).
 //
-// Windows are float64 in units of segments, as in the RFC.
+// Windows are float64 in units of segments, as in the RFC. A product that is added
+// to something is converted first, so that no machine fuses the two operations
+// and gets another result.
 type cubic struct {
 	start hystart
 
@@ -58,7 +60,7 @@ func (c *cubic) Acked(w *Window, a Ack) {
 	if c.at((a.Now - c.epoch).Seconds()) < c.reno {
 		grow = max(c.reno-cwnd, 0)
 	}
-	c.fraction += grow * mss
+	c.fraction += float64(grow * mss)
 	whole := math.Floor(c.fraction)
 	c.fraction -= whole
 	w.Size += uint32(min(whole, float64(maxWindow-min(w.Size, maxWindow))))
@@ -78,7 +80,7 @@ func (c *cubic) begin(now Time, cwnd float64) {
 // at is the cubic function t seconds after the epoch (equation 1).
 func (c *cubic) at(t float64) float64 {
 	d := t - c.k
-	return cubicC*d*d*d + c.wMax
+	return float64(cubicC*d*d*d) + c.wMax
 }
 
 // Reduce is section 4.6, with fast convergence (section 4.7): a flow that did

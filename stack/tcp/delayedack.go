@@ -13,7 +13,7 @@ type ackPolicy struct {
 	quick       uint8 // acknowledgments that are still given at once
 	dups        uint8 // duplicate acknowledgments owed to a peer without SACK
 	interactive bool
-	last        Time // last segment with data
+	last        millis // last segment with data
 }
 
 // quickAcks covers an initial window of ten segments and what it grows to in the
@@ -25,16 +25,18 @@ func (c *Conn) sawSegment(now Time, seg *Segment, n int) {
 	if n == 0 {
 		return
 	}
-	if n > int(c.rcv.mss) {
-		c.rcv.mss = uint16(min(n, int(c.snd.advMSS)))
+	several := n > int(c.snd.advMSS) // segments that the device has put together
+	if n > int(c.rcv.mss) && !several {
+		c.rcv.mss = uint16(n)
 	}
 	c.measureRTT(now, seg, n)
-	if now-c.ack.last > c.rtt.rto && !c.ack.interactive {
+	if c.ack.last.since(now) > c.rtt.rto && !c.ack.interactive {
 		c.ack.quick = max(c.ack.quick, quickAcks) // the peer begins anew after a pause
 	}
-	c.ack.last = now
+	c.ack.last = at(now)
 	switch {
-	case c.ack.quick > 0 && !c.ack.interactive,
+	case several,
+		c.ack.quick > 0 && !c.ack.interactive,
 		c.rcv.nxt.Sub(c.rcv.lastAck) >= min(2*int(c.rcv.mss), int(c.rcv.size/2)):
 		c.todo |= todoAck
 	case c.todo&todoAck == 0 && !c.timers.armed(timerAck):

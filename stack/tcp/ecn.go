@@ -73,7 +73,6 @@ func (c *Conn) reactECN(ev *arrival) {
 	c.cancelProbe()
 	c.rec.undoable = false
 	c.reduce(ev)
-	c.ecn.cwr = true
 	c.rec.state = CACWR
 	c.rec.point = c.snd.nxt
 	c.prrBegin(ev)

@@ -181,7 +181,7 @@ func (c *testConn) finishOpen() {
 	c.wantState(Established)
 	c.wantIdle()
 	c.Conn.ack.quick = 0
-	c.Conn.ack.last = c.now
+	c.Conn.ack.last = at(c.now)
 }
 
 // send has a segment arrive.

@@ -87,7 +87,7 @@ func (c *Conn) Info(now Time) Info {
 		RcvWScale:    c.rcv.scale,
 		AppLimited:   !c.snd.limited,
 
-		RTO:     c.rtt.timeout(),
+		RTO:     c.rto(),
 		ATO:     c.cfg.delayedAck(),
 		RTT:     c.rtt.srtt,
 		RTTVar:  c.rtt.rttvar,

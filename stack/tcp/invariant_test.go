@@ -19,8 +19,8 @@ func checkInvariants(t testing.TB, c *Conn) {
 	if c.sent.len() > 0 && !c.timers.armed(timerRTO) {
 		t.Fatal("data in flight and no retransmission timer")
 	}
-	if c.pipe() < 0 || c.state >= Established && c.state != TimeWait && c.window.Size < c.window.MSS/2 && c.rec.state == CAOpen {
-		t.Fatalf("pipe %d, congestion window %d", c.pipe(), c.window.Size)
+	if c.state >= Established && c.pipe() == 0 && c.congestionRoom() < c.segment() {
+		t.Fatalf("nothing in the network, and no room in a window of %d", c.window.Size)
 	}
 }
 
@@ -59,18 +59,21 @@ func checkSent(t testing.TB, c *Conn) {
 // checkRanges checks the list of what arrived behind a gap.
 func checkRanges(t testing.TB, c *Conn) {
 	t.Helper()
-	at := c.rcv.nxt
-	for i, s := range c.rcv.ranges {
+	if c.rcv.behind == nil {
+		return
+	}
+	at, behind := c.rcv.nxt, c.rcv.behind
+	for i, s := range behind.ranges {
 		if !at.Less(s.from) || !s.from.Less(s.to) {
 			t.Fatalf("received range %d is [%d, %d) behind %d", i, s.from, s.to, at)
 		}
 		at = s.to
 	}
-	if len(c.rcv.ranges) > maxRanges {
-		t.Fatalf("%d received ranges", len(c.rcv.ranges))
+	if len(behind.ranges) > maxRanges {
+		t.Fatalf("%d received ranges", len(behind.ranges))
 	}
-	for _, s := range c.rcv.recent[:c.rcv.numRecent] {
-		if i := c.rcv.search(s.from); i == len(c.rcv.ranges) || c.rcv.ranges[i] != s {
+	for _, s := range behind.recent[:behind.numRecent] {
+		if i := behind.search(s.from); i == len(behind.ranges) || behind.ranges[i] != s {
 			t.Fatalf("[%d, %d) would be told to the peer and is no range", s.from, s.to)
 		}
 	}

@@ -6,9 +6,9 @@ package tcp
 import "time"
 
 type keepAlive struct {
-	heard    Time // when the peer was last heard of
-	idle     Time // 0: off
-	interval Time
+	heard    Time   // when the peer was last heard of
+	idle     millis // 0: off
+	interval millis
 	count    uint8
 	probes   uint8 // unanswered
 }
@@ -16,18 +16,22 @@ type keepAlive struct {
 // SetKeepAlive probes the peer when nothing has come from it for idle; idle 0
 // stops it. interval and count 0 mean the defaults.
 func (c *Conn) SetKeepAlive(now Time, idle, interval time.Duration, count int) {
-	c.keep.idle = max(idle, 0)
-	c.keep.interval = duration(interval, duration(c.cfg.KeepAliveInterval, DefaultKeepAliveInterval))
+	c.keep.idle = lasting(idle)
+	c.keep.interval = lasting(duration(interval, duration(c.cfg.KeepAliveInterval, DefaultKeepAliveInterval)))
 	c.keep.count = uint8(min(number(count, number(c.cfg.KeepAliveCount, DefaultKeepAliveCount)), 255))
 	c.keep.probes = 0
 	c.keepAliveStart(now)
 }
 
-// keepAliveStart arms the timer where keep-alive applies.
+// keepAliveStart arms the timer where keep-alive applies: until the connection
+// only waits for its end.
 func (c *Conn) keepAliveStart(now Time) {
-	c.timers.stop(timerKeep)
-	if c.keep.idle > 0 && c.state.synchronized() && c.state != TimeWait {
-		c.timers[timerKeep] = max(now, c.keep.heard+c.keep.idle)
+	if c.ending() {
+		return
+	}
+	c.timers.stop(timerLife)
+	if c.keep.idle > 0 && c.state.synchronized() {
+		c.timers[timerLife] = max(now, c.keep.heard+c.keep.idle.duration())
 	}
 }
 
@@ -39,17 +43,17 @@ func (c *Conn) keepAliveTimeout(now Time) {
 	quiet := now - k.heard
 	switch {
 	case c.sent.len() > 0 || c.unsent() > 0:
-		c.timers[timerKeep] = now + k.idle
+		c.timers[timerLife] = now + k.idle.duration()
 		return
-	case quiet < k.idle:
-		c.timers[timerKeep] = k.heard + k.idle
+	case quiet < k.idle.duration():
+		c.timers[timerLife] = k.heard + k.idle.duration()
 		return
-	case c.snd.userTimeout > 0 && k.probes > 0 && quiet >= c.snd.userTimeout,
+	case c.snd.userTimeout > 0 && k.probes > 0 && quiet >= c.snd.userTimeout.duration(),
 		c.snd.userTimeout == 0 && k.probes >= k.count:
 		c.reset(c.failure())
 		return
 	}
 	k.probes++
 	c.todo |= todoPoke
-	c.timers[timerKeep] = now + k.interval
+	c.timers[timerLife] = now + k.interval.duration()
 }

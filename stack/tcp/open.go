@@ -48,7 +48,7 @@ func (c *Conn) init(now Time, cfg *Config, id ID, iss, tsOffset uint32, mss int)
 	c.snd.small = Seq(iss)
 	c.snd.off = ^uint64(0)
 	c.snd.noDelay = cfg.NoDelay
-	c.snd.userTimeout = cfg.UserTimeout
+	c.snd.userTimeout = lasting(cfg.UserTimeout)
 	c.snd.progress = now
 	c.rec.point = Seq(iss)
 	c.rack.init(Seq(iss))
@@ -66,11 +66,12 @@ func (c *Conn) init(now Time, cfg *Config, id ID, iss, tsOffset uint32, mss int)
 
 // takeSYN begins the receive sequence space with the peer's SYN.
 func (c *Conn) takeSYN(now Time, syn *Segment) {
+	told := c.rcv.edge.Sub(c.rcv.nxt)
 	c.rcv.irs = Seq(syn.Seq)
 	c.rcv.nxt = c.rcv.irs + 1
+	c.rcv.edge = c.rcv.nxt.Add(told)
 	c.rcv.lastAck = c.rcv.nxt
 	c.agree(now, syn)
-	c.rcv.edge = c.rcv.nxt.Add(int(min(c.rcv.size, maxUnscaled)))
 	c.snd.wnd = uint32(syn.Window) // never scaled in a SYN
 	c.snd.maxWnd = c.snd.wnd
 	c.snd.wl1, c.snd.wl2 = c.rcv.irs, Seq(syn.Ack)
@@ -124,17 +125,17 @@ func (c *Conn) ackedSYN(now Time, seg *Segment) {
 	spurious := syn.sends > 1 && c.ts.on && seg.TSEcr == c.rec.stamp
 	switch {
 	case syn.sends == 1:
-		c.rtt.sample(now, now-syn.at, 1)
+		c.rtt.sample(c.cfg, now, now-syn.at, 1)
 	case c.ts.on:
 		if d := c.ts.since(now, seg.TSEcr); d > 0 {
-			c.rtt.sample(now, d, 1)
+			c.rtt.sample(c.cfg, now, d, 1)
 		}
 	}
 	c.establish(now)
 	if syn.sends > 1 && !spurious {
 		// RFC 5681 section 3.1: after a lost SYN the window is one segment.
 		c.window.Size = c.window.MSS
-		c.rtt.afterLostSYN()
+		c.rtt.afterLostSYN(c.cfg)
 	}
 }
 

@@ -29,7 +29,7 @@ func (c *Conn) hold(now Time) {
 	if c.timers.armed(timerPersist) {
 		return
 	}
-	d := c.rtt.backedOff(c.snd.persists)
+	d := c.backedOff(c.snd.persists)
 	if c.snd.wnd > 0 && c.snd.cork {
 		d = min(d, corkTime)
 	}
@@ -44,7 +44,7 @@ func (c *Conn) persistTimeout(now Time) {
 	}
 	retries := c.cfg.retries()
 	switch {
-	case c.snd.userTimeout > 0 && now-c.snd.progress >= c.snd.userTimeout,
+	case c.snd.userTimeout > 0 && now-c.snd.progress >= c.snd.userTimeout.duration(),
 		int(c.snd.probes) >= retries:
 		c.close(c.failure())
 		return

@@ -139,8 +139,14 @@ func (c *Conn) segment() int {
 // windowRoom is how far the peer's window reaches beyond SND.NXT.
 func (c *Conn) windowRoom() int { return int(c.snd.wnd) - c.flight() }
 
-// congestionRoom is how much more may be in the network.
-func (c *Conn) congestionRoom() int { return int(c.window.Size) - c.pipe() }
+// congestionRoom is how much more may be in the network: a segment, if nothing is.
+func (c *Conn) congestionRoom() int {
+	pipe := c.pipe()
+	if pipe == 0 {
+		return int(max(c.window.Size, c.window.MSS))
+	}
+	return int(c.window.Size) - pipe
+}
 
 // resendable is how much of the first lost range may be sent again now.
 func (c *Conn) resendable() int {

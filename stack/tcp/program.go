@@ -42,7 +42,7 @@ func (c *Conn) Close(now Time) {
 		return
 	case c.state == TimeWait:
 		return
-	case c.in.Consumed() < c.rcv.off || len(c.rcv.ranges) > 0:
+	case c.in.Consumed() < c.rcv.off || c.rcv.gaps():
 		c.reset(ErrAborted)
 		return
 	}
@@ -70,4 +70,4 @@ func (c *Conn) SetCork(now Time, on bool) { c.snd.cork = on }
 
 // SetUserTimeout bounds the time that sent data may stay unacknowledged; 0 goes
 // back to counting retransmissions (TCP_USER_TIMEOUT).
-func (c *Conn) SetUserTimeout(now Time, d time.Duration) { c.snd.userTimeout = max(d, 0) }
+func (c *Conn) SetUserTimeout(now Time, d time.Duration) { c.snd.userTimeout = lasting(d) }

@@ -108,7 +108,7 @@ func (c *Conn) answerUnacceptable(now Time, seg *Segment, n int) {
 		return
 	case Seq(seg.Seq).Less(c.rcv.nxt):
 		c.count(DuplicatesIn)
-		c.noteDuplicate(Seq(seg.Seq), minSeq(Seq(seg.Seq).Add(n), c.rcv.nxt))
+		c.rcv.noteDuplicate(span{Seq(seg.Seq), minSeq(Seq(seg.Seq).Add(n), c.rcv.nxt)})
 	}
 	c.todo |= todoAck
 	if c.state == TimeWait && seg.Flags.Has(wire.FIN) {

@@ -162,8 +162,12 @@ func TestChallengesAreLimited(t *testing.T) {
 		c.send("R 1002")
 		c.drain()
 	}
-	c.wantCount(ChallengeAcks, 10) // RFC 5961 section 7: ten in five seconds
+	c.wantCount(ChallengeAcks, 10) // RFC 5961 section 7
 	c.wantCount(ChallengeLimit, 40)
+	c.advance(500 * ms)
+	c.send("R 1002")
+	c.send("R 1002")
+	c.wantCount(ChallengeAcks, 1) // two a second from then on
 	c.advance(5 * time.Second)
 	c.send("R 1002")
 	c.want("A 1 ack 1")

@@ -17,11 +17,12 @@ package tcp
 
 // recovery is the state of loss recovery.
 type recovery struct {
-	state CAState
-	point Seq    // SND.NXT when the state began, RecoveryPoint of RFC 6675, recover of RFC 6582
-	dups  uint32 // duplicate acknowledgments, without SACK
-
-	partial bool // a partial acknowledgment has come, without SACK
+	state   CAState
+	frto    frtoStep
+	partial bool   // a partial acknowledgment has come, without SACK
+	point   Seq    // SND.NXT when the state began, RecoveryPoint of RFC 6675, recover of RFC 6582
+	dups    uint32 // duplicate acknowledgments, without SACK
+	prr     prr
 
 	// What may be undone (undo.go).
 	undoable         bool
@@ -31,10 +32,6 @@ type recovery struct {
 	marker, expires  Seq    // SND.UNA when the state began, SND.NXT when it ended
 	resent, doubled  uint32 // bytes sent again since, and bytes of them reported to be duplicates
 	size0, threshold uint32 // the window before
-
-	frto frtoStep
-
-	prr prr
 }
 
 // noThreshold is a slow start threshold that no window reaches.
@@ -113,8 +110,11 @@ func (c *Conn) enterRecovery(ev *arrival) {
 	c.window.Size = uint32(c.pipe()) + c.window.MSS // at least one is sent again
 }
 
-// reduce asks the congestion control for the threshold to come down to.
+// reduce asks the congestion control for the threshold to come down to. With ECN
+// the peer is told whatever the reason (RFC 3168 section 6.1.2), lest it goes on
+// to echo a mark from before.
 func (c *Conn) reduce(ev *arrival) {
+	c.ecn.cwr = c.ecn.on
 	c.window.Threshold = c.cc.Reduce(&c.window, ev.now, uint32(ev.before))
 }
 

@@ -28,7 +28,7 @@ func (c *Conn) retransmitTimeout(now Time) {
 	}
 	// A peer that closes its window over data in flight answers, but cannot
 	// acknowledge: that is not a dead path (RFC 9293 section 3.8.6).
-	if c.snd.wnd > 0 || c.state < Established || now-c.keep.heard > 2*c.rtt.timeout() {
+	if c.snd.wnd > 0 || c.state < Established || now-c.keep.heard > 2*c.rto() {
 		c.snd.retries++
 	}
 	if c.rtt.backoff < maxBackoff {
@@ -40,9 +40,9 @@ func (c *Conn) retransmitTimeout(now Time) {
 // armRTO starts the timer, or starts it again. It does not run beyond the user
 // timeout.
 func (c *Conn) armRTO(now Time) {
-	at := now + c.rtt.timeout()
+	at := now + c.rto()
 	if c.snd.userTimeout > 0 {
-		at = min(at, max(now+tick, c.snd.progress+c.snd.userTimeout))
+		at = min(at, max(now+tick, c.snd.progress+c.snd.userTimeout.duration()))
 	}
 	c.timers[timerRTO] = at
 }
@@ -56,7 +56,7 @@ func (c *Conn) gaveUp(now Time) bool {
 		return int(c.snd.retries) >= c.cfg.synRetries()
 	}
 	if c.snd.userTimeout > 0 {
-		return now-c.snd.progress >= c.snd.userTimeout
+		return now-c.snd.progress >= c.snd.userTimeout.duration()
 	}
 	return int(c.snd.retries) >= c.cfg.retries()
 }

@@ -16,30 +16,31 @@ func TestRTOFirstMeasurement(t *testing.T) {
 }
 
 func TestRTOEstimator(t *testing.T) {
-	var r rtt
-	r.init(&Config{MinRTO: ms})
-	if r.timeout() != time.Second {
-		t.Errorf("RTO before a measurement is %v, want 1 s (2.1)", r.timeout())
+	c := Conn{cfg: &Config{MinRTO: ms}}
+	r := &c.rtt
+	r.init(c.cfg)
+	if c.rto() != time.Second {
+		t.Errorf("RTO before a measurement is %v, want 1 s (2.1)", c.rto())
 	}
-	r.sample(0, 100*ms, 1)
-	if r.timeout() != 300*ms { // R + 4 R/2 (2.2)
-		t.Errorf("RTO is %v, want 300 ms", r.timeout())
+	r.sample(c.cfg, 0, 100*ms, 1)
+	if c.rto() != 300*ms { // R + 4 R/2 (2.2)
+		t.Errorf("RTO is %v, want 300 ms", c.rto())
 	}
-	r.sample(0, 200*ms, 1) // RTTVAR 3/4 50 + 1/4 100, SRTT 7/8 100 + 1/8 200 (2.3)
+	r.sample(c.cfg, 0, 200*ms, 1) // RTTVAR 3/4 50 + 1/4 100, SRTT 7/8 100 + 1/8 200 (2.3)
 	if r.rttvar != 62500*time.Microsecond || r.srtt != 112500*time.Microsecond {
 		t.Errorf("SRTT %v, RTTVAR %v", r.srtt, r.rttvar)
 	}
 	for range 1000 {
-		r.sample(0, 100*ms, 1)
+		r.sample(c.cfg, 0, 100*ms, 1)
 	}
-	if r.timeout() < 101*ms || r.timeout() > 102*ms {
-		t.Errorf("RTO of a steady path is %v", r.timeout())
+	if c.rto() < 101*ms || c.rto() > 102*ms {
+		t.Errorf("RTO of a steady path is %v", c.rto())
 	}
 	// RFC 7323 appendix G: many samples in a round trip weigh no more than one.
-	one, many := r, r
-	one.sample(0, 200*ms, 1)
+	one, many := *r, *r
+	one.sample(c.cfg, 0, 200*ms, 1)
 	for range 10 {
-		many.sample(0, 200*ms, 10)
+		many.sample(c.cfg, 0, 200*ms, 10)
 	}
 	if d := one.srtt - many.srtt; d < -3*ms || d > 3*ms {
 		t.Errorf("SRTT %v after one sample, %v after ten of ten", one.srtt, many.srtt)
@@ -48,13 +49,14 @@ func TestRTOEstimator(t *testing.T) {
 
 func TestMinRTTExpires(t *testing.T) {
 	var r rtt
-	r.init(&Config{})
-	r.sample(0, 10*ms, 1)
-	r.sample(time.Minute, 50*ms, 1)
+	cfg := &Config{}
+	r.init(cfg)
+	r.sample(cfg, 0, 10*ms, 1)
+	r.sample(cfg, time.Minute, 50*ms, 1)
 	if r.min != 10*ms {
 		t.Errorf("least RTT is %v", r.min)
 	}
-	r.sample(6*time.Minute, 50*ms, 1)
+	r.sample(cfg, 6*time.Minute, 50*ms, 1)
 	if r.min != 50*ms {
 		t.Errorf("least RTT is still %v after the path has changed", r.min)
 	}

@@ -11,9 +11,8 @@ type rtt struct {
 	srtt, rttvar Time
 	rto          Time // not backed off
 	min          Time // least lately seen, 0 if none
-	minAt        Time
-	least, most  Time // MinRTO, MaxRTO
-	backoff      uint8
+	minAt        millis
+	backoff      uint8 // doublings of the timeout
 }
 
 const (
@@ -27,17 +26,14 @@ const (
 	minRTTAge = 5 * time.Minute
 )
 
-func (r *rtt) init(cfg *Config) {
-	r.least, r.most = cfg.minRTO(), cfg.maxRTO()
-	r.rto = min(initialRTO, r.most)
-}
+func (r *rtt) init(cfg *Config) { r.rto = min(initialRTO, cfg.maxRTO()) }
 
 // sample takes a measurement. expected is how many are likely to come in one
 // round trip: with so many, each has less weight (RFC 7323 appendix G).
-func (r *rtt) sample(now, d Time, expected int) {
+func (r *rtt) sample(cfg *Config, now, d Time, expected int) {
 	d = max(d, 1)
-	if r.min == 0 || d <= r.min || now-r.minAt > minRTTAge {
-		r.min, r.minAt = d, now
+	if r.min == 0 || d <= r.min || r.minAt.since(now) > minRTTAge {
+		r.min, r.minAt = d, at(now)
 	}
 	if r.srtt == 0 {
 		r.srtt, r.rttvar = d, d/2
@@ -50,26 +46,26 @@ func (r *rtt) sample(now, d Time, expected int) {
 		r.rttvar += (diff - r.rttvar) / (4 * n)
 		r.srtt += (d - r.srtt) / (8 * n)
 	}
-	r.rto = min(r.srtt+max(4*r.rttvar, r.least), r.most)
+	r.rto = min(r.srtt+max(4*r.rttvar, cfg.minRTO()), cfg.maxRTO())
 	r.backoff = 0
 }
 
 // afterLostSYN is RFC 6298 (5.7).
-func (r *rtt) afterLostSYN() {
+func (r *rtt) afterLostSYN(cfg *Config) {
 	if r.srtt == 0 {
-		r.rto = min(max(r.rto, lostSYNRTO), r.most)
+		r.rto = min(max(r.rto, lostSYNRTO), cfg.maxRTO())
 	}
 	r.backoff = 0
 }
 
-// timeout is the current RTO, backed off.
-func (r *rtt) timeout() Time { return r.backedOff(r.backoff) }
+// rto is the current retransmission timeout, backed off.
+func (c *Conn) rto() Time { return c.backedOff(c.rtt.backoff) }
 
-// backedOff is the RTO doubled n times, up to MaxRTO.
-func (r *rtt) backedOff(n uint8) Time {
-	d := r.rto
-	for ; n > 0 && d < r.most; n-- {
+// backedOff is the timeout doubled n times, up to MaxRTO.
+func (c *Conn) backedOff(n uint8) Time {
+	d, most := c.rtt.rto, c.cfg.maxRTO()
+	for ; n > 0 && d < most; n-- {
 		d *= 2
 	}
-	return min(d, r.most)
+	return min(d, most)
 }

@@ -16,8 +16,8 @@ func (c *Conn) fill(now Time, out *Out) {
 		out.HasTimestamps = true
 		out.TSVal, out.TSEcr = c.ts.clock(now), c.ts.recent
 	}
-	if c.rcv.sackOK && (c.rcv.numRecent > 0 || c.rcv.dup.from != c.rcv.dup.to) {
-		c.rcv.putSACK(&out.TCPOptions)
+	if n := c.rcv.blocks(c.ts.on); n > 0 {
+		c.rcv.putSACK(&out.TCPOptions, n)
 	}
 }
 
@@ -38,6 +38,9 @@ func (c *Conn) sendSYN(now Time, out *Out) {
 		c.sent.push(sent{seq: c.snd.iss, end: c.snd.iss + 1, mss: c.snd.mss, flags: sentSYN})
 		c.snd.nxt = c.snd.iss + 1
 		c.rec.stamp = c.ts.clock(now)
+		if c.rcv.edge == c.rcv.nxt {
+			c.rcv.edge = c.rcv.nxt.Add(c.rcv.firstWindow())
+		}
 	} else {
 		c.stats.retransmits++
 		c.count(Retransmits)
@@ -48,7 +51,7 @@ func (c *Conn) sendSYN(now Time, out *Out) {
 	r.sends = min(r.sends, 254) + 1
 	out.Seq = uint32(c.snd.iss)
 	out.Flags = wire.SYN
-	out.Window = uint16(min(c.rcv.size, maxUnscaled))
+	out.Window = uint16(c.rcv.edge.Sub(c.rcv.nxt)) // never scaled in a SYN
 	if c.state == SynReceived {
 		out.Flags |= wire.ACK
 		out.Ack = uint32(c.rcv.nxt)

@@ -43,6 +43,9 @@ type sent struct {
 // a large window holds no more memory and time than this.
 const maxSent = 1 << 13
 
+// maxGrown bounds the ranges that grow.
+const maxGrown = 1 << 16
+
 func (r *sent) len() int { return int(r.end - r.seq) }
 
 // payload is the part that is data.
@@ -113,8 +116,18 @@ func (q *sentQueue) setFlags(r *sent, set, clear sentFlags) {
 	q.account(r, 1)
 }
 
-// push adds a range that has just left behind all others.
+// push adds a range that has just left behind all others. If the last one left
+// at the same time in whole segments, it grows: an owner that reads the clock
+// once for many segments has one range for them.
 func (q *sentQueue) push(r sent) {
+	if q.n > 0 {
+		if l := q.last(); l.at == r.at && l.mss == r.mss && l.sends == 1 && r.sends == 1 && l.flags == 0 &&
+			l.len()%int(l.mss) == 0 && l.len()+r.len() <= maxGrown {
+			l.end, l.flags = r.end, r.flags
+			l.countSegments()
+			return
+		}
+	}
 	r.countSegments()
 	if int(q.n) == len(q.buf) {
 		q.grow()

@@ -116,13 +116,21 @@ func TestReassemblyAgainstModel(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
 	for range 300 {
 		base := Seq(rng.Uint32())
-		r := receiver{sackOK: true, nxt: base}
+		var r reassembly
 		var have [400]bool
 		for range 60 {
 			from := 1 + rng.IntN(380)
 			to := from + 1 + rng.IntN(15)
-			if !r.insert(base.Add(from), base.Add(to)) {
+			overlap, ok := r.insert(span{base.Add(from), base.Add(to)})
+			if !ok {
 				t.Fatal("no room for a range")
+			}
+			known := false
+			for i := from; i < to; i++ {
+				known = known || have[i]
+			}
+			if known == overlap.empty() || known && !have[overlap.from-base] {
+				t.Fatalf("overlap of %d to %d is %v", from, to, overlap)
 			}
 			for i := from; i < to; i++ {
 				have[i] = true

@@ -335,13 +335,3 @@ func (w *sim) String() string {
 		w.rate()/1e6, i.DataSegmentsOut, i.TotalRetrans, w.a.counters[Timeouts], w.a.counters[FastRecoveries],
 		w.a.counters[Undos], w.a.counters[TailProbes])
 }
-
-func TestSimClean(t *testing.T) {
-	p := path{rate: 100e6, delay: 10 * ms, queue: 500_000}
-	w := newSim(t, simSetup{seed: 1, ab: p, ba: p, bytesA: 20 << 20})
-	w.run(10 * time.Minute)
-	t.Log(w)
-	if w.rate() < 85e6 {
-		t.Errorf("%v on a clean link of 100 Mb/s", w)
-	}
-}

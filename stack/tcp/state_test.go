@@ -318,7 +318,7 @@ func TestTimeWaitReuse(t *testing.T) {
 
 func TestTimeWaitIsSmall(t *testing.T) {
 	c := inState(t, TimeWait)
-	if c.sent.buf != nil || c.cc != nil || c.rcv.ranges != nil {
+	if c.sent.buf != nil || c.cc != nil || c.rcv.behind != nil {
 		t.Error("TIME-WAIT keeps memory")
 	}
 }

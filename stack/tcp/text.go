@@ -28,10 +28,8 @@ type receiver struct {
 	closed  bool // and everything in front of it
 	finSeq  Seq
 
-	ranges    []span  // behind nxt, in order, not touching each other
-	recent    [4]span // the ranges last told to the peer, latest first
-	numRecent uint8
-	dup       span // to be told to the peer as a duplicate; empty if none
+	dup    span        // to be told to the peer as a duplicate; empty if none
+	behind *reassembly // what has come behind a gap; nil while that has not happened lately
 
 	tune tuning
 }
@@ -47,7 +45,8 @@ func (c *Conn) text(now Time, seg *Segment, seq Seq) {
 		c.receivedCE(seg)
 	}
 	if d := c.rcv.nxt.Sub(seq); d > 0 { // its front has come before
-		c.noteDuplicate(seq, minSeq(c.rcv.nxt, seq.Add(len(p))))
+		c.rcv.noteDuplicate(span{seq, minSeq(c.rcv.nxt, seq.Add(len(p)))})
+		c.todo |= todoAck
 		p = p[min(d, len(p)):]
 		seq = c.rcv.nxt
 	}
@@ -72,7 +71,7 @@ func (c *Conn) text(now Time, seg *Segment, seq Seq) {
 	case seq == c.rcv.nxt:
 		c.inOrder(now, seg, p)
 	case len(p) > 0 || fin:
-		c.outOfOrder(seq, p, fin)
+		c.outOfOrder(now, seq, p, fin)
 	}
 }
 
@@ -84,7 +83,7 @@ func (c *Conn) inOrder(now Time, seg *Segment, p []byte) {
 		c.rcv.off += uint64(len(p))
 	}
 	filled := false
-	if len(c.rcv.ranges) > 0 {
+	if c.rcv.gaps() {
 		filled = c.fillGap()
 	}
 	if len(p) > 0 || filled {
@@ -94,7 +93,7 @@ func (c *Conn) inOrder(now Time, seg *Segment, p []byte) {
 	if c.rcv.finSeen && c.rcv.nxt == c.rcv.finSeq {
 		c.receiveFIN(now)
 	}
-	if filled || len(c.rcv.ranges) > 0 {
+	if filled || c.rcv.gaps() {
 		c.todo |= todoAck // RFC 5681 section 4.2
 	}
 }
@@ -102,30 +101,21 @@ func (c *Conn) inOrder(now Time, seg *Segment, p []byte) {
 // fillGap takes over the ranges that RCV.NXT has reached. The last one may end
 // with the FIN, which is not data.
 func (c *Conn) fillGap() bool {
-	n := 0
 	from := c.rcv.nxt
-	for _, r := range c.rcv.ranges {
-		if c.rcv.nxt.Less(r.from) {
-			break
-		}
-		c.rcv.nxt = maxSeq(c.rcv.nxt, r.to)
-		n++
-	}
-	if n == 0 {
+	c.rcv.nxt = c.rcv.behind.take(from)
+	if c.rcv.nxt == from {
 		return false
 	}
 	if c.rcv.finSeen && c.rcv.finSeq.Less(c.rcv.nxt) {
 		c.rcv.nxt = c.rcv.finSeq
 	}
 	c.rcv.off += uint64(c.rcv.nxt.Sub(from))
-	c.rcv.ranges = c.rcv.ranges[:copy(c.rcv.ranges, c.rcv.ranges[n:])]
-	c.forgetRecent()
 	return true
 }
 
 // outOfOrder takes data behind a gap, and asks for it by a duplicate
 // acknowledgment at once (RFC 5681 section 4.2).
-func (c *Conn) outOfOrder(seq Seq, p []byte, fin bool) {
+func (c *Conn) outOfOrder(now Time, seq Seq, p []byte, fin bool) {
 	c.count(OutOfOrderIn)
 	c.stats.outOfOrder++
 	end := seq.Add(len(p))
@@ -133,7 +123,13 @@ func (c *Conn) outOfOrder(seq Seq, p []byte, fin bool) {
 		end++
 	}
 	c.duplicateAck()
-	if !c.rcv.insert(seq, end) {
+	if c.rcv.behind == nil {
+		c.rcv.behind = new(reassembly)
+		c.idle(now)
+	}
+	overlap, ok := c.rcv.behind.insert(span{seq, end})
+	c.rcv.noteDuplicate(overlap)
+	if !ok {
 		c.count(DropRanges)
 		return
 	}
@@ -146,7 +142,7 @@ func (c *Conn) outOfOrder(seq Seq, p []byte, fin bool) {
 func (c *Conn) receiveFIN(now Time) {
 	c.rcv.nxt++
 	c.rcv.closed = true
-	c.rcv.ranges, c.rcv.numRecent = nil, 0 // a peer that sent data behind its FIN
+	c.rcv.behind = nil // but for a peer that sent data behind its FIN, it is empty
 	c.todo |= todoAck
 	switch c.state {
 	case Established:

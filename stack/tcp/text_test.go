@@ -137,7 +137,7 @@ func TestGapsAreBounded(t *testing.T) {
 		c.drain()
 	}
 	c.wantCount(DropRanges, 50)
-	if n := len(c.rcv.ranges); n != maxRanges {
+	if n := len(c.rcv.behind.ranges); n != maxRanges {
 		t.Fatalf("%d ranges are kept, want %d", n, maxRanges)
 	}
 	// What touches a range, or comes in order, is still taken.
@@ -147,7 +147,7 @@ func TestGapsAreBounded(t *testing.T) {
 	c.wantReadable(3)
 	c.send("A 4:516 ack 1")
 	c.wantReadable(515)
-	if c.rcv.numRecent != 0 || len(c.rcv.ranges) != 0 {
+	if c.rcv.behind.numRecent != 0 || c.rcv.gaps() {
 		t.Error("ranges are left behind")
 	}
 }

@@ -12,8 +12,7 @@ const (
 	timerReorder              // data overtaken by other data is taken for lost (rack.go)
 	timerPersist              // data held back by the peer's window or by us (persist.go)
 	timerAck                  // delayed acknowledgment (delayack.go)
-	timerKeep                 // peer silent (keepalive.go)
-	timerLife                 // end of FIN-WAIT-2 or TIME-WAIT (timewait.go)
+	timerLife                 // peer silent (keepalive.go), or end of the wait for its FIN or of TIME-WAIT (timewait.go)
 	timerTrim                 // connection idle: give memory back
 	numTimers
 )
@@ -66,18 +65,20 @@ func (c *Conn) expired(now Time, i timer) {
 		c.persistTimeout(now)
 	case timerAck:
 		c.delayedAckTimeout()
-	case timerKeep:
-		c.keepAliveTimeout(now)
 	case timerLife:
-		c.close(nil)
+		if c.ending() {
+			c.close(nil)
+		} else {
+			c.keepAliveTimeout(now)
+		}
 	case timerTrim:
-		c.trim()
+		c.trim(now)
 	}
 }
 
 // idle arms the trim timer if there is something to give back.
 func (c *Conn) idle(now Time) {
-	if len(c.sent.buf) > smallSent || cap(c.rcv.ranges) > 0 {
+	if len(c.sent.buf) > smallSent || c.rcv.behind != nil {
 		c.timers[timerTrim] = now + trimAfter
 	}
 }
@@ -85,11 +86,13 @@ func (c *Conn) idle(now Time) {
 // smallSent is a ring of sent ranges that is small enough to keep.
 const smallSent = 4
 
-func (c *Conn) trim() {
+// trim gives back what is not in use; for what is, it comes again.
+func (c *Conn) trim(now Time) {
 	if c.sent.len() == 0 {
 		c.sent.release()
 	}
-	if len(c.rcv.ranges) == 0 {
-		c.rcv.ranges = nil
+	if !c.rcv.gaps() {
+		c.rcv.behind = nil
 	}
+	c.idle(now)
 }

@@ -14,7 +14,7 @@ type timestamps struct {
 	on       bool
 	offset   uint32
 	recent   uint32 // TS.Recent: what we echo
-	recentAt Time
+	recentAt millis
 }
 
 // tick is the granularity of our clock.
@@ -27,12 +27,12 @@ const pawsIdle = 24 * 24 * time.Hour
 // clock is our timestamp at a time.
 func (t *timestamps) clock(at Time) uint32 { return uint32(at/tick) + t.offset }
 
-func (t *timestamps) remember(now Time, val uint32) { t.recent, t.recentAt = val, now }
+func (t *timestamps) remember(now Time, val uint32) { t.recent, t.recentAt = val, at(now) }
 
 // old reports whether a segment with timestamp val is a duplicate from long ago
 // (PAWS, section 5.3 R1).
 func (t *timestamps) old(now Time, val uint32) bool {
-	return Seq(val).Less(Seq(t.recent)) && now-t.recentAt < pawsIdle
+	return Seq(val).Less(Seq(t.recent)) && t.recentAt.since(now) < pawsIdle
 }
 
 // update takes over the timestamp of a segment that has passed the checks if it

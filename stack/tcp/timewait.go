@@ -5,6 +5,9 @@ package tcp
 
 import "loam/wire"
 
+// ending reports whether the connection only waits for its end.
+func (c *Conn) ending() bool { return c.state == TimeWait || c.state == FinWait2 && c.gone }
+
 // enterTimeWait stays for 2 MSL, so that a lost acknowledgment of the peer's FIN
 // can be sent again and old segments die out.
 func (c *Conn) enterTimeWait(now Time) {

@@ -17,9 +17,9 @@ import "loam/wire"
 // tuning is the measurement of one round trip.
 type tuning struct {
 	since Time
-	off   uint64 // what the program had read by then
-	last  uint32 // what it read in the round trip before
 	rtt   Time   // as the receiver sees it; 0: only SRTT is known
+	off   uint32 // what the program had read by then, of its offset the low half
+	last  uint32 // what it read in the round trip before
 }
 
 // freeEdge is the edge that the buffer allows now, and at least the one promised.
@@ -33,6 +33,9 @@ func (c *Conn) freeEdge() Seq {
 	}
 	return maxSeq(c.rcv.edge, c.rcv.nxt.Add(max(0, int(c.rcv.size)-unread)))
 }
+
+// firstWindow is the window of a SYN.
+func (r *receiver) firstWindow() int { return int(min(r.size, maxUnscaled)) }
 
 // putWindow fills out the window field and moves the right edge: by no less than
 // a segment or half of the buffer (silly window avoidance).
@@ -76,7 +79,7 @@ func (c *Conn) tuneWindow(now Time) {
 	if round == 0 || c.rcv.size >= c.rcv.max {
 		return
 	}
-	consumed := c.in.Consumed()
+	consumed := uint32(c.in.Consumed())
 	if t.since == 0 {
 		t.since, t.off = now, consumed
 		return
@@ -84,7 +87,7 @@ func (c *Conn) tuneWindow(now Time) {
 	if now-t.since < round {
 		return
 	}
-	read := uint32(min(consumed-t.off, maxWindow))
+	read := consumed - t.off
 	if read > t.last {
 		want := 2*read + 2*(read-t.last)
 		c.rcv.size = min(max(c.rcv.size, want), c.rcv.max)

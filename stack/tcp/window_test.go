@@ -141,6 +141,14 @@ func TestMaxReceiveBufferBeforeOpenSetsScale(t *testing.T) {
 	}
 }
 
+func TestWindowOfRepeatedSynAckDoesNotShrink(t *testing.T) {
+	c := accept(t, nil, "S 0 win 50000 <mss 1000>")
+	c.want("SA 0 ack 1 win 65535")
+	c.SetMaxReceiveBuffer(c.now, 10_000)
+	c.send("S 0 win 50000 <mss 1000>")
+	c.want("SA 0 ack 1 win 65535")
+}
+
 func TestUnscaledWindowIsBounded(t *testing.T) {
 	c := established(t, nil, "")
 	if c.rcv.max != maxUnscaled {

@@ -21,6 +21,12 @@ func TestMain(m *testing.M) {
 
 func TestCells(t *testing.T) {
 	for _, spec := range []Spec{
+		{Subject: subject.Loam, Place: Pipe, Load: load.PingPong, Procs: 1},
+		{Subject: subject.Loam, Place: PipeGSO, Load: load.BulkSend},
+		{Subject: subject.Loam, Place: Tap, Load: load.BulkSend},
+		{Subject: subject.Loam, Place: Tap, Load: load.BulkReceive},
+		{Subject: subject.Loam, Place: Tap, Load: load.Connect, Far: true},
+		{Subject: subject.Loam, Place: Tap, Load: load.Echo, Far: true},
 		{Subject: subject.GVisor, Place: Pipe, Load: load.PingPong, Procs: 1},
 		{Subject: subject.GVisor, Place: PipeGSO, Load: load.BulkSend},
 		{Subject: subject.GVisor, Place: Tap, Load: load.BulkSend},

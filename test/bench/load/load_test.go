@@ -11,8 +11,15 @@ import (
 )
 
 // Every load, but the one that needs the kernel for its client's half, works
-// over a pipe between two stacks and gives the samples that it documents.
+// over a pipe between two stacks of either kind and gives the samples that it
+// documents.
 func TestLoads(t *testing.T) {
+	for _, name := range []string{subject.Loam, subject.GVisor} {
+		t.Run(name, func(t *testing.T) { testLoads(t, name) })
+	}
+}
+
+func testLoads(t *testing.T, stack string) {
 	counts := func(ns []int) (names []string) {
 		for _, n := range ns {
 			names = append(names, fmt.Sprint(n))
@@ -29,7 +36,7 @@ func TestLoads(t *testing.T) {
 	}
 	for name, samples := range want {
 		t.Run(name, func(t *testing.T) {
-			a, b := hosts(t, name)
+			a, b := hosts(t, stack, name)
 			l, err := ByName(name, 50)
 			if err != nil {
 				t.Fatal(err)
@@ -54,9 +61,9 @@ func TestLoads(t *testing.T) {
 }
 
 // hosts makes two stacks on a pipe, or one and its loopback.
-func hosts(t *testing.T, load string) (a, b subject.Host) {
+func hosts(t *testing.T, stack, load string) (a, b subject.Host) {
 	t.Helper()
-	s, err := subject.ByName(subject.GVisor)
+	s, err := subject.ByName(stack)
 	if err != nil {
 		t.Fatal(err)
 	}

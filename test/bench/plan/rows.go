@@ -67,15 +67,18 @@ func Tests(conns int) []Test {
 
 func pipe(conns int) []Test {
 	return []Test{
-		{"pipe/bulk", OverPipe, onPipe, cell.Spec{Place: cell.Pipe, Load: load.BulkSend}, []Row{
-			{Title: "bulk, MTU 1500", Sample: "Gb/s", Unit: "Gb/s", Better: Higher, Aim: equal},
-			{Title: "bulk, MTU 1500: allocations", Sample: "allocs/MB", Unit: "per MB", Better: Lower, Aim: equal},
+		{"pipe/send", OverPipe, onPipe, cell.Spec{Place: cell.Pipe, Load: load.BulkSend}, []Row{
+			{Title: "bulk, dialler sends", Sample: "Gb/s", Unit: "Gb/s", Better: Higher, Aim: equal},
+			{Title: "bulk, dialler sends: allocations", Sample: "allocs/MB", Unit: "per MB", Better: Lower, Aim: equal},
 		}},
-		{"pipe/bulk-1p", OverPipe, onPipe, cell.Spec{Place: cell.Pipe, Load: load.BulkSend, Procs: 1}, []Row{
-			{Title: "bulk, MTU 1500, on one CPU", Sample: "Gb/s", Unit: "Gb/s", Better: Higher, Aim: equal},
+		{"pipe/receive", OverPipe, onPipe, cell.Spec{Place: cell.Pipe, Load: load.BulkReceive}, []Row{
+			{Title: "bulk, listener sends", Sample: "Gb/s", Unit: "Gb/s", Better: Higher, Aim: equal},
 		}},
-		{"pipe/bulk-gso", OverPipe, onPipe, cell.Spec{Place: cell.PipeGSO, Load: load.BulkSend}, []Row{
-			{Title: "bulk, 64 kB frames", Sample: "Gb/s", Unit: "Gb/s", Better: Higher, Aim: equal},
+		{"pipe/send-1p", OverPipe, onPipe, cell.Spec{Place: cell.Pipe, Load: load.BulkSend, Procs: 1}, []Row{
+			{Title: "bulk, dialler sends, on one CPU", Sample: "Gb/s", Unit: "Gb/s", Better: Higher, Aim: equal},
+		}},
+		{"pipe/send-gso", OverPipe, onPipe, cell.Spec{Place: cell.PipeGSO, Load: load.BulkSend}, []Row{
+			{Title: "bulk, dialler sends, 64 kB frames", Sample: "Gb/s", Unit: "Gb/s", Better: Higher, Aim: equal},
 		}},
 		{"pipe/pingpong", OverPipe, onPipe, cell.Spec{Place: cell.Pipe, Load: load.PingPong}, []Row{
 			{Title: "ping-pong, median", Sample: "p50", Unit: "µs", Better: Lower, Aim: &Aim{Ratio: 1, AtMost: 20}},

@@ -1,7 +1,6 @@
 package subject
 
 import (
-	"encoding/binary"
 	"fmt"
 	"sync"
 
@@ -13,6 +12,8 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/link/pipe"
 	"gvisor.dev/gvisor/pkg/tcpip/link/stopfd"
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
+
+	"loam/link"
 )
 
 // Links that gVisor lacks. Its stack can leave segmentation to the link ("host
@@ -126,33 +127,28 @@ func (l *vnetLink) WritePackets(pkts stack.PacketBufferList) (int, tcpip.Error) 
 	return pkts.Len(), nil
 }
 
-// The header in front of each frame: struct virtio_net_hdr of virtio 1.2,
-// section 5.1.6, without num_buffers.
-const (
-	vnetHdrLen      = 10
-	vnetNeedsCsum   = 1
-	vnetGSOTCP4     = 1
-	ethernetHdrSize = header.EthernetMinimumSize
-)
+// vnetHdrLen is the size of the header in front of each frame.
+const vnetHdrLen = link.VirtioHeaderLen
 
+// putVnetHdr writes the header that says what is left to do for pkt.
 func putVnetHdr(b []byte, pkt *stack.PacketBuffer) {
-	clear(b)
 	gso := pkt.GSOOptions
-	if gso.Type != stack.GSOTCPv4 {
-		return
+	var todo link.Offload
+	if gso.Type == stack.GSOTCPv4 {
+		todo = link.Offload{
+			NeedsChecksum: gso.NeedsCsum,
+			CsumStart:     ethernetHdrSize + gso.L3HdrLen,
+			CsumOffset:    gso.CsumOffset,
+			HeaderLen:     uint16(pkt.HeaderSize()),
+		}
+		if pkt.Data().Size() > int(gso.MSS) {
+			todo.GSO, todo.GSOSize = link.GSOTCP4, gso.MSS
+		}
 	}
-	le := binary.LittleEndian
-	le.PutUint16(b[2:], uint16(pkt.HeaderSize()))
-	if gso.NeedsCsum {
-		b[0] = vnetNeedsCsum
-		le.PutUint16(b[6:], ethernetHdrSize+gso.L3HdrLen)
-		le.PutUint16(b[8:], gso.CsumOffset)
-	}
-	if pkt.Data().Size() > int(gso.MSS) {
-		b[1] = vnetGSOTCP4
-		le.PutUint16(b[4:], gso.MSS)
-	}
+	todo.Put(b)
 }
+
+const ethernetHdrSize = header.EthernetMinimumSize
 
 func (l *vnetLink) AddHeader(pkt *stack.PacketBuffer) {
 	eth := header.Ethernet(pkt.LinkHeader().Push(ethernetHdrSize))

@@ -1,8 +1,8 @@
 // Package subject holds the TCP/IP stacks that are measured, each behind the
 // same small interface: Loam, gVisor's netstack, and Linux itself.
 //
-// Read this file first, then linux.go, which is the shortest; gvisor.go and
-// gvisorlink.go say with what settings the peer runs, and why.
+// Read this file first, then loam.go and linux.go; gvisor.go and gvisorlink.go
+// say with what settings the peer runs, and why.
 package subject
 
 import (
@@ -54,7 +54,7 @@ var (
 	Second = netip.MustParsePrefix("10.9.0.2/24")
 )
 
-var subjects = []Subject{gvisor{}, gvisor{vnet: true}, linux{}}
+var subjects = []Subject{loam{}, gvisor{}, gvisor{vnet: true}, linux{}}
 
 // ByName finds a subject.
 func ByName(name string) (Subject, error) {

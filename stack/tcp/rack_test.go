@@ -1,0 +1,229 @@
+package tcp
+
+import (
+	"testing"
+)
+
+// RACK (RFC 8985 section 6).
+
+// gap is the time between the segments of spaced.
+const gap = ms / 2
+
+// spaced opens a connection that has sent n segments, one after each gap, on a
+// path of 10 ms; the time is that of the first acknowledgment.
+func spaced(t *testing.T, options string, n int) *testConn {
+	t.Helper()
+	c := established(t, &Config{InitialWindow: n}, options)
+	for range n {
+		c.write(1000)
+		c.poll()
+		c.advance(gap)
+	}
+	c.advance(10*ms - Time(n)*gap)
+	c.write(100_000)
+	return c
+}
+
+func TestReorderingWithinWindowIsNotLoss(t *testing.T) {
+	c := spaced(t, ", sackOK", 10)
+	c.send("A 1 ack 1 <sack 1001-2001>")
+	c.drain()
+	c.wantCount(FastRecoveries, 0)
+	if !c.timers.armed(timerReorder) {
+		t.Fatal("no timer for the missing segment")
+	}
+	c.send("A 1 ack 2001") // it was only late
+	if c.timers.armed(timerReorder) {
+		t.Error("the timer is left running")
+	}
+	if i := c.Info(c.now); i.ReorderSeen != 1 || i.Lost != 0 {
+		t.Errorf("%+v", i)
+	}
+}
+
+func TestReorderTimerFindsLoss(t *testing.T) {
+	c := spaced(t, ", sackOK", 10)
+	c.advance(gap) // 10 ms after the second was sent
+	c.send("A 1 ack 1 <sack 1001-2001>")
+	c.drain()
+	// The first was sent a gap before what has come, so it is due for a quarter
+	// of the least round trip time less that gap.
+	c.wantTimer(10*ms/4 - gap)
+	c.want("A 1:1001 ack 1")
+	c.wantCount(FastRecoveries, 1)
+	if i := c.Info(c.now); i.CAState != CARecovery {
+		t.Errorf("%+v", i)
+	}
+}
+
+func TestOnceReorderingIsSeenThreeDuplicatesAreNotLoss(t *testing.T) {
+	c := spaced(t, ", sackOK", 10)
+	c.send("A 1 ack 1 <sack 1001-2001>")
+	c.drain()
+	c.send("A 1 ack 2001")
+	c.drain()
+	c.advance(2 * ms)
+	c.send("A 1 ack 2001 <sack 3001-6001>")
+	c.drain()
+	c.wantCount(FastRecoveries, 0)
+	c.send("A 1 ack 6001")
+	c.wantCount(FastRecoveries, 0)
+	if i := c.Info(c.now); i.Reordering != 4 || i.ReorderSeen != 2 {
+		t.Errorf("degree of reordering is %d, seen %d times; want 4, 2", i.Reordering, i.ReorderSeen)
+	}
+}
+
+func TestDSACKWidensReorderWindow(t *testing.T) {
+	c := spaced(t, ", sackOK", 10)
+	c.rack.reordering = true
+	if w := c.reorderWindow(); w != 2500*1000 {
+		t.Errorf("window is %v, want a quarter of 10 ms", w)
+	}
+	c.send("A 1 ack 2001 <sack 1-1001>")
+	c.drain()
+	c.send("A 1 ack 2001 <sack 1001-2001>") // once a round trip
+	if w := c.reorderWindow(); w != 5*ms {
+		t.Errorf("window is %v after D-SACK, want half of 10 ms", w)
+	}
+	for range rackPersist {
+		c.rackRecovered()
+	}
+	if w := c.reorderWindow(); w != 2500*1000 {
+		t.Errorf("window is %v after %d recoveries", w, rackPersist)
+	}
+	c.rack.mult = 200
+	if w := c.reorderWindow(); w != c.rtt.srtt {
+		t.Errorf("window is %v, want no more than SRTT", w)
+	}
+}
+
+func TestAckOfOriginalSaysNothingOfRetransmission(t *testing.T) {
+	// Section 6.2 step 2: an echo from before the retransmission, or an answer
+	// sooner than the path allows, is for the first transmission.
+	for _, options := range []string{", sackOK", ", sackOK, ts 7000 0"} {
+		c := sending(t, nil, options, 10)
+		size := int(c.window.MSS)
+		echo := c.tsEcho
+		c.send("A 1 ack 1 <sack " + itoa(size+1) + "-" + itoa(4*size+1) + ">")
+		c.want("A 1:" + itoa(size+1) + " ack 1")
+		c.drain()
+		at := c.rack.at
+		c.advance(ms)
+		c.tsEcho = echo
+		c.send("A 1 ack " + itoa(size+1))
+		if c.rack.at != at {
+			t.Errorf("with %q: taken for the retransmission", options)
+		}
+	}
+}
+
+// Tail loss probe (section 7).
+
+func TestTailLossProbe(t *testing.T) {
+	c := established(t, nil, ", sackOK")
+	c.write(3000)
+	c.drain()
+	c.wantTimer(21 * ms) // 2 SRTT, and a tick
+	c.want("PA 2001:3001 ack 1")
+	c.wantCount(TailProbes, 1)
+	c.wantIdle()
+	c.advance(10 * ms)
+	c.send("A 1 ack 1 <sack 2001-3001>") // the tail was lost but for the probe
+	c.want("A 1:1001 ack 1")             // so loss is found without a timeout
+	c.send("A 1 ack 1001 <sack 2001-3001>")
+	c.want("A 1001:2001 ack 1")
+	c.wantCount(Timeouts, 0)
+	c.wantCount(FastRecoveries, 1)
+}
+
+func TestTailLossProbeOfNewData(t *testing.T) {
+	c := established(t, &Config{InitialWindow: 3}, ", sackOK")
+	c.write(5000)
+	if n := c.drain(); n != 3 {
+		t.Fatal(n)
+	}
+	c.wantTimer(21 * ms)
+	c.want("A 3001:4001 ack 1") // new data if there is any, whatever the window
+	c.wantIdle()
+	c.send("A 1 ack 4001")
+	if c.window.Size < 3000 {
+		t.Error("the window was reduced, though nothing was lost")
+	}
+}
+
+func TestTailLossProbeOfSingleSegmentWaitsForDelayedAck(t *testing.T) {
+	c := established(t, nil, ", sackOK")
+	c.write(500)
+	c.want("PA 1:501 ack 1")
+	c.wantTimer(210 * ms) // never later than the timeout, in place of it
+	c.want("PA 1:501 ack 1")
+	c.wantCount(TailProbes, 1)
+	c.wantCount(Timeouts, 0)
+	c.wantTimer(210 * ms)
+	c.want("PA 1:501 ack 1")
+	c.wantCount(Timeouts, 1)
+}
+
+func TestTailLossProbeThatRepairedALoss(t *testing.T) {
+	c := established(t, nil, ", sackOK")
+	c.write(3000)
+	c.drain()
+	c.wantTimer(21 * ms)
+	c.want("PA 2001:3001 ack 1")
+	c.send("A 1 ack 3001")
+	c.write(1000)
+	c.poll()
+	c.advance(10 * ms)
+	c.send("A 1 ack 4001")
+	// Section 7.4: nothing was reported as a duplicate, so the last segment had
+	// been lost, and the window must come down though nobody noticed.
+	if i := c.Info(c.now); i.SndSsthresh != 7 || i.SndCwnd != 7 {
+		t.Errorf("%+v", i)
+	}
+}
+
+func TestTailLossProbeForNothing(t *testing.T) {
+	c := established(t, nil, ", sackOK")
+	c.write(3000)
+	c.drain()
+	c.wantTimer(21 * ms)
+	c.want("PA 2001:3001 ack 1")
+	c.send("A 1 ack 3001")
+	c.send("A 1 ack 3001 <sack 2001-3001>") // D-SACK: it had arrived
+	c.write(1000)
+	c.poll()
+	c.advance(10 * ms)
+	c.send("A 1 ack 4001")
+	if i := c.Info(c.now); i.SndSsthresh != 1<<31-1 {
+		t.Errorf("%+v", i)
+	}
+}
+
+func TestOneProbeOnly(t *testing.T) {
+	c := established(t, nil, ", sackOK")
+	c.write(3000)
+	c.drain()
+	c.wantTimer(21 * ms)
+	c.want("PA 2001:3001 ack 1")
+	c.wantTimer(210 * ms)
+	c.want("A 1:1001 ack 1")
+	c.wantCount(TailProbes, 1)
+	c.wantCount(Timeouts, 1)
+}
+
+func TestNoProbeWithoutSACK(t *testing.T) {
+	c := established(t, nil, "")
+	c.write(3000)
+	c.drain()
+	c.wantTimer(210 * ms)
+	c.wantCount(TailProbes, 0)
+}
+
+func TestProbeOfFin(t *testing.T) {
+	c := established(t, nil, ", sackOK")
+	c.write(2500)
+	c.CloseWrite(c.now)
+	c.drain()
+	c.wantTimer(21 * ms)
+	c.want("FPA 2001:2501 ack 1")
+}
