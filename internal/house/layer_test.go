@@ -53,7 +53,7 @@ const layers = `
 	stack, DEVICES < usernet;
 
 	# The personality, and what joins it to a Go program.
-	wire < unikernel/guest;
+	link < unikernel/guest;
 	stack, DEVICES < posix < unikernel/rt;
 	unikernel/guest < unikernel/rt;
 
@@ -73,6 +73,7 @@ const layers = `
 	NONE < internal/ci;
 	NONE < internal/house;
 	NONE < internal/netns;
+	NONE < test/interop;
 
 	# The same stack runs on Linux, in fake time and in ring 0.
 	link !< wire, MACHINES;
