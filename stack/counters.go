@@ -59,7 +59,7 @@ const (
 	UDPSent         //
 	UDPMalformed    //
 	UDPChecksum     //
-	UDPNoPort       // answered with "port unreachable"
+	UDPNoPort       // nobody listens: answered with "port unreachable", unless it was sent to all
 	UDPOverflow     // the socket's receive buffer was full
 	TCPReceived     //
 	TCPSent         //

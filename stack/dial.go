@@ -38,7 +38,7 @@ func (s *Stack) DialContext(ctx context.Context, network, address string) (net.C
 
 func (s *Stack) dialOne(ctx context.Context, network string, remote netip.AddrPort) (net.Conn, error) {
 	if network[0] == 'u' {
-		c, err := s.ListenUDP(netip.AddrPort{}, UDPOptions{})
+		c, err := s.ListenUDP(netip.AddrPort{}, UDPOptions{Broadcast: true})
 		if err != nil {
 			return nil, err
 		}

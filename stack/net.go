@@ -203,6 +203,9 @@ func (c *UDPConn) Read(p []byte) (int, error) {
 // WriteToUDPAddrPort is net.UDPConn's. It waits while the device is full.
 func (c *UDPConn) WriteToUDPAddrPort(p []byte, to netip.AddrPort) (int, error) {
 	n, err := await(&c.writers, func() (int, error) { return c.TryWriteTo(p, to) })
+	if !to.IsValid() {
+		to = c.RemoteAddrPort()
+	}
 	return n, c.opError("write", to, err)
 }
 
