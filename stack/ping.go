@@ -172,6 +172,7 @@ func (p *Pinger) Close() error {
 	p.stack.ports.release(p.binding)
 	p.queue.close()
 	p.readers.ring()
+	p.readers.close()
 	p.tell(Readable | Hangup)
 	return nil
 }

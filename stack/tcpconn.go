@@ -33,6 +33,7 @@ type TCPConn struct {
 	writers       waiter
 	readMu        sync.Mutex // one reader at a time in received
 	writeMu       sync.Mutex // one writer at a time in toSend
+	turn          sync.Mutex // one Write at a time, until it has written all
 
 	status  atomic.Uint32 // statusBits, set by the shard and by the program
 	wish    atomic.Uint32 // wishBits, set by the program, taken by the shard
@@ -299,9 +300,9 @@ func (c *TCPConn) CloseWrite() error {
 // background, unless SetLinger says otherwise.
 func (c *TCPConn) Close() error {
 	if c.options.abortive() {
-		return c.leave(wishAbort)
+		return c.opError("close", c.leave(wishAbort))
 	}
-	return c.leave(wishClose)
+	return c.opError("close", c.leave(wishClose))
 }
 
 // Abort ends the connection with a reset.
@@ -317,8 +318,8 @@ func (c *TCPConn) leave(wish uint32) error {
 		c.forget()
 	}
 	c.wake()
-	c.readers.stop()
-	c.writers.stop()
+	c.readers.close()
+	c.writers.close()
 	return nil
 }
 

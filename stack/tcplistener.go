@@ -126,7 +126,7 @@ func (l *TCPListener) Close() error {
 	l.mu.Lock()
 	if l.closed {
 		l.mu.Unlock()
-		return ErrClosed
+		return opError("close", "tcp", nil, l.Addr(), ErrClosed)
 	}
 	l.closed = true
 	queue := l.queue
@@ -145,6 +145,7 @@ func (l *TCPListener) Close() error {
 		c.Abort()
 	}
 	l.acceptors.ring()
+	l.acceptors.close()
 	l.tell(Readable | Hangup)
 	return l.binding.Close()
 }

@@ -368,7 +368,7 @@ func (c *UDPConn) Close() error {
 	c.mu.Lock()
 	if c.closed {
 		c.mu.Unlock()
-		return ErrClosed
+		return c.opError("close", c.RemoteAddrPort(), ErrClosed)
 	}
 	c.closed = true
 	c.mu.Unlock()
@@ -381,6 +381,8 @@ func (c *UDPConn) Close() error {
 	c.queue.close()
 	c.readers.ring()
 	c.writers.ring()
+	c.readers.close()
+	c.writers.close()
 	c.tell(Readable | Writable | Hangup)
 	return nil
 }
