@@ -17,6 +17,8 @@ type txPort struct {
 	control []*link.Frame // of the interface itself (ARP, DHCP), first in line; at most maxControl
 	waiting []*txLink     // came up short; each is in here once
 	closed  bool
+
+	woken []*txLink // belongs to loop: the other of two lists that waiting alternates between
 }
 
 // maxControl bounds the frames of the interface that wait for room.
@@ -80,14 +82,15 @@ func (p *txPort) flushControl() bool {
 func (p *txPort) loop() {
 	for range p.queue.Room() {
 		p.mu.Lock()
-		var waiting []*txLink
 		if p.flushControl() {
-			waiting, p.waiting = p.waiting, nil
+			p.waiting, p.woken = p.woken, p.waiting
 		}
 		p.mu.Unlock()
-		for _, l := range waiting {
+		for _, l := range p.woken {
 			l.shard.post(l.goOn)
 		}
+		clear(p.woken)
+		p.woken = p.woken[:0]
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -46,10 +46,10 @@ func TestTxPortLine(t *testing.T) {
 		p := &txPort{queue: q}
 		go p.loop()
 		newLink := func() *txLink {
-			sh := &shard{inbox: inbox{wake: make(chan struct{}, 1)}}
+			sh := &shard{inbox: newInbox()}
 			return &txLink{shard: sh, port: p, goOn: func(*shard) {}}
 		}
-		woken := func(l *txLink) int { return len(l.shard.inbox.requests) }
+		woken := func(l *txLink) int { return len(l.shard.inbox.in.requests) }
 		frames := func(n int) []*link.Frame {
 			fs := make([]*link.Frame, n)
 			for i := range fs {
