@@ -31,9 +31,6 @@ func (c *Conn) lowerDups(ev *arrival) {
 
 // markFirstLost takes the first segment in flight for lost.
 func (c *Conn) markFirstLost(ev *arrival) {
-	if c.sent.len() == 0 {
-		return
-	}
 	r := c.sent.at(0)
 	if r.resend() {
 		return

@@ -46,9 +46,6 @@ func (c *Conn) cancelProbe() {
 
 // probeTimeout asks Poll for a probe and gives it a whole timeout's time.
 func (c *Conn) probeTimeout(now Time) {
-	if c.sent.len() == 0 || c.rec.state != CAOpen {
-		return
-	}
 	c.todo |= todoProbe
 	c.armRTO(now)
 }
