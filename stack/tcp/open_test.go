@@ -123,13 +123,16 @@ func TestSimultaneousOpenAnsweredByAck(t *testing.T) {
 func TestSynRetries(t *testing.T) {
 	c := dial(t, nil)
 	c.want("S 0")
-	for _, s := range []int{1, 2, 4, 8, 16, 32} {
+	for _, s := range []int{1, 2, 4, 8, 16, 32, 60} { // no more than MaxRTO
 		c.wantTimer(time.Duration(s) * time.Second)
 		c.want("S 0 win 65535 <mss 1460, ws 7, sackOK, ts " + itoa(c.now/ms) + " 0>")
 		c.wantIdle()
 	}
-	c.wantTimer(60 * time.Second) // 64, but no more than MaxRTO
+	c.wantTimer(60 * time.Second)
 	c.wantEnd(ErrTimeout)
+	if d := c.now - time.Hour; d < 3*time.Minute {
+		t.Errorf("gave up after %v, before three minutes (MUST-23)", d)
+	}
 }
 
 func TestSynLost(t *testing.T) {

@@ -50,7 +50,7 @@ const maxBackoff = 30
 // enough, without an answer.
 func (c *Conn) gaveUp(now Time) bool {
 	if c.state < Established {
-		return int(c.snd.retries) >= c.cfg.synRetries()
+		return int(c.snd.retries) >= c.cfg.synRetries(c.passive)
 	}
 	if c.snd.userTimeout > 0 {
 		return now-c.snd.progress >= c.snd.userTimeout.duration()
