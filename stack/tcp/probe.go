@@ -7,7 +7,7 @@ package tcp
 
 import "time"
 
-// probe is the state of section 7.2.
+// probe is the state of section 5.3 that serves it.
 type probe struct {
 	end     Seq  // SND.NXT when the probe was sent (TLP.end_seq)
 	on      bool // a probe is outstanding
