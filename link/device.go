@@ -68,14 +68,16 @@ type Device interface {
 // Queue is one pair of directions of a device. At most one goroutine calls Recv
 // and at most one calls Send at a time; these may be different ones.
 type Queue interface {
-	// Recv blocks until at least one frame is there and fills fs from the
-	// front. The caller owns these frames and frees them. An error other than
-	// ErrClosed is final too.
+	// Recv blocks until at least one frame is there and fills fs, which is not
+	// empty, from the front. The caller owns these frames and frees them. An
+	// error other than ErrClosed is final too.
 	Recv(fs []*Frame) (int, error)
 	// Send takes ownership of the first n frames and never blocks. A frame that
 	// the device cannot carry (too long, an offload that it does not have) is
 	// taken, freed and counted in Stats. n < len(fs) without an error means
-	// there is no room now: Room will ring.
+	// there is no room now: Room will ring. Frames that were not taken stay the
+	// caller's, after an error too. The first of them may have been shortened: a
+	// GSO frame of which some segments have gone is then one of the rest.
 	Send(fs []*Frame) (n int, err error)
 	// Room has one place. The device sends (without blocking) after a Send that
 	// came up short, once there is room; it closes the channel with the device.
@@ -89,6 +91,7 @@ type Stats struct {
 	TxFrames, TxBytes uint64
 	RxDropped         uint64 // arrived, and there was no room for it
 	RxErrors          uint64 // arrived damaged (framing, metadata)
+	TxDropped         uint64 // taken by Send and lost on purpose or for want of a reader (shape, fault, a full socket)
 	TxErrors          uint64 // refused: too long, or an offload that the device lacks
 }
 
@@ -100,5 +103,6 @@ func (s *Stats) Add(o Stats) {
 	s.TxBytes += o.TxBytes
 	s.RxDropped += o.RxDropped
 	s.RxErrors += o.RxErrors
+	s.TxDropped += o.TxDropped
 	s.TxErrors += o.TxErrors
 }

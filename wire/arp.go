@@ -19,7 +19,8 @@ const (
 // ARPLen is the size of an ARP packet for IPv4 over Ethernet.
 const ARPLen = 28
 
-// ARP is one packet. Addresses are IPv4.
+// ARP is one packet. Both IP addresses are IPv4; "none", as the sender of a
+// probe has (RFC 5227 section 1.1), is 0.0.0.0 and not the zero netip.Addr.
 type ARP struct {
 	Op                 ARPOp
 	SenderMAC          MAC

@@ -7,48 +7,98 @@ import (
 )
 
 // The Internet checksum (RFC 1071): the ones' complement of the ones'
-// complement sum of all 16-bit words. The sum does not care in which order the
-// words are added, so eight bytes are added at a time with the carry fed back,
-// and the result is folded to 16 bits at the end. A sum here is a partial sum,
-// not yet complemented, in network byte order as a number; what goes into a
-// header is its complement.
+// complement sum of all 16-bit words. A sum here is a partial sum, not yet
+// complemented, in network byte order as a number; what goes into a header is
+// its complement.
+//
+// Two properties of the sum make it fast (RFC 1071 section 2). It does not care
+// in which order the words are added, nor how wide the words are, so eight bytes
+// are added at a time with the carry fed back, and the result is folded to 16
+// bits at the end. And it does not care about byte order, as long as the result
+// is swapped once at the end, so words are loaded the way the machine has them.
+//
+// Not taken: adding the two halves of each word to two wide sums, which needs no
+// carry but one instruction more for each word, and is slower by a third.
 
 // Sum adds the bytes of b to the partial sum initial. b counts as if it began
 // at an even offset and, if its length is odd, was followed by a zero byte; so
 // only the last of several pieces may have an odd length.
 func Sum(b []byte, initial uint16) uint16 {
-	acc := uint64(initial)
-	var carry uint64
-	for len(b) >= 64 {
-		acc, carry = bits.Add64(acc, binary.BigEndian.Uint64(b[0:8]), 0)
-		acc, carry = bits.Add64(acc, binary.BigEndian.Uint64(b[8:16]), carry)
-		acc, carry = bits.Add64(acc, binary.BigEndian.Uint64(b[16:24]), carry)
-		acc, carry = bits.Add64(acc, binary.BigEndian.Uint64(b[24:32]), carry)
-		acc, carry = bits.Add64(acc, binary.BigEndian.Uint64(b[32:40]), carry)
-		acc, carry = bits.Add64(acc, binary.BigEndian.Uint64(b[40:48]), carry)
-		acc, carry = bits.Add64(acc, binary.BigEndian.Uint64(b[48:56]), carry)
-		acc, carry = bits.Add64(acc, binary.BigEndian.Uint64(b[56:64]), carry)
-		acc += carry // cannot carry again: acc is below 1<<64-1 when carry is set
-		b = b[64:]
+	acc := uint64(bits.ReverseBytes16(initial))
+	var c uint64
+	if len(b) >= sumBlock {
+		acc, b = sumBlocks(b, acc)
+	}
+	for len(b) >= 32 {
+		p := (*[32]byte)(b)
+		acc, c = bits.Add64(acc, binary.LittleEndian.Uint64(p[0:]), 0)
+		acc, c = bits.Add64(acc, binary.LittleEndian.Uint64(p[8:]), c)
+		acc, c = bits.Add64(acc, binary.LittleEndian.Uint64(p[16:]), c)
+		acc, c = bits.Add64(acc, binary.LittleEndian.Uint64(p[24:]), c)
+		acc += c // does not carry: where c is 1, acc is at most 1<<64-2
+		b = b[32:]
 	}
 	for len(b) >= 8 {
-		acc, carry = bits.Add64(acc, binary.BigEndian.Uint64(b), 0)
-		acc += carry
+		acc, c = bits.Add64(acc, binary.LittleEndian.Uint64(b), 0)
+		acc += c
 		b = b[8:]
 	}
-	var last [8]byte
-	copy(last[:], b)
-	acc, carry = bits.Add64(acc, binary.BigEndian.Uint64(last[:]), 0)
-	acc += carry
-	return fold(acc)
+	var last uint64 // up to seven bytes
+	if len(b) >= 4 {
+		last = uint64(binary.LittleEndian.Uint32(b))
+		b = b[4:]
+	}
+	if len(b) >= 2 {
+		last += uint64(binary.LittleEndian.Uint16(b))
+		b = b[2:]
+	}
+	if len(b) > 0 {
+		last += uint64(b[0])
+	}
+	acc, c = bits.Add64(acc, last, 0)
+	return bits.ReverseBytes16(fold(acc + c))
 }
 
+// sumBlock is the number of bytes that sumBlocks takes at a time.
+const sumBlock = 128
+
+// sumBlocks adds the whole blocks at the front of b, little-endian, and returns
+// what is left. Each block is two chains of carries that do not wait for each
+// other; a machine that executes several instructions at once runs both.
+func sumBlocks(b []byte, acc uint64) (uint64, []byte) {
+	var odd, c uint64
+	for len(b) >= sumBlock {
+		p := (*[sumBlock]byte)(b)
+		acc, c = bits.Add64(acc, binary.LittleEndian.Uint64(p[0:]), 0)
+		acc, c = bits.Add64(acc, binary.LittleEndian.Uint64(p[8:]), c)
+		acc, c = bits.Add64(acc, binary.LittleEndian.Uint64(p[16:]), c)
+		acc, c = bits.Add64(acc, binary.LittleEndian.Uint64(p[24:]), c)
+		acc, c = bits.Add64(acc, binary.LittleEndian.Uint64(p[32:]), c)
+		acc, c = bits.Add64(acc, binary.LittleEndian.Uint64(p[40:]), c)
+		acc, c = bits.Add64(acc, binary.LittleEndian.Uint64(p[48:]), c)
+		acc, c = bits.Add64(acc, binary.LittleEndian.Uint64(p[56:]), c)
+		acc += c
+		odd, c = bits.Add64(odd, binary.LittleEndian.Uint64(p[64:]), 0)
+		odd, c = bits.Add64(odd, binary.LittleEndian.Uint64(p[72:]), c)
+		odd, c = bits.Add64(odd, binary.LittleEndian.Uint64(p[80:]), c)
+		odd, c = bits.Add64(odd, binary.LittleEndian.Uint64(p[88:]), c)
+		odd, c = bits.Add64(odd, binary.LittleEndian.Uint64(p[96:]), c)
+		odd, c = bits.Add64(odd, binary.LittleEndian.Uint64(p[104:]), c)
+		odd, c = bits.Add64(odd, binary.LittleEndian.Uint64(p[112:]), c)
+		odd, c = bits.Add64(odd, binary.LittleEndian.Uint64(p[120:]), c)
+		odd += c
+		b = b[sumBlock:]
+	}
+	acc, c = bits.Add64(acc, odd, 0)
+	return acc + c, b
+}
+
+// fold adds the four 16-bit words of acc, with the carries.
 func fold(acc uint64) uint16 {
 	acc = acc>>32 + acc&0xffffffff
-	acc = acc>>32 + acc&0xffffffff
-	s := uint32(acc>>16) + uint32(acc&0xffff)
-	s = s>>16 + s&0xffff
-	return uint16(s>>16 + s)
+	acc = acc>>32 + acc&0xffffffff // 32 bits
+	acc = acc>>16 + acc&0xffff
+	return uint16(acc>>16 + acc)
 }
 
 // AddSums adds two partial sums.
@@ -59,7 +109,8 @@ func AddSums(a, b uint16) uint16 {
 
 // PseudoSum is the partial sum of the pseudo header that TCP, UDP and ICMPv6
 // checksums cover: RFC 9293 section 3.1 for IPv4, RFC 8200 section 8.1 for
-// IPv6. length is that of the transport header and payload, in bytes.
+// IPv6. length is that of the transport header and payload, in bytes. Both
+// addresses are of one family, that of the IP header.
 func PseudoSum(proto Protocol, src, dst netip.Addr, length int) uint16 {
 	acc := uint64(proto) + uint64(length)
 	if src.Is4() {

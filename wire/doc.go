@@ -8,7 +8,11 @@
 // that the caller made large enough, so that headers are written in place, in
 // front of a payload that is already there.
 //
-// Nothing here allocates, keeps state, reads a clock or starts a goroutine.
+// DNS differs in one point: what builds a message appends it, since its length
+// is only known when it is built.
+//
+// Nothing here keeps state, reads a clock or starts a goroutine, and parsing and
+// writing do not allocate; what does, says so (the lists in DHCP options).
 // Slices in a parsed value (options, payloads) alias the bytes that were
 // parsed: the value is good for as long as the caller leaves these alone.
 //

@@ -9,26 +9,36 @@ type ICMPv4Type uint8
 
 // Types (IANA icmp-parameters).
 const (
-	ICMPv4EchoReply    ICMPv4Type = 0
-	ICMPv4Unreachable  ICMPv4Type = 3
-	ICMPv4SourceQuench ICMPv4Type = 4 // deprecated: RFC 6633 has it ignored
-	ICMPv4Redirect     ICMPv4Type = 5
-	ICMPv4Echo         ICMPv4Type = 8
-	ICMPv4TimeExceeded ICMPv4Type = 11
-	ICMPv4ParamProblem ICMPv4Type = 12
-	ICMPv4Timestamp    ICMPv4Type = 13
+	ICMPv4EchoReply      ICMPv4Type = 0
+	ICMPv4Unreachable    ICMPv4Type = 3
+	ICMPv4SourceQuench   ICMPv4Type = 4 // deprecated: RFC 6633 has it ignored
+	ICMPv4Redirect       ICMPv4Type = 5
+	ICMPv4Echo           ICMPv4Type = 8
+	ICMPv4TimeExceeded   ICMPv4Type = 11
+	ICMPv4ParamProblem   ICMPv4Type = 12
+	ICMPv4Timestamp      ICMPv4Type = 13
+	ICMPv4TimestampReply ICMPv4Type = 14
 )
 
-// Codes of ICMPv4Unreachable, and of ICMPv4TimeExceeded.
+// Codes of ICMPv4Unreachable (RFC 792, 1122 section 3.2.2.1, 1812 section
+// 5.2.7.1), and of ICMPv4TimeExceeded.
 const (
 	CodeNetUnreachable   = 0
 	CodeHostUnreachable  = 1
 	CodeProtoUnreachable = 2
 	CodePortUnreachable  = 3
 	CodeFragNeeded       = 4
+	CodeSourceRoute      = 5 // source route failed
+	CodeNetUnknown       = 6
+	CodeHostUnknown      = 7
+	CodeHostIsolated     = 8
 	CodeNetProhibited    = 9
 	CodeHostProhibited   = 10
+	CodeNetTOS           = 11 // unreachable for this type of service
+	CodeHostTOS          = 12
 	CodeAdminProhibited  = 13
+	CodePrecedence       = 14 // host precedence violation
+	CodePrecedenceCutoff = 15
 
 	CodeTTLExceeded        = 0
 	CodeReassemblyExceeded = 1
@@ -68,7 +78,7 @@ func (h ICMPv4) IsError() bool {
 	return false
 }
 
-// EchoID and EchoSeq split Rest of an echo or echo reply.
+// EchoID is the identifier of an echo or echo reply.
 func (h ICMPv4) EchoID() uint16 { return uint16(h.Rest >> 16) }
 
 // EchoSeq is the sequence number of an echo or echo reply.
@@ -80,6 +90,10 @@ func EchoRest(id, seq uint16) uint32 { return uint32(id)<<16 | uint32(seq) }
 // NextHopMTU is the MTU that a "fragmentation needed" message names, 0 if the
 // router is too old to say (RFC 1191 section 4).
 func (h ICMPv4) NextHopMTU() int { return int(h.Rest & 0xffff) }
+
+// Pointer is the offset of the byte that a parameter problem is about, counted
+// from the front of the packet in the payload.
+func (h ICMPv4) Pointer() int { return int(h.Rest >> 24) }
 
 // Len is ICMPv4Len.
 func (h ICMPv4) Len() int { return ICMPv4Len }

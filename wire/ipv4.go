@@ -30,7 +30,8 @@ const (
 	ipv4MF = 1 << 13
 )
 
-// IPv4 is a header. Its total length is derived: header plus payload.
+// IPv4 is a header. Its total length is derived: header plus payload. The
+// reserved bit beside the two fragment bits is ignored, and sent as zero.
 type IPv4 struct {
 	TOS          uint8 // DSCP in the upper six bits, ECN in the lower two
 	ID           uint16
@@ -48,8 +49,11 @@ type IPv4 struct {
 func (h *IPv4) IsFragment() bool { return h.MoreFragment || h.FragOffset != 0 }
 
 // ParseIPv4 checks version, lengths, the options' structure and the fragment
-// arithmetic, and cuts link-layer padding off the payload. It does not check
-// the header checksum: see IPv4ChecksumOK.
+// arithmetic (no byte of the whole datagram lies beyond MaxIPv4, and every
+// fragment but the last is a multiple of eight bytes), and cuts link-layer
+// padding off the payload. It does not check the header checksum: see
+// IPv4ChecksumOK. A time to live of zero is not an error for the host that the
+// packet is meant for (RFC 1122 section 3.2.1.7).
 func ParseIPv4(b []byte) (h IPv4, payload []byte, err error) {
 	if len(b) < IPv4MinLen {
 		return h, nil, ErrShort
@@ -99,7 +103,8 @@ func IPv4ChecksumOK(b []byte) bool {
 func (h *IPv4) Len() int { return IPv4MinLen + len(h.Options) }
 
 // Put writes the header, checksum included, into the first Len bytes of b.
-// len(Options) must be a multiple of four and at most 40.
+// len(Options) must be a multiple of four and at most 40, and header and payload
+// together at most MaxIPv4.
 func (h *IPv4) Put(b []byte) {
 	_ = b[IPv4MinLen-1]
 	hlen := h.Len()
@@ -141,29 +146,9 @@ const (
 // Copied reports whether every fragment carries the option.
 func (o IPv4Option) Copied() bool { return o&0x80 != 0 }
 
-// nextIPv4Option splits the first option off opts; ok is false at the end and
-// where the option is malformed (bad is then true).
-func nextIPv4Option(opts []byte) (kind IPv4Option, data, rest []byte, ok, bad bool) {
-	for len(opts) > 0 {
-		switch kind = IPv4Option(opts[0]); kind {
-		case OptEnd:
-			return 0, nil, nil, false, false
-		case OptNop:
-			opts = opts[1:]
-			continue
-		}
-		if len(opts) < 2 || opts[1] < 2 || int(opts[1]) > len(opts) {
-			return 0, nil, nil, false, true
-		}
-		n := int(opts[1])
-		return kind, opts[2:n], opts[n:], true, false
-	}
-	return 0, nil, nil, false, false
-}
-
 func validIPv4Options(opts []byte) bool {
 	for {
-		_, _, rest, ok, bad := nextIPv4Option(opts)
+		_, _, rest, ok, bad := nextOption(opts)
 		if !ok {
 			return !bad
 		}
@@ -177,8 +162,8 @@ func validIPv4Options(opts []byte) bool {
 func (h *IPv4) EachOption(yield func(IPv4Option, []byte) bool) {
 	opts := h.Options
 	for {
-		kind, data, rest, ok, _ := nextIPv4Option(opts)
-		if !ok || !yield(kind, data) {
+		kind, data, rest, ok, _ := nextOption(opts)
+		if !ok || !yield(IPv4Option(kind), data) {
 			return
 		}
 		opts = rest

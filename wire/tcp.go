@@ -31,8 +31,10 @@ const (
 
 const flagLetters = "FSRPAUECN"
 
-// String lists the flags that are set, each by its first letter, as tcpdump
-// does ("SA" is SYN and ACK; N is AE).
+const allFlags = AE<<1 - 1
+
+// String lists the flags that are set, each by its first letter ("SA" is SYN and
+// ACK), and AE by N, after the nonce sum that had this bit before.
 func (f TCPFlags) String() string {
 	var b [len(flagLetters)]byte
 	n := 0
@@ -58,7 +60,8 @@ type TCP struct {
 	TCPOptions
 }
 
-// ParseTCP checks the data offset and the structure of the options.
+// ParseTCP checks the data offset and the structure of the options. The three
+// reserved bits are ignored (RFC 9293 section 3.1), and sent as zero.
 func ParseTCP(b []byte) (h TCP, payload []byte, err error) {
 	if len(b) < TCPMinLen {
 		return h, nil, ErrShort
@@ -71,7 +74,7 @@ func ParseTCP(b []byte) (h TCP, payload []byte, err error) {
 	h.DstPort = binary.BigEndian.Uint16(b[2:])
 	h.Seq = binary.BigEndian.Uint32(b[4:])
 	h.Ack = binary.BigEndian.Uint32(b[8:])
-	h.Flags = TCPFlags(binary.BigEndian.Uint16(b[12:]) & 0x1ff)
+	h.Flags = TCPFlags(binary.BigEndian.Uint16(b[12:]) & uint16(allFlags))
 	h.Window = binary.BigEndian.Uint16(b[14:])
 	h.Urgent = binary.BigEndian.Uint16(b[18:])
 	if hlen > TCPMinLen {
@@ -81,6 +84,10 @@ func ParseTCP(b []byte) (h TCP, payload []byte, err error) {
 	}
 	return h, b[hlen:], nil
 }
+
+// RawTCPOptions returns the options of a segment that ParseTCP has accepted, as
+// they arrived, for EachTCPOption.
+func RawTCPOptions(b []byte) []byte { return b[TCPMinLen : int(b[12]>>4)*4] }
 
 // TCPChecksumOK verifies the whole segment b between src and dst.
 func TCPChecksumOK(b []byte, src, dst netip.Addr) bool {
@@ -98,7 +105,7 @@ func (h *TCP) Put(b []byte) {
 	binary.BigEndian.PutUint16(b[2:], h.DstPort)
 	binary.BigEndian.PutUint32(b[4:], h.Seq)
 	binary.BigEndian.PutUint32(b[8:], h.Ack)
-	binary.BigEndian.PutUint16(b[12:], uint16(hlen/4)<<12|uint16(h.Flags))
+	binary.BigEndian.PutUint16(b[12:], uint16(hlen/4)<<12|uint16(h.Flags&allFlags))
 	binary.BigEndian.PutUint16(b[14:], h.Window)
 	binary.BigEndian.PutUint16(b[16:], 0)
 	binary.BigEndian.PutUint16(b[18:], h.Urgent)

@@ -39,7 +39,7 @@ type SACKBlock struct{ Left, Right uint32 }
 
 // TCPOptions are the options that Loam acts upon. The zero value is none.
 type TCPOptions struct {
-	MSS            uint16 // 0: absent
+	MSS            uint16 // 0: absent, or nonsense: the default of RFC 9293 section 3.7.1 holds
 	HasWindowScale bool
 	WindowScale    uint8 // 0 to MaxWindowScale
 	SACKPermitted  bool
@@ -51,34 +51,16 @@ type TCPOptions struct {
 	SACK           [MaxSACKBlocks]SACKBlock
 }
 
-func nextTCPOption(opts []byte) (kind TCPOption, data, rest []byte, ok, bad bool) {
-	for len(opts) > 0 {
-		switch kind = TCPOption(opts[0]); kind {
-		case TCPOptEnd:
-			return 0, nil, nil, false, false
-		case TCPOptNop:
-			opts = opts[1:]
-			continue
-		}
-		if len(opts) < 2 || opts[1] < 2 || int(opts[1]) > len(opts) {
-			return 0, nil, nil, false, true
-		}
-		n := int(opts[1])
-		return kind, opts[2:n], opts[n:], true, false
-	}
-	return 0, nil, nil, false, false
-}
-
-// EachTCPOption calls yield for every option in opts, the bytes behind the
-// fixed header, with its data, until yield returns false. It reports whether
-// the options were well formed as far as it went.
+// EachTCPOption calls yield for every option in opts, which RawTCPOptions gives,
+// with its data, until yield returns false. It reports whether the options were
+// well formed as far as it went.
 func EachTCPOption(opts []byte, yield func(TCPOption, []byte) bool) bool {
 	for {
-		kind, data, rest, ok, bad := nextTCPOption(opts)
+		kind, data, rest, ok, bad := nextOption(opts)
 		if !ok {
 			return !bad
 		}
-		if !yield(kind, data) {
+		if !yield(TCPOption(kind), data) {
 			return true
 		}
 		opts = rest
@@ -86,7 +68,8 @@ func EachTCPOption(opts []byte, yield func(TCPOption, []byte) bool) bool {
 }
 
 // parse fills o. An option of a known kind with a wrong length makes the
-// segment malformed; one that is out of place (MSS without SYN) is ignored.
+// segment malformed; one that is out of place (MSS without SYN) is ignored. Of
+// an option that comes twice, the last one counts.
 func (o *TCPOptions) parse(opts []byte, syn bool) bool {
 	// The layout that nearly every segment of an established connection has.
 	if len(opts) == 12 && binary.BigEndian.Uint32(opts) == 0x0101080a {
@@ -95,11 +78,11 @@ func (o *TCPOptions) parse(opts []byte, syn bool) bool {
 		return true
 	}
 	for {
-		kind, data, rest, ok, bad := nextTCPOption(opts)
+		kind, data, rest, ok, bad := nextOption(opts)
 		if !ok {
 			return !bad
 		}
-		if !o.set(kind, data, syn) {
+		if !o.set(TCPOption(kind), data, syn) {
 			return false
 		}
 		opts = rest
@@ -148,7 +131,8 @@ func (o *TCPOptions) setSACK(data []byte) bool {
 	if len(data) == 0 || len(data)%8 != 0 {
 		return false
 	}
-	o.NumSACK = uint8(min(len(data)/8, MaxSACKBlocks))
+	o.NumSACK = uint8(len(data) / 8) // at most MaxSACKBlocks: a header has room for 40 bytes
+	o.SACK = [MaxSACKBlocks]SACKBlock{}
 	for i := range o.NumSACK {
 		at := data[8*i:]
 		o.SACK[i] = SACKBlock{binary.BigEndian.Uint32(at), binary.BigEndian.Uint32(at[4:])}
@@ -157,8 +141,8 @@ func (o *TCPOptions) setSACK(data []byte) bool {
 }
 
 // Len is the size of the options with padding, a multiple of four and at most
-// 40: with timestamps there is room for three SACK blocks, and put leaves the
-// fourth out.
+// 40. SACK blocks that do not fit behind the others are left out, the last ones
+// first: with timestamps there is room for three.
 func (o *TCPOptions) Len() int {
 	n := 0
 	if o.MSS != 0 {

@@ -10,7 +10,7 @@ import (
 // UDPLen is the size of a UDP header in bytes.
 const UDPLen = 8
 
-// UDP is a header.
+// UDP is a header. PayloadLen is at most 65535-UDPLen.
 type UDP struct {
 	SrcPort, DstPort uint16
 	PayloadLen       int
@@ -49,7 +49,8 @@ func UDPChecksumOK(b []byte, src, dst netip.Addr) bool {
 // Len is UDPLen.
 func (h *UDP) Len() int { return UDPLen }
 
-// Put writes the header with an empty checksum into the first UDPLen bytes of b.
+// Put writes the header with an empty checksum into the first UDPLen bytes of b:
+// without PutUDPChecksum after it, the datagram has none.
 func (h *UDP) Put(b []byte) {
 	_ = b[UDPLen-1]
 	binary.BigEndian.PutUint16(b[0:], h.SrcPort)

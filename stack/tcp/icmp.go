@@ -10,6 +10,7 @@ const (
 	ICMPUnreachable ICMPKind = iota // soft: net or host unreachable, time exceeded, parameter problem
 	ICMPRefused                     // hard: protocol or port unreachable, prohibited
 	ICMPTooBig                      // fragmentation needed, packet too big
+	ICMPNoNeighbour                 // not ICMP, but our own link: the next hop does not answer
 )
 
 // minReportedMSS is the least that an ICMP message can push the segment size
@@ -23,6 +24,11 @@ const minReportedMSS = defaultMSS4
 // remember the MTU for the path. A message about what is not in flight is not
 // (RFC 5927 section 4.1), nor does any of them end a connection that is
 // established (section 5.2).
+//
+// RFC 1122 section 4.2.3.9 has an attempt to connect go on although the host is
+// said to be unreachable, since routes come back. That the next hop does not
+// answer is no hearsay, though, and there is nobody on the way who could mend it:
+// ICMPNoNeighbour ends the attempt, as on Linux.
 func (c *Conn) ICMP(now Time, kind ICMPKind, seq uint32, mss int) bool {
 	if !Seq(seq).In(c.snd.una, c.snd.nxt) {
 		c.count(DropICMP)
@@ -38,6 +44,8 @@ func (c *Conn) ICMP(now Time, kind ICMPKind, seq uint32, mss int) bool {
 		c.SetMSS(now, mss)
 	case kind == ICMPRefused && !c.state.synchronized():
 		c.close(wasRefused)
+	case kind == ICMPNoNeighbour && !c.state.synchronized():
+		c.close(unreachable)
 	default:
 		c.soft = unreachable
 	}

@@ -368,3 +368,17 @@ func TestStreamLongerThan4GiB(t *testing.T) {
 	c.send("A 1:1001 ack 2001")
 	c.wantReadable(1<<33 + 2000)
 }
+
+// The next hop does not answer: unlike ICMP's word that a host is unreachable,
+// this ends an attempt at once.
+func TestSynSentNoNeighbour(t *testing.T) {
+	c := dial(t, nil)
+	c.want("S 0")
+	c.ICMP(c.now, ICMPUnreachable, testISS, 0)
+	c.wantState(SynSent)
+	c.ICMP(c.now, ICMPNoNeighbour, testISS, 0)
+	c.wantState(Closed)
+	if c.Err() != ErrUnreachable {
+		t.Errorf("the attempt ended with %v, want %v", c.Err(), ErrUnreachable)
+	}
+}

@@ -268,3 +268,25 @@ func TestNames(t *testing.T) {
 		t.Errorf("names are missing or the same: %v", seen)
 	}
 }
+
+// A peer that closes its window over data in flight and goes on answering holds a
+// connection for as long as the program wants, and not longer.
+func TestClosedWindowHoldsNobodyWithoutProgram(t *testing.T) {
+	c := established(t, nil, "")
+	c.write(1000)
+	c.want("PA 1:1001 ack 1")
+	answer := func(d time.Duration) {
+		for until := c.now + d; c.now < until && c.State() != Closed; {
+			c.advance(10 * time.Second)
+			if c.drain() > 0 {
+				c.send("A 1 ack 1 win 0")
+				c.drain()
+			}
+		}
+	}
+	answer(2 * time.Hour)
+	c.wantState(Established)
+	c.Close(c.now)
+	answer(2 * time.Hour)
+	c.wantEnd(ErrTimeout)
+}

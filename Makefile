@@ -1,0 +1,21 @@
+# The commands of this tree. "make" alone lists them.
+
+.PHONY: help
+help: ## list the commands
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 14
+
+.PHONY: demo
+demo: ## an ordinary web server on Loam, and a page fetched from it by curl (STAY=1 keeps it up for a browser)
+	@examples/demo.sh
+
+.PHONY: test
+test: ## everything that has to pass before a change lands (as root on Debian it installs what it needs)
+	@go run ./internal/ci
+
+.PHONY: bench
+bench: ## measure, beside our peers, on this machine
+	@cd test/bench && go run . -out results
+
+.PHONY: fmt
+fmt: ## format every Go file
+	@gofmt -s -w .

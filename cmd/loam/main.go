@@ -1,0 +1,116 @@
+// Command loam runs Go programs on Loam, a kernel written in Go.
+//
+//	loam run -p 8080:80 ./server    an unmodified program, on its own network
+//	loam doctor                     what this machine offers, and what is missing
+//	loam version                    what this is, and which Go it knows
+//
+// The command is thin: it turns flags into the options of packages, and checks
+// them. Each subcommand is a file of that name; this one holds what they share.
+// What users get wrong is told in one line, what is wrong and what to do, and
+// ends with status 2.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"loam/unikernel"
+)
+
+// Exit statuses. A program that ran to its end gives its own.
+const (
+	statusFailed = 1 // something went wrong that the user did not do
+	statusUsage  = 2 // the command cannot be carried out as it was given
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	status := execute(ctx, newRoot(), os.Args[1:])
+	stop()
+	os.Exit(status)
+}
+
+// usageError is a mistake of the user: what is wrong, and what to do.
+type usageError struct{ wrong, do string }
+
+func (e *usageError) Error() string { return e.wrong + "; " + e.do }
+
+// exitError carries the status of a program that has said itself what it had to
+// say.
+type exitError int
+
+func (e exitError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
+// execute runs the command line and returns the exit status.
+func execute(ctx context.Context, root *cobra.Command, args []string) int {
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	var usage *usageError
+	var exit exitError
+	var program *unikernel.Error
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &exit):
+		return int(exit)
+	case errors.As(err, &usage):
+		fmt.Fprintln(root.ErrOrStderr(), "loam:", oneLine(err))
+		return statusUsage
+	case errors.As(err, &program):
+		if program.Output != "" {
+			fmt.Fprintln(root.ErrOrStderr(), strings.TrimRight(program.Output, "\n"))
+		}
+		fmt.Fprintln(root.ErrOrStderr(), "loam:", oneLine(err))
+		return statusUsage
+	}
+	fmt.Fprintln(root.ErrOrStderr(), "loam:", oneLine(err))
+	return statusFailed
+}
+
+func oneLine(err error) string {
+	return strings.Join(strings.Fields(err.Error()), " ")
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "loam",
+		Short:         "Run Go programs on Loam, a kernel written in Go",
+		SilenceErrors: true, // execute prints them, in one line
+		SilenceUsage:  true,
+		Args:          knownCommand,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SuggestionsMinimumDistance = 2
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return &usageError{err.Error(), "see " + cmd.CommandPath() + " --help"}
+	})
+	root.AddCommand(newRun(), newDoctor(), newVersion())
+	return root
+}
+
+// knownCommand refuses arguments of loam itself: they are misspelt commands.
+func knownCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	do := "see loam --help"
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		do = "did you mean loam " + near[0] + "?"
+	}
+	return &usageError{fmt.Sprintf("there is no command %q", args[0]), do}
+}
+
+// noArguments is for commands that take none.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return &usageError{fmt.Sprintf("%s takes no argument, and got %q", cmd.CommandPath(), args[0]), "leave it out"}
+	}
+	return nil
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"runtime/debug"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"loam/internal/machine"
+)
+
+// loam runs a command line, and returns what it printed and its exit status.
+func loam(t *testing.T, args ...string) (out, errs string, status int) {
+	t.Helper()
+	var o, e bytes.Buffer
+	root := newRoot()
+	root.SetOut(&o)
+	root.SetErr(&e)
+	status = execute(t.Context(), root, args)
+	return o.String(), e.String(), status
+}
+
+// TestMistakesAreOneLine: no usage dump, status 2.
+func TestMistakesAreOneLine(t *testing.T) {
+	for _, test := range []struct{ args, want string }{
+		{"rum", `loam: there is no command "rum"; did you mean loam run?`},
+		{"frobnicate", `loam: there is no command "frobnicate"; see loam --help`},
+		{"run", "loam: there is no program to run; name a package, a folder or a .go file: loam run ./server"},
+		{"run --nett user .", "loam: unknown flag: --nett; see loam run --help"},
+		{"run -p", "loam: flag needs an argument: 'p' in -p; see loam run --help"},
+		{"run . -v", "loam: unknown shorthand flag: 'v' in -v; see loam run --help"},
+		{"doctor now", `loam: loam doctor takes no argument, and got "now"; leave it out`},
+		{"version 2", `loam: loam version takes no argument, and got "2"; leave it out`},
+	} {
+		out, errs, status := loam(t, strings.Fields(test.args)...)
+		if out != "" || errs != test.want+"\n" || status != statusUsage {
+			t.Errorf("loam %s: status %d\n%s%s\nwant status %d\n%s", test.args, status, out, errs, statusUsage, test.want)
+		}
+	}
+}
+
+func TestExitStatus(t *testing.T) {
+	for _, test := range []struct {
+		err    error
+		status int
+		says   string
+	}{
+		{nil, 0, ""},
+		{exitError(3), 3, ""},
+		{errors.New("the build failed:\n\tx"), statusFailed, "loam: the build failed: x\n"},
+	} {
+		var errs bytes.Buffer
+		cmd := &cobra.Command{SilenceErrors: true, SilenceUsage: true, RunE: func(*cobra.Command, []string) error { return test.err }}
+		cmd.SetErr(&errs)
+		if got := execute(t.Context(), cmd, []string{}); got != test.status || errs.String() != test.says {
+			t.Errorf("%v: status %d, %q; want %d, %q", test.err, got, errs.String(), test.status, test.says)
+		}
+	}
+}
+
+func TestDoctorSpeaksToPeopleAndPrograms(t *testing.T) {
+	out, errs, status := loam(t, "doctor")
+	if status != 0 || errs != "" || !strings.Contains(out, "toolchain  go ") {
+		t.Errorf("status %d, %q:\n%s", status, errs, out)
+	}
+	out, _, status = loam(t, "doctor", "--json")
+	var found []machine.Finding
+	if err := json.Unmarshal([]byte(out), &found); err != nil || status != 0 || len(found) == 0 {
+		t.Errorf("--json: status %d, %v:\n%s", status, err, out)
+	}
+}
+
+func TestFindingsTable(t *testing.T) {
+	var out strings.Builder
+	err := printFindings(&out, []machine.Finding{
+		{Area: "link", Name: "tap", State: machine.Missing, Detail: "not there", Remedy: "modprobe tun"},
+		{Area: "link", Name: "af_xdp", State: machine.Missing, Planned: true, Detail: "no", Remedy: "unsaid"},
+		{Area: "platform", Name: "process", State: machine.OK, Detail: "yes"},
+	})
+	const want = `link      tap      missing  not there
+link      af_xdp   later    no
+platform  process  ok       yes
+
+What to do:
+  tap: modprobe tun
+`
+	if err != nil || out.String() != want {
+		t.Errorf("%v\n%s\nwant\n%s", err, out.String(), want)
+	}
+}
+
+func TestDescribe(t *testing.T) {
+	info := &debug.BuildInfo{GoVersion: "go1.26.8"}
+	if got, want := describe(info), "loam (devel), commit unknown, built with go1.26.8"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	info.Main.Version = "v1.2.0"
+	info.Settings = []debug.BuildSetting{{Key: "vcs.revision", Value: "abc"}, {Key: "vcs.modified", Value: "true"}}
+	if got, want := describe(info), "loam v1.2.0, commit abc, modified, built with go1.26.8"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestCompletionIsThere(t *testing.T) {
+	for _, shell := range []string{"bash", "zsh", "fish"} {
+		if out, errs, status := loam(t, "completion", shell); status != 0 || len(out) < 100 {
+			t.Errorf("%s: status %d, %s", shell, status, errs)
+		}
+	}
+}

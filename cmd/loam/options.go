@@ -1,0 +1,229 @@
+package main
+
+import (
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// The flags of "loam run", and what they mean. Everything about a value that can
+// be checked without building or running is checked here, once.
+
+// runFlags are the flags as they were given.
+type runFlags struct {
+	platform string
+	publish  []string
+	net      string
+	ip       string
+	gateway  string
+	env      []string
+	pcap     string
+}
+
+func (f *runFlags) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&f.platform, "platform", "process", "what the program runs on: process")
+	flags.StringArrayVarP(&f.publish, "publish", "p", nil, "forward a port to the program, `HOST:GUEST[/udp]`; HOST is PORT, of 127.0.0.1, or ADDRESS:PORT (repeat for more)")
+	flags.StringVar(&f.net, "net", "user", "the network, `user|tap:NAME|none`; user needs no privilege")
+	flags.StringVar(&f.ip, "ip", "", "with --net tap:NAME, the program's address and prefix, `CIDR` (default: ask DHCP)")
+	flags.StringVar(&f.gateway, "gw", "", "with --ip, the router's address, `IP`")
+	flags.StringArrayVarP(&f.env, "env", "e", nil, "set a variable of the program's environment, `KEY=VALUE` (repeat for more)")
+	flags.StringVar(&f.pcap, "pcap", "", "write every packet of the program to `FILE`, for Wireshark")
+}
+
+// runOptions are the flags as they are meant.
+type runOptions struct {
+	publish []publication
+	net     network
+	env     []string // "KEY=VALUE"
+	pcap    string   // "" is none
+	program string   // as for "go run"
+	args    []string
+}
+
+// publication lets a port of the host stand for a port of the program.
+type publication struct {
+	udp   bool
+	host  netip.AddrPort
+	guest uint16
+}
+
+// network is what the program is connected to.
+type network struct {
+	kind    networkKind
+	tap     string       // the device's name
+	address netip.Prefix // of the program on it; not valid: by DHCP
+	gateway netip.Addr   // not valid: there is none
+}
+
+type networkKind int
+
+const (
+	userNetwork networkKind = iota // the gateway that needs no privilege
+	tapNetwork
+	noNetwork // loopback only
+)
+
+// options checks the flags and gives them their meaning.
+func (f *runFlags) options(program string, args []string) (*runOptions, error) {
+	if f.platform != "process" {
+		return nil, &usageError{fmt.Sprintf("there is no platform %q", f.platform), "use --platform process"}
+	}
+	o := &runOptions{env: f.env, pcap: f.pcap, program: program, args: args}
+	var err error
+	if o.net, err = f.network(); err != nil {
+		return nil, err
+	}
+	if o.publish, err = f.publications(o.net.kind); err != nil {
+		return nil, err
+	}
+	for _, kv := range f.env {
+		if key, _, ok := strings.Cut(kv, "="); !ok || key == "" {
+			return nil, &usageError{fmt.Sprintf("-e %s sets nothing", kv), "write -e KEY=VALUE"}
+		}
+	}
+	return o, nil
+}
+
+func (f *runFlags) network() (n network, err error) {
+	switch name, isTap := strings.CutPrefix(f.net, "tap:"); {
+	case isTap:
+		n.kind, n.tap = tapNetwork, name
+		if !validDevice(name) {
+			return n, &usageError{
+				fmt.Sprintf("--net %s names no device", f.net),
+				"write --net tap:NAME with a name of 1 to 15 characters, such as tap:loam0",
+			}
+		}
+	case f.net == "user":
+		n.kind = userNetwork
+	case f.net == "none":
+		n.kind = noNetwork
+	default:
+		return n, &usageError{fmt.Sprintf("there is no network %q", f.net), "use --net user, --net tap:NAME or --net none"}
+	}
+	if n.kind != tapNetwork && (f.ip != "" || f.gateway != "") {
+		return n, &usageError{
+			"--ip and --gw have no use with --net " + f.net,
+			"leave them out, or use --net tap:NAME",
+		}
+	}
+	if f.ip != "" {
+		if n.address, err = parseAddress(f.ip); err != nil {
+			return n, err
+		}
+	}
+	if f.gateway != "" {
+		n.gateway, err = parseGateway(f.gateway, n.address)
+	}
+	return n, err
+}
+
+// validDevice follows dev_valid_name of Linux, net/core/dev.c: 1 to 15 bytes
+// without slash, colon or space, and not a dot or two. The percent sign, which
+// asks Linux for a number, is refused: the name is the name.
+func validDevice(name string) bool {
+	return name != "" && len(name) < 16 && name != "." && name != ".." && !strings.ContainsAny(name, "/:% \t\n\v\f\r")
+}
+
+// parseAddress takes the address that a host can have, with its prefix.
+func parseAddress(s string) (netip.Prefix, error) {
+	p, err := netip.ParsePrefix(s)
+	a := p.Addr()
+	switch {
+	case err != nil || !a.Is4():
+		return p, &usageError{fmt.Sprintf("--ip %s is no IPv4 address with a prefix", s), "write it as 192.0.2.2/24"}
+	case a.IsUnspecified() || a.IsMulticast() || a.IsLoopback() || a == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
+		return p, &usageError{fmt.Sprintf("--ip %s cannot be the address of a host", s), "use one that belongs to the network behind the device"}
+	case p.Bits() < 31 && (a == p.Masked().Addr() || a == broadcast(p)):
+		return p, &usageError{fmt.Sprintf("--ip %s is the first or last address of its network", s), "use one in between"}
+	}
+	return p, nil
+}
+
+// broadcast is the last address of an IPv4 network.
+func broadcast(p netip.Prefix) netip.Addr {
+	b := p.Addr().As4()
+	for i := p.Bits(); i < 32; i++ {
+		b[i/8] |= 0x80 >> (i % 8)
+	}
+	return netip.AddrFrom4(b)
+}
+
+func parseGateway(s string, own netip.Prefix) (netip.Addr, error) {
+	a, err := netip.ParseAddr(s)
+	switch {
+	case err != nil || !a.Is4():
+		return a, &usageError{fmt.Sprintf("--gw %s is no IPv4 address", s), "write it as 192.0.2.1"}
+	case !own.IsValid():
+		return a, &usageError{"--gw needs --ip", "give the program's own address too, or leave both out for DHCP"}
+	case !own.Contains(a) || a == own.Addr():
+		return a, &usageError{
+			fmt.Sprintf("--gw %s is not a neighbour of --ip %s", s, own),
+			"use the address of the router in " + own.Masked().String(),
+		}
+	}
+	return a, nil
+}
+
+func (f *runFlags) publications(kind networkKind) ([]publication, error) {
+	if len(f.publish) > 0 && kind != userNetwork {
+		return nil, &usageError{
+			fmt.Sprintf("-p has no use with --net %s", f.net),
+			"leave it out: only --net user has a gateway that forwards ports",
+		}
+	}
+	var all []publication
+	taken := map[publication]string{}
+	for _, s := range f.publish {
+		p, ok := parsePublication(s)
+		if !ok {
+			return nil, &usageError{
+				fmt.Sprintf("-p %s is no pair of ports", s),
+				"write -p HOST:GUEST, such as 8080:80, 53:53/udp or 0.0.0.0:8080:80",
+			}
+		}
+		place := publication{udp: p.udp, host: p.host}
+		if first, dup := taken[place]; dup {
+			return nil, &usageError{fmt.Sprintf("-p %s and -p %s take the same port of the host", first, s), "use another one"}
+		}
+		taken[place] = s
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+// parsePublication reads [ADDRESS:]PORT:PORT[/tcp|/udp]; an IPv6 address stands
+// in brackets. Without an address only programs of the host itself get in.
+func parsePublication(s string) (p publication, ok bool) {
+	s, proto, given := strings.Cut(s, "/")
+	if given && proto != "tcp" && proto != "udp" {
+		return p, false
+	}
+	p.udp = proto == "udp"
+	i := strings.LastIndexByte(s, ':')
+	if i < 0 {
+		return p, false
+	}
+	host, guest := s[:i], s[i+1:]
+	if p.guest, ok = parsePort(guest); !ok {
+		return p, false
+	}
+	if port, isPort := parsePort(host); isPort {
+		p.host = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), port)
+		return p, true
+	}
+	var err error
+	p.host, err = netip.ParseAddrPort(host)
+	return p, err == nil && p.host.Port() != 0
+}
+
+// parsePort reads 1 to 65535, digits only.
+func parsePort(s string) (uint16, bool) {
+	n, err := strconv.ParseUint(s, 10, 16)
+	return uint16(n), err == nil && n != 0 && s[0] != '+'
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"net/netip"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// parseRun runs the flags of "loam run" through everything but the start.
+func parseRun(t *testing.T, args ...string) (*runOptions, error) {
+	t.Helper()
+	var f runFlags
+	var o *runOptions
+	cmd := &cobra.Command{
+		Use: "run", Args: oneProgram, SilenceErrors: true, SilenceUsage: true,
+		RunE: func(_ *cobra.Command, args []string) (err error) {
+			o, err = f.options(args[0], args[1:])
+			return err
+		},
+	}
+	f.register(cmd)
+	cmd.SetArgs(args)
+	err := cmd.Execute()
+	return o, err
+}
+
+func TestRunOptions(t *testing.T) {
+	local := func(port uint16) netip.AddrPort { return netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), port) }
+	for _, test := range []struct {
+		args string
+		want runOptions
+	}{
+		{".", runOptions{program: "."}},
+		{"./server -- -v --x=y", runOptions{program: "./server", args: []string{"-v", "--x=y"}}},
+		{"example.org/cmd/x@v1.2.3", runOptions{program: "example.org/cmd/x@v1.2.3"}},
+		{"-p 8080:80 main.go", runOptions{program: "main.go", publish: []publication{{host: local(8080), guest: 80}}}},
+		{"main.go -p 8080:80/tcp --publish 53:53/udp", runOptions{program: "main.go", publish: []publication{
+			{host: local(8080), guest: 80},
+			{host: local(53), guest: 53, udp: true},
+		}}},
+		{"-p 8080:80 -p 8080:80/udp .", runOptions{program: ".", publish: []publication{
+			{host: local(8080), guest: 80},
+			{host: local(8080), guest: 80, udp: true},
+		}}},
+		{"-p 0.0.0.0:8080:80 -p [::1]:9:9 .", runOptions{program: ".", publish: []publication{
+			{host: netip.MustParseAddrPort("0.0.0.0:8080"), guest: 80},
+			{host: netip.MustParseAddrPort("[::1]:9"), guest: 9},
+		}}},
+		{"-e A=1 -e B= -e C=x=y,z .", runOptions{program: ".", env: []string{"A=1", "B=", "C=x=y,z"}}},
+		{"--pcap all.pcapng .", runOptions{program: ".", pcap: "all.pcapng"}},
+		{"--platform process --net none .", runOptions{program: ".", net: network{kind: noNetwork}}},
+		{"--net tap:loam0 .", runOptions{program: ".", net: network{kind: tapNetwork, tap: "loam0"}}},
+		{"--net tap:loam0 --ip 192.0.2.2/24 --gw 192.0.2.1 .", runOptions{program: ".", net: network{
+			kind: tapNetwork, tap: "loam0",
+			address: netip.MustParsePrefix("192.0.2.2/24"), gateway: netip.MustParseAddr("192.0.2.1"),
+		}}},
+		{"--net tap:loam0 --ip 192.0.2.0/31 .", runOptions{program: ".", net: network{
+			kind: tapNetwork, tap: "loam0", address: netip.MustParsePrefix("192.0.2.0/31"),
+		}}},
+	} {
+		got, err := parseRun(t, strings.Fields(test.args)...)
+		if err != nil {
+			t.Errorf("%s: %v", test.args, err)
+			continue
+		}
+		// Empty and nil mean the same.
+		if len(got.env) == 0 {
+			got.env = nil
+		}
+		if len(got.args) == 0 {
+			got.args = nil
+		}
+		if !reflect.DeepEqual(*got, test.want) {
+			t.Errorf("%s:\n got %+v\nwant %+v", test.args, *got, test.want)
+		}
+	}
+}
+
+// TestRunRefuses: every mistake is told with what is wrong and what to do.
+func TestRunRefuses(t *testing.T) {
+	for _, test := range []struct{ args, wrong string }{
+		{"", "there is no program to run"},
+		{"-- -v", "there is no program to run"},
+		{"a b", `"b" stands behind the program "a"`},
+		{"a b -- c", `"b" stands behind the program "a"`},
+		{"--platform vm .", `there is no platform "vm"`},
+		{"--net tun:x .", `there is no network "tun:x"`},
+		{"--net tap .", `there is no network "tap"`},
+		{"--net= .", `there is no network ""`},
+		{"--net tap: .", "--net tap: names no device"},
+		{"--net tap:0123456789abcdef .", "--net tap:0123456789abcdef names no device"},
+		{"--net tap:a/b .", "--net tap:a/b names no device"},
+		{"--net tap:tap%d .", "--net tap:tap%d names no device"},
+		{"--net tap:.. .", "--net tap:.. names no device"},
+		{"--ip 192.0.2.2/24 .", "--ip and --gw have no use with --net user"},
+		{"--net none --gw 192.0.2.1 .", "--ip and --gw have no use with --net none"},
+		{"--net tap:t --ip 192.0.2.2 .", "--ip 192.0.2.2 is no IPv4 address with a prefix"},
+		{"--net tap:t --ip 192.0.2.2/33 .", "--ip 192.0.2.2/33 is no IPv4 address with a prefix"},
+		{"--net tap:t --ip 2001:db8::2/64 .", "--ip 2001:db8::2/64 is no IPv4 address with a prefix"},
+		{"--net tap:t --ip 192.0.2.0/24 .", "--ip 192.0.2.0/24 is the first or last address of its network"},
+		{"--net tap:t --ip 192.0.2.255/24 .", "--ip 192.0.2.255/24 is the first or last address of its network"},
+		{"--net tap:t --ip 127.0.0.2/24 .", "--ip 127.0.0.2/24 cannot be the address of a host"},
+		{"--net tap:t --ip 224.0.0.5/24 .", "--ip 224.0.0.5/24 cannot be the address of a host"},
+		{"--net tap:t --ip 0.0.0.0/0 .", "--ip 0.0.0.0/0 cannot be the address of a host"},
+		{"--net tap:t --gw 192.0.2.1 .", "--gw needs --ip"},
+		{"--net tap:t --ip 192.0.2.2/24 --gw x .", "--gw x is no IPv4 address"},
+		{"--net tap:t --ip 192.0.2.2/24 --gw 192.0.3.1 .", "--gw 192.0.3.1 is not a neighbour of --ip 192.0.2.2/24"},
+		{"--net tap:t --ip 192.0.2.2/24 --gw 192.0.2.2 .", "--gw 192.0.2.2 is not a neighbour of --ip 192.0.2.2/24"},
+		{"-p 8080:80 --net none .", "-p has no use with --net none"},
+		{"-p 8080:80 --net tap:t .", "-p has no use with --net tap:t"},
+		{"-p 80 .", "-p 80 is no pair of ports"},
+		{"-p 0:80 .", "-p 0:80 is no pair of ports"},
+		{"-p 80:0 .", "-p 80:0 is no pair of ports"},
+		{"-p 80:65536 .", "-p 80:65536 is no pair of ports"},
+		{"-p +80:80 .", "-p +80:80 is no pair of ports"},
+		{"-p 80:80/sctp .", "-p 80:80/sctp is no pair of ports"},
+		{"-p localhost:80:80 .", "-p localhost:80:80 is no pair of ports"},
+		{"-p 1.2.3.4:0:80 .", "-p 1.2.3.4:0:80 is no pair of ports"},
+		{"-p ::1:80:80 .", "-p ::1:80:80 is no pair of ports"},
+		{"-p 80:80 -p 127.0.0.1:80:81 .", "-p 80:80 and -p 127.0.0.1:80:81 take the same port of the host"},
+		{"-e PATH .", "-e PATH sets nothing"},
+		{"-e =x .", "-e =x sets nothing"},
+	} {
+		_, err := parseRun(t, strings.Fields(test.args)...)
+		usage, ok := err.(*usageError)
+		if !ok {
+			t.Errorf("%s: got %v, want a mistake of the user", test.args, err)
+			continue
+		}
+		if usage.wrong != test.wrong || usage.do == "" {
+			t.Errorf("%s: got %q, want %q and what to do", test.args, usage, test.wrong)
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"loam/unikernel"
+	"loam/usernet"
+)
+
+func newRun() *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "run [flags] PACKAGE|DIR|FILE.go|PACKAGE@VERSION [-- ARGS]",
+		Short: "Build a Go program, unchanged, and run it on Loam",
+		Long: `Run builds a Go program with the Go toolchain that is installed, and runs it on
+Loam's own network stack. The program is named as for "go run", and need not be
+changed. What stands behind -- are its arguments; its exit status is that of
+loam.`,
+		Example: `  loam run ./server                              a folder; it reaches out, nobody reaches in
+  loam run -p 8080:80 ./server                   port 80 of the program is 127.0.0.1:8080
+  loam run -e LEVEL=debug main.go -- -v          with an environment and arguments
+  loam run --net tap:loam0 --ip 192.0.2.2/24 .   with an address of its own on a tap device
+  loam run --pcap all.pcapng ./server            and every packet in a file for Wireshark`,
+		Args: oneProgram,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o, err := f.options(args[0], args[1:])
+			if err != nil {
+				return err
+			}
+			return start(cmd.Context(), o)
+		},
+	}
+	f.register(cmd)
+	return cmd
+}
+
+// oneProgram wants one argument in front of --.
+func oneProgram(cmd *cobra.Command, args []string) error {
+	dash := cmd.ArgsLenAtDash()
+	if dash < 0 {
+		dash = len(args)
+	}
+	switch {
+	case dash == 0:
+		return &usageError{"there is no program to run", "name a package, a folder or a .go file: loam run ./server"}
+	case dash > 1:
+		return &usageError{
+			fmt.Sprintf("%q stands behind the program %q", args[1], args[0]),
+			"put the program's arguments behind --: loam run " + args[0] + " -- " + strings.Join(args[1:dash], " "),
+		}
+	}
+	return nil
+}
+
+// start builds and runs the program.
+func start(ctx context.Context, o *runOptions) error {
+	status, err := unikernel.Run(ctx, o.unikernel())
+	if err != nil {
+		return err
+	}
+	if status != 0 {
+		return exitError(status)
+	}
+	return nil
+}
+
+// unikernel is the options in the terms of who builds and runs.
+func (o *runOptions) unikernel() unikernel.Options {
+	kinds := map[networkKind]unikernel.NetworkKind{
+		userNetwork: unikernel.UserNetwork,
+		tapNetwork:  unikernel.TapNetwork,
+		noNetwork:   unikernel.NoNetwork,
+	}
+	u := unikernel.Options{
+		Target: unikernel.Target{Args: []string{o.program}},
+		Args:   o.args,
+		Env:    o.env,
+		Network: unikernel.Network{
+			Kind: kinds[o.net.kind], Tap: o.net.tap, Address: o.net.address, Gateway: o.net.gateway,
+			Trace: o.pcap,
+		},
+	}
+	for _, p := range o.publish {
+		f := usernet.Forward{Proto: "tcp", Host: p.host, Guest: netip.AddrPortFrom(netip.Addr{}, p.guest)}
+		if p.udp {
+			f.Proto = "udp"
+		}
+		u.Network.Forwards = append(u.Network.Forwards, f)
+	}
+	return u
+}

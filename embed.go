@@ -1,0 +1,11 @@
+// Package loam carries the source of the packages that are linked into a guest,
+// so that the loam command alone can build one: see unikernel.
+package loam
+
+import "embed"
+
+// Source has the files of the packages below these folders; of these, a guest
+// takes those that unikernel/rt imports.
+//
+//go:embed wire link stack posix internal/list internal/siphash unikernel/guest unikernel/rt
+var Source embed.FS

@@ -1,0 +1,56 @@
+#!/bin/sh
+# What "make demo" runs: examples/web, an ordinary net/http server, on Loam; then
+# curl, which knows nothing of Loam either, fetches its page through a port of
+# this machine. PORT chooses another port than 8080; STAY=1 leaves the server
+# running until Ctrl-C, to look at it in a browser.
+set -eu
+cd "$(dirname "$0")/.."
+port=${PORT:-8080}
+PATH=$PATH:/usr/local/go/bin
+command -v go >/dev/null || { echo "demo: there is no go command; install Go 1.26 or later from https://go.dev/dl" >&2; exit 2; }
+if ! command -v curl >/dev/null; then
+	if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
+		echo "demo: there is no curl; install it, and run make demo again" >&2
+		exit 2
+	fi
+	apt-get update -q && apt-get install -q -y --no-install-recommends curl
+fi
+
+work=$(mktemp -d)
+server=
+end() {
+	[ -z "$server" ] || kill -INT "$server" 2>/dev/null || true
+	[ -z "$server" ] || wait "$server" 2>/dev/null || true
+	rm -rf "$work"
+}
+trap end EXIT
+trap 'exit 130' INT TERM
+
+echo "== building loam"
+go build -o "$work/loam" ./cmd/loam
+echo "== loam run -p $port:8080 ./examples/web    (the first build of a program takes half a minute)"
+"$work/loam" run -p "$port:8080" ./examples/web &
+server=$!
+until curl -s -o /dev/null "http://127.0.0.1:$port/"; do
+	kill -0 "$server" 2>/dev/null || { server=; echo "demo: the server did not start; what it said stands above" >&2; exit 1; }
+	sleep 0.2
+done
+
+echo "== curl http://127.0.0.1:$port/"
+curl -s "http://127.0.0.1:$port/" | sed -n 's/.*<title>\(.*\)<\/title>.*/the page: "\1"/p'
+echo "== curl http://127.0.0.1:$port/stats    (what the server sees of the ground that it stands on)"
+curl -s "http://127.0.0.1:$port/stats"
+echo "== the round trip, ten requests on one connection, in seconds"
+set --
+for _ in 1 2 3 4 5 6 7 8 9 10; do
+	set -- "$@" -o /dev/null "http://127.0.0.1:$port/stats"
+done
+curl -s -w '%{time_total}\n' "$@" | sort -n | tr '\n' ' '
+echo
+echo "== 1 GiB from the server"
+curl -s -o /dev/null -w '%{size_download} bytes in %{time_total} s, %{speed_download} bytes a second\n' "http://127.0.0.1:$port/bytes/1073741824"
+if [ -n "${STAY:-}" ]; then
+	echo "== open http://127.0.0.1:$port in a browser; Ctrl-C ends it"
+	wait "$server"
+fi
+echo "== Ctrl-C to the server"

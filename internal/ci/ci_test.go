@@ -1,0 +1,182 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+// events are lines as "go test -json" prints them.
+const events = `
+{"Action":"output","Package":"p","Test":"TestGood","Output":"=== RUN   TestGood\n"}
+{"Action":"pass","Package":"p","Test":"TestGood","Elapsed":0.1}
+{"Action":"output","Package":"p","Test":"TestPrivileged","Output":"=== RUN   TestPrivileged\n"}
+{"Action":"output","Package":"p","Test":"TestPrivileged","Output":"    p_test.go:9: needs root\n"}
+{"Action":"skip","Package":"p","Test":"TestPrivileged","Elapsed":0}
+{"Action":"pass","Package":"p","Elapsed":0.2}
+{"Action":"skip","Package":"q","Elapsed":0}
+`
+
+const failure = `
+{"Action":"output","Package":"p","Test":"TestBad","Output":"    p_test.go:3: 2 != 3\n"}
+{"Action":"fail","Package":"p","Test":"TestBad","Elapsed":0.1}
+{"Action":"output","Package":"p","Output":"FAIL\n"}
+{"Action":"fail","Package":"p","Elapsed":0.2}
+`
+
+func summarize(t *testing.T, events string, here map[string]bool, skips string) (shown string, verdict error) {
+	t.Helper()
+	allowed, err := readSkips(strings.NewReader(skips))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var w strings.Builder
+	s := summary{w: &w, here: here, allowed: allowed}
+	if err := s.read(strings.NewReader(strings.TrimSpace(events))); err != nil {
+		t.Fatal(err)
+	}
+	verdict = s.verdict()
+	return w.String() + s.counts.String(), verdict
+}
+
+func TestSkipNeedsLeave(t *testing.T) {
+	const leave = "user  p  TestPriv*  makes a network namespace"
+	for _, test := range []struct {
+		name, skips string
+		root        bool
+		fails       bool
+	}{
+		{"nothing allows it", "", false, true},
+		{"allowed, and the condition holds", leave, false, false},
+		{"allowed, but not for root", leave, true, true},
+		{"allowed in another package", strings.Replace(leave, " p ", " q ", 1), false, true},
+	} {
+		shown, verdict := summarize(t, events, map[string]bool{always: true, user: !test.root}, test.skips)
+		if (verdict != nil) != test.fails {
+			t.Errorf("%s: verdict %v", test.name, verdict)
+		}
+		if told := strings.Contains(shown, "p.TestPrivileged: p_test.go:9: needs root"); told != test.fails {
+			t.Errorf("%s: shows\n%s", test.name, shown)
+		}
+		if !strings.HasSuffix(shown, "1 passed, 0 failed, 1 skipped") {
+			t.Errorf("%s: counts in\n%s", test.name, shown)
+		}
+	}
+}
+
+func TestFailureShowsItsOutput(t *testing.T) {
+	shown, verdict := summarize(t, failure, nil, "")
+	if verdict == nil || verdict.Error() != "p failed" {
+		t.Errorf("verdict %v", verdict)
+	}
+	if !strings.Contains(shown, "p_test.go:3: 2 != 3") {
+		t.Errorf("shows\n%s", shown)
+	}
+}
+
+func TestNoTestIsNoSuccess(t *testing.T) {
+	if _, verdict := summarize(t, `{"Action":"skip","Package":"q"}`, nil, ""); verdict == nil {
+		t.Error("a run without a test passed")
+	}
+}
+
+func TestSkipsFile(t *testing.T) {
+	if _, err := readSkips(strings.NewReader(string(skipsText))); err != nil {
+		t.Error(err)
+	}
+	for text, want := range map[string]string{
+		"always p TestX\n":           "skips.txt:1: want a condition, a package, a test and a reason",
+		"# x\nsometimes p TestX y\n": `skips.txt:2: no condition "sometimes"`,
+	} {
+		if _, err := readSkips(strings.NewReader(text)); err == nil || err.Error() != want {
+			t.Errorf("%q: got %v, want %s", text, err, want)
+		}
+	}
+}
+
+func TestFuzzTargets(t *testing.T) {
+	const list = "FuzzA\nFuzzB\nok  \tloam/wire\t0.004s\n?   \tloam/x\t[no test files]\nok  \tloam/link\t0.1s\nFuzzC\nok  \tloam/stack/ip\t0.2s\n"
+	want := []fuzzTarget{{"loam/wire", "FuzzA"}, {"loam/wire", "FuzzB"}, {"loam/stack/ip", "FuzzC"}}
+	got := fuzzTargets(list)
+	if len(got) != len(want) {
+		t.Fatalf("got %v, want %v", got, want)
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("target %d: got %v, want %v", i, got[i], want[i])
+		}
+	}
+}
+
+func TestFuzzTimeIsBounded(t *testing.T) {
+	for n, want := range map[int]time.Duration{0: fuzzMost, 1: fuzzMost, 100: 2400 * time.Millisecond, 1000: fuzzLeast} {
+		if got := fuzzTime(n); got != want {
+			t.Errorf("%d targets: %v each, want %v", n, got, want)
+		}
+	}
+}
+
+func TestLateIsNotFound(t *testing.T) {
+	const late = "--- FAIL: FuzzA (4.03s)\n    context deadline exceeded\nFAIL\n"
+	const found = "--- FAIL: FuzzA (1.0s)\n    --- FAIL: FuzzA (0.00s)\n    Failing input written to testdata/fuzz/FuzzA/1\n"
+	for out, want := range map[string]bool{late: true, found: false, late + found: false, "panic: x\n": false} {
+		if onlyLate([]byte(out)) != want {
+			t.Errorf("%q: only late is %v", out, !want)
+		}
+	}
+}
+
+// TestVulnerabilityDatabase: only the lack of a database is forgiven.
+func TestVulnerabilityDatabase(t *testing.T) {
+	const offline = "govulncheck: fetching vulnerabilities: Get \"https://vuln.go.dev/x\": no such host\n"
+	for _, test := range []struct {
+		out, exit string
+		want      bool
+	}{
+		{offline, "1", true},
+		{offline, "3", false},
+		{"govulncheck: loading packages: x\n", "1", false},
+		{"Vulnerability #1: GO-2026-1\n", "3", false},
+	} {
+		err := exec.Command("sh", "-c", "exit "+test.exit).Run()
+		if got := unreachable([]byte(test.out), err); got != test.want {
+			t.Errorf("exit %s with %q: unreachable is %v", test.exit, test.out, got)
+		}
+	}
+}
+
+// TestEndTakesChildrenAlong: a step that is out of time leaves nothing running
+// that holds on to its output.
+func TestEndTakesChildrenAlong(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	cmd := program(ctx, "sh", "-c", "sleep 1000 & echo started; wait")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	r := bufio.NewReader(out)
+	if line, err := r.ReadString('\n'); line != "started\n" {
+		t.Fatalf("got %q, %v", line, err)
+	}
+	cancel()
+	if rest, err := io.ReadAll(r); len(rest) != 0 || err != nil {
+		t.Errorf("got %q, %v, want the end of the output", rest, err)
+	}
+	if err := cmd.Wait(); err == nil {
+		t.Error("ended well, want killed")
+	}
+}
+
+func TestUnknownStep(t *testing.T) {
+	if err := chosen([]string{"vet", "vett"}); err == nil || !strings.HasPrefix(err.Error(), `no step "vett"`) {
+		t.Errorf("got %v", err)
+	}
+}

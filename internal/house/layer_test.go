@@ -1,0 +1,280 @@
+package house
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The map of the tree: who may import whom. It has the form, and the intent, of
+// the one in Go's own go/build/deps_test.go:
+//
+//	a, b < c, d < e;
+//
+// says that c and d may import a, b and all that a and b may import; e may
+// import c, d and all below. NONE stands for nothing of ours. A name in
+// capitals is a set: what may be imported by all who stand above it. "a !< b"
+// is a promise that the map must keep: b never gets a, not even by detours.
+//
+// DO NOT CHANGE THIS MAP TO MAKE A BUILD PASS. An import that it forbids is
+// nearly always code in the wrong place. Where the map is wrong, change it in a
+// commit of its own and write down why in docs/decisions.
+//
+// Tests are free of the map: they may import whatever shows that code is right.
+const layers = `
+	# Formats, a keyed hash, and a list.
+	NONE < wire, internal/siphash, internal/list;
+
+	# Protocol machines: one package each, pure (pure_test.go). The timing wheel
+	# stands below the others; beyond that none of them knows another.
+	NONE < stack/timer;
+	wire, internal/siphash, internal/list, stack/timer
+	< stack/tcp, stack/neigh, stack/ip, stack/icmp, stack/dhcp,
+	  stack/port
+	< MACHINES;
+
+	# The byte rings between a program and its connection: a leaf with a mutex,
+	# so not a machine.
+	NONE < stack/ring;
+
+	# Devices.
+	wire < link < link/ring, link/fd, link/offload;
+	link/ring < link/relay;
+	link/relay, link/ring, link/fd, link/offload
+	< link/pipe, link/loop, link/tap, link/unixsock,
+	  link/trace, link/fault, link/shape, link/linktest
+	< DEVICES;
+
+	# The stack sees link.Device and no certain device, but for its own loopback.
+	MACHINES, stack/ring, link/loop < stack;
+
+	# The gateway faces a guest with a stack of its own.
+	stack, DEVICES < usernet;
+
+	# The personality, and what joins it to a Go program.
+	link < unikernel/guest;
+	stack, DEVICES < posix < unikernel/rt;
+	unikernel/guest < unikernel/rt;
+
+	# Making and running images: on a host, beside the guest.
+	NONE < .; # the sources of what is linked into a guest, for a loam without a checkout
+	NONE < unikernel/overlay;
+	., unikernel/overlay, unikernel/rt, usernet < unikernel;
+
+	# The tool.
+	NONE < internal/machine;
+	unikernel, internal/machine < cmd/loam;
+
+	# Programs that know nothing of Loam.
+	NONE < examples/web, examples/echo;
+
+	# What runs the tests, and keeps the rules.
+	NONE < internal/ci;
+	NONE < internal/house;
+	NONE < internal/netns;
+	NONE < test/interop;
+
+	# The same stack runs on Linux, in fake time and in ring 0.
+	link !< wire, MACHINES;
+	posix, unikernel !< stack, DEVICES;
+	link/pipe, link/tap, link/unixsock, link/trace, link/fault, link/shape !< stack;
+`
+
+// modules lists the packages that may import something beside the standard
+// library and ours, and what. Nothing that is linked into a guest ever does:
+// what a guest is made of, a reader finds in this tree or in Go's.
+var modules = map[string][]string{
+	"cmd/loam": {"github.com/spf13/cobra"},
+}
+
+func TestLayers(t *testing.T) {
+	m, err := parseLayers(layers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report(t, m.check(packages(t), modules))
+}
+
+// layerMap is the parsed form of the map.
+type layerMap struct {
+	below map[string]map[string]bool // name -> names directly below
+	never [][2]string                // {what, whom}: whom never gets what
+}
+
+func parseLayers(text string) (*layerMap, error) {
+	m := &layerMap{below: map[string]map[string]bool{}}
+	var lines []string
+	for line := range strings.Lines(text) {
+		line, _, _ = strings.Cut(line, "#")
+		lines = append(lines, line)
+	}
+	for rule := range strings.SplitSeq(strings.Join(lines, " "), ";") {
+		if rule = strings.TrimSpace(rule); rule == "" {
+			continue
+		}
+		if what, whom, ok := strings.Cut(rule, "!<"); ok {
+			for _, a := range names(what) {
+				for _, b := range names(whom) {
+					m.never = append(m.never, [2]string{a, b})
+				}
+			}
+			continue
+		}
+		if err := m.add(rule); err != nil {
+			return nil, err
+		}
+	}
+	return m, m.keepPromises()
+}
+
+func names(list string) []string {
+	var all []string
+	for name := range strings.SplitSeq(list, ",") {
+		all = append(all, strings.TrimSpace(name))
+	}
+	return all
+}
+
+// add takes in one rule "a, b < c < d". What stands leftmost must be known: so
+// the map reads from the ground up, and has no circles.
+func (m *layerMap) add(rule string) error {
+	steps := strings.Split(rule, "<")
+	if len(steps) < 2 {
+		return fmt.Errorf("rule %q has no <", rule)
+	}
+	lower := names(steps[0])
+	for _, name := range lower {
+		if name != "NONE" && m.below[name] == nil {
+			return fmt.Errorf("rule %q: %q stands on nothing yet", rule, name)
+		}
+	}
+	for _, step := range steps[1:] {
+		upper := names(step)
+		for _, name := range upper {
+			if m.below[name] == nil {
+				m.below[name] = map[string]bool{}
+			}
+			for _, l := range lower {
+				m.below[name][l] = true
+			}
+		}
+		lower = upper
+	}
+	return nil
+}
+
+// mayImport is everything at any depth below name.
+func (m *layerMap) mayImport(name string) map[string]bool {
+	all := map[string]bool{}
+	var walk func(string)
+	walk = func(n string) {
+		for l := range m.below[n] {
+			if !all[l] {
+				all[l] = true
+				walk(l)
+			}
+		}
+	}
+	walk(name)
+	return all
+}
+
+// members are the packages of a set, or the package of that name.
+func (m *layerMap) members(name string) []string {
+	if name != strings.ToUpper(name) {
+		return []string{name}
+	}
+	var all []string
+	for l := range m.below[name] {
+		all = append(all, m.members(l)...)
+	}
+	return all
+}
+
+func (m *layerMap) keepPromises() error {
+	for _, n := range m.never {
+		for _, what := range m.members(n[0]) {
+			for _, whom := range m.members(n[1]) {
+				if m.mayImport(whom)[what] {
+					return fmt.Errorf("the map lets %s import %s, and promises that it never may", whom, what)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (m *layerMap) check(pkgs []goPackage, modules map[string][]string) (complaints []string) {
+	for _, p := range pkgs {
+		if m.below[p.Path] == nil {
+			complaints = append(complaints, fmt.Sprintf(
+				"package %s is not on the map: add it to internal/house/layer_test.go where it belongs", p.Path))
+			continue
+		}
+		may := m.mayImport(p.Path)
+		for _, imp := range p.Imports {
+			if ours, ok := strings.CutPrefix(imp, "./"); ok {
+				if !may[ours] {
+					complaints = append(complaints, fmt.Sprintf("%s imports %s: the map does not let it", p.Path, ours))
+				}
+			} else if !isStandard(imp) && !allowedModule(modules[p.Path], imp) {
+				complaints = append(complaints, fmt.Sprintf("%s imports %s: only the standard library and Loam are linked here", p.Path, imp))
+			}
+		}
+	}
+	return complaints
+}
+
+// isStandard reports whether an import path that is not ours is of the standard
+// library: its first element has no dot.
+func isStandard(imp string) bool {
+	first, _, _ := strings.Cut(imp, "/")
+	return !strings.Contains(first, ".")
+}
+
+func allowedModule(allowed []string, imp string) bool {
+	return slices.ContainsFunc(allowed, func(m string) bool {
+		return imp == m || strings.HasPrefix(imp, m+"/")
+	})
+}
+
+func TestLayersComplain(t *testing.T) {
+	const text = `
+		NONE < a, b;   # two leaves
+		a < SET < c;
+		b !< c;
+	`
+	m, err := parseLayers(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	allowed := map[string][]string{"b": {"example.org/m"}}
+	for _, test := range []struct {
+		pkg, imp, want string
+	}{
+		{"c", "./a", ""},
+		{"c", "./b", "c imports b: the map does not let it"},
+		{"a", "./c", "a imports c: the map does not let it"},
+		{"a", "net/netip", ""},
+		{"b", "example.org/m/sub", ""},
+		{"b", "example.org/mm", "b imports example.org/mm: only the standard library and Loam are linked here"},
+		{"a", "example.org/m", "a imports example.org/m: only the standard library and Loam are linked here"},
+		{"d", "./a", "package d is not on the map: add it to internal/house/layer_test.go where it belongs"},
+	} {
+		got := m.check([]goPackage{{Path: test.pkg, Imports: []string{test.imp}}}, allowed)
+		if strings.Join(got, "; ") != test.want {
+			t.Errorf("%s imports %s: got %q, want %q", test.pkg, test.imp, got, test.want)
+		}
+	}
+	for text, want := range map[string]string{
+		"NONE < a; a < b; a !< b;":      "the map lets b import a, and promises that it never may",
+		"b < a;":                        `rule "b < a": "b" stands on nothing yet`,
+		"NONE < a; a;":                  `rule "a" has no <`,
+		"NONE < a < S < b; a !< b, S; ": "the map lets b import a, and promises that it never may",
+	} {
+		if _, err := parseLayers(text); err == nil || err.Error() != want {
+			t.Errorf("%q: got %v, want %q", text, err, want)
+		}
+	}
+}

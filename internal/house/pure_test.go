@@ -1,0 +1,114 @@
+package house
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"strconv"
+	"testing"
+)
+
+// The machines are pure: time, input and randomness come in as arguments, and
+// what is to be done comes out as values. That is what lets one machine run in
+// a shard, in fake time, under a fuzzer and in ring 0, and it is kept here.
+
+// pureImports is the part of the standard library that pure code may use:
+// computing, without a clock, a lock, a goroutine, the operating system, or
+// state that is shared behind the caller's back. Add a package only if all of
+// that holds for it.
+var pureImports = set(
+	"bytes", "cmp", "container/heap", "crypto/hmac", "crypto/sha256",
+	"encoding/binary", "encoding/hex", "errors", "fmt", "hash", "iter", "maps", "math",
+	"math/bits", "math/rand/v2", "net/netip", "slices", "sort", "strconv", "strings", "time",
+)
+
+// clockReaders are the functions of package time that ask for the present or
+// wait for the future; types and constants of the package are only values.
+var clockReaders = set(
+	"After", "AfterFunc", "NewTicker", "NewTimer", "Now", "Since", "Sleep", "Tick", "Until",
+)
+
+// ownRandom is the part of package rand that works on a source which the caller
+// gives. The rest draws from one that is shared and cannot be repeated.
+var ownRandom = set("ChaCha8", "New", "NewChaCha8", "NewPCG", "NewZipf", "PCG", "Rand", "Source", "Zipf")
+
+func set(names ...string) map[string]bool {
+	s := map[string]bool{}
+	for _, n := range names {
+		s[n] = true
+	}
+	return s
+}
+
+// purePackages are wire, the machines, and what these stand on.
+func purePackages(t *testing.T) map[string]bool {
+	t.Helper()
+	m, err := parseLayers(layers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.mayImport("MACHINES")
+}
+
+func TestMachinesArePure(t *testing.T) {
+	pure := purePackages(t)
+	for _, f := range goFiles(t) {
+		if pure[f.Dir()] && !f.IsTest() {
+			report(t, impurities(f))
+		}
+	}
+}
+
+func impurities(f *goFile) (complaints []string) {
+	complain := func(pos token.Pos, what string) {
+		complaints = append(complaints, fmt.Sprintf("%s:%d: %s has no place in a pure package", f.Path, f.Line(pos), what))
+	}
+	for _, spec := range f.AST.Imports {
+		imp, _ := strconv.Unquote(spec.Path.Value)
+		if !isOurs(imp) && !pureImports[imp] {
+			complain(spec.Pos(), "package "+imp)
+		}
+	}
+	ast.Inspect(f.AST, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.GoStmt:
+			complain(n.Pos(), "a goroutine")
+		case *ast.ChanType:
+			complain(n.Pos(), "a channel")
+		case *ast.SelectorExpr:
+			x, ok := n.X.(*ast.Ident)
+			if ok && (x.Name == "time" && clockReaders[n.Sel.Name] || x.Name == "rand" && !ownRandom[n.Sel.Name]) {
+				complain(n.Pos(), x.Name+"."+n.Sel.Name)
+			}
+		}
+		return true
+	})
+	return complaints
+}
+
+func TestImpuritiesAreFound(t *testing.T) {
+	for text, want := range map[string]string{
+		`import "sync"`:                                "package sync",
+		`import "os"`:                                  "package os",
+		`import "net"`:                                 "package net",
+		`import "time"; var x = time.Now()`:            "time.Now",
+		`import "time"; func f() { time.Sleep(1) }`:    "time.Sleep",
+		`import "math/rand/v2"; var x = rand.Uint32()`: "rand.Uint32",
+		`import "math/rand/v2"; var r *rand.Rand`:      "",
+		`func f() { go f() }`:                          "a goroutine",
+		`var c chan int`:                               "a channel",
+		`import "time"; const second = 1e9`:            "",
+		`import "net/netip"; var a netip.Addr`:         "",
+		`import "loam/wire"; var h wire.TCP`:           "",
+		`import "time"; var never = time.Duration(-1)`: "",
+	} {
+		f := parse(t, "m/m.go", []byte("package m\n"+text))
+		got := impurities(f)
+		if want == "" && len(got) != 0 {
+			t.Errorf("%s: complains %q", text, got)
+		}
+		if want != "" && (len(got) != 1 || got[0] != "m/m.go:2: "+want+" has no place in a pure package") {
+			t.Errorf("%s: got %q, want a complaint about %s", text, got, want)
+		}
+	}
+}

@@ -1,0 +1,125 @@
+// Package pipe joins two devices in one process: what one sends the other
+// receives. It is the link of tests and examples, and of two stacks that share a
+// process.
+//
+// Frames are handed over, not copied: a Send moves pointers and wakes the
+// goroutine in the other end's Recv, if that is parked; nothing else runs. A
+// full queue makes Send come up short, so a pipe loses nothing.
+//
+// Offload metadata crosses as it is, as on a Linux veth: with OffloadTSO4 a
+// frame of 64 kB arrives as one frame of 64 kB, and with OffloadChecksum nobody
+// computes a checksum at all. To have frames as a real wire would carry them,
+// leave Config.Offloads empty.
+package pipe
+
+import (
+	"loam/link"
+	"loam/link/ring"
+	"loam/wire"
+)
+
+// Config describes both ends. The zero value is an Ethernet pipe of MTU 1500
+// with one queue and no offloads.
+type Config struct {
+	Name     string      // default "pipe"; the ends append ".a" and ".b"
+	Medium   link.Medium // Ethernet by default
+	MTU      int         // default 1500; at most MaxMTU
+	MACs     [2]wire.MAC // of a and b; default 02:00:00:00:00:0a and :0b
+	Offloads link.Offloads
+	Queues   int // pairs of directions, default 1: queue i of a leads to queue i of b
+	Depth    int // frames that each direction of each queue holds, default 256
+}
+
+// MaxMTU is the largest MTU of a pipe in bytes.
+const MaxMTU = 65535
+
+// AllOffloads is what a pipe inside one process can offer at no cost.
+const AllOffloads = link.OffloadChecksum | link.OffloadTSO4 | link.OffloadTSO6 | link.OffloadUSO
+
+func (c *Config) setDefaults() {
+	if c.Name == "" {
+		c.Name = "pipe"
+	}
+	if c.MTU == 0 {
+		c.MTU = 1500
+	}
+	c.MTU = min(c.MTU, MaxMTU)
+	if c.MACs == [2]wire.MAC{} && c.Medium == link.Ethernet {
+		c.MACs = [2]wire.MAC{{2, 0, 0, 0, 0, 0xa}, {2, 0, 0, 0, 0, 0xb}}
+	}
+	c.Queues = max(c.Queues, 1)
+	if c.Depth <= 0 {
+		c.Depth = 256
+	}
+}
+
+// Device is one end of a pipe.
+type Device struct {
+	info   link.Info
+	ends   []*queue
+	queues []link.Queue // the same as ends
+}
+
+// New returns two devices that are connected to each other.
+func New(c Config) (a, b *Device) {
+	c.setDefaults()
+	info := link.Info{Name: c.Name + ".a", Medium: c.Medium, MAC: c.MACs[0], MTU: c.MTU, Offloads: c.Offloads}
+	a = &Device{info: info}
+	info.Name, info.MAC = c.Name+".b", c.MACs[1]
+	b = &Device{info: info}
+	for range c.Queues {
+		ab, ba := ring.New(c.Depth), ring.New(c.Depth)
+		a.add(ab, ba)
+		b.add(ba, ab)
+	}
+	return a, b
+}
+
+func (d *Device) add(out, in *ring.Ring) {
+	q := &queue{info: &d.info, out: out, in: in}
+	d.ends = append(d.ends, q)
+	d.queues = append(d.queues, q)
+}
+
+// Info implements link.Device.
+func (d *Device) Info() link.Info { return d.info }
+
+// Queues implements link.Device.
+func (d *Device) Queues() []link.Queue { return d.queues }
+
+// Stats implements link.Device.
+func (d *Device) Stats() (s link.Stats) {
+	for _, q := range d.ends {
+		s.Add(q.counters.Stats())
+	}
+	return s
+}
+
+// Close closes this end: frames that wait to be received here are freed. The
+// other end still receives what was sent to it, then link.ErrClosed; it can send
+// nothing more, and its Rooms are closed too.
+func (d *Device) Close() error {
+	for _, q := range d.ends {
+		q.out.End()
+		q.in.Close()
+	}
+	return nil
+}
+
+// queue is one end of two rings.
+type queue struct {
+	info     *link.Info
+	out, in  *ring.Ring
+	counters link.Counters
+}
+
+// Recv implements link.Queue.
+func (q *queue) Recv(fs []*link.Frame) (int, error) { return q.in.Receive(&q.counters, fs) }
+
+// Send implements link.Queue.
+func (q *queue) Send(fs []*link.Frame) (int, error) {
+	return q.out.Transmit(q.info, &q.counters, fs)
+}
+
+// Room implements link.Queue.
+func (q *queue) Room() <-chan struct{} { return q.out.Room() }

@@ -1,0 +1,22 @@
+package ring
+
+import "loam/link"
+
+// The two ends of a ring as a device sees them: with the gate of link.Info in
+// front and with counters.
+
+// Transmit is the Send of a queue whose frames go into the ring.
+func (r *Ring) Transmit(info *link.Info, c *link.Counters, fs []*link.Frame) (n int, err error) {
+	return link.Transmit(info, c, r, fs)
+}
+
+// Receive is the Recv of a queue whose frames come out of the ring.
+func (r *Ring) Receive(c *link.Counters, fs []*link.Frame) (int, error) {
+	n, err := r.Recv(fs)
+	bytes := 0
+	for _, f := range fs[:n] {
+		bytes += f.Len()
+	}
+	c.Received(n, bytes)
+	return n, err
+}

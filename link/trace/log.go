@@ -1,0 +1,150 @@
+package trace
+
+import (
+	"io"
+	"sync"
+	"time"
+
+	"loam/link"
+)
+
+const (
+	flushAt    = 64 << 10    // bytes that are written at once
+	flushAfter = time.Second // how long a frame may wait to be written
+)
+
+// log is the file that all queues of a device write to.
+type log struct {
+	failed func(error)
+
+	mu     sync.Mutex // guards all below
+	w      io.Writer
+	buf    []byte // to be written
+	timer  *time.Timer
+	armed  bool  // the timer will flush
+	ended  bool  // closed, or writing has failed
+	err    error // of writing
+	untold bool  // err has not been reported
+
+	marks [link.BatchSize]int // where in buf the frames of a Send begin
+}
+
+func newLog(w io.Writer, info link.Info, failed func(error)) *log {
+	l := &log{failed: failed, w: w, buf: make([]byte, 0, 2*flushAt)}
+	l.buf = appendHeader(l.buf, info)
+	l.mu.Lock() // the timer may be quick
+	defer l.mu.Unlock()
+	l.timer, l.armed = time.AfterFunc(flushAfter, l.flushLate), true
+	return l
+}
+
+// received writes down frames that have arrived.
+func (l *log) received(queue int, fs []*link.Frame) {
+	l.mu.Lock()
+	defer l.unlock()
+	now := time.Now()
+	for _, f := range fs {
+		l.add(now, flagInbound, queue, f)
+		l.flushFull()
+	}
+}
+
+// send sends fs by a queue of the device and writes down what that took. A frame
+// that was taken may be gone: so each is noted before, and the notes of those
+// that were not taken are struck out again.
+func (l *log) send(q *queue, fs []*link.Frame) (n int, err error) {
+	l.mu.Lock()
+	defer l.unlock()
+	for n < len(fs) {
+		part := l.note(q, fs[n:])
+		taken, err := q.Queue.Send(fs[n : n+part])
+		n += taken
+		if taken < part {
+			l.buf = l.buf[:l.marks[taken]]
+		}
+		l.flushFull()
+		if taken < part || err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// note writes down frames from the front of fs until the buffer is full, and
+// returns how many.
+func (l *log) note(q *queue, fs []*link.Frame) (n int) {
+	now := time.Now()
+	for n < min(len(fs), len(l.marks)) && (n == 0 || len(l.buf) < flushAt) {
+		l.marks[n] = len(l.buf)
+		if q.info.Carries(fs[n]) {
+			l.add(now, flagOutbound, q.number, fs[n])
+		}
+		n++
+	}
+	return n
+}
+
+func (l *log) add(now time.Time, direction uint32, queue int, f *link.Frame) {
+	if !l.ended {
+		l.buf = appendPacket(l.buf, now, direction, queue, f.Bytes())
+	}
+}
+
+func (l *log) flushFull() {
+	if len(l.buf) >= flushAt {
+		l.flush()
+	}
+}
+
+// flush writes what is in the buffer. An error ends the log.
+func (l *log) flush() {
+	if len(l.buf) == 0 || l.ended {
+		return
+	}
+	_, l.err = l.w.Write(l.buf)
+	l.buf = l.buf[:0]
+	if l.err != nil {
+		l.ended, l.untold = true, true
+	}
+}
+
+// flushLate is called by the timer.
+func (l *log) flushLate() {
+	l.mu.Lock()
+	defer l.unlock()
+	l.armed = false
+	l.flush()
+}
+
+// unlock arms the timer if something waits to be written, unlocks, and reports
+// an error if that has not been done.
+func (l *log) unlock() {
+	if len(l.buf) > 0 && !l.armed && !l.ended {
+		l.timer.Reset(flushAfter)
+		l.armed = true
+	}
+	tell := l.untold && l.failed != nil
+	if tell {
+		l.untold = false
+	}
+	err := l.err
+	l.mu.Unlock()
+	if tell {
+		l.failed(err)
+	}
+}
+
+// close writes what is left. It may be called more than once; an error is
+// returned if nobody has heard of it.
+func (l *log) close() error {
+	l.mu.Lock()
+	defer l.unlock()
+	l.timer.Stop()
+	l.flush()
+	l.ended = true
+	if l.untold && l.failed == nil {
+		l.untold = false
+		return l.err
+	}
+	return nil
+}

@@ -1,0 +1,98 @@
+//go:build linux
+
+package unixsock
+
+import (
+	"syscall"
+
+	"loam/link"
+	"loam/link/fd"
+)
+
+// datagramWriter is the sending half: several messages by one sendmmsg. It
+// implements link.Sender.
+type datagramWriter struct {
+	header int
+	file   *fd.File
+	room   *fd.Room
+	try    func(fd uintptr) // w.tryWrite
+
+	peer      string // path to connect to; empty: the socket is connected
+	connected bool   // to peer
+
+	fs       []*link.Frame // what Send passes to tryWrite, and what came of it
+	n        int
+	err      error
+	messages messages
+}
+
+// Send implements link.Queue.
+func (d *datagram) Send(fs []*link.Frame) (n int, err error) {
+	if d.out.connect() {
+		n, err = link.Transmit(d.info, &d.counters, &d.out, fs)
+	}
+	if err == link.ErrClosed && d.out.peer != "" && d.file.Do(func(uintptr) {}) == nil {
+		d.out.connected, err = false, nil // the peer has gone; there may be another
+	}
+	if d.out.connected || d.out.peer == "" || err != nil {
+		return n, err
+	}
+	d.counters.TxDropped(len(fs) - n)
+	link.FreeAll(fs[n:])
+	return len(fs), nil
+}
+
+// connect connects to the peer, if there is one to connect to and it is there.
+func (w *datagramWriter) connect() bool {
+	if w.peer == "" || w.connected {
+		return true
+	}
+	closed := w.file.Do(func(fd uintptr) {
+		w.connected = syscall.Connect(int(fd), &syscall.SockaddrUnix{Name: w.peer}) == nil
+	})
+	return w.connected || closed != nil // let Send find out
+}
+
+// Send takes frames that the device carries.
+func (w *datagramWriter) Send(fs []*link.Frame) (n int, err error) {
+	w.fs, w.n, w.err = fs, 0, nil
+	err = w.file.Do(w.try)
+	w.fs = nil
+	if err == nil {
+		err = w.err
+	}
+	if err == nil && w.n < len(fs) {
+		w.room.Short()
+	}
+	return w.n, err
+}
+
+func (w *datagramWriter) tryWrite(fd uintptr) {
+	for w.n < len(w.fs) {
+		batch := w.fs[w.n:min(len(w.fs), w.n+maxMessages)]
+		for i, f := range batch {
+			if w.header > 0 {
+				offload := f.Offload
+				offload.Put(f.Prepend(w.header))
+			}
+			w.messages.set(i, f.Bytes())
+		}
+		sent, err := w.messages.send(fd, len(batch))
+		link.FreeAll(batch[:sent])
+		for _, f := range batch[sent:] {
+			f.TrimFront(w.header)
+		}
+		w.n += sent
+		switch {
+		case err == nil:
+		case err == syscall.EAGAIN, err == syscall.ENOBUFS:
+			return
+		case gone(err):
+			w.err = link.ErrClosed
+			return
+		default:
+			w.err = err
+			return
+		}
+	}
+}

@@ -1,0 +1,312 @@
+package posix
+
+import (
+	"sync"
+	"syscall"
+)
+
+// EpollEvent is struct epoll_event.
+type EpollEvent struct {
+	Events uint32
+	Data   uint64
+}
+
+// epoll is an epoll set (epoll(7)). Its items leave a watch with the files they
+// are about; a watch puts its item on the ready list and rings for whoever waits
+// for the set, which is a file like any other.
+//
+// An item on the ready list may be ready: collecting asks its file. What is
+// still ready and level-triggered goes back to the list, so the next call asks
+// again; what is not leaves it, and the asking has armed the file.
+//
+// Descriptors of the host are in an epoll set of the host, made when the first
+// one is added.
+type epoll struct {
+	q    waitQueue
+	host Host
+
+	mu     sync.Mutex // guards items, poller and closed; taken before ready's
+	items  map[itemKey]*item
+	poller HostPoller
+	closed bool
+
+	ready readyList
+}
+
+// itemKey is what epoll calls the same: one descriptor for one open file.
+type itemKey struct {
+	fd   int
+	open *open
+}
+
+type item struct {
+	itemKey
+	set   *epoll
+	watch watch
+	// Guarded by set.ready.mu.
+	event  EpollEvent
+	queued bool // on the ready list
+	gone   bool // the file was closed
+	spent  bool // EPOLLONESHOT has been used up
+}
+
+// readyList is the part of a set that files touch. Its lock is a leaf.
+type readyList struct {
+	mu    sync.Mutex
+	items []*item
+	host  bool // the host's set has something
+}
+
+func (e *epoll) queue() *waitQueue           { return &e.q }
+func (e *epoll) mode() uint32                { return 0o600 }
+func (e *epoll) read(b []byte) (int, Errno)  { return 0, syscall.EINVAL }
+func (e *epoll) write(b []byte) (int, Errno) { return 0, syscall.EINVAL }
+func (it *item) wants(ev Events) bool        { return uint32(ev)&(it.event.Events|uint32(pollAlways)) != 0 }
+func (it *item) edge() bool                  { return it.event.Events&epollET != 0 }
+func (it *item) interest() Events            { return Events(it.event.Events)&0xffff | pollAlways }
+
+// told is the function of an item's watch.
+func (it *item) told(ev Events) {
+	e := it.set
+	e.ready.mu.Lock()
+	if ev&pollGone != 0 {
+		it.gone = true
+	}
+	ring := !it.queued && (it.gone || !it.spent && it.wants(ev))
+	if ring {
+		it.queued = true
+		e.ready.items = append(e.ready.items, it)
+	}
+	e.ready.mu.Unlock()
+	if ring {
+		e.q.tell(PollIn)
+	}
+}
+
+// add is EPOLL_CTL_ADD of a file of ours.
+func (e *epoll) add(fd int, o *open, ev EpollEvent) Errno {
+	key := itemKey{fd, o}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.items[key] != nil {
+		return syscall.EEXIST
+	}
+	it := &item{itemKey: key, set: e, event: ev}
+	it.watch.f = it.told
+	if e.items == nil {
+		e.items = make(map[itemKey]*item)
+	}
+	e.items[key] = it
+	if it.edge() {
+		o.queue().edge.Store(true)
+	}
+	o.queue().add(&it.watch)
+	it.told(o.events())
+	return 0
+}
+
+// change is EPOLL_CTL_MOD.
+func (e *epoll) change(fd int, o *open, ev EpollEvent) Errno {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	it := e.items[itemKey{fd, o}]
+	if it == nil {
+		return syscall.ENOENT
+	}
+	e.ready.mu.Lock()
+	it.event, it.spent = ev, false
+	e.ready.mu.Unlock()
+	if it.edge() {
+		o.queue().edge.Store(true)
+	}
+	it.told(o.events())
+	return 0
+}
+
+// remove is EPOLL_CTL_DEL.
+func (e *epoll) remove(fd int, o *open) Errno {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	it := e.items[itemKey{fd, o}]
+	if it == nil {
+		return syscall.ENOENT
+	}
+	delete(e.items, it.itemKey)
+	o.queue().remove(&it.watch)
+	e.ready.mu.Lock()
+	it.gone = true
+	e.ready.mu.Unlock()
+	return 0
+}
+
+// controlHost is epoll_ctl(2) of a descriptor of the host.
+func (e *epoll) controlHost(op, fd int, ev EpollEvent) Errno {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.host == nil {
+		return syscall.EBADF
+	}
+	if e.poller == nil {
+		poller, errno := e.host.NewPoller()
+		if errno != 0 {
+			return errno
+		}
+		e.poller = poller
+	}
+	errno := e.poller.Control(op, fd, ev)
+	if errno == 0 {
+		e.hostReady() // perhaps: Poll will tell
+	}
+	return errno
+}
+
+func (e *epoll) hostReady() {
+	e.ready.mu.Lock()
+	e.ready.host = true
+	e.ready.mu.Unlock()
+	e.q.tell(PollIn)
+}
+
+// collect fills events from what is ready and returns how many there are.
+func (e *epoll) collect(events []EpollEvent) int {
+	e.ready.mu.Lock()
+	candidates := e.ready.items
+	e.ready.items = nil
+	for _, it := range candidates {
+		it.queued = false
+	}
+	e.ready.mu.Unlock()
+	n := 0
+	for i, it := range candidates {
+		if n == len(events) {
+			e.putBack(candidates[i:])
+			break
+		}
+		if ev, ok := e.ask(it); ok {
+			events[n] = ev
+			n++
+		}
+	}
+	return n + e.collectHost(events[n:])
+}
+
+// ask finds out whether an item that was on the ready list is ready.
+func (e *epoll) ask(it *item) (EpollEvent, bool) {
+	e.ready.mu.Lock()
+	gone, spent := it.gone, it.spent
+	e.ready.mu.Unlock()
+	if gone {
+		e.forget(it)
+	}
+	if gone || spent {
+		return EpollEvent{}, false
+	}
+	now := it.open.events()
+	e.ready.mu.Lock()
+	defer e.ready.mu.Unlock()
+	ev := EpollEvent{Events: uint32(now & it.interest()), Data: it.event.Data}
+	if ev.Events == 0 {
+		return ev, false
+	}
+	switch {
+	case it.event.Events&epollOneShot != 0:
+		it.spent = true
+	case !it.edge() && !it.queued:
+		it.queued = true
+		e.ready.items = append(e.ready.items, it)
+	}
+	return ev, true
+}
+
+// putBack returns items that there was no place for.
+func (e *epoll) putBack(items []*item) {
+	e.ready.mu.Lock()
+	defer e.ready.mu.Unlock()
+	for _, it := range items {
+		if !it.queued {
+			it.queued = true
+			e.ready.items = append(e.ready.items, it)
+		}
+	}
+}
+
+// forget drops an item whose file was closed.
+func (e *epoll) forget(it *item) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.items[it.itemKey] == it {
+		delete(e.items, it.itemKey)
+	}
+}
+
+// collectHost takes events from the host's set. When there are none it arranges
+// to be told.
+func (e *epoll) collectHost(events []EpollEvent) int {
+	e.mu.Lock()
+	poller := e.poller
+	e.mu.Unlock()
+	e.ready.mu.Lock()
+	maybe := e.ready.host
+	e.ready.mu.Unlock()
+	if poller == nil || !maybe || len(events) == 0 {
+		return 0
+	}
+	n, errno := poller.Poll(events)
+	if errno != 0 || n == 0 {
+		e.ready.mu.Lock()
+		e.ready.host = false
+		e.ready.mu.Unlock()
+		poller.Arm(e.hostReady)
+		return 0
+	}
+	return n
+}
+
+// events of a set: it is readable when one of its items is ready. The answer may
+// be a false yes, when an item has lost its readiness, and never a false no.
+func (e *epoll) events() Events {
+	e.ready.mu.Lock()
+	defer e.ready.mu.Unlock()
+	if len(e.ready.items) > 0 || e.ready.host {
+		return PollIn
+	}
+	return 0
+}
+
+func (e *epoll) close() {
+	e.mu.Lock()
+	items, poller := e.items, e.poller
+	e.items, e.poller, e.closed = nil, nil, true
+	e.mu.Unlock()
+	for _, it := range items {
+		it.open.queue().remove(&it.watch)
+	}
+	if poller != nil {
+		poller.Close()
+	}
+	e.q.tell(PollIn | PollHup)
+}
+
+// maxNesting is how deep epoll sets may lie in one another.
+const maxNesting = 5
+
+// reaches reports whether inner lies in the set, or too deep to say.
+func (e *epoll) reaches(inner *epoll, depth int) bool {
+	if e == inner || depth > maxNesting {
+		return true
+	}
+	e.mu.Lock()
+	var sets []*epoll
+	for key := range e.items {
+		if s, ok := key.open.file.(*epoll); ok {
+			sets = append(sets, s)
+		}
+	}
+	e.mu.Unlock()
+	for _, s := range sets {
+		if s.reaches(inner, depth+1) {
+			return true
+		}
+	}
+	return false
+}

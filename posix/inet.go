@@ -1,0 +1,70 @@
+package posix
+
+import (
+	"net/netip"
+	"syscall"
+
+	"loam/stack"
+)
+
+// What TCP and UDP sockets have in common: how events and addresses of the stack
+// become those of poll(2) and sockaddr.
+
+// newInet makes an AF_INET socket.
+func (p *Process) newInet(typ, protocol int) (socket, Errno) {
+	switch {
+	case typ == syscall.SOCK_STREAM && (protocol == 0 || protocol == syscall.IPPROTO_TCP):
+		return p.newTCP(), 0
+	case typ == syscall.SOCK_DGRAM && (protocol == 0 || protocol == syscall.IPPROTO_UDP):
+		return p.newUDP(), 0
+	case typ == syscall.SOCK_STREAM || typ == syscall.SOCK_DGRAM || protocol == protocolMPTCP:
+		return nil, syscall.EPROTONOSUPPORT
+	case typ == syscall.SOCK_RAW:
+		return nil, syscall.EPERM
+	}
+	return nil, syscall.ESOCKTNOSUPPORT
+}
+
+// pollEvents are events of the stack in the terms of poll(2).
+func pollEvents(e stack.Events) Events {
+	var p Events
+	if e&stack.Readable != 0 {
+		p |= PollIn
+	}
+	if e&stack.Writable != 0 {
+		p |= PollOut
+	}
+	if e&stack.ReadHangup != 0 {
+		p |= PollRdHup
+	}
+	if e&stack.Hangup != 0 {
+		p |= PollHup
+	}
+	if e&stack.Error != 0 {
+		p |= PollErr
+	}
+	return p
+}
+
+// relay is the function that a socket of the stack tells its events to.
+func (s *socketBase) relay(e stack.Events) { s.q.tell(pollEvents(e)) }
+
+// unspecified is the name of a socket that is not bound.
+var unspecified = netip.AddrPortFrom(netip.IPv4Unspecified(), 0)
+
+// inetName checks an address that a program gives an AF_INET socket.
+func inetName(a Address) (netip.AddrPort, Errno) {
+	if a.Family != syscall.AF_INET {
+		return netip.AddrPort{}, syscall.EAFNOSUPPORT
+	}
+	return a.IP, 0
+}
+
+// bindName is inetName for bind(2), which takes AF_UNSPEC with the unspecified
+// address, as Linux does for the sake of old programs.
+func bindName(a Address) (netip.AddrPort, Errno) {
+	if a.Family == syscall.AF_UNSPEC {
+		return unspecified, 0
+	}
+	return inetName(a)
+}

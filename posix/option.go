@@ -1,0 +1,126 @@
+package posix
+
+import (
+	"encoding/binary"
+	"syscall"
+	"time"
+)
+
+// The values of socket options, and the kinds of options that several families
+// have.
+
+// optionName is a level and a name of it.
+type optionName struct{ level, name int }
+
+// intOption is an option whose value is an int.
+type intOption[T any] struct {
+	get func(*T) int
+	set func(*T, int) Errno
+}
+
+// flag is an option that is on or off.
+func flag[T any](field func(*T) *bool) intOption[T] {
+	return intOption[T]{
+		func(o *T) int {
+			if *field(o) {
+				return 1
+			}
+			return 0
+		},
+		func(o *T, n int) Errno { *field(o) = n != 0; return 0 },
+	}
+}
+
+// duration is a time in units, from 1 to most of them. Unset, it reads as
+// fallback.
+func duration[T any](field func(*T) *time.Duration, unit time.Duration, least, most int, fallback time.Duration) intOption[T] {
+	return intOption[T]{
+		func(o *T) int {
+			if d := *field(o); d != 0 {
+				return int(d / unit)
+			}
+			return int(fallback / unit)
+		},
+		func(o *T, n int) Errno {
+			if n < least || n > most {
+				return syscall.EINVAL
+			}
+			*field(o) = time.Duration(n) * unit
+			return 0
+		},
+	}
+}
+
+// octet is a number of one byte that reads as fallback when it is zero; -1 sets
+// it to that.
+func octet[T any](field func(*T) *uint8, least, fallback int) intOption[T] {
+	return intOption[T]{
+		func(o *T) int {
+			if n := int(*field(o)); n != 0 {
+				return n
+			}
+			return fallback
+		},
+		func(o *T, n int) Errno {
+			if n == -1 {
+				n = 0
+			} else if n < least || n > 255 {
+				return syscall.EINVAL
+			}
+			*field(o) = uint8(n)
+			return 0
+		},
+	}
+}
+
+// buffer is a size that is set to twice what is asked, within bounds.
+func buffer[T any](field func(*T) *int, fallback int) intOption[T] {
+	return intOption[T]{
+		func(o *T) int {
+			if n := *field(o); n != 0 {
+				return n
+			}
+			return fallback
+		},
+		func(o *T, n int) Errno { *field(o) = max(4608, min(2*n, maxInetBuffer)); return 0 },
+	}
+}
+
+// intValue and the functions below are the representations of option values.
+func intValue(n int) []byte { return binary.NativeEndian.AppendUint32(nil, uint32(n)) }
+
+func boolValue(on bool) []byte {
+	if on {
+		return intValue(1)
+	}
+	return intValue(0)
+}
+
+// timeValue is a struct timeval.
+func timeValue(d time.Duration) []byte {
+	b := binary.NativeEndian.AppendUint64(nil, uint64(d/time.Second))
+	return binary.NativeEndian.AppendUint64(b, uint64(d%time.Second/time.Microsecond))
+}
+
+func parseInt(b []byte) (int, Errno) {
+	if len(b) < 4 {
+		return 0, syscall.EINVAL
+	}
+	return int(int32(binary.NativeEndian.Uint32(b))), 0
+}
+
+func parseTime(b []byte) (time.Duration, Errno) {
+	if len(b) < 16 {
+		return 0, syscall.EINVAL
+	}
+	sec, usec := int64(binary.NativeEndian.Uint64(b)), int64(binary.NativeEndian.Uint64(b[8:]))
+	switch {
+	case usec < 0 || usec >= 1e6:
+		return 0, syscall.EDOM
+	case sec < 0:
+		return 0, 0
+	case sec > 1<<31:
+		return 0, 0 // longer than anybody waits
+	}
+	return time.Duration(sec)*time.Second + time.Duration(usec)*time.Microsecond, 0
+}

@@ -1,0 +1,130 @@
+package posix
+
+import (
+	"sync"
+	"syscall"
+
+	"loam/stack"
+)
+
+// Process is one program's view of Loam: its descriptors, and the network and
+// the names of Unix sockets that it shares with nobody else. Its methods may be
+// called from several goroutines.
+type Process struct {
+	options Options
+	net     *stack.Stack
+	fds     descriptors
+	names   unixNames
+	serial  serial // of netlink ports
+	leaving leaving
+}
+
+// Options says what a process stands on.
+type Options struct {
+	// Network is the stack that AF_INET sockets use; nil: there is none, and
+	// making one fails with EAFNOSUPPORT.
+	Network *stack.Stack
+	// Host is what is below, if anything is.
+	Host Host
+	// FirstFD is the lowest descriptor that is handed out.
+	FirstFD int
+	// Credentials are what a peer sees of this process.
+	Credentials Credentials
+}
+
+// Credentials are struct ucred (unix(7)).
+type Credentials struct{ PID, UID, GID int32 }
+
+// Host is the system that Loam runs on, for the descriptors and files that are
+// not Loam's. On bare metal there is none.
+type Host interface {
+	// Dup makes another descriptor for what fd is, Close ends one.
+	Dup(fd int) (int, Errno)
+	Close(fd int) Errno
+	// MakeSocketNode creates the file of a socket bound to a path, and
+	// SocketNode finds out which one a path leads to: ENOENT, or ECONNREFUSED
+	// for a file that is no socket.
+	MakeSocketNode(path string) (Node, Errno)
+	SocketNode(path string) (Node, Errno)
+	// NewPoller makes a set of host descriptors that can be waited for.
+	NewPoller() (HostPoller, Errno)
+}
+
+// Node is a file of the host's file system.
+type Node struct{ Device, Inode uint64 }
+
+// HostPoller is an epoll set of the host.
+type HostPoller interface {
+	// Control is epoll_ctl(2).
+	Control(op, fd int, event EpollEvent) Errno
+	// Poll takes events that have come; it does not wait.
+	Poll(events []EpollEvent) (int, Errno)
+	// Arm has f called, once, when Poll would find something.
+	Arm(f func())
+	Close()
+}
+
+// New makes a process without any descriptors.
+func New(o Options) *Process {
+	p := &Process{options: o, net: o.Network}
+	p.fds.base = o.FirstFD
+	p.names.init()
+	return p
+}
+
+// serial numbers things that need a name of their own.
+type serial struct {
+	mu sync.Mutex
+	n  uint32
+}
+
+func (s *serial) next() uint32 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.n++
+	return s.n
+}
+
+// get finds an open file. Errors: EBADF.
+func (p *Process) get(fd int) (*open, Errno) {
+	o := p.fds.get(fd)
+	if o == nil {
+		return nil, syscall.EBADF
+	}
+	return o, 0
+}
+
+// socket finds an open socket. Errors: EBADF, ENOTSOCK.
+func (p *Process) socket(fd int) (*open, socket, Errno) {
+	o := p.fds.get(fd)
+	if o == nil {
+		return nil, nil, syscall.EBADF
+	}
+	s, ok := o.file.(socket)
+	if !ok {
+		return nil, nil, syscall.ENOTSOCK
+	}
+	return o, s, 0
+}
+
+// install gives a new file its first descriptor. typeFlags may have
+// SOCK_NONBLOCK and SOCK_CLOEXEC, which are O_NONBLOCK and O_CLOEXEC.
+func (p *Process) install(f file, typeFlags int) (int, Errno) {
+	o := newOpen(f, typeFlags)
+	fd, errno := p.fds.insert(o, 0, typeFlags&syscall.O_CLOEXEC != 0)
+	if errno != 0 {
+		f.close()
+	}
+	return fd, errno
+}
+
+// toErrno is the number of an error of the stack; nil is 0.
+func toErrno(err error) Errno {
+	if err == nil {
+		return 0
+	}
+	if e, ok := err.(interface{ Errno() Errno }); ok {
+		return e.Errno()
+	}
+	return syscall.EIO
+}

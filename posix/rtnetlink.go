@@ -1,0 +1,173 @@
+package posix
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"syscall"
+
+	"loam/link"
+	"loam/stack"
+)
+
+// What NETLINK_ROUTE says about the stack (rtnetlink(7)).
+
+// hardware types (linux/if_arp.h).
+const (
+	arphrdEther    = 1
+	arphrdLoopback = 772
+	arphrdNone     = 0xfffe
+)
+
+const iffLowerUp = 0x10000
+
+func (p *Process) interfaces() []*stack.Interface {
+	if p.net == nil {
+		return nil
+	}
+	return p.net.Interfaces()
+}
+
+// describeLinks answers RTM_GETLINK: all links, or the one whose index or name
+// the request gives.
+func (p *Process) describeLinks(r *reply, request []byte, all bool) {
+	index, name := 0, ""
+	if !all && len(request) >= syscall.SizeofIfInfomsg {
+		index = int(binary.NativeEndian.Uint32(request[4:]))
+		name = nameAttribute(request[syscall.SizeofIfInfomsg:])
+	}
+	r.multi = all
+	found := false
+	for _, i := range p.interfaces() {
+		if all || i.Index() == index || index == 0 && i.Name() == name {
+			found = true
+			describeLink(r, i)
+		}
+	}
+	if !found && !all {
+		r.fail(syscall.ENODEV, syscall.NlMsghdr{Seq: r.seq, Type: syscall.RTM_GETLINK})
+	}
+}
+
+// nameAttribute finds IFLA_IFNAME.
+func nameAttribute(b []byte) string {
+	for len(b) >= 4 {
+		n := int(binary.NativeEndian.Uint16(b))
+		if n < 4 || n > len(b) {
+			break
+		}
+		if binary.NativeEndian.Uint16(b[2:]) == syscall.IFLA_IFNAME {
+			name := b[4:n]
+			for len(name) > 0 && name[len(name)-1] == 0 {
+				name = name[:len(name)-1]
+			}
+			return string(name)
+		}
+		b = b[min((n+3)&^3, len(b)):]
+	}
+	return ""
+}
+
+func describeLink(r *reply, i *stack.Interface) {
+	b, end := r.message(syscall.RTM_NEWLINK)
+	defer end()
+	kind, flags := uint16(arphrdEther), uint32(syscall.IFF_UP|syscall.IFF_RUNNING|iffLowerUp)
+	mac := i.MAC()
+	switch {
+	case i.IsLoopback():
+		kind, flags = arphrdLoopback, flags|syscall.IFF_LOOPBACK
+	case i.Device().Info().Medium == link.IP:
+		kind, flags = arphrdNone, flags|syscall.IFF_POINTOPOINT|syscall.IFF_MULTICAST
+	default:
+		flags |= syscall.IFF_BROADCAST | syscall.IFF_MULTICAST
+	}
+	*b = append(*b, syscall.AF_UNSPEC, 0)
+	*b = binary.NativeEndian.AppendUint16(*b, kind)
+	*b = binary.NativeEndian.AppendUint32(*b, uint32(i.Index()))
+	*b = binary.NativeEndian.AppendUint32(*b, flags)
+	*b = binary.NativeEndian.AppendUint32(*b, 0)
+	attribute(b, syscall.IFLA_IFNAME, append([]byte(i.Name()), 0))
+	attribute(b, syscall.IFLA_MTU, intValue(i.MTU()))
+	if kind != arphrdNone {
+		attribute(b, syscall.IFLA_ADDRESS, mac[:])
+	}
+}
+
+// describeAddresses answers RTM_GETADDR.
+func (p *Process) describeAddresses(r *reply) {
+	r.multi = true
+	if p.net == nil {
+		return
+	}
+	for _, a := range p.net.Addresses() {
+		index := p.indexOf(a.Interface)
+		scope := byte(syscall.RT_SCOPE_UNIVERSE)
+		if a.Prefix.Addr().IsLoopback() {
+			scope = syscall.RT_SCOPE_HOST
+		}
+		b, end := r.message(syscall.RTM_NEWADDR)
+		*b = append(*b, family(a.Prefix.Addr()), byte(a.Prefix.Bits()), syscall.IFA_F_PERMANENT, scope)
+		*b = binary.NativeEndian.AppendUint32(*b, uint32(index))
+		ip := a.Prefix.Addr().AsSlice()
+		attribute(b, syscall.IFA_ADDRESS, ip)
+		attribute(b, syscall.IFA_LOCAL, ip)
+		attribute(b, syscall.IFA_LABEL, append([]byte(a.Interface), 0))
+		end()
+	}
+}
+
+// describeRoutes answers RTM_GETROUTE.
+func (p *Process) describeRoutes(r *reply) {
+	r.multi = true
+	if p.net == nil {
+		return
+	}
+	for _, a := range p.net.Addresses() {
+		if a.Prefix.IsSingleIP() || a.Prefix.Addr().IsLoopback() {
+			continue
+		}
+		describeRoute(r, p.indexOf(a.Interface), stack.Route{Dst: a.Prefix.Masked(), Source: a.Prefix.Addr()})
+	}
+	for _, route := range p.net.Routes() {
+		describeRoute(r, p.indexOf(route.Interface), route)
+	}
+}
+
+func describeRoute(r *reply, index int, route stack.Route) {
+	b, end := r.message(syscall.RTM_NEWROUTE)
+	defer end()
+	scope, protocol := byte(syscall.RT_SCOPE_UNIVERSE), byte(syscall.RTPROT_STATIC)
+	if !route.Gateway.IsValid() {
+		scope, protocol = syscall.RT_SCOPE_LINK, syscall.RTPROT_KERNEL
+	}
+	*b = append(*b, family(route.Dst.Addr()), byte(route.Dst.Bits()), 0, 0,
+		syscall.RT_TABLE_MAIN, protocol, scope, syscall.RTN_UNICAST, 0, 0, 0, 0)
+	if route.Dst.Bits() > 0 {
+		attribute(b, syscall.RTA_DST, route.Dst.Addr().AsSlice())
+	}
+	if route.Gateway.IsValid() {
+		attribute(b, syscall.RTA_GATEWAY, route.Gateway.AsSlice())
+	}
+	if route.Source.IsValid() {
+		attribute(b, syscall.RTA_PREFSRC, route.Source.AsSlice())
+	}
+	if route.Metric != 0 {
+		attribute(b, syscall.RTA_PRIORITY, intValue(route.Metric))
+	}
+	attribute(b, syscall.RTA_OIF, intValue(index))
+}
+
+func (p *Process) indexOf(name string) int {
+	for _, i := range p.interfaces() {
+		if i.Name() == name {
+			return i.Index()
+		}
+	}
+	return 0
+}
+
+func family(a netip.Addr) byte {
+	if a.Is4() {
+		return syscall.AF_INET
+	}
+	return syscall.AF_INET6
+}

@@ -1,0 +1,181 @@
+package posix
+
+import "syscall"
+
+// Calls that work on any descriptor: read, write, close, dup, fcntl, ioctl, stat.
+
+// Read is read(2).
+func (p *Process) Read(fd int, b []byte) (int, Errno) {
+	o, errno := p.get(fd)
+	if errno != 0 {
+		return -1, errno
+	}
+	n, errno := o.read(b)
+	if errno == syscall.EAGAIN && !o.nonblocking() {
+		n, errno = o.readWaiting(b)
+	}
+	if errno != 0 {
+		return -1, errno
+	}
+	return n, 0
+}
+
+func (o *open) readWaiting(b []byte) (int, Errno) {
+	s := newSleeper(o.queue(), o.recvTimeout())
+	defer s.leave()
+	for {
+		n, errno := o.read(b)
+		if errno != syscall.EAGAIN || !s.sleep() {
+			return n, errno
+		}
+	}
+}
+
+// Write is write(2). On a stream in blocking mode it returns when all is
+// written.
+func (p *Process) Write(fd int, b []byte) (int, Errno) {
+	o, errno := p.get(fd)
+	if errno != 0 {
+		return -1, errno
+	}
+	n, errno := o.write(b)
+	if !o.nonblocking() && (errno == syscall.EAGAIN || errno == 0 && n < len(b)) {
+		n, errno = o.writeWaiting(b, max(n, 0))
+	}
+	if errno != 0 {
+		return -1, errno
+	}
+	return n, 0
+}
+
+// writeWaiting writes what is left of b behind done bytes. An error after some
+// bytes have gone is left for the next call to find.
+func (o *open) writeWaiting(b []byte, done int) (int, Errno) {
+	s := newSleeper(o.queue(), o.sendTimeout())
+	defer s.leave()
+	for {
+		n, errno := o.write(b[done:])
+		if errno == 0 {
+			if done += n; done == len(b) {
+				return done, 0
+			}
+			continue
+		}
+		if errno == syscall.EAGAIN && s.sleep() {
+			continue
+		}
+		if done > 0 {
+			return done, 0
+		}
+		return -1, errno
+	}
+}
+
+// Close is close(2).
+func (p *Process) Close(fd int) Errno { return p.fds.remove(fd) }
+
+// Dup is dup(2).
+func (p *Process) Dup(fd int) (int, Errno) { return p.dupAbove(fd, 0, false) }
+
+func (p *Process) dupAbove(fd, from int, cloexec bool) (int, Errno) {
+	o, errno := p.get(fd)
+	if errno != 0 {
+		return -1, errno
+	}
+	return p.fds.insert(o, from, cloexec)
+}
+
+// Dup3 is dup3(2), and dup2(2) when flags is 0, which allows fd == to. Both
+// descriptors are Loam's: one cannot take the place of a descriptor of the host,
+// or the reverse (EBADF).
+func (p *Process) Dup3(fd, to, flags int, dup2 bool) (int, Errno) {
+	o, errno := p.get(fd)
+	if errno != 0 {
+		return -1, errno
+	}
+	switch {
+	case flags&^syscall.O_CLOEXEC != 0:
+		return -1, syscall.EINVAL
+	case fd == to && !dup2:
+		return -1, syscall.EINVAL
+	case fd == to:
+		return to, 0
+	}
+	if errno := p.fds.replace(o, to, flags&syscall.O_CLOEXEC != 0); errno != 0 {
+		return -1, errno
+	}
+	return to, 0
+}
+
+// Fcntl is fcntl(2). Locks, leases and signals (F_SETLK, F_SETOWN, ...) are
+// refused with EINVAL.
+func (p *Process) Fcntl(fd, cmd, arg int) (int, Errno) {
+	o, errno := p.get(fd)
+	if errno != 0 {
+		return -1, errno
+	}
+	switch cmd {
+	case syscall.F_DUPFD, fDupFDCloexec:
+		if arg < 0 {
+			return -1, syscall.EINVAL
+		}
+		return p.dupAbove(fd, arg, cmd == fDupFDCloexec)
+	case syscall.F_GETFD:
+		if p.fds.cloexec(fd) {
+			return syscall.FD_CLOEXEC, 0
+		}
+		return 0, 0
+	case syscall.F_SETFD:
+		p.fds.setCloexec(fd, arg&syscall.FD_CLOEXEC != 0)
+		return 0, 0
+	case syscall.F_GETFL:
+		return int(o.flags.Load()), 0
+	case syscall.F_SETFL:
+		o.setNonblocking(arg&syscall.O_NONBLOCK != 0)
+		return 0, 0
+	}
+	return -1, syscall.EINVAL
+}
+
+// Ioctl is ioctl(2) for requests whose argument is an int, which is passed and
+// returned by value. Errors: ENOTTY.
+func (p *Process) Ioctl(fd, request, arg int) (int, Errno) {
+	o, errno := p.get(fd)
+	if errno != 0 {
+		return 0, errno
+	}
+	switch request {
+	case fioNBIO:
+		o.setNonblocking(arg != 0)
+		return arg, 0
+	case fioClex, fioNClex:
+		p.fds.setCloexec(fd, request == fioClex)
+		return arg, 0
+	}
+	s, ok := o.file.(socket)
+	if !ok {
+		return 0, syscall.ENOTTY
+	}
+	switch request {
+	case fioNRead:
+		return s.buffered(), 0
+	case sioOutq:
+		return s.unsent(), 0
+	}
+	return 0, syscall.ENOTTY
+}
+
+// Stat describes a file as fstat(2) does, as far as it makes sense here.
+type Stat struct {
+	Mode  uint32
+	Inode uint64
+}
+
+// Fstat is fstat(2).
+func (p *Process) Fstat(fd int) (Stat, Errno) {
+	o, errno := p.get(fd)
+	if errno != 0 {
+		return Stat{}, errno
+	}
+	return Stat{Mode: o.mode(), Inode: uint64(fd)}, 0
+}

@@ -1,0 +1,93 @@
+package posix
+
+import (
+	"encoding/binary"
+	"math"
+	"time"
+
+	"loam/stack/tcp"
+)
+
+// States of TCP as Linux numbers them (include/net/tcp_states.h).
+const (
+	linuxClose  = 7
+	linuxListen = 10
+)
+
+var linuxStates = map[tcp.State]uint8{
+	tcp.Established: 1, tcp.SynSent: 2, tcp.SynReceived: 3, tcp.FinWait1: 4,
+	tcp.FinWait2: 5, tcp.TimeWait: 6, tcp.Closed: linuxClose, tcp.CloseWait: 8,
+	tcp.LastAck: 9, tcp.Closing: 11,
+}
+
+// Bits of tcpi_options (linux/tcp.h).
+const (
+	infoTimestamps = 1
+	infoSACK       = 2
+	infoWScale     = 4
+	infoECN        = 8
+)
+
+// infoValue is the struct tcp_info of linux/tcp.h, in its order.
+func infoValue(i tcp.Info, listening bool) []byte {
+	state := linuxStates[i.State]
+	if listening {
+		state = linuxListen
+	}
+	var options, limited uint8
+	for bit, on := range map[uint8]bool{infoTimestamps: i.Timestamps, infoSACK: i.SACK, infoWScale: i.WindowScaled, infoECN: i.ECN} {
+		if on {
+			options |= bit
+		}
+	}
+	if i.AppLimited {
+		limited = 1
+	}
+	v := infoWriter{state, uint8(i.CAState), clip8(i.Retransmits), clip8(i.Probes), clip8(i.Backoff),
+		options, i.SndWScale | i.RcvWScale<<4, limited}
+
+	v.times(i.RTO, i.ATO)
+	v.words(i.SndMSS, i.RcvMSS)
+	v.words(i.Unacked, i.Sacked, i.Lost, i.Retrans, 0)
+	v.words(0, 0, 0, 0) // when data and acknowledgments came last: not kept
+	v.words(i.PathMSS+40, i.RcvWnd)
+	v.times(i.RTT, i.RTTVar)
+	v.words(i.SndSsthresh, i.SndCwnd, i.AdvMSS, i.Reordering)
+	v.times(i.RcvRTT)
+	v.words(i.RcvSpace, int(i.TotalRetrans))
+	v.longs(0, math.MaxUint64) // pacing: none
+	v.longs(i.BytesAcked, i.BytesReceived)
+	v.words(int(i.SegmentsOut), int(i.SegmentsIn), i.NotSent)
+	v.times(i.MinRTT)
+	v.words(int(i.DataSegmentsIn), int(i.DataSegmentsOut))
+	v.longs(0)       // delivery rate: not measured
+	v.longs(0, 0, 0) // time spent busy and limited: not measured
+	v.words(int(i.Delivered), int(i.DeliveredCE))
+	v.longs(i.BytesSent, i.BytesRetrans)
+	v.words(int(i.DSACKDups), i.ReorderSeen, int(i.OutOfOrder), i.SndWnd)
+	return v
+}
+
+// infoWriter appends fields.
+type infoWriter []byte
+
+func (w *infoWriter) words(values ...int) {
+	for _, v := range values {
+		*w = binary.NativeEndian.AppendUint32(*w, uint32(v))
+	}
+}
+
+func (w *infoWriter) longs(values ...uint64) {
+	for _, v := range values {
+		*w = binary.NativeEndian.AppendUint64(*w, v)
+	}
+}
+
+// times are in microseconds.
+func (w *infoWriter) times(values ...tcp.Time) {
+	for _, v := range values {
+		w.words(int(v / time.Microsecond))
+	}
+}
+
+func clip8(n int) uint8 { return uint8(min(n, 255)) }

@@ -1,0 +1,157 @@
+package posix
+
+import (
+	"encoding/binary"
+	"syscall"
+	"time"
+
+	"loam/stack"
+	"loam/stack/tcp"
+)
+
+// Options of TCP sockets: socket(7), ip(7), tcp(7).
+
+const (
+	maxInetBuffer     = 64 << 20
+	defaultTCPReceive = 131072 // net.ipv4.tcp_rmem
+	defaultTCPSend    = 262144
+)
+
+type tcpOpts = stack.TCPOptions
+
+// tcpIntOptions are the options that are kept with a connection or listener.
+var tcpIntOptions = map[optionName]intOption[tcpOpts]{
+	{syscall.SOL_SOCKET, syscall.SO_KEEPALIVE}: flag(func(o *tcpOpts) *bool { return &o.KeepAlive }),
+	{syscall.SOL_SOCKET, syscall.SO_REUSEADDR}: flag(func(o *tcpOpts) *bool { return &o.ReuseAddr }),
+	{syscall.SOL_SOCKET, soReusePort}:          flag(func(o *tcpOpts) *bool { return &o.ReusePort }),
+	{syscall.SOL_SOCKET, syscall.SO_RCVBUF}:    buffer(func(o *tcpOpts) *int { return &o.ReceiveBuffer }, defaultTCPReceive),
+	{syscall.SOL_SOCKET, syscall.SO_SNDBUF}:    buffer(func(o *tcpOpts) *int { return &o.SendBuffer }, defaultTCPSend),
+
+	{syscall.IPPROTO_TCP, syscall.TCP_CORK}:     flag(func(o *tcpOpts) *bool { return &o.Cork }),
+	{syscall.IPPROTO_TCP, syscall.TCP_QUICKACK}: flag(func(o *tcpOpts) *bool { return &o.QuickAck }),
+	{syscall.IPPROTO_TCP, syscall.TCP_KEEPIDLE}: duration(func(o *tcpOpts) *time.Duration { return &o.KeepAliveIdle },
+		time.Second, 1, 32767, 2*time.Hour),
+	{syscall.IPPROTO_TCP, syscall.TCP_KEEPINTVL}: duration(func(o *tcpOpts) *time.Duration { return &o.KeepAliveInterval },
+		time.Second, 1, 32767, 75*time.Second),
+	{syscall.IPPROTO_TCP, tcpUserTimeout}: duration(func(o *tcpOpts) *time.Duration { return &o.UserTimeout },
+		time.Millisecond, 0, 1<<31-1, 0),
+	{syscall.IPPROTO_TCP, syscall.TCP_NODELAY}: {
+		func(o *tcpOpts) int {
+			if o.Delay {
+				return 0
+			}
+			return 1
+		},
+		func(o *tcpOpts, n int) Errno { o.Delay = n == 0; return 0 },
+	},
+	{syscall.IPPROTO_TCP, syscall.TCP_KEEPCNT}: {
+		func(o *tcpOpts) int {
+			if o.KeepAliveCount == 0 {
+				return 9
+			}
+			return o.KeepAliveCount
+		},
+		func(o *tcpOpts, n int) Errno {
+			if n < 1 || n > 127 {
+				return syscall.EINVAL
+			}
+			o.KeepAliveCount = n
+			return 0
+		},
+	},
+
+	{syscall.IPPROTO_IP, syscall.IP_TTL}: octet(func(o *tcpOpts) *uint8 { return &o.TTL }, 1, 64),
+	{syscall.IPPROTO_IP, syscall.IP_TOS}: octet(func(o *tcpOpts) *uint8 { return &o.TOS }, 0, 0),
+}
+
+// tcpHarmless are options that a program may set and read back although they
+// change nothing: accepting waits for no data, fast open is not used, and the
+// rest is how this stack works anyway.
+var tcpHarmless = map[optionName]bool{
+	{syscall.IPPROTO_TCP, syscall.TCP_DEFER_ACCEPT}: true,
+	{syscall.IPPROTO_TCP, syscall.TCP_SYNCNT}:       true,
+	{syscall.IPPROTO_TCP, syscall.TCP_LINGER2}:      true,
+	{syscall.IPPROTO_TCP, tcpFastOpen}:              true,
+	{syscall.IPPROTO_TCP, tcpNotSentLowat}:          true,
+	{syscall.IPPROTO_IP, syscall.IP_MTU_DISCOVER}:   true,
+	{syscall.IPPROTO_IP, syscall.IP_RECVERR}:        true,
+	{syscall.IPPROTO_IP, syscall.IP_FREEBIND}:       true,
+	{syscall.IPPROTO_IP, ipBindAddressNoPort}:       true,
+}
+
+func (s *tcpSocket) option(level, name int) ([]byte, Errno) {
+	key := optionName{level, name}
+	if o, ok := tcpIntOptions[key]; ok {
+		opts := s.options()
+		return intValue(o.get(&opts)), 0
+	}
+	if tcpHarmless[key] {
+		return s.recall(key), 0
+	}
+	switch key {
+	case optionName{syscall.SOL_SOCKET, syscall.SO_ACCEPTCONN}:
+		return boolValue(s.listener.Load() != nil), 0
+	case optionName{syscall.SOL_SOCKET, syscall.SO_LINGER}:
+		return lingerValue(s.options()), 0
+	case optionName{syscall.IPPROTO_TCP, syscall.TCP_MAXSEG}:
+		return intValue(s.info().SndMSS), 0
+	case optionName{syscall.IPPROTO_TCP, syscall.TCP_INFO}:
+		return infoValue(s.info(), s.listener.Load() != nil), 0
+	case optionName{syscall.IPPROTO_TCP, syscall.TCP_CONGESTION}:
+		return append([]byte(s.info().Congestion), make([]byte, 16)...)[:16], 0
+	}
+	if level == syscall.SOL_SOCKET {
+		return s.socketBase.option(name)
+	}
+	return nil, syscall.ENOPROTOOPT
+}
+
+func (s *tcpSocket) setOption(level, name int, value []byte) Errno {
+	key := optionName{level, name}
+	if key == (optionName{syscall.SOL_SOCKET, syscall.SO_LINGER}) {
+		return s.setLinger(value)
+	}
+	if o, ok := tcpIntOptions[key]; ok {
+		n, errno := parseInt(value)
+		if errno != 0 {
+			return errno
+		}
+		bad := s.setOptions(func(opts *tcpOpts) { errno = o.set(opts, n) })
+		if errno != 0 {
+			return errno
+		}
+		return bad
+	}
+	if tcpHarmless[key] {
+		return s.remember(key, value)
+	}
+	if level == syscall.SOL_SOCKET {
+		return s.socketBase.setOption(name, value)
+	}
+	return syscall.ENOPROTOOPT
+}
+
+func (s *tcpSocket) setLinger(value []byte) Errno {
+	if len(value) < 8 {
+		return syscall.EINVAL
+	}
+	on := binary.NativeEndian.Uint32(value) != 0
+	seconds := int32(binary.NativeEndian.Uint32(value[4:]))
+	return s.setOptions(func(o *tcpOpts) {
+		o.Linger, o.LingerTime = on, time.Duration(max(seconds, 0))*time.Second
+	})
+}
+
+// lingerValue is a struct linger.
+func lingerValue(o tcpOpts) []byte {
+	b := boolValue(o.Linger)
+	return binary.NativeEndian.AppendUint32(b, uint32(o.LingerTime/time.Second))
+}
+
+// info describes the connection, if there is one.
+func (s *tcpSocket) info() tcp.Info {
+	if c := s.conn.Load(); c != nil {
+		return c.Info()
+	}
+	return tcp.Info{State: tcp.Closed, SndMSS: 536, PathMSS: 536, Congestion: "cubic"}
+}

@@ -1,0 +1,335 @@
+package posix
+
+import (
+	"io"
+	"sync/atomic"
+	"syscall"
+
+	"loam/stack"
+)
+
+// tcpSocket is a TCP socket (tcp(7)). It becomes one of three things of the
+// stack: bound, it is a TCPBinding; then a TCPListener or a TCPConn.
+//
+//	fresh ─ bind ─▶ bound ─ listen ─▶ listening
+//	  └──────┴─ connect ─▶ connection
+//
+// Options set before go along.
+type tcpSocket struct {
+	socketBase
+	net     *stack.Stack
+	leaving *leaving // of the process
+
+	conn     atomic.Pointer[stack.TCPConn]     // set once, under mu, but by connect after a failed one
+	listener atomic.Pointer[stack.TCPListener] // set once, under mu
+
+	// Guarded by mu.
+	binding *stack.TCPBinding
+	opts    stack.TCPOptions // until there is a listener or a connection
+	told    bool             // connect has reported success
+	closed  bool
+}
+
+func (p *Process) newTCP() *tcpSocket {
+	return &tcpSocket{
+		socketBase: socketBase{domain: syscall.AF_INET, typ: syscall.SOCK_STREAM, pro: syscall.IPPROTO_TCP},
+		net:        p.net, leaving: &p.leaving,
+		opts: stack.TCPOptions{Delay: true}, // until TCP_NODELAY says otherwise
+	}
+}
+
+// adopt makes a socket of a connection that was accepted.
+func (s *tcpSocket) adopt(c *stack.TCPConn) *tcpSocket {
+	a := &tcpSocket{
+		socketBase: socketBase{domain: s.domain, typ: s.typ, pro: s.pro},
+		net:        s.net, leaving: s.leaving, told: true,
+	}
+	a.conn.Store(c)
+	c.Watch(a.relay)
+	return a
+}
+
+func (s *tcpSocket) events() Events {
+	if c := s.conn.Load(); c != nil {
+		return pollEvents(c.Events())
+	}
+	if l := s.listener.Load(); l != nil {
+		return pollEvents(l.Events())
+	}
+	return PollOut | PollHup
+}
+
+func (s *tcpSocket) bind(a Address) Errno {
+	local, errno := bindName(a)
+	if errno != 0 {
+		return errno
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.binding != nil || s.conn.Load() != nil {
+		return syscall.EINVAL
+	}
+	b, err := s.net.BindTCP(local, s.opts)
+	if err == nil {
+		s.binding = b
+	}
+	return toErrno(err)
+}
+
+func (s *tcpSocket) listen(backlog int) Errno {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.listener.Load() != nil:
+		return 0 // the backlog stays
+	case s.conn.Load() != nil:
+		return syscall.EINVAL
+	}
+	if s.binding == nil {
+		b, err := s.net.BindTCP(unspecified, s.opts)
+		if err != nil {
+			return toErrno(err)
+		}
+		s.binding = b
+	}
+	l, err := s.binding.Listen(backlog)
+	if err != nil {
+		return toErrno(err)
+	}
+	l.SetOptions(func(o *stack.TCPOptions) { *o = s.opts })
+	l.Watch(s.relay)
+	s.listener.Store(l)
+	return 0
+}
+
+func (s *tcpSocket) accept() (socket, Errno) {
+	l := s.listener.Load()
+	if l == nil {
+		return nil, syscall.EINVAL
+	}
+	c, err := l.TryAccept()
+	if err == stack.ErrClosed {
+		return nil, syscall.EINVAL
+	}
+	if err != nil {
+		return nil, toErrno(err)
+	}
+	return s.adopt(c), 0
+}
+
+func (s *tcpSocket) connect(a Address) Errno {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.conn.Load(); c != nil {
+		if errno, decided := s.reconnect(c, a); decided {
+			return errno
+		}
+	}
+	remote, errno := inetName(a)
+	switch {
+	case a.Family == syscall.AF_UNSPEC:
+		return 0
+	case errno != 0:
+		return errno
+	case s.listener.Load() != nil:
+		return syscall.EISCONN
+	}
+	var c *stack.TCPConn
+	var err error
+	if s.binding != nil {
+		c, err = s.binding.Dial(remote)
+	} else {
+		c, err = s.net.DialTCP(unspecified, remote, s.opts)
+	}
+	if err != nil {
+		return toErrno(err)
+	}
+	if s.binding != nil {
+		c.SetOptions(func(o *stack.TCPOptions) { *o = s.opts })
+	}
+	s.conn.Store(c)
+	s.told = false
+	c.Watch(s.relay)
+	return syscall.EINPROGRESS
+}
+
+// reconnect is connect on a socket that has a connection. It has not decided
+// when the connection has failed or is to be dissolved: then another may be made.
+func (s *tcpSocket) reconnect(c *stack.TCPConn, a Address) (Errno, bool) {
+	switch {
+	case a.Family == syscall.AF_UNSPEC:
+		c.Abort()
+	case c.Connected() && !s.told:
+		s.told = true
+		return 0, true
+	case c.Connected():
+		return syscall.EISCONN, true
+	case c.Events()&stack.Hangup == 0:
+		return syscall.EALREADY, true
+	default:
+		if errno := toErrno(c.Err()); errno != 0 {
+			return errno, true
+		}
+		c.Close()
+	}
+	c.Watch(nil)
+	s.conn.Store(nil)
+	return 0, false
+}
+
+func (s *tcpSocket) shutdown(how int) Errno {
+	if l := s.listener.Load(); l != nil {
+		if how != syscall.SHUT_WR {
+			l.Close()
+		}
+		return 0
+	}
+	c := s.conn.Load()
+	if c == nil {
+		return syscall.ENOTCONN
+	}
+	var err error
+	if how != syscall.SHUT_RD {
+		err = c.CloseWrite()
+	}
+	if how != syscall.SHUT_WR {
+		if rerr := c.CloseRead(); err == nil {
+			err = rerr
+		}
+	}
+	return toErrno(err)
+}
+
+func (s *tcpSocket) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	if l := s.listener.Load(); l != nil {
+		l.Close() // and the binding with it
+		return
+	}
+	if c := s.conn.Load(); c != nil {
+		c.Close()
+		s.leaving.add(c)
+	}
+	if s.binding != nil {
+		s.binding.Close()
+	}
+}
+
+func (s *tcpSocket) local() Address {
+	if c := s.conn.Load(); c != nil {
+		return inet(c.LocalAddrPort())
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.binding != nil {
+		return inet(s.binding.LocalAddrPort())
+	}
+	return inet(unspecified)
+}
+
+func (s *tcpSocket) peer() (Address, Errno) {
+	c := s.conn.Load()
+	if c == nil || !c.Connected() {
+		return Address{}, syscall.ENOTCONN
+	}
+	return inet(c.RemoteAddrPort()), 0
+}
+
+func (s *tcpSocket) read(b []byte) (int, Errno) {
+	c := s.conn.Load()
+	if c == nil {
+		return 0, syscall.ENOTCONN
+	}
+	n, err := c.TryRead(b)
+	switch err {
+	case nil:
+		if n < len(b) && s.q.edge.Load() {
+			c.Events() // asks to be told of what comes next
+		}
+		return n, 0
+	case io.EOF:
+		return 0, 0
+	}
+	return 0, toErrno(err)
+}
+
+func (s *tcpSocket) write(b []byte) (int, Errno) {
+	c := s.conn.Load()
+	if c == nil {
+		return 0, syscall.EPIPE
+	}
+	n, err := c.TryWrite(b)
+	return n, toErrno(err)
+}
+
+func (s *tcpSocket) recv(b []byte, flags int) (Received, Errno) {
+	c := s.conn.Load()
+	if c == nil {
+		return Received{}, syscall.ENOTCONN
+	}
+	if flags&syscall.MSG_PEEK == 0 {
+		n, errno := s.read(b)
+		return Received{N: n, Len: n}, errno
+	}
+	n, err := c.Peek(b, 0)
+	if err == io.EOF {
+		err = nil
+	}
+	return Received{N: n, Len: n}, toErrno(err)
+}
+
+// send ignores the address, as Linux does on a connection.
+func (s *tcpSocket) send(b []byte, m Outgoing) (int, Errno) {
+	const fastOpen = 0x20000000 // MSG_FASTOPEN
+	if m.Flags&fastOpen != 0 {
+		return 0, syscall.EOPNOTSUPP
+	}
+	return s.write(b)
+}
+
+func (s *tcpSocket) takeError() Errno {
+	if c := s.conn.Load(); c != nil {
+		return toErrno(c.Err())
+	}
+	return 0
+}
+
+func (s *tcpSocket) buffered() int {
+	if c := s.conn.Load(); c != nil {
+		return c.Buffered()
+	}
+	return 0
+}
+
+func (s *tcpSocket) unsent() int {
+	if c := s.conn.Load(); c != nil {
+		return c.Unsent()
+	}
+	return 0
+}
+
+// setOptions changes the options wherever they are now.
+func (s *tcpSocket) setOptions(f func(*stack.TCPOptions)) Errno {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f(&s.opts)
+	if c := s.conn.Load(); c != nil {
+		return toErrno(c.SetOptions(f))
+	}
+	if l := s.listener.Load(); l != nil {
+		l.SetOptions(f)
+	}
+	return 0
+}
+
+// options are the options as they are now.
+func (s *tcpSocket) options() stack.TCPOptions {
+	if c := s.conn.Load(); c != nil {
+		return c.Options()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.opts
+}

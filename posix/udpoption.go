@@ -1,0 +1,149 @@
+package posix
+
+import (
+	"net/netip"
+	"slices"
+	"syscall"
+
+	"loam/stack"
+)
+
+// Options of UDP sockets: socket(7), ip(7), udp(7).
+
+type udpOpts = stack.UDPOptions
+
+const defaultUDPBuffer = 212992 // net.core.rmem_default
+
+// udpIntOptions are the options that are kept with a socket of the stack.
+var udpIntOptions = map[optionName]intOption[udpOpts]{
+	{syscall.SOL_SOCKET, syscall.SO_BROADCAST}: flag(func(o *udpOpts) *bool { return &o.Broadcast }),
+	{syscall.SOL_SOCKET, syscall.SO_REUSEADDR}: flag(func(o *udpOpts) *bool { return &o.ReuseAddr }),
+	{syscall.SOL_SOCKET, soReusePort}:          flag(func(o *udpOpts) *bool { return &o.ReusePort }),
+	{syscall.SOL_SOCKET, syscall.SO_RCVBUF}:    buffer(func(o *udpOpts) *int { return &o.ReceiveBuffer }, defaultUDPBuffer),
+	{syscall.SOL_SOCKET, soRcvBufForce}:        buffer(func(o *udpOpts) *int { return &o.ReceiveBuffer }, defaultUDPBuffer),
+	{syscall.SOL_SOCKET, syscall.SO_SNDBUF}:    buffer(func(o *udpOpts) *int { return &o.SendBuffer }, defaultUDPBuffer),
+	{syscall.SOL_SOCKET, soSndBufForce}:        buffer(func(o *udpOpts) *int { return &o.SendBuffer }, defaultUDPBuffer),
+
+	{syscall.IPPROTO_IP, syscall.IP_TTL}: octet(func(o *udpOpts) *uint8 { return &o.TTL }, 1, 64),
+	{syscall.IPPROTO_IP, syscall.IP_TOS}: octet(func(o *udpOpts) *uint8 { return &o.TOS }, 0, 0),
+}
+
+// udpHarmless are options that a program may set and read back although they
+// change nothing here.
+var udpHarmless = map[optionName]bool{
+	{syscall.SOL_SOCKET, syscall.SO_KEEPALIVE}:      true,
+	{syscall.SOL_SOCKET, syscall.SO_LINGER}:         true,
+	{syscall.IPPROTO_IP, syscall.IP_MTU_DISCOVER}:   true,
+	{syscall.IPPROTO_IP, syscall.IP_RECVERR}:        true,
+	{syscall.IPPROTO_IP, syscall.IP_FREEBIND}:       true,
+	{syscall.IPPROTO_IP, syscall.IP_MULTICAST_LOOP}: true,
+	{syscall.IPPROTO_IP, syscall.IP_MULTICAST_IF}:   true,
+	{syscall.IPPROTO_IP, syscall.IP_MULTICAST_TTL}:  true,
+	{syscall.IPPROTO_IP, ipBindAddressNoPort}:       true,
+}
+
+// wanted is the field of an option that asks for a control message, or nil.
+func (s *udpSocket) wanted(key optionName) *bool {
+	if key.level != syscall.IPPROTO_IP {
+		return nil
+	}
+	switch key.name {
+	case syscall.IP_PKTINFO:
+		return &s.wants.packetInfo
+	case syscall.IP_RECVTTL:
+		return &s.wants.ttl
+	case syscall.IP_RECVTOS:
+		return &s.wants.tos
+	}
+	return nil
+}
+
+func (s *udpSocket) option(level, name int) ([]byte, Errno) {
+	key := optionName{level, name}
+	if o, ok := udpIntOptions[key]; ok {
+		opts := s.options()
+		return intValue(o.get(&opts)), 0
+	}
+	if udpHarmless[key] {
+		return s.recall(key), 0
+	}
+	if w := s.wanted(key); w != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return boolValue(*w), 0
+	}
+	switch {
+	case level == syscall.SOL_SOCKET && name == syscall.SO_ACCEPTCONN:
+		return boolValue(false), 0
+	case level == syscall.SOL_SOCKET:
+		return s.socketBase.option(name)
+	}
+	return nil, syscall.ENOPROTOOPT
+}
+
+func (s *udpSocket) setOption(level, name int, value []byte) Errno {
+	key := optionName{level, name}
+	if o, ok := udpIntOptions[key]; ok {
+		n, errno := parseInt(value)
+		if errno != 0 {
+			return errno
+		}
+		bad := s.setOptions(func(opts *udpOpts) { errno = o.set(opts, n) })
+		if errno != 0 {
+			return errno
+		}
+		return bad
+	}
+	if udpHarmless[key] {
+		return s.setHarmless(key, value)
+	}
+	if w := s.wanted(key); w != nil {
+		n, errno := parseInt(value)
+		if errno == 0 {
+			s.mu.Lock()
+			*w = n != 0
+			s.mu.Unlock()
+		}
+		return errno
+	}
+	switch {
+	case level == syscall.IPPROTO_IP && (name == syscall.IP_ADD_MEMBERSHIP || name == syscall.IP_DROP_MEMBERSHIP):
+		return s.membership(value, name == syscall.IP_ADD_MEMBERSHIP)
+	case level == syscall.SOL_SOCKET:
+		return s.socketBase.setOption(name, value)
+	}
+	return syscall.ENOPROTOOPT
+}
+
+// setHarmless remembers a value, which for some of the multicast options may be
+// a byte.
+func (s *udpSocket) setHarmless(key optionName, value []byte) Errno {
+	if len(value) == 1 {
+		value = intValue(int(value[0]))
+	}
+	return s.remember(key, value)
+}
+
+// membership is IP_ADD_MEMBERSHIP and IP_DROP_MEMBERSHIP: the group is the first
+// field of struct ip_mreq and of ip_mreqn. The interface is the one that the
+// route to the group leads to.
+func (s *udpSocket) membership(value []byte, join bool) Errno {
+	if len(value) < 8 {
+		return syscall.EINVAL
+	}
+	group := netip.AddrFrom4([4]byte(value))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.conn.Load()
+	switch {
+	case c == nil && join:
+		s.groups = append(s.groups, group)
+		return 0
+	case c == nil:
+		s.groups = slices.DeleteFunc(s.groups, func(g netip.Addr) bool { return g == group })
+		return 0
+	case join:
+		return toErrno(c.JoinGroup(group))
+	}
+	return toErrno(c.LeaveGroup(group))
+}

@@ -1,0 +1,273 @@
+package posix
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"sync/atomic"
+	"syscall"
+
+	"loam/stack"
+)
+
+// udpSocket is a UDP socket (udp(7)). It becomes a socket of the stack when it
+// is bound: by bind, or to a port of the stack's choice when it first sends or
+// connects.
+type udpSocket struct {
+	socketBase
+	net  *stack.Stack
+	conn atomic.Pointer[stack.UDPConn] // set once, under mu
+
+	// Guarded by mu.
+	opts     stack.UDPOptions // until there is conn
+	groups   []netip.Addr     // multicast groups to join when there is
+	shutRead bool
+	shutSend bool
+	wants    wantedControl
+}
+
+// wantedControl is which control messages come with a datagram.
+type wantedControl struct{ packetInfo, ttl, tos bool }
+
+func (p *Process) newUDP() *udpSocket {
+	return &udpSocket{
+		socketBase: socketBase{domain: syscall.AF_INET, typ: syscall.SOCK_DGRAM, pro: syscall.IPPROTO_UDP},
+		net:        p.net,
+	}
+}
+
+// bindTo binds the socket if it is not bound. The caller holds mu.
+func (s *udpSocket) bindTo(local netip.AddrPort) (*stack.UDPConn, Errno) {
+	if c := s.conn.Load(); c != nil {
+		return c, 0
+	}
+	c, err := s.net.ListenUDP(local, s.opts)
+	if err != nil {
+		return nil, toErrno(err)
+	}
+	for _, group := range s.groups {
+		if err := c.JoinGroup(group); err != nil {
+			c.Close()
+			return nil, toErrno(err)
+		}
+	}
+	s.conn.Store(c)
+	c.Watch(s.relay)
+	return c, 0
+}
+
+// bound is the stack's socket, which it makes if need be.
+func (s *udpSocket) bound() (*stack.UDPConn, Errno) {
+	if c := s.conn.Load(); c != nil {
+		return c, 0
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.bindTo(unspecified)
+}
+
+func (s *udpSocket) events() Events {
+	e := PollOut
+	if c := s.conn.Load(); c != nil {
+		e = pollEvents(c.Events())
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.shutRead {
+		e |= PollIn | PollRdHup
+		if s.shutSend {
+			e |= PollHup
+		}
+	}
+	return e
+}
+
+func (s *udpSocket) bind(a Address) Errno {
+	local, errno := bindName(a)
+	if errno != 0 {
+		return errno
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.conn.Load() != nil {
+		return syscall.EINVAL
+	}
+	_, errno = s.bindTo(local)
+	return errno
+}
+
+func (s *udpSocket) listen(int) Errno        { return syscall.EOPNOTSUPP }
+func (s *udpSocket) accept() (socket, Errno) { return nil, syscall.EOPNOTSUPP }
+
+func (s *udpSocket) connect(a Address) Errno {
+	if a.Family == syscall.AF_UNSPEC {
+		if c := s.conn.Load(); c != nil {
+			return toErrno(c.Connect(netip.AddrPort{}))
+		}
+		return 0
+	}
+	remote, errno := inetName(a)
+	if errno != 0 {
+		return errno
+	}
+	c, errno := s.bound()
+	if errno != 0 {
+		return errno
+	}
+	return toErrno(c.Connect(remote))
+}
+
+// shutdown needs a peer, and still does its work without one (Linux).
+func (s *udpSocket) shutdown(how int) Errno {
+	s.mu.Lock()
+	s.shutRead = s.shutRead || how != syscall.SHUT_WR
+	s.shutSend = s.shutSend || how != syscall.SHUT_RD
+	s.mu.Unlock()
+	s.q.tell(PollIn | PollOut | PollRdHup | PollHup)
+	if _, errno := s.peer(); errno != 0 {
+		return errno
+	}
+	return 0
+}
+
+func (s *udpSocket) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.conn.Load(); c != nil {
+		c.Close()
+	}
+}
+
+func (s *udpSocket) local() Address {
+	if c := s.conn.Load(); c != nil {
+		return inet(c.LocalAddrPort())
+	}
+	return inet(unspecified)
+}
+
+func (s *udpSocket) peer() (Address, Errno) {
+	if c := s.conn.Load(); c != nil {
+		if p := c.RemoteAddrPort(); p.IsValid() {
+			return inet(p), 0
+		}
+	}
+	return Address{}, syscall.ENOTCONN
+}
+
+func (s *udpSocket) read(b []byte) (int, Errno) {
+	r, errno := s.receive(b, 0)
+	return r.N, errno
+}
+
+func (s *udpSocket) write(b []byte) (int, Errno) { return s.send(b, Outgoing{}) }
+
+func (s *udpSocket) recv(b []byte, flags int) (Received, Errno) { return s.receive(b, flags) }
+
+func (s *udpSocket) receive(b []byte, flags int) (Received, Errno) {
+	c := s.conn.Load()
+	s.mu.Lock()
+	shut, wants := s.shutRead, s.wants
+	s.mu.Unlock()
+	if c == nil {
+		if shut {
+			return Received{}, 0
+		}
+		return Received{}, syscall.EAGAIN
+	}
+	take := c.TryReadFrom
+	if flags&syscall.MSG_PEEK != 0 {
+		take = c.PeekFrom
+	}
+	n, d, err := take(b)
+	if err == stack.ErrWouldBlock && shut {
+		return Received{}, 0
+	}
+	if err != nil {
+		return Received{}, toErrno(err)
+	}
+	r := Received{N: n, Len: d.Len, From: inet(d.From)}
+	if n < d.Len {
+		r.Flags |= syscall.MSG_TRUNC
+	}
+	if wants != (wantedControl{}) {
+		r.Control = wants.messages(d)
+	}
+	return r, 0
+}
+
+// messages are what IP_PKTINFO, IP_RECVTTL and IP_RECVTOS ask for (ip(7)).
+func (w wantedControl) messages(d stack.Datagram) []Control {
+	var list []Control
+	if w.packetInfo { // struct in_pktinfo: index, address of ours, destination
+		to := d.To.Addr().As4()
+		data := binary.NativeEndian.AppendUint32(nil, uint32(d.Interface))
+		data = append(append(data, to[:]...), to[:]...)
+		list = append(list, Control{Level: syscall.IPPROTO_IP, Type: syscall.IP_PKTINFO, Data: data})
+	}
+	if w.ttl {
+		list = append(list, Control{Level: syscall.IPPROTO_IP, Type: syscall.IP_TTL, Data: intValue(int(d.TTL))})
+	}
+	if w.tos {
+		list = append(list, Control{Level: syscall.IPPROTO_IP, Type: syscall.IP_TOS, Data: []byte{d.TOS}})
+	}
+	return list
+}
+
+func (s *udpSocket) send(b []byte, m Outgoing) (int, Errno) {
+	s.mu.Lock()
+	shut := s.shutSend
+	s.mu.Unlock()
+	if shut {
+		return 0, syscall.EPIPE
+	}
+	var to netip.AddrPort
+	if m.To.Family != syscall.AF_UNSPEC {
+		var errno Errno
+		if to, errno = inetName(m.To); errno != 0 {
+			return 0, errno
+		}
+	}
+	c, errno := s.bound()
+	if errno != 0 {
+		return 0, errno
+	}
+	n, err := c.TryWriteTo(b, to)
+	return n, toErrno(err)
+}
+
+func (s *udpSocket) takeError() Errno {
+	if c := s.conn.Load(); c != nil {
+		return toErrno(c.Err())
+	}
+	return 0
+}
+
+// buffered is the size of the first datagram.
+func (s *udpSocket) buffered() int {
+	if c := s.conn.Load(); c != nil {
+		_, first := c.Waiting()
+		return first
+	}
+	return 0
+}
+
+func (s *udpSocket) unsent() int { return 0 }
+
+// setOptions changes the options wherever they are now.
+func (s *udpSocket) setOptions(f func(*stack.UDPOptions)) Errno {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f(&s.opts)
+	if c := s.conn.Load(); c != nil {
+		return toErrno(c.SetOptions(f))
+	}
+	return 0
+}
+
+func (s *udpSocket) options() stack.UDPOptions {
+	if c := s.conn.Load(); c != nil {
+		return c.Options()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.opts
+}

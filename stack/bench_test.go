@@ -1,0 +1,105 @@
+package stack_test
+
+import (
+	"io"
+	"net"
+	"testing"
+
+	"loam/link"
+	"loam/link/pipe"
+	"loam/stack"
+	"loam/stack/ring"
+)
+
+// benchPair is newPair without the accounting, which costs time.
+func benchPair(b *testing.B, c stack.Config, p pipe.Config) (client, server net.Conn) {
+	b.Helper()
+	pr := newPair(b, c, p)
+	link.Track(false)
+	ring.Track(false)
+	l, err := pr.b.Listen("tcp", "10.0.0.2:80")
+	if err != nil {
+		b.Fatal(err)
+	}
+	if client, err = pr.a.Dial("tcp", "10.0.0.2:80"); err != nil {
+		b.Fatal(err)
+	}
+	if server, err = l.Accept(); err != nil {
+		b.Fatal(err)
+	}
+	return client, server
+}
+
+// Bulk throughput over a pipe, as a wire of MTU 1500 carries it and with the
+// offloads that a pipe can have at no cost.
+func BenchmarkBulk(b *testing.B) {
+	for _, c := range []struct {
+		name string
+		pipe pipe.Config
+	}{{"mtu1500", pipe.Config{}}, {"offload", pipe.Config{Offloads: pipe.AllOffloads}}} {
+		for _, shards := range []int{1, 2} {
+			b.Run(c.name+"/shards="+string(rune('0'+shards)), func(b *testing.B) {
+				client, server := benchPair(b, stack.Config{Shards: shards}, c.pipe)
+				go io.Copy(io.Discard, server)
+				chunk := make([]byte, 64<<10)
+				b.SetBytes(int64(len(chunk)))
+				b.ReportAllocs()
+				b.ResetTimer()
+				for b.Loop() {
+					if _, err := client.Write(chunk); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// One byte there and back.
+func BenchmarkPingPong(b *testing.B) {
+	for _, shards := range []int{1, 2} {
+		b.Run("shards="+string(rune('0'+shards)), func(b *testing.B) {
+			client, server := benchPair(b, stack.Config{Shards: shards}, pipe.Config{})
+			go io.Copy(server, server)
+			one := make([]byte, 1)
+			b.ReportAllocs()
+			b.ResetTimer()
+			for b.Loop() {
+				if _, err := client.Write(one); err != nil {
+					b.Fatal(err)
+				}
+				if _, err := client.Read(one); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// Connect, accept, close.
+func BenchmarkConnect(b *testing.B) {
+	pr := newPair(b, stack.Config{}, pipe.Config{})
+	link.Track(false)
+	ring.Track(false)
+	l, err := pr.b.Listen("tcp", "10.0.0.2:80")
+	if err != nil {
+		b.Fatal(err)
+	}
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			c.Close()
+		}
+	}()
+	b.ReportAllocs()
+	for b.Loop() {
+		c, err := pr.a.Dial("tcp", "10.0.0.2:80")
+		if err != nil {
+			b.Fatal(err)
+		}
+		c.Close()
+	}
+}

@@ -1,0 +1,38 @@
+package stack
+
+import (
+	"log/slog"
+	"runtime"
+
+	"loam/stack/tcp"
+)
+
+// Config is what a stack is made from. The zero value is a good stack.
+type Config struct {
+	// Shards is the number of goroutines that own connections. Zero: one for
+	// each CPU that Go uses, at most 8.
+	Shards int
+	// TCP holds the defaults of TCP connections.
+	TCP tcp.Config
+	// Log receives what an operator should know (an address conflict, a device
+	// that failed). Nil: nothing is logged.
+	Log *slog.Logger
+	// MaxReassembly bounds the memory of incomplete datagrams, in bytes, for
+	// each shard. Zero: 1 MiB.
+	MaxReassembly int
+}
+
+const maxDefaultShards = 8
+
+func (c Config) withDefaults() Config {
+	if c.Shards <= 0 {
+		c.Shards = min(runtime.GOMAXPROCS(0), maxDefaultShards)
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.MaxReassembly <= 0 {
+		c.MaxReassembly = 1 << 20
+	}
+	return c
+}

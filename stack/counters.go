@@ -1,0 +1,146 @@
+package stack
+
+import (
+	"fmt"
+	"iter"
+	"strings"
+	"sync/atomic"
+)
+
+// Counter names one thing that the stack counts. Every packet that is not
+// delivered is counted by the reason why, under the protocol that dropped it.
+type Counter uint8
+
+// Counters. The names that people see are in counterNames, in the same order.
+const (
+	EthReceived Counter = iota
+	EthSent
+	EthMalformed    // header truncated, 802.3 length framing, too many tags
+	EthNotForUs     // unicast to another station
+	EthUnknownType  // no protocol bound to the EtherType
+	EthTagged       // a VLAN that is not configured
+	ARPReceived     //
+	ARPSent         //
+	ARPMalformed    //
+	ARPOverflow     // the neighbour cache's owner could not keep up
+	ARPConflict     // somebody else claims an address of ours
+	NeighResolved   //
+	NeighFailed     // no answer: the packets that waited were dropped
+	NeighOverflow   // too many packets waited for one neighbour; the oldest went
+	IPReceived      //
+	IPSent          //
+	IPDelivered     // handed to a protocol
+	IPMalformed     // header, length or option
+	IPChecksum      //
+	IPNotForUs      // destination is not an address of ours
+	IPMartian       // source or destination that cannot be on this interface
+	IPSourceRoute   // source-routed: refused
+	IPNoProtocol    // answered with "protocol unreachable"
+	IPNoRoute       //
+	IPFragments     // fragments received
+	IPReassembled   // datagrams put together
+	IPReassembly    // fragments dropped: overlap, time, memory
+	IPFragmented    // datagrams cut up for sending
+	IPFragsSent     //
+	IPOverflow      // the shard's queue for forwarded packets was full
+	ICMPReceived    //
+	ICMPSent        //
+	ICMPMalformed   //
+	ICMPChecksum    //
+	ICMPEcho        // echo requests answered
+	ICMPEchoReply   // replies delivered to a ping
+	ICMPErrors      // errors received and delivered to a socket
+	ICMPIgnored     // messages of other kinds, replies and errors that nobody waits for
+	ICMPErrorsSent  //
+	ICMPLimited     // errors not sent because of the rate limit
+	ICMPNoRoom      // answers dropped because the device was full
+	UDPReceived     //
+	UDPSent         //
+	UDPMalformed    //
+	UDPChecksum     //
+	UDPNoPort       // answered with "port unreachable"
+	UDPOverflow     // the socket's receive buffer was full
+	TCPReceived     //
+	TCPSent         //
+	TCPMalformed    //
+	TCPChecksum     //
+	TCPNoPort       // answered with a reset
+	TCPActiveOpens  //
+	TCPPassiveOpens //
+	TCPEstablished  // connections that reached ESTABLISHED
+	TCPResetsSent   //
+	TCPResets       // connections that the peer reset
+	TCPTimeouts     // connections given up
+	TCPRetransmits  //
+	TCPBacklogFull  // connection attempts dropped: the program does not accept fast enough
+	TCPCookiesSent  // SYNs answered with a cookie, without state
+	TCPCookiesBad   // acknowledgements without a connection whose cookie is wrong
+	TCPNoRoom       // resets dropped because the device was full
+	ForwardOverflow // connection attempts dropped: too many wait for the forwarder
+	numCounters
+)
+
+var counterNames = [numCounters]string{
+	"eth.received", "eth.sent", "eth.malformed", "eth.not_for_us", "eth.unknown_type", "eth.tagged",
+	"arp.received", "arp.sent", "arp.malformed", "arp.overflow", "arp.conflict",
+	"neigh.resolved", "neigh.failed", "neigh.overflow",
+	"ip.received", "ip.sent", "ip.delivered", "ip.malformed", "ip.checksum", "ip.not_for_us", "ip.martian",
+	"ip.source_route", "ip.no_protocol", "ip.no_route", "ip.fragments", "ip.reassembled", "ip.reassembly_dropped",
+	"ip.fragmented", "ip.fragments_sent", "ip.overflow",
+	"icmp.received", "icmp.sent", "icmp.malformed", "icmp.checksum", "icmp.echo", "icmp.echo_reply", "icmp.errors",
+	"icmp.ignored", "icmp.errors_sent", "icmp.rate_limited", "icmp.no_room",
+	"udp.received", "udp.sent", "udp.malformed", "udp.checksum", "udp.no_port", "udp.overflow",
+	"tcp.received", "tcp.sent", "tcp.malformed", "tcp.checksum", "tcp.no_port", "tcp.active_opens",
+	"tcp.passive_opens", "tcp.established", "tcp.resets_sent", "tcp.resets", "tcp.timeouts", "tcp.retransmits",
+	"tcp.backlog_full", "tcp.cookies_sent", "tcp.cookies_bad", "tcp.no_room", "forward.overflow",
+}
+
+// String is the name, "protocol.thing".
+func (c Counter) String() string {
+	if c < numCounters {
+		return counterNames[c]
+	}
+	return fmt.Sprintf("counter(%d)", uint8(c))
+}
+
+// Counters is a snapshot of all counters since the stack was made.
+type Counters [numCounters]uint64
+
+// Get returns one.
+func (c *Counters) Get(which Counter) uint64 { return c[which] }
+
+// All yields every counter, zero or not.
+func (c *Counters) All() iter.Seq2[Counter, uint64] {
+	return func(yield func(Counter, uint64) bool) {
+		for i, n := range c {
+			if !yield(Counter(i), n) {
+				return
+			}
+		}
+	}
+}
+
+// String lists the counters that are not zero, one "name value" a line.
+func (c *Counters) String() string {
+	var b strings.Builder
+	for which, n := range c.All() {
+		if n != 0 {
+			fmt.Fprintf(&b, "%s %d\n", which, n)
+		}
+	}
+	return b.String()
+}
+
+// tally is a set of counters with one goroutine that adds, as a rule, and any
+// number that read. Each shard and each receiver has its own, so that adding
+// costs an uncontended atomic.
+type tally [numCounters]atomic.Uint64
+
+func (t *tally) count(which Counter)         { t[which].Add(1) }
+func (t *tally) add(which Counter, n uint64) { t[which].Add(n) }
+
+func (t *tally) addTo(c *Counters) {
+	for i := range t {
+		c[i] += t[i].Load()
+	}
+}

@@ -1,0 +1,104 @@
+package stack
+
+import (
+	"net/netip"
+	"sync"
+
+	"loam/link"
+)
+
+// Datagram says what came with a datagram that was received.
+type Datagram struct {
+	From, To  netip.AddrPort // To is the address that the sender used
+	Len       int            // of the payload, which may be more than fitted into the buffer
+	Interface int            // index
+	TTL, TOS  uint8
+}
+
+// datagramQueue is the receive buffer of a socket that keeps message
+// boundaries. Shards put, programs take; what does not fit is dropped and
+// counted by who puts. It holds the frames themselves and counts the memory
+// that these take, not just their payload.
+type datagramQueue struct {
+	mu     sync.Mutex
+	items  []queued // from head on
+	head   int
+	size   int // bytes of buffers held
+	limit  int
+	closed bool
+}
+
+type queued struct {
+	frame *link.Frame // its bytes are the payload
+	info  Datagram
+}
+
+// defaultDatagramBuffer is the receive buffer of a datagram socket, in bytes of
+// buffers: about a thousand small datagrams, or 30 of the largest.
+const defaultDatagramBuffer = 2 << 20
+
+// put takes the frame if it has room.
+func (q *datagramQueue) put(f *link.Frame, info Datagram) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	size := f.Cap()
+	if q.closed || q.size+size > q.limit && q.size > 0 {
+		return false
+	}
+	q.size += size
+	q.items = append(q.items, queued{f, info})
+	return true
+}
+
+// take moves the oldest datagram into p.
+func (q *datagramQueue) take(p []byte) (n int, info Datagram, ok bool) {
+	q.mu.Lock()
+	if q.head == len(q.items) {
+		q.mu.Unlock()
+		return 0, info, false
+	}
+	item := q.items[q.head]
+	q.items[q.head] = queued{}
+	q.head++
+	q.size -= item.frame.Cap()
+	if q.head == len(q.items) {
+		q.items, q.head = q.items[:0], 0
+	}
+	q.mu.Unlock()
+	n = copy(p, item.frame.Bytes())
+	item.frame.Free()
+	return n, item.info, true
+}
+
+// peek copies the oldest datagram into p and leaves it.
+func (q *datagramQueue) peek(p []byte) (n int, info Datagram, ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.head == len(q.items) {
+		return 0, info, false
+	}
+	item := &q.items[q.head]
+	return copy(p, item.frame.Bytes()), item.info, true
+}
+
+// len is how many datagrams there are, and the size of the oldest.
+func (q *datagramQueue) len() (count, first int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	count = len(q.items) - q.head
+	if count > 0 {
+		first = q.items[q.head].frame.Len()
+	}
+	return count, first
+}
+
+// close frees what is there and refuses more.
+func (q *datagramQueue) close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+	for i := q.head; i < len(q.items); i++ {
+		q.items[i].frame.Free()
+	}
+	q.items, q.head, q.size = nil, 0, 0
+}

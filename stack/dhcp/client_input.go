@@ -1,0 +1,124 @@
+package dhcp
+
+import (
+	"bytes"
+	"net/netip"
+
+	"loam/wire"
+)
+
+// What messages do to a client. Everything on the link can send them, so each
+// has to show first that it belongs to the transaction that is under way, and
+// then that it is what was asked for.
+
+// Receive takes a message that arrived at the client's port.
+func (c *Client) Receive(now Time, m *wire.DHCPv4) {
+	if !c.isForUs(m) {
+		c.counters.NotForUs++
+		return
+	}
+	switch m.MessageType() {
+	case wire.DHCPv4Offer:
+		c.receiveOffer(now, m)
+	case wire.DHCPv4Ack:
+		c.receiveAck(now, m)
+	case wire.DHCPv4Nak:
+		c.receiveNak(now, m)
+	default:
+		c.counters.Unexpected++
+	}
+}
+
+// isForUs reports whether m answers the last message of this client. A server
+// that knows RFC 6842 repeats the client identifier, and what it repeats has to
+// be ours.
+func (c *Client) isForUs(m *wire.DHCPv4) bool {
+	if m.Op != wire.DHCPv4BootReply || m.XID != c.xid || m.CHAddr != c.cfg.MAC {
+		return false
+	}
+	id, ok := m.Get(wire.DHCPv4OptClientID)
+	return !ok || bytes.Equal(id, c.cfg.ClientID)
+}
+
+func (c *Client) receiveOffer(now Time, m *wire.DHCPv4) {
+	if c.state != Selecting {
+		c.counters.Unexpected++
+		return
+	}
+	l, ok := newLease(m, now)
+	if !ok {
+		c.counters.BadOffer++
+		return
+	}
+	// The REQUEST belongs to the transaction of the DISCOVER (RFC 2131 section
+	// 4.4.1), and its lease is counted from now.
+	c.state, c.tries, c.sent = Requesting, 0, now
+	c.chosen, c.wanted = l.Server, l.Addr.Addr()
+	c.sendRequest(now)
+}
+
+func (c *Client) receiveAck(now Time, m *wire.DHCPv4) {
+	if !c.awaits(m.ServerID()) {
+		c.counters.Unexpected++
+		return
+	}
+	l, ok := newLease(m, c.sent)
+	if !ok || l.Addr.Addr() != c.asked() || now >= l.Expires {
+		c.counters.BadAck++
+		return
+	}
+	kind := Acquired
+	if c.hasLease && (!c.hasEvent || c.event.Kind != Acquired) {
+		kind = Renewed
+	}
+	if l.T1 != Never { // RFC 2131 section 4.4.5: spread, so that clients do not ask all at once
+		l.T1 -= Time(c.cfg.Rand.Int64N(int64(l.T1-l.Start)/16 + 1))
+	}
+	c.lease, c.hasLease, c.naks = l, true, 0
+	c.event, c.hasEvent = Event{Kind: kind, Lease: l}, true
+	c.state, c.deadline = Bound, l.T1
+	c.hasOut = false // a retransmission that was not fetched yet
+}
+
+// awaits reports whether an ACK or NAK from server is an answer in this state:
+// the one that was asked, or anybody where everybody was.
+func (c *Client) awaits(server netip.Addr) bool {
+	switch c.state {
+	case Requesting:
+		return server == c.chosen
+	case Renewing:
+		return server == c.lease.Server
+	case Rebooting, Rebinding:
+		return true
+	}
+	return false
+}
+
+// asked is the address that the last REQUEST was about.
+func (c *Client) asked() netip.Addr {
+	if c.hasLease {
+		return c.lease.Addr.Addr()
+	}
+	return c.wanted
+}
+
+func (c *Client) receiveNak(now Time, m *wire.DHCPv4) {
+	if !c.awaits(m.ServerID()) {
+		c.counters.Unexpected++
+		return
+	}
+	c.counters.Naks++
+	if c.hasLease {
+		c.lose(Refused)
+	}
+	c.wanted = netip.Addr{}
+	c.naks++
+	// The first NAK only says that the past is over. Servers that offer and then
+	// refuse, again and again, are not asked faster than ones that are silent.
+	if c.naks == 1 {
+		c.discover(now)
+		return
+	}
+	c.hasOut = false
+	c.wait(now + c.backoff(c.naks-2))
+}

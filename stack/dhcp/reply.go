@@ -1,0 +1,148 @@
+package dhcp
+
+import (
+	"net/netip"
+
+	"loam/wire"
+)
+
+// What a server says. RFC 2131 table 3 lists which fields and options go into
+// which message.
+
+// udpOverhead is what an IPv4 and a UDP header take of the size that a client
+// names for messages.
+const udpOverhead = wire.IPv4MinLen + wire.UDPLen
+
+// answer begins the answer to m.
+func (s *Server) answer(m *wire.DHCPv4, t wire.DHCPv4Type) wire.DHCPv4 {
+	r := wire.DHCPv4{
+		Op: wire.DHCPv4BootReply, XID: m.XID, Broadcast: m.Broadcast, CHAddr: m.CHAddr,
+	}
+	r.AddUint8(wire.DHCPv4OptMessageType, uint8(t))
+	r.AddAddrs(wire.DHCPv4OptServerID, s.own)
+	if id := m.ClientID(); id != nil { // RFC 6842
+		r.Add(wire.DHCPv4OptClientID, id)
+	}
+	return r
+}
+
+// grant is an OFFER or ACK with an address.
+func (s *Server) grant(m *wire.DHCPv4, t wire.DHCPv4Type, addr netip.Addr) Message {
+	r := s.answer(m, t)
+	r.CIAddr, r.YIAddr = m.CIAddr, addr
+	if t == wire.DHCPv4Offer {
+		r.CIAddr = netip.Addr{}
+	}
+	r.AddDuration(wire.DHCPv4OptLeaseTime, s.cfg.LeaseTime)
+	s.addConfiguration(m, &r)
+	return s.deliver(m, &r)
+}
+
+// inform answers a client that has an address from elsewhere and wants only the
+// rest: no address, no lease time (RFC 2131 section 4.3.5).
+func (s *Server) inform(m *wire.DHCPv4) (Message, bool) {
+	if !usableIn(m.CIAddr, s.subnet) {
+		s.counters.Malformed++
+		return Message{}, false
+	}
+	r := s.answer(m, wire.DHCPv4Ack)
+	r.CIAddr = m.CIAddr
+	s.addConfiguration(m, &r)
+	s.counters.Acks++
+	return s.deliver(m, &r), true
+}
+
+// nak refuses, to everyone: the client may believe that it has an address that
+// is not of this link (RFC 2131 section 4.3.2).
+func (s *Server) nak(m *wire.DHCPv4, why string) (Message, bool) {
+	r := s.answer(m, wire.DHCPv4Nak)
+	r.Add(wire.DHCPv4OptMessage, []byte(why))
+	s.counters.Naks++
+	return s.send(&r, everyone, wire.Broadcast), true
+}
+
+// deliver addresses r as RFC 2131 section 4.1 says.
+func (s *Server) deliver(m, r *wire.DHCPv4) Message {
+	switch {
+	case m.CIAddr.IsValid():
+		return s.send(r, m.CIAddr, wire.MAC{})
+	case m.Broadcast:
+		return s.send(r, everyone, wire.Broadcast)
+	}
+	return s.send(r, r.YIAddr, m.CHAddr)
+}
+
+func (s *Server) send(r *wire.DHCPv4, to netip.Addr, mac wire.MAC) Message {
+	src := netip.AddrPortFrom(s.own, wire.DHCPv4ServerPort)
+	dst := netip.AddrPortFrom(to, wire.DHCPv4ClientPort)
+	return newMessage(r, src, dst, mac)
+}
+
+// usual is what a client is told that does not say what it wants, the most
+// important first.
+var usual = []byte{
+	byte(wire.DHCPv4OptRouter), byte(wire.DHCPv4OptDNS), byte(wire.DHCPv4OptDomainName), byte(wire.DHCPv4OptMTU),
+}
+
+// addConfiguration adds the subnet mask, then what the client asks for, in its
+// order, as far as its message size goes (RFC 2131 section 4.3.1).
+func (s *Server) addConfiguration(m, r *wire.DHCPv4) {
+	size, ok := m.MaxMessageSize()
+	if !ok {
+		size = wire.DHCPv4MaxSize
+	}
+	r.AddSubnetMask(s.subnet.Bits())
+	wanted := m.ParameterRequestList()
+	if wanted == nil {
+		wanted = usual
+	}
+	var seen [256]bool // a list may be long, and say the same a thousand times
+	for _, code := range wanted {
+		if seen[code] {
+			continue
+		}
+		seen[code] = true
+		with := *r
+		s.addOption(&with.DHCPv4Options, wire.DHCPv4Option(code))
+		if with.Len() <= size-udpOverhead {
+			*r = with
+		}
+	}
+}
+
+// addOption adds the option of a code, if the server has something to say.
+func (s *Server) addOption(o *wire.DHCPv4Options, code wire.DHCPv4Option) {
+	addrs := func(list []netip.Addr) {
+		if len(list) > 0 {
+			o.AddAddrs(code, list...)
+		}
+	}
+	switch code {
+	case wire.DHCPv4OptRouter:
+		addrs(s.cfg.Routers)
+	case wire.DHCPv4OptDNS:
+		addrs(s.cfg.DNS)
+	case wire.DHCPv4OptNTP:
+		addrs(s.cfg.NTP)
+	case wire.DHCPv4OptBroadcast:
+		if s.subnet.Bits() < 31 {
+			o.AddAddrs(code, lastAddr(s.subnet))
+		}
+	case wire.DHCPv4OptDomainName:
+		if s.cfg.Domain != "" {
+			o.Add(code, []byte(s.cfg.Domain))
+		}
+	case wire.DHCPv4OptDomainSearch:
+		if len(s.cfg.Search) > 0 {
+			o.AddDomainSearch(s.cfg.Search...)
+		}
+	case wire.DHCPv4OptMTU:
+		if s.cfg.MTU > 0 {
+			o.AddUint16(code, uint16(min(s.cfg.MTU, 1<<16-1)))
+		}
+	case wire.DHCPv4OptClasslessRoutes:
+		if len(s.cfg.Routes) > 0 {
+			o.AddClasslessRoutes(s.cfg.Routes...)
+		}
+	}
+}

@@ -1,0 +1,240 @@
+package dhcp
+
+import (
+	"errors"
+	"net/netip"
+	"slices"
+	"time"
+
+	"loam/wire"
+)
+
+// A server for one subnet (RFC 2131 section 4.3), directly attached: messages
+// that came through a relay agent are dropped. pool.go knows who has which
+// address; reply.go writes what is answered.
+//
+// The server cannot probe an address before it offers it, as RFC 2131 section
+// 2.2 would have it: the pool must be the server's alone. A client that finds a
+// conflict says DECLINE, and the address rests for a while.
+
+// ServerConfig describes a subnet and what clients there are told. Values that
+// are zero are not told.
+type ServerConfig struct {
+	// Addr is the server's own address with the subnet that it serves.
+	Addr netip.Prefix
+	// First and Last bound the pool, both inclusive: at most 4096 addresses of
+	// the subnet, not that of the server.
+	First, Last netip.Addr
+	// LeaseTime is in whole seconds, at least a minute. 0: an hour.
+	LeaseTime time.Duration
+	// Authoritative says that no other server is on the link. The server then
+	// answers clients that it does not know: it grants an address of theirs that
+	// is free, and refuses any other, where it would have to be silent for the
+	// sake of a neighbour. A server that forgets its leases when it restarts
+	// should be authoritative.
+	Authoritative bool
+
+	Routers []netip.Addr
+	Routes  []wire.DHCPv4Route
+	DNS     []netip.Addr
+	NTP     []netip.Addr
+	Domain  string
+	Search  []wire.DNSName
+	MTU     int
+}
+
+// Errors of NewServer.
+var (
+	ErrSubnet    = errors.New("dhcp: the server needs an IPv4 address with its subnet, such as 10.0.2.2/24")
+	ErrPool      = errors.New("dhcp: the pool must lie in the subnet, first to last, without the network, broadcast and server addresses, at most 4096 addresses")
+	ErrLeaseTime = errors.New("dhcp: the lease time must be a whole number of seconds between one minute and 100 years")
+)
+
+// How long a server keeps what is not a lease.
+const (
+	offerHold   = time.Minute      // an offer that the client has not asked for
+	declineHold = 10 * time.Minute // an address that a client found in use
+
+	defaultLease = time.Hour
+	shortestSold = time.Minute
+	longestSold  = 100 * 365 * 24 * time.Hour
+)
+
+// ServerCounters count messages by what became of them.
+type ServerCounters struct {
+	Offers, Acks, Naks uint64 // answers
+	Declines, Releases uint64 // that were believed
+	Exhausted          uint64 // DISCOVERs without a free address
+	OtherServer        uint64 // REQUESTs for another server
+	Unknown            uint64 // from clients that are not known here, and not to be answered
+	Relayed            uint64 // through a relay agent
+	Malformed          uint64 // without what their type needs, or of a type for servers
+}
+
+// Server hands out addresses. Its methods must be called by one owner, with
+// times that do not decrease.
+type Server struct {
+	cfg      ServerConfig
+	own      netip.Addr
+	subnet   netip.Prefix
+	pool     pool
+	counters ServerCounters
+}
+
+// NewServer checks cfg.
+func NewServer(cfg ServerConfig) (*Server, error) {
+	own, subnet := cfg.Addr.Addr(), cfg.Addr.Masked()
+	if !usable(own) || !usableIn(own, subnet) {
+		return nil, ErrSubnet
+	}
+	if !usableIn(cfg.First, subnet) || !usableIn(cfg.Last, subnet) || cfg.Last.Less(cfg.First) ||
+		number(cfg.Last)-number(cfg.First) >= maxPool || !own.Less(cfg.First) && !cfg.Last.Less(own) {
+		return nil, ErrPool
+	}
+	if cfg.LeaseTime == 0 {
+		cfg.LeaseTime = defaultLease
+	}
+	if cfg.LeaseTime < shortestSold || cfg.LeaseTime > longestSold || cfg.LeaseTime%time.Second != 0 {
+		return nil, ErrLeaseTime
+	}
+	cfg.Routers, cfg.Routes = slices.Clone(cfg.Routers), slices.Clone(cfg.Routes)
+	cfg.DNS, cfg.NTP, cfg.Search = slices.Clone(cfg.DNS), slices.Clone(cfg.NTP), slices.Clone(cfg.Search)
+	return &Server{cfg: cfg, own: own, subnet: subnet, pool: newPool(cfg.First, cfg.Last)}, nil
+}
+
+// Counters are counted since NewServer.
+func (s *Server) Counters() ServerCounters { return s.counters }
+
+// EachLease calls yield for every lease that runs at now, until yield returns
+// false.
+func (s *Server) EachLease(now Time, yield func(addr netip.Addr, mac wire.MAC, until Time) bool) {
+	for i := range s.pool.bindings {
+		b := &s.pool.bindings[i]
+		if b.state == leased && b.inUse(now) && !yield(s.pool.addr(i), b.mac, b.until) {
+			return
+		}
+	}
+}
+
+// Handle takes a message that arrived at the server's port, and returns the
+// answer, if there is one.
+func (s *Server) Handle(now Time, m *wire.DHCPv4) (reply Message, ok bool) {
+	if m.GIAddr.IsValid() {
+		s.counters.Relayed++
+		return Message{}, false
+	}
+	key, ok := clientKey(m)
+	if !ok || m.Op != wire.DHCPv4BootRequest {
+		s.counters.Malformed++
+		return Message{}, false
+	}
+	switch m.MessageType() {
+	case wire.DHCPv4Discover:
+		return s.discover(now, m, key)
+	case wire.DHCPv4Request:
+		return s.request(now, m, key)
+	case wire.DHCPv4Inform:
+		return s.inform(m)
+	case wire.DHCPv4Decline:
+		s.decline(now, m, key)
+	case wire.DHCPv4Release:
+		s.release(now, m, key)
+	default:
+		s.counters.Malformed++
+	}
+	return Message{}, false
+}
+
+// discover offers an address and keeps it for a while.
+func (s *Server) discover(now Time, m *wire.DHCPv4, key string) (Message, bool) {
+	i, ok := s.pool.choose(now, key, m.RequestedIP())
+	if !ok {
+		s.counters.Exhausted++
+		return Message{}, false
+	}
+	if b := &s.pool.bindings[i]; b.state != leased || !b.inUse(now) { // a lease is not cut short by an offer
+		s.pool.bind(i, offered, now+offerHold, key, m.CHAddr)
+	}
+	s.counters.Offers++
+	return s.grant(m, wire.DHCPv4Offer, s.pool.addr(i)), true
+}
+
+// request is RFC 2131 section 4.3.2. What the client means by its REQUEST shows
+// in what it fills in.
+func (s *Server) request(now Time, m *wire.DHCPv4, key string) (Message, bool) {
+	server, wanted := m.ServerID(), m.RequestedIP()
+	switch {
+	case server.IsValid() && server != s.own: // SELECTING, and another server's offer was better
+		if i, ok := s.pool.of(key); ok && s.pool.bindings[i].state == offered {
+			s.pool.release(i, now)
+		}
+		s.counters.OtherServer++
+		return Message{}, false
+	case server.IsValid() && wanted.IsValid(): // SELECTING
+		if i, ok := s.pool.of(key); ok && s.pool.addr(i) == wanted {
+			return s.commit(now, m, key, i)
+		}
+		return s.nak(m, "that address was not offered to you")
+	case server.IsValid():
+		s.counters.Malformed++
+		return Message{}, false
+	case wanted.IsValid(): // INIT-REBOOT
+		return s.confirm(now, m, key, wanted)
+	case m.CIAddr.IsValid(): // RENEWING or REBINDING
+		return s.confirm(now, m, key, m.CIAddr)
+	}
+	s.counters.Malformed++
+	return Message{}, false
+}
+
+// confirm lets a client keep the address that it says it has, or not.
+func (s *Server) confirm(now Time, m *wire.DHCPv4, key string, wanted netip.Addr) (Message, bool) {
+	had, known := s.pool.of(key)
+	i, ours := s.pool.index(wanted)
+	switch {
+	case known && ours && had == i:
+		return s.commit(now, m, key, i)
+	case known && s.pool.bindings[had].state == leased && s.pool.bindings[had].inUse(now):
+		return s.nak(m, "you have another address")
+	case s.cfg.Authoritative && ours && !s.pool.bindings[i].inUse(now):
+		return s.commit(now, m, key, i)
+	case s.cfg.Authoritative, !m.CIAddr.IsValid() && !s.subnet.Contains(wanted):
+		// Also a client that moved here from another network is told so.
+		return s.nak(m, "you cannot have that address here")
+	}
+	// "If the DHCP server has no record of this client, then it MUST remain
+	// silent" (RFC 2131 section 4.3.2): another server may know it. An offer that
+	// the client did not take is no record.
+	s.counters.Unknown++
+	return Message{}, false
+}
+
+// commit leases address i to a client.
+func (s *Server) commit(now Time, m *wire.DHCPv4, key string, i int) (Message, bool) {
+	s.pool.bind(i, leased, now+s.cfg.LeaseTime, key, m.CHAddr)
+	s.counters.Acks++
+	return s.grant(m, wire.DHCPv4Ack, s.pool.addr(i)), true
+}
+
+// decline sets an address aside that its client found in use (RFC 2131 section
+// 4.3.3). Only the client that was given it can do so.
+func (s *Server) decline(now Time, m *wire.DHCPv4, key string) {
+	i, ok := s.pool.of(key)
+	if !ok || m.ServerID() != s.own || s.pool.addr(i) != m.RequestedIP() {
+		s.counters.Malformed++
+		return
+	}
+	s.pool.setAside(i, now+declineHold)
+	s.counters.Declines++
+}
+
+// release takes an address back (RFC 2131 section 4.3.4).
+func (s *Server) release(now Time, m *wire.DHCPv4, key string) {
+	i, ok := s.pool.of(key)
+	if !ok || m.ServerID() != s.own || s.pool.addr(i) != m.CIAddr {
+		s.counters.Malformed++
+		return
+	}
+	s.pool.release(i, now)
+	s.counters.Releases++
+}

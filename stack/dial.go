@@ -1,0 +1,190 @@
+package stack
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+)
+
+// Dialling and listening in the terms of package net. Addresses are "host:port";
+// networks are "tcp", "tcp4", "udp" and "udp4".
+
+// Dial connects to address: a TCP connection, or a connected UDP socket.
+func (s *Stack) Dial(network, address string) (net.Conn, error) {
+	return s.DialContext(context.Background(), network, address)
+}
+
+// DialContext is Dial until ctx ends. A host that is a name is looked up with
+// Resolver.
+func (s *Stack) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	remotes, err := s.resolve(ctx, network, address)
+	if err != nil {
+		return nil, &net.OpError{Op: "dial", Net: network, Err: err}
+	}
+	var first error
+	for _, remote := range remotes {
+		c, err := s.dialOne(ctx, network, remote)
+		if err == nil {
+			return c, nil
+		}
+		if first == nil {
+			first = opError("dial", network, nil, net.TCPAddrFromAddrPort(remote), err)
+		}
+	}
+	return nil, first
+}
+
+func (s *Stack) dialOne(ctx context.Context, network string, remote netip.AddrPort) (net.Conn, error) {
+	if network[0] == 'u' {
+		c, err := s.ListenUDP(netip.AddrPort{}, UDPOptions{})
+		if err != nil {
+			return nil, err
+		}
+		if err := c.Connect(remote); err != nil {
+			c.Close()
+			return nil, err
+		}
+		return c, nil
+	}
+	c, err := s.DialTCP(netip.AddrPort{}, remote, TCPOptions{})
+	if err != nil {
+		return nil, err
+	}
+	if err := c.connect(ctx); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// connect waits for the handshake, or gives up when ctx ends.
+func (c *TCPConn) connect(ctx context.Context) error {
+	stop := context.AfterFunc(ctx, func() { c.Abort() })
+	err := c.waitConnected()
+	if !stop() {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		c.Close()
+	}
+	return err
+}
+
+// Listen takes TCP connections on address; an empty host means all addresses,
+// port 0 one that is free.
+func (s *Stack) Listen(network, address string) (net.Listener, error) {
+	local, err := parseLocal(network, address, 't')
+	if err == nil {
+		var l *TCPListener
+		if l, err = s.ListenTCP(local, MaxBacklog, TCPOptions{ReuseAddr: true}); err == nil {
+			return l, nil
+		}
+	}
+	return nil, opError("listen", network, nil, addrText(address), err)
+}
+
+// ListenPacket makes a UDP socket on address, which is as for Listen.
+func (s *Stack) ListenPacket(network, address string) (net.PacketConn, error) {
+	local, err := parseLocal(network, address, 'u')
+	if err == nil {
+		var c *UDPConn
+		if c, err = s.ListenUDP(local, UDPOptions{Broadcast: true}); err == nil {
+			return c, nil
+		}
+	}
+	return nil, opError("listen", network, nil, addrText(address), err)
+}
+
+// addrText is an address as somebody wrote it.
+type addrText string
+
+func (a addrText) Network() string { return "" }
+func (a addrText) String() string  { return string(a) }
+
+func checkNetwork(network string) error {
+	switch network {
+	case "tcp", "tcp4", "udp", "udp4":
+		return nil
+	}
+	return net.UnknownNetworkError(network)
+}
+
+// parseLocal reads an address to listen on; kind is the network's first letter.
+func parseLocal(network, address string, kind byte) (netip.AddrPort, error) {
+	if err := checkNetwork(network); err != nil || network[0] != kind {
+		return netip.AddrPort{}, net.UnknownNetworkError(network)
+	}
+	host, port, err := splitPort(network, address)
+	if err != nil || host == "" {
+		return netip.AddrPortFrom(netip.IPv4Unspecified(), port), err
+	}
+	addr, err := netip.ParseAddr(host)
+	if err != nil {
+		return netip.AddrPort{}, fmt.Errorf("%q is not an IP address: listen on one of this stack's, or on an empty host", host)
+	}
+	return netip.AddrPortFrom(addr.Unmap(), port), nil
+}
+
+func splitPort(network, address string) (string, uint16, error) {
+	host, text, err := net.SplitHostPort(address)
+	if err != nil {
+		return "", 0, err
+	}
+	if n, err := strconv.ParseUint(text, 10, 16); err == nil {
+		return host, uint16(n), nil
+	}
+	n, err := net.LookupPort(network, text)
+	return host, uint16(n), err
+}
+
+// resolve turns an address into those to try, in order.
+func (s *Stack) resolve(ctx context.Context, network, address string) ([]netip.AddrPort, error) {
+	if err := checkNetwork(network); err != nil {
+		return nil, err
+	}
+	host, port, err := splitPort(network, address)
+	if err != nil {
+		return nil, err
+	}
+	if host == "" {
+		host = "127.0.0.1"
+	}
+	if addr, err := netip.ParseAddr(host); err == nil {
+		return []netip.AddrPort{netip.AddrPortFrom(addr.Unmap(), port)}, nil
+	}
+	addrs, err := s.Resolver().LookupNetIP(ctx, "ip4", host)
+	if err != nil {
+		return nil, err
+	}
+	var list []netip.AddrPort
+	for _, a := range addrs {
+		list = append(list, netip.AddrPortFrom(a.Unmap(), port))
+	}
+	return list, nil
+}
+
+// SetDNS names the servers that Resolver asks, in order. DHCP sets them too.
+func (s *Stack) SetDNS(servers []netip.Addr) { s.dns.Store(&servers) }
+
+// DNS lists the servers that Resolver asks.
+func (s *Stack) DNS() []netip.Addr {
+	if p := s.dns.Load(); p != nil {
+		return *p
+	}
+	return nil
+}
+
+// Resolver looks names up over this stack, at the servers of SetDNS.
+func (s *Stack) Resolver() *net.Resolver {
+	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		var err error = &net.DNSError{Err: "no DNS server is configured: call SetDNS or DHCP", IsNotFound: true}
+		for _, server := range s.DNS() {
+			var c net.Conn
+			if c, err = s.dialOne(ctx, network, netip.AddrPortFrom(server, 53)); err == nil {
+				return c, nil
+			}
+		}
+		return nil, err
+	}}
+}

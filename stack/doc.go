@@ -1,0 +1,34 @@
+// Package stack is the TCP/IP stack: interfaces, routes, shards, and the
+// sockets that programs hold.
+//
+// # Shape
+//
+// Work is divided over shards. A shard is one goroutine that owns a set of
+// connections outright, with their timers and their reassembly buffers; a flow
+// belongs to a shard by a symmetric hash of its addresses and ports. Nothing
+// that a shard owns has a lock.
+//
+//	device ─ Recv ─▶ receiver ══ batches ══▶ shard ─ Send ─▶ device
+//	                    │                    ▲    │
+//	                    └─ ARP ─▶ interface ─┘    └─ byte rings, doorbells ─▶ program
+//
+// Goroutines, each a method of its owner: (*receiver).loop, one for each device
+// queue, reads frames and sorts them by shard; (*shard).loop; (*Interface).loop,
+// one for each interface, owns its neighbour cache and its DHCP client.
+//
+// Input never sends. A shard first takes in everything that has arrived, then
+// asks the connections that it touched what there is to send, as far as the
+// device has room. A shard never blocks in a device, so it always drains its
+// input, and so the receivers may wait for it: inside the process nothing is
+// dropped for want of room.
+//
+// What changes rarely and is read often (addresses, routes, resolved
+// neighbours) is published as immutable tables that everybody reads without a
+// lock: see tables.go.
+//
+// # Reading order
+//
+// stack.go, tables.go, interface.go, shard.go, input.go, output.go; then a
+// protocol at a time: tcpconn.go, tcplistener.go, udp.go, icmp.go; net.go has
+// the blocking side that net.Conn asks for.
+package stack

@@ -1,0 +1,61 @@
+package icmp
+
+import (
+	"net/netip"
+
+	"loam/wire"
+)
+
+// MaxError is the longest error packet in bytes, its IP header included (RFC 1812
+// section 4.3.2.3: "as much of the original datagram as possible" within that).
+const MaxError = 576
+
+const maxQuote = MaxError - wire.IPv4MinLen - wire.ICMPv4Len
+
+// Answerable decides whether an error may be sent about the packet b, which may
+// be followed by padding, and returns its header and the part of it that the
+// error quotes. None is sent (RFC 1122 section 3.2.2, RFC 1812 section 4.3.2.7)
+// about
+//
+//   - an ICMP error, or a message that may be one;
+//   - a packet to a broadcast or multicast address;
+//   - a fragment other than the first;
+//   - a packet whose source is no single host, or that cannot have come by a
+//     wire: from a loopback address to another.
+//
+// That the packet came as a link-layer broadcast, or to the broadcast address of
+// a subnet, only the caller knows.
+func Answerable(b []byte) (about wire.IPv4, quote []byte, ok bool) {
+	h, payload, err := wire.ParseIPv4(b)
+	switch {
+	case err != nil,
+		h.FragOffset != 0,
+		!oneHost(h.Src),
+		!oneHost(h.Dst),
+		h.Src.IsLoopback() && !h.Dst.IsLoopback(),
+		h.Protocol == wire.ProtoICMP && !isQuery(payload):
+		return h, nil, false
+	}
+	return h, b[:min(h.Len()+h.PayloadLen, maxQuote)], true
+}
+
+// oneHost reports whether a can be the address of a single host: not "this
+// network" (RFC 1122 section 3.2.1.3), multicast, reserved or broadcast.
+func oneHost(a netip.Addr) bool {
+	const thisNetwork, multicast = 0, 224 // and reserved above it, and broadcast
+	first := a.As4()[0]
+	return first != thisNetwork && first < multicast
+}
+
+// isQuery reports whether an ICMP message is known to be no error.
+func isQuery(b []byte) bool {
+	h, _, err := wire.ParseICMPv4(b)
+	if err != nil {
+		return false
+	}
+	switch h.Type {
+	case wire.ICMPv4Echo, wire.ICMPv4EchoReply, wire.ICMPv4Timestamp, wire.ICMPv4TimestampReply:
+		return true
+	}
+	return false
+}

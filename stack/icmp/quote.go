@@ -1,0 +1,62 @@
+package icmp
+
+import (
+	"encoding/binary"
+	"net/netip"
+
+	"loam/wire"
+)
+
+// Quote is what an ICMP error says of the packet that it is about: all that can
+// be read from the front of that packet. It finds the socket that sent it.
+type Quote struct {
+	Protocol         wire.Protocol
+	Src, Dst         netip.Addr // of the packet: Src is the host that the error is for
+	SrcPort, DstPort uint16     // TCP and UDP
+	Seq              uint32     // TCP: who forges an error has to guess it (RFC 5927 section 4.1)
+	EchoID, EchoSeq  uint16     // ICMP echo
+	Length           int        // of the whole packet that was sent, in bytes
+}
+
+// minQuoted is how much of the packet's payload every error carries (RFC 792).
+const minQuoted = 8
+
+// ParseQuote reads the packet that an error quotes, which is its payload. The
+// packet is cut short as a rule: its length field is taken as what it says, not
+// as a bound. Not ok: it is not the front of an IPv4 packet, it is a fragment
+// other than the first, an ICMP message that no socket sends, or too short to say
+// whose it is.
+func ParseQuote(b []byte) (q Quote, ok bool) {
+	if len(b) < wire.IPv4MinLen || b[0]>>4 != 4 {
+		return q, false
+	}
+	headerLen := int(b[0]&0xf) * 4
+	fragOffset := binary.BigEndian.Uint16(b[6:]) & 0x1fff
+	if headerLen < wire.IPv4MinLen || len(b) < headerLen+minQuoted || fragOffset != 0 {
+		return q, false
+	}
+	q = Quote{
+		Protocol: wire.Protocol(b[9]),
+		Src:      netip.AddrFrom4([4]byte(b[12:16])),
+		Dst:      netip.AddrFrom4([4]byte(b[16:20])),
+		Length:   int(binary.BigEndian.Uint16(b[2:])),
+	}
+	return q, q.setTransport(b[headerLen:])
+}
+
+// setTransport reads the first minQuoted bytes of the payload.
+func (q *Quote) setTransport(b []byte) bool {
+	switch q.Protocol {
+	case wire.ProtoTCP:
+		q.SrcPort, q.DstPort = binary.BigEndian.Uint16(b), binary.BigEndian.Uint16(b[2:])
+		q.Seq = binary.BigEndian.Uint32(b[4:])
+	case wire.ProtoUDP:
+		q.SrcPort, q.DstPort = binary.BigEndian.Uint16(b), binary.BigEndian.Uint16(b[2:])
+	case wire.ProtoICMP:
+		if wire.ICMPv4Type(b[0]) != wire.ICMPv4Echo {
+			return false
+		}
+		q.EchoID, q.EchoSeq = binary.BigEndian.Uint16(b[4:]), binary.BigEndian.Uint16(b[6:])
+	}
+	return true
+}

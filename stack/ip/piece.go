@@ -1,0 +1,79 @@
+package ip
+
+// pieces are the parts of a payload that have arrived, as ranges of bytes that
+// neither touch nor overlap, in order. The holes of RFC 815 are what is between
+// them.
+type pieces struct {
+	count int
+	piece [maxPieces]piece
+}
+
+// piece is the bytes from from up to, but not including, to.
+type piece struct{ from, to int32 }
+
+// maxPieces is enough for 64 fragments that come in the worst order, 64 kB at an
+// MTU of 1 kB; more are somebody's malice.
+const maxPieces = 32
+
+// outcome of adding a piece.
+type outcome uint8
+
+const (
+	added     outcome = iota
+	contained         // all of its bytes were there
+	overlap           // some of its bytes were there
+	scattered         // no room for another piece
+)
+
+// add notes that the bytes from from up to to, at least one, have arrived; if not
+// added, nothing has changed.
+func (p *pieces) add(from, to int) outcome {
+	n := piece{int32(from), int32(to)}
+	i := 0
+	for i < p.count && p.piece[i].to < n.from {
+		i++
+	}
+	// Piece i, if there is one, ends at n's beginning or behind it.
+	if i < p.count && p.piece[i].from <= n.from && n.to <= p.piece[i].to {
+		return contained
+	}
+	joinsLeft := i < p.count && p.piece[i].to == n.from
+	next := i
+	if joinsLeft {
+		next++
+	}
+	if next < p.count && p.piece[next].from < n.to {
+		return overlap
+	}
+	joinsRight := next < p.count && p.piece[next].from == n.to
+	switch {
+	case joinsLeft && joinsRight:
+		p.piece[i].to = p.piece[next].to
+		copy(p.piece[next:], p.piece[next+1:p.count])
+		p.count--
+	case joinsLeft:
+		p.piece[i].to = n.to
+	case joinsRight:
+		p.piece[i].from = n.from
+	case p.count == maxPieces:
+		return scattered
+	default:
+		copy(p.piece[i+1:], p.piece[i:p.count])
+		p.piece[i] = n
+		p.count++
+	}
+	return added
+}
+
+// end is behind the last byte that has arrived.
+func (p *pieces) end() int {
+	if p.count == 0 {
+		return 0
+	}
+	return int(p.piece[p.count-1].to)
+}
+
+// whole reports whether every byte in front of end has arrived.
+func (p *pieces) whole(end int) bool {
+	return p.count == 1 && p.piece[0] == piece{0, int32(end)}
+}

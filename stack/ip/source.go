@@ -1,0 +1,73 @@
+package ip
+
+import (
+	"math/bits"
+	"net/netip"
+)
+
+// Source address selection: the rules of RFC 6724 section 5 that say something
+// about a host without mobility or temporary addresses (1, 2 and 8), for both
+// families; for IPv4 by section 3.2. RFC 1122 section 3.3.4.3 asks for no more.
+
+// Source picks the address among own to send to dst from; the length of each is
+// that of its subnet. The first of equals wins. There is none if own has no
+// address of that family, or only loopback addresses and dst is elsewhere.
+func Source(dst netip.Addr, own []netip.Prefix) (netip.Addr, bool) {
+	var best netip.Prefix
+	for _, p := range own {
+		a := p.Addr()
+		if a.Is4() != dst.Is4() || scopeOf(a) == hostScope && scopeOf(dst) != hostScope {
+			continue
+		}
+		if !best.IsValid() || better(dst, p, best) {
+			best = p
+		}
+	}
+	return best.Addr(), best.IsValid()
+}
+
+// better reports whether a is to be preferred over b as the source for dst.
+func better(dst netip.Addr, a, b netip.Prefix) bool {
+	// Rule 1: the same address.
+	if a.Addr() == dst || b.Addr() == dst {
+		return b.Addr() != dst
+	}
+	// Rule 2: the smallest scope that reaches, else the largest.
+	if sa, sb, sd := scopeOf(a.Addr()), scopeOf(b.Addr()), scopeOf(dst); sa != sb {
+		if sa < sb {
+			return sa >= sd
+		}
+		return sb < sd
+	}
+	// Rule 8: the longest common prefix.
+	return commonBits(dst, a) > commonBits(dst, b)
+}
+
+// scope is how far an address is known.
+type scope uint8
+
+const (
+	hostScope scope = iota
+	linkScope
+	globalScope
+)
+
+func scopeOf(a netip.Addr) scope {
+	switch {
+	case a.IsLoopback():
+		return hostScope
+	case a.IsLinkLocalUnicast(), a.IsLinkLocalMulticast():
+		return linkScope
+	}
+	return globalScope
+}
+
+// commonBits is how many bits of a's subnet dst shares.
+func commonBits(dst netip.Addr, a netip.Prefix) int {
+	x, y := keyOf(dst), keyOf(a.Addr())
+	n := bits.LeadingZeros64(x.hi ^ y.hi)
+	if n == 64 {
+		n += bits.LeadingZeros64(x.lo ^ y.lo)
+	}
+	return min(n, a.Bits())
+}

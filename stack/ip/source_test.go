@@ -1,0 +1,41 @@
+package ip
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+)
+
+func TestSource(t *testing.T) {
+	for _, test := range []struct{ sentence, own, dst, want string }{
+		{"the only one", "192.0.2.1/24", "198.51.100.1", "192.0.2.1"},
+		{"its own subnet", "192.0.2.1/24 198.51.100.1/24", "198.51.100.9", "198.51.100.1"},
+		{"the longest common prefix", "10.0.0.1/16 10.1.0.1/16", "10.1.200.1", "10.1.0.1"},
+		{"the first of equals", "192.0.2.1/24 192.0.2.2/24", "192.0.2.9", "192.0.2.1"},
+		{"the same address", "192.0.2.1/24 192.0.2.2/24", "192.0.2.2", "192.0.2.2"},
+		{"the same address, named first", "192.0.2.2/24 192.0.2.1/24", "192.0.2.2", "192.0.2.2"},
+		{"a prefix counts no further than its length", "10.0.0.1/8 10.0.1.1/24", "10.0.2.1", "10.0.1.1"},
+		{"loopback is for loopback", "192.0.2.1/24 127.0.0.1/8", "127.0.0.5", "127.0.0.1"},
+		{"and for nothing else", "127.0.0.1/8", "192.0.2.1", ""},
+		{"and gives way", "127.0.0.1/8 192.0.2.1/24", "126.0.0.1", "192.0.2.1"},
+		{"link-local is for the link", "192.0.2.1/24 169.254.3.4/16", "169.254.9.9", "169.254.3.4"},
+		{"link-local does not reach further", "169.254.3.4/16 1.1.1.1/24", "169.1.1.1", "1.1.1.1"},
+		{"unless there is nothing else", "169.254.3.4/16", "192.0.2.1", "169.254.3.4"},
+		{"from a loopback destination's view", "192.0.2.1/24", "127.0.0.1", "192.0.2.1"},
+		{"no address", "", "192.0.2.1", ""},
+		{"the other family", "2001:db8::1/64", "192.0.2.1", ""},
+		{"IPv6", "fe80::1/64 2001:db8::1/64 2001:db8:1::1/64", "2001:db8:1::9", "2001:db8:1::1"},
+		{"IPv6 beyond 64 bits", "2001:db8::1:0:0:1/112 2001:db8::2:0:0:1/112", "2001:db8::2:0:0:9", "2001:db8::2:0:0:1"},
+		{"IPv6 link-local", "2001:db8::1/64 fe80::1/64", "fe80::9", "fe80::1"},
+		{"IPv6 multicast on the link", "2001:db8::1/64 fe80::1/64", "ff02::1", "fe80::1"},
+	} {
+		var own []netip.Prefix
+		for _, p := range strings.Fields(test.own) {
+			own = append(own, prefix(p))
+		}
+		got, ok := Source(addr(test.dst), own)
+		if ok != (test.want != "") || ok && got != addr(test.want) {
+			t.Errorf("%s: to %s from %v, want %s", test.sentence, test.dst, got, test.want)
+		}
+	}
+}

@@ -1,0 +1,220 @@
+package stack
+
+import (
+	"context"
+	"math/rand/v2"
+	"net/netip"
+
+	"loam/link"
+	"loam/stack/dhcp"
+	"loam/stack/tcp"
+	"loam/wire"
+)
+
+// DHCP for an interface: the client machine is run by the interface's loop. It
+// speaks before the interface has an address, so it has packets of its own
+// instead of a socket: receivers pass on what comes to the client's port.
+
+// Ports of DHCP (RFC 2131 section 4.1).
+const (
+	dhcpServerPort = 67
+	dhcpClientPort = 68
+)
+
+// leaser is the DHCP client of an interface.
+type leaser struct {
+	client  *dhcp.Client
+	waiting []chan dhcp.Lease // of calls of DHCP, each with one place: sent to once
+	held    dhcp.Lease        // what has been configured
+	holds   bool
+}
+
+// DHCP gets an address, a default route and DNS servers for the interface and
+// keeps them until the stack is closed or ReleaseDHCP is called. It returns the
+// first lease, or when ctx ends; then the client goes on trying. hostName is
+// told to the server, and may be empty.
+func (i *Interface) DHCP(ctx context.Context, hostName string) (dhcp.Lease, error) {
+	if i.medium != link.Ethernet {
+		return dhcp.Lease{}, ErrInvalid
+	}
+	got := make(chan dhcp.Lease, 1)
+	i.post(func(l *ifaceLoop) { l.startLease(hostName, got) })
+	select {
+	case lease := <-got:
+		return lease, nil
+	case <-ctx.Done():
+		return dhcp.Lease{}, context.Cause(ctx)
+	case <-i.ended:
+		return dhcp.Lease{}, ErrClosed
+	}
+}
+
+// ReleaseDHCP gives the lease back and stops the client.
+func (i *Interface) ReleaseDHCP() {
+	done := make(chan struct{})
+	i.post(func(l *ifaceLoop) {
+		if l.dhcp != nil {
+			l.dhcp.client.Close(l.now)
+			l.advanceLease()
+			l.leasing.Store(false)
+			l.dhcp = nil
+		}
+		close(done)
+	})
+	select {
+	case <-done:
+	case <-i.ended:
+	}
+}
+
+func (l *ifaceLoop) startLease(hostName string, got chan dhcp.Lease) {
+	if l.dhcp == nil {
+		client := dhcp.NewClient(dhcp.Config{MAC: l.mac, HostName: hostName, MTU: l.mtu, Rand: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))})
+		l.dhcp = &leaser{client: client}
+		l.leasing.Store(true)
+		client.Start(l.now)
+	}
+	if l.dhcp.holds {
+		got <- l.dhcp.held
+		return
+	}
+	l.dhcp.waiting = append(l.dhcp.waiting, got)
+}
+
+// receiveLease takes a message that came to the client's port.
+func (l *ifaceLoop) receiveLease(b []byte) {
+	if l.dhcp == nil {
+		return
+	}
+	m, err := wire.ParseDHCPv4(b)
+	if err != nil {
+		l.stack.tally.count(UDPMalformed)
+		return
+	}
+	l.dhcp.client.Receive(l.now, &m)
+}
+
+// advanceLease lets the client act, sends what it says, and configures what it
+// has got.
+func (l *ifaceLoop) advanceLease() {
+	if l.dhcp == nil {
+		return
+	}
+	l.dhcp.client.Tick(l.now)
+	if m, ok := l.dhcp.client.Poll(); ok {
+		l.sendLease(m)
+	}
+	if e, ok := l.dhcp.client.NextEvent(); ok {
+		l.configure(e)
+	}
+}
+
+func (l *ifaceLoop) leaseDeadline() tcp.Time {
+	if l.dhcp == nil {
+		return tcp.Never
+	}
+	return l.dhcp.client.Deadline()
+}
+
+// configure makes the interface what the lease says.
+func (l *ifaceLoop) configure(e dhcp.Event) {
+	d := l.dhcp
+	if d.holds && (e.Kind == dhcp.Lost || e.Lease.Addr != d.held.Addr) {
+		l.stack.RemoveAddress(l.name, d.held.Addr)
+		for _, r := range leaseRoutes(l.name, &d.held) {
+			l.stack.RemoveRoute(r)
+		}
+		d.holds = false
+	}
+	if e.Kind == dhcp.Lost {
+		l.stack.config.Log.Warn("the address has been lost", "interface", l.name, "address", e.Lease.Addr, "reason", e.Reason)
+		return
+	}
+	if !d.holds {
+		l.stack.AddAddress(l.name, e.Lease.Addr)
+		for _, r := range leaseRoutes(l.name, &e.Lease) {
+			l.stack.AddRoute(r)
+		}
+	}
+	if len(e.Lease.DNS) > 0 {
+		l.stack.SetDNS(e.Lease.DNS)
+	}
+	d.held, d.holds = e.Lease, true
+	for _, got := range d.waiting {
+		got <- e.Lease
+	}
+	d.waiting = nil
+}
+
+// leaseRoutes are the routes of a lease.
+func leaseRoutes(name string, lease *dhcp.Lease) []Route {
+	var routes []Route
+	for _, r := range lease.Routes {
+		routes = append(routes, Route{Dst: r.Dst, Gateway: r.Gateway, Interface: name, MTU: lease.MTU})
+	}
+	for n, router := range lease.Routers {
+		routes = append(routes, Route{Dst: netip.PrefixFrom(netip.IPv4Unspecified(), 0), Gateway: router, Interface: name, Metric: n, MTU: lease.MTU})
+	}
+	return routes
+}
+
+// conflict tells the client that another host has our address.
+func (l *ifaceLoop) conflict(addr netip.Addr) {
+	if l.dhcp != nil && l.dhcp.holds && l.dhcp.held.Addr.Addr() == addr {
+		l.dhcp.client.Conflict(l.now)
+	}
+}
+
+// sendLease sends a message of the client.
+func (l *ifaceLoop) sendLease(m dhcp.Message) {
+	f := link.NewFrame(len(m.Data))
+	copy(f.Bytes(), m.Data)
+	h := wire.UDP{SrcPort: m.Src.Port(), DstPort: m.Dst.Port(), PayloadLen: len(m.Data)}
+	h.Put(f.Prepend(wire.UDPLen))
+	wire.PutUDPChecksum(f.Bytes(), m.Src.Addr(), m.Dst.Addr())
+	ip := wire.IPv4{ID: l.stack.nextID(m.Src.Addr(), m.Dst.Addr(), wire.ProtoUDP), TTL: defaultTTL, Protocol: wire.ProtoUDP, Src: m.Src.Addr(), Dst: m.Dst.Addr()}
+	putIPv4(f, &ip)
+	dst := wire.Broadcast
+	if m.Dst.Addr() != limitedBroadcast {
+		if mac, ok := l.neighbour(m.Dst.Addr()); ok {
+			dst = mac // otherwise everybody hears it, and the server takes it
+		}
+	}
+	l.sendEthernet(dst, wire.TypeIPv4, f)
+}
+
+// forLease reports whether the packet is for the DHCP client, which hears
+// addresses that are not the interface's yet.
+func (i *Interface) forLease(p *packet) bool {
+	if p.proto != wire.ProtoUDP || p.fragment || !i.leasing.Load() {
+		return false
+	}
+	h, _, err := wire.ParseUDP(p.payload())
+	return err == nil && h.SrcPort == dhcpServerPort && h.DstPort == dhcpClientPort
+}
+
+// takeLease passes a packet for the DHCP client to the loop. It owns the frame.
+func (i *Interface) takeLease(p *packet) (Counter, bool) {
+	defer p.frame.Free()
+	b := p.payload()
+	_, payload, err := wire.ParseUDP(b)
+	if err != nil || !wire.UDPChecksumOK(b, p.src, p.dst) && !p.frame.ChecksumValid {
+		return UDPChecksum, false
+	}
+	select {
+	case i.leases <- append([]byte(nil), payload...):
+		return 0, true
+	default:
+		return UDPOverflow, false
+	}
+}
+
+// fromNobody reports whether a packet without a source address may be taken: a
+// DHCP client's to a server.
+func fromNobody(p *packet) bool {
+	if p.proto != wire.ProtoUDP || p.fragment {
+		return false
+	}
+	h, _, err := wire.ParseUDP(p.payload())
+	return err == nil && h.SrcPort == dhcpClientPort && h.DstPort == dhcpServerPort
+}

@@ -1,0 +1,215 @@
+package neigh
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	"loam/wire"
+)
+
+// Our own addresses: IPv4 address conflict detection (RFC 5227).
+//
+//	Add --> probing --> announcing --> settled
+//	           |            |             |
+//	        conflict     conflict: say once that it is ours;
+//	           |         another within 10 s: report
+//	           v
+//	        gone, reported
+//
+// Only in probing is the address not ours yet: it answers nothing and nothing is
+// asked from it. Without detection it begins in announcing. Whether a conflict
+// that is reported ends the use of an address is for the owner to say (RFC 5227
+// section 2.4 allows either): Delete it, or stay.
+
+// Constants of RFC 5227 section 1.1.
+const (
+	probeWait        = 1 * time.Second // before the first probe, at most
+	probeCount       = 3
+	probeMin         = 1 * time.Second
+	probeMax         = 2 * time.Second
+	announceWait     = 2 * time.Second // after the last probe
+	announceCount    = 2
+	announceInterval = 2 * time.Second
+	defendInterval   = 10 * time.Second
+)
+
+type phase uint8
+
+const (
+	probing phase = iota
+	announcing
+	settled
+)
+
+// address is one of our own.
+type address struct {
+	prefix    netip.Prefix // the address with the length of its subnet
+	phase     phase
+	left      int           // packets that the phase still has to send
+	next      time.Duration // when the next of these is due, or the phase ends
+	pending   bool          // a packet is due
+	contested bool          // there was a conflict at lastTime
+	lastTime  time.Duration
+	reported  bool // and it was reported
+}
+
+// Add begins to use the address of p, whose length is that of the subnet. A Ready
+// event says when it can be used: at once, or after about six seconds if
+// conflicts are to be detected first, unless there is a Conflict. Adding what is
+// there changes nothing.
+func (a *ARP) Add(now time.Duration, p netip.Prefix) {
+	if a.find(p.Addr()) != nil {
+		return
+	}
+	own := address{prefix: p, phase: probing, left: probeCount, next: now + a.between(0, probeWait)}
+	if !a.detect {
+		own = address{prefix: p, phase: announcing, left: announceCount, next: now}
+		a.emit(Ready, p.Addr(), a.mac)
+	}
+	a.own = append(a.own, own)
+	a.advanceAddresses(now)
+}
+
+// Delete stops using an address.
+func (a *ARP) Delete(addr netip.Addr) {
+	a.own = slices.DeleteFunc(a.own, func(own address) bool { return own.prefix.Addr() == addr })
+}
+
+func (a *ARP) find(addr netip.Addr) *address {
+	for i := range a.own {
+		if a.own[i].prefix.Addr() == addr {
+			return &a.own[i]
+		}
+	}
+	return nil
+}
+
+// usable is find without the addresses that are still being probed.
+func (a *ARP) usable(addr netip.Addr) *address {
+	if own := a.find(addr); own != nil && own.phase != probing {
+		return own
+	}
+	return nil
+}
+
+// onLink reports whether addr is in the subnet of an address of ours.
+func (a *ARP) onLink(addr netip.Addr) bool {
+	return slices.ContainsFunc(a.own, func(own address) bool {
+		return own.phase != probing && own.prefix.Contains(addr)
+	})
+}
+
+// source is the address to ask for target from: one of its subnet, else any.
+func (a *ARP) source(target netip.Addr) (source netip.Addr, ok bool) {
+	for _, own := range a.own {
+		if own.phase == probing {
+			continue
+		}
+		if own.prefix.Contains(target) {
+			return own.prefix.Addr(), true
+		}
+		if !ok {
+			source, ok = own.prefix.Addr(), true
+		}
+	}
+	return source, ok
+}
+
+func (a *ARP) addressDeadline() time.Duration {
+	next := Never
+	for _, own := range a.own {
+		if !own.pending {
+			next = min(next, own.next)
+		}
+	}
+	return next
+}
+
+func (a *ARP) advanceAddresses(now time.Duration) {
+	for i := range a.own {
+		own := &a.own[i]
+		if own.pending || now < own.next {
+			continue
+		}
+		if own.phase == probing && own.left == 0 {
+			own.phase, own.left = announcing, announceCount
+			a.emit(Ready, own.prefix.Addr(), a.mac)
+		}
+		own.pending = true
+	}
+}
+
+// pollAddresses writes a probe or an announcement that is due. Both ask for the
+// address itself; a probe does so from nowhere, so that it changes no cache.
+func (a *ARP) pollAddresses(now time.Duration, p *wire.ARP) bool {
+	for i := range a.own {
+		own := &a.own[i]
+		if !own.pending {
+			continue
+		}
+		own.pending = false
+		addr := own.prefix.Addr()
+		*p = wire.ARP{Op: wire.ARPRequest, SenderMAC: a.mac, SenderIP: addr, TargetIP: addr}
+		if own.phase == probing {
+			p.SenderIP = netip.IPv4Unspecified()
+		}
+		a.sent(now, own)
+		return true
+	}
+	return false
+}
+
+// sent sets what comes after a packet for own.
+func (a *ARP) sent(now time.Duration, own *address) {
+	own.left = max(0, own.left-1)
+	switch {
+	case own.phase == probing && own.left > 0:
+		own.next = now + a.between(probeMin, probeMax)
+	case own.phase == probing:
+		own.next = now + announceWait
+	case own.left > 0:
+		own.next = now + announceInterval
+	default:
+		own.phase, own.next = settled, Never
+	}
+}
+
+// contested handles a packet whose sender uses, or is about to use, an address of
+// ours, and reports whether it was one. Nothing else is to be learnt from it.
+func (a *ARP) contested(now time.Duration, p wire.ARP) bool {
+	own := a.find(p.SenderIP)
+	if own == nil && p.SenderIP.IsUnspecified() && p.Op == wire.ARPRequest {
+		// Two hosts that probe for the same address at once (section 2.1.1).
+		if own = a.find(p.TargetIP); own != nil && own.phase != probing {
+			own = nil
+		}
+	}
+	if own == nil {
+		return false
+	}
+	a.packets.Conflicts++
+	addr := own.prefix.Addr()
+	if own.phase == probing {
+		a.emit(Conflict, addr, p.SenderMAC)
+		a.Delete(addr)
+		return true
+	}
+	again := own.contested && now-own.lastTime < defendInterval
+	own.contested, own.lastTime = true, now
+	switch {
+	case !again:
+		own.reported = false
+		own.pending = true
+		a.packets.Defended++
+	case !own.reported:
+		own.reported = true
+		a.emit(Conflict, addr, p.SenderMAC)
+	}
+	return true
+}
+
+// between is a random time from lo to hi.
+func (a *ARP) between(lo, hi time.Duration) time.Duration {
+	return lo + time.Duration(a.random.Int64N(int64(hi-lo)+1))
+}

@@ -1,0 +1,268 @@
+package stack
+
+import (
+	"maps"
+	"net/netip"
+	"sync/atomic"
+	"time"
+
+	"loam/link"
+	"loam/stack/neigh"
+	"loam/stack/tcp"
+	"loam/wire"
+)
+
+// The owner of an interface's neighbour cache, and how shards read it.
+//
+// A shard looks a next hop up in the published table, which costs it no message.
+// What is not there it asks for (want), and keeps the packet; when the machine
+// has an answer, the loop publishes a new table and tells every shard.
+
+// neighbour is a next hop that is resolved. It is immutable but for lastUse.
+type neighbour struct {
+	mac     wire.MAC
+	lastUse atomic.Int64 // tcp.Time when the loop was last told that it is used
+}
+
+// useEvery is how often at most the loop is told that a neighbour is used, from
+// which it sees when to ask again whether it is still there.
+const useEvery = int64(time.Second)
+
+// neighMessage tells the loop about a next hop.
+type neighMessage struct {
+	kind neighKind
+	addr netip.Addr
+}
+
+type neighKind uint8
+
+const (
+	neighWant    neighKind = iota // a packet waits for it
+	neighUse                      // packets are sent to it
+	neighConfirm                  // it has been heard to answer
+)
+
+// neighbour looks up a next hop.
+func (i *Interface) neighbour(addr netip.Addr) (wire.MAC, bool) {
+	n := (*i.neighbours.Load())[addr]
+	if n == nil {
+		return wire.MAC{}, false
+	}
+	now := int64(i.stack.now())
+	if last := n.lastUse.Load(); now-last > useEvery && n.lastUse.CompareAndSwap(last, now) {
+		i.hint(neighUse, addr)
+	}
+	return n.mac, true
+}
+
+// hint tells the loop something that it can do without.
+func (i *Interface) hint(kind neighKind, addr netip.Addr) bool {
+	select {
+	case i.wanted <- neighMessage{kind, addr}:
+		return true
+	default:
+		return false
+	}
+}
+
+func (i *Interface) confirm(addr netip.Addr) { i.hint(neighConfirm, addr) }
+
+// want asks for a next hop; an answer will come to all shards. If the loop is
+// too busy even to be asked, the packets that wait are dropped.
+func (i *Interface) want(sh *shard, addr netip.Addr) {
+	if i.hint(neighWant, addr) {
+		return
+	}
+	queue := sh.link(i).takeWaiting(addr)
+	sh.tally.add(NeighOverflow, uint64(len(queue)))
+	link.FreeAll(queue)
+}
+
+// announce begins to answer for an address of ours, and withdraw ends it.
+func (i *Interface) announce(p netip.Prefix) {
+	i.post(func(l *ifaceLoop) { l.arp.Add(l.now, p) })
+}
+
+func (i *Interface) withdraw(addr netip.Addr) {
+	i.post(func(l *ifaceLoop) { l.arp.Delete(addr) })
+}
+
+// Neighbours lists what the interface knows of its link.
+func (i *Interface) Neighbours() []neigh.Entry {
+	answer := make(chan []neigh.Entry, 1)
+	i.post(func(l *ifaceLoop) { answer <- l.arp.Entries() })
+	select {
+	case list := <-answer:
+		return list
+	case <-i.ended:
+		return nil
+	}
+}
+
+// SetNeighbour makes a permanent entry.
+func (i *Interface) SetNeighbour(addr netip.Addr, mac wire.MAC) {
+	i.post(func(l *ifaceLoop) { l.arp.Set(addr, mac) })
+}
+
+// ifaceLoop is what the loop of an interface owns.
+type ifaceLoop struct {
+	*Interface
+	now   tcp.Time
+	arp   *neigh.ARP
+	dhcp  *leaser // nil: no DHCP client
+	timer *time.Timer
+	armed tcp.Time
+}
+
+// loop owns the neighbour cache and the DHCP client. It ends when the interface
+// is closed.
+func (i *Interface) loop() {
+	defer close(i.ended)
+	l := &ifaceLoop{Interface: i, armed: tcp.Never, timer: time.NewTimer(time.Hour)}
+	l.arp = neigh.NewARP(neigh.ARPConfig{Config: neigh.Config{Seed: i.stack.seed ^ uint64(i.index)}, MAC: i.mac, Any: i.acceptAny})
+	l.timer.Stop()
+	defer l.timer.Stop()
+	for {
+		select {
+		case a := <-i.arpIn:
+			l.now = i.stack.now()
+			l.arp.Receive(l.now, a)
+		case m := <-i.wanted:
+			l.now = i.stack.now()
+			l.hear(m)
+		case <-i.wake:
+			l.now = i.stack.now()
+			l.takeRequests()
+		case b := <-i.leases:
+			l.now = i.stack.now()
+			l.receiveLease(b)
+		case <-l.timer.C:
+			l.now = i.stack.now()
+			l.armed = tcp.Never
+		case <-i.done:
+			l.takeRequests()
+			return
+		}
+		l.arp.Advance(l.now)
+		l.advanceLease()
+		l.publish()
+		l.sendARP()
+		l.arm()
+	}
+}
+
+func (l *ifaceLoop) takeRequests() {
+	l.mu.Lock()
+	requests := l.requests
+	l.requests = nil
+	l.mu.Unlock()
+	for _, f := range requests {
+		f(l)
+	}
+}
+
+func (l *ifaceLoop) hear(m neighMessage) {
+	if m.kind == neighConfirm {
+		l.arp.Confirm(l.now, m.addr)
+		return
+	}
+	mac, answer := l.arp.Lookup(l.now, m.addr)
+	if m.kind != neighWant {
+		return
+	}
+	// What the machine knows already it will not report.
+	switch answer {
+	case neigh.Found:
+		l.publishOne(m.addr, mac)
+	case neigh.Unreachable:
+		l.tellFailed(m.addr)
+	}
+}
+
+// publish takes the machine's events.
+func (l *ifaceLoop) publish() {
+	for {
+		e, ok := l.arp.Event()
+		if !ok {
+			return
+		}
+		switch e.Kind {
+		case neigh.Resolved, neigh.Changed:
+			l.publishOne(e.Addr, e.MAC)
+			l.stack.tally.count(NeighResolved)
+		case neigh.Failed:
+			l.unpublish(e.Addr)
+			l.tellFailed(e.Addr)
+		case neigh.Gone:
+			l.unpublish(e.Addr)
+		case neigh.Conflict:
+			l.stack.tally.count(ARPConflict)
+			l.stack.config.Log.Warn("another host uses our address", "interface", l.name, "address", e.Addr, "mac", e.MAC)
+			l.conflict(e.Addr)
+		}
+	}
+}
+
+// publishOne enters a neighbour into the table and has the shards send what
+// waited for it.
+func (l *ifaceLoop) publishOne(addr netip.Addr, mac wire.MAC) {
+	table := maps.Clone(*l.neighbours.Load())
+	n := &neighbour{mac: mac}
+	n.lastUse.Store(int64(l.now))
+	table[addr] = n
+	l.neighbours.Store(&table)
+	for _, sh := range l.stack.shards {
+		sh.post(func(sh *shard) { sh.link(l.Interface).resolved(addr, mac) })
+	}
+}
+
+// unpublish takes a neighbour out of the table.
+func (l *ifaceLoop) unpublish(addr netip.Addr) {
+	table := maps.Clone(*l.neighbours.Load())
+	delete(table, addr)
+	l.neighbours.Store(&table)
+}
+
+func (l *ifaceLoop) tellFailed(addr netip.Addr) {
+	for _, sh := range l.stack.shards {
+		sh.post(func(sh *shard) { sh.link(l.Interface).failed(addr) })
+	}
+}
+
+// sendARP sends what the machine has to say. A device that is full loses it:
+// ARP repeats.
+func (l *ifaceLoop) sendARP() {
+	var a wire.ARP
+	var dst wire.MAC
+	for l.arp.Poll(l.now, &a, &dst) {
+		if l.medium != link.Ethernet {
+			continue
+		}
+		f := link.NewFrame(wire.ARPLen)
+		a.Put(f.Bytes())
+		l.sendEthernet(dst, wire.TypeARP, f)
+		l.stack.tally.count(ARPSent)
+	}
+}
+
+// sendEthernet sends a frame of the interface's own, or drops it.
+func (l *ifaceLoop) sendEthernet(dst wire.MAC, t wire.EtherType, f *link.Frame) {
+	h := wire.Ethernet{Dst: dst, Src: l.mac, Type: t}
+	h.Put(f.Prepend(wire.EthernetLen))
+	l.sendFrame(f)
+}
+
+func (l *ifaceLoop) sendFrame(f *link.Frame) {
+	if !l.ports[0].trySend(f) {
+		f.Free()
+	}
+}
+
+func (l *ifaceLoop) arm() {
+	next := min(l.arp.Deadline(), l.leaseDeadline())
+	if next >= l.armed {
+		return
+	}
+	l.armed = next
+	l.timer.Reset(max(0, next-l.now))
+}

@@ -1,0 +1,102 @@
+package stack
+
+import (
+	"sync"
+	"time"
+
+	"loam/stack/tcp"
+)
+
+// TCPOptions are the options of a connection, or of a listener, whose
+// connections inherit them. The zero value is the default of each; socket(7),
+// ip(7) and tcp(7) name what is in the comments.
+type TCPOptions struct {
+	Delay             bool          // the opposite of TCP_NODELAY, which Go programs expect to be on
+	Cork              bool          // TCP_CORK
+	QuickAck          bool          // TCP_QUICKACK
+	KeepAlive         bool          // SO_KEEPALIVE
+	KeepAliveIdle     time.Duration // TCP_KEEPIDLE; zero: two hours
+	KeepAliveInterval time.Duration // TCP_KEEPINTVL; zero: 75 s
+	KeepAliveCount    int           // TCP_KEEPCNT; zero: 9
+	UserTimeout       time.Duration // TCP_USER_TIMEOUT; zero: none
+	ReceiveBuffer     int           // SO_RCVBUF in bytes; zero: grows as needed
+	SendBuffer        int           // SO_SNDBUF in bytes; zero: grows as needed
+	TTL               uint8         // IP_TTL; zero: 64
+	TOS               uint8         // IP_TOS; the ECN bits are the stack's
+	Linger            bool          // SO_LINGER
+	LingerTime        time.Duration // with Linger; zero: Close resets the connection
+	ReuseAddr         bool          // SO_REUSEADDR
+	ReusePort         bool          // SO_REUSEPORT
+}
+
+const defaultTTL = 64
+
+// optionBox holds the options that a program sets until the shard applies them
+// to the machine.
+type optionBox struct {
+	mu sync.Mutex
+	o  TCPOptions
+}
+
+// Options returns the options.
+func (c *TCPConn) Options() TCPOptions {
+	c.options.mu.Lock()
+	defer c.options.mu.Unlock()
+	return c.options.o
+}
+
+// SetOptions has f change the options.
+func (c *TCPConn) SetOptions(f func(*TCPOptions)) error {
+	if c.status.Load()&statusClosed != 0 {
+		return ErrClosed
+	}
+	c.options.mu.Lock()
+	f(&c.options.o)
+	c.options.mu.Unlock()
+	c.ask(wishOptions)
+	return nil
+}
+
+// abortive reports whether Close is to reset the connection (SO_LINGER with no
+// time).
+func (b *optionBox) abortive() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.o.Linger && b.o.LingerTime == 0
+}
+
+func (b *optionBox) fixedSendBuffer() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.o.SendBuffer != 0
+}
+
+// apply hands the options to the machine. It runs on the shard.
+func (b *optionBox) apply(now tcp.Time, c *TCPConn) {
+	b.mu.Lock()
+	o := b.o
+	b.mu.Unlock()
+	m := c.machine
+	m.SetNoDelay(now, !o.Delay)
+	m.SetCork(now, o.Cork)
+	m.SetQuickAck(now, o.QuickAck)
+	m.SetUserTimeout(now, o.UserTimeout)
+	idle := time.Duration(0)
+	if o.KeepAlive {
+		idle = max(o.KeepAliveIdle, time.Second)
+		if o.KeepAliveIdle == 0 {
+			idle = tcp.DefaultKeepAlive
+		}
+	}
+	m.SetKeepAlive(now, idle, o.KeepAliveInterval, o.KeepAliveCount)
+	if o.ReceiveBuffer != 0 {
+		m.SetMaxReceiveBuffer(now, o.ReceiveBuffer)
+	}
+	if o.SendBuffer != 0 {
+		c.toSend.SetLimit(o.SendBuffer)
+	}
+	c.ttl, c.tos = o.TTL, o.TOS&^3
+	if c.ttl == 0 {
+		c.ttl = defaultTTL
+	}
+}

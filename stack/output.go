@@ -1,0 +1,255 @@
+package stack
+
+import (
+	"net/netip"
+	"sync"
+
+	"loam/link"
+	"loam/wire"
+)
+
+// How packets leave. Each shard has a txLink for each interface: it collects
+// the frames of a turn and hands them to the device at once. A txPort is a
+// device queue that several shards may share.
+
+// txPort guards one device queue, since a device allows one sender at a time.
+type txPort struct {
+	mu      sync.Mutex
+	queue   link.Queue
+	waiting []*txLink // came up short; each is in here once
+}
+
+// send passes frames to the device and returns how many it took. If there are
+// more, l is told when there is room again.
+func (p *txPort) send(l *txLink, frames []*link.Frame) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n, err := p.queue.Send(frames)
+	if err == nil && n < len(frames) {
+		p.waiting = append(p.waiting, l)
+	}
+	return n, err
+}
+
+// trySend sends one frame if there is room now.
+func (p *txPort) trySend(f *link.Frame) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n, err := p.queue.Send([]*link.Frame{f})
+	return n == 1 && err == nil
+}
+
+// loop wakes the shards that wait for room. It ends when the device closes.
+func (p *txPort) loop() {
+	for range p.queue.Room() {
+		p.mu.Lock()
+		waiting := p.waiting
+		p.waiting = nil
+		p.mu.Unlock()
+		for _, l := range waiting {
+			l.shard.post(l.resume)
+		}
+	}
+}
+
+// txLink is a shard's way out through one interface. It belongs to the shard.
+type txLink struct {
+	shard     *shard
+	ifc       *Interface
+	port      *txPort
+	frames    []*link.Frame                // of this turn; beyond a batch only what had waited for a neighbour
+	blocked   bool                         // the device was full; resume will be called
+	stalled   []*TCPConn                   // have something to send once there is room
+	waiting   map[netip.Addr][]*link.Frame // packets whose next hop is being resolved
+	held      int                          // how many these are
+	datagrams []outgoing                   // of programs, in order, until there is room; bounded by their send buffers
+}
+
+// Bounds on packets that wait for a neighbour, for each interface and shard.
+const (
+	maxWaiting    = 128 // for one neighbour; the longest datagram is 119 fragments at an MTU of 576
+	maxWaitingFor = 256 // neighbours
+	maxWaitingAll = 2048
+)
+
+// link finds the way out through ifc, and makes it when it is used first.
+func (sh *shard) link(ifc *Interface) *txLink {
+	for _, l := range sh.links {
+		if l.ifc == ifc {
+			return l
+		}
+	}
+	l := &txLink{shard: sh, ifc: ifc, port: ifc.ports[sh.index%len(ifc.ports)], waiting: make(map[netip.Addr][]*link.Frame)}
+	sh.links = append(sh.links, l)
+	return l
+}
+
+// unlink forgets an interface that has been detached.
+func (sh *shard) unlink(ifc *Interface) {
+	for i, l := range sh.links {
+		if l.ifc == ifc {
+			l.drop()
+			sh.links = append(sh.links[:i], sh.links[i+1:]...)
+			return
+		}
+	}
+}
+
+// room reports whether a packet may be sent now. Who does not look first adds
+// to a queue without bound.
+func (l *txLink) room() bool {
+	if len(l.frames) < link.BatchSize {
+		return true
+	}
+	if !l.blocked {
+		l.flush()
+	}
+	return len(l.frames) < link.BatchSize
+}
+
+// flush hands the frames to the device.
+func (l *txLink) flush() {
+	if len(l.frames) == 0 || l.blocked {
+		return
+	}
+	n, err := l.port.send(l, l.frames)
+	if err != nil { // the device has gone
+		link.FreeAll(l.frames[n:])
+		n = len(l.frames)
+	}
+	rest := copy(l.frames, l.frames[n:])
+	clear(l.frames[rest:])
+	l.frames = l.frames[:rest]
+	l.blocked = rest > 0
+}
+
+// resume goes on after the device was full.
+func (l *txLink) resume(sh *shard) {
+	l.blocked = false
+	l.flush()
+	l.resumeDatagrams()
+	stalled := l.stalled
+	l.stalled = nil
+	for _, c := range stalled {
+		c.stalled = false
+		sh.mark(c)
+	}
+}
+
+// transmit sends an IP packet, whose header is at the front of f, to a next hop
+// on the link. It owns f.
+func (l *txLink) transmit(nextHop netip.Addr, f *link.Frame) {
+	if l.ifc.medium != link.Ethernet {
+		l.frames = append(l.frames, f)
+		return
+	}
+	mac, ok := l.resolve(nextHop)
+	if !ok || l.waiting[nextHop] != nil { // what waits will be sent in a moment, and goes first
+		l.wait(nextHop, f)
+		return
+	}
+	l.push(mac, f)
+}
+
+func (l *txLink) push(mac wire.MAC, f *link.Frame) {
+	h := wire.Ethernet{Dst: mac, Src: l.ifc.mac, Type: wire.TypeIPv4}
+	h.Put(f.Prepend(wire.EthernetLen))
+	l.shard.tally.count(EthSent)
+	l.frames = append(l.frames, f)
+}
+
+// resolve finds the link-layer address of a next hop, if it is known.
+func (l *txLink) resolve(nextHop netip.Addr) (wire.MAC, bool) {
+	if nextHop.IsMulticast() {
+		a := nextHop.As4() // RFC 1112 section 6.4
+		return wire.MAC{0x01, 0x00, 0x5e, a[1] & 0x7f, a[2], a[3]}, true
+	}
+	if l.shard.tables.local[nextHop].broadcast || nextHop == limitedBroadcast {
+		return wire.Broadcast, true
+	}
+	return l.ifc.neighbour(nextHop)
+}
+
+// wait keeps a packet until its next hop is resolved or has failed to answer.
+func (l *txLink) wait(nextHop netip.Addr, f *link.Frame) {
+	queue, known := l.waiting[nextHop]
+	if len(queue) == maxWaiting {
+		l.shard.tally.count(NeighOverflow)
+		queue[0].Free()
+		queue = append(queue[:0], queue[1:]...)
+		l.held--
+	}
+	if !known && len(l.waiting) >= maxWaitingFor || l.held >= maxWaitingAll {
+		l.shard.tally.count(NeighOverflow)
+		f.Free()
+		return
+	}
+	l.waiting[nextHop] = append(queue, f)
+	l.held++
+	if !known {
+		l.ifc.want(l.shard, nextHop)
+	}
+}
+
+// takeWaiting hands out what waited for a next hop.
+func (l *txLink) takeWaiting(nextHop netip.Addr) []*link.Frame {
+	queue := l.waiting[nextHop]
+	delete(l.waiting, nextHop)
+	l.held -= len(queue)
+	return queue
+}
+
+// resolved sends what waited for a next hop.
+func (l *txLink) resolved(nextHop netip.Addr, mac wire.MAC) {
+	for _, f := range l.takeWaiting(nextHop) {
+		l.push(mac, f)
+	}
+}
+
+// failed tells the sockets whose packets waited that their host cannot be
+// reached.
+func (l *txLink) failed(nextHop netip.Addr) {
+	for _, f := range l.takeWaiting(nextHop) {
+		l.shard.tally.count(NeighFailed)
+		l.shard.unreachable(f.Bytes())
+		f.Free()
+	}
+}
+
+// drop frees everything.
+func (l *txLink) drop() {
+	for i := range l.datagrams {
+		l.datagrams[i].drop()
+	}
+	l.datagrams = nil
+	link.FreeAll(l.frames)
+	l.frames = nil
+	for hop := range l.waiting {
+		link.FreeAll(l.takeWaiting(hop))
+	}
+}
+
+// output asks every connection that was touched in this turn what there is to
+// send, and hands it to the devices.
+func (sh *shard) output() {
+	dirty := sh.dirty
+	sh.dirty = sh.spare[:0]
+	for i, c := range dirty {
+		dirty[i] = nil
+		c.dirty = false
+		c.output(sh)
+	}
+	sh.spare = dirty[:0]
+	for _, l := range sh.links {
+		l.flush()
+	}
+	if len(sh.dirty) > 0 { // some have more: come back after looking at the input
+		sh.inbox.ring()
+	}
+}
+
+// putIPv4 prepends the IPv4 header to a transport segment.
+func putIPv4(f *link.Frame, h *wire.IPv4) {
+	h.PayloadLen = f.Len()
+	h.Put(f.Prepend(h.Len()))
+}

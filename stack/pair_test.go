@@ -1,0 +1,86 @@
+package stack_test
+
+import (
+	"net/netip"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"loam/link"
+	"loam/link/pipe"
+	"loam/stack"
+	"loam/stack/ring"
+)
+
+// Two stacks, a and b, at 10.0.0.1 and 10.0.0.2 on one pipe: the ground of most
+// tests here.
+
+var (
+	addrA = netip.MustParseAddr("10.0.0.1")
+	addrB = netip.MustParseAddr("10.0.0.2")
+)
+
+type pair struct{ a, b *stack.Stack }
+
+// newPair makes the two stacks and checks, when the test ends, that nothing is
+// left of them.
+func newPair(t testing.TB, c stack.Config, p pipe.Config) *pair {
+	t.Helper()
+	link.Track(true)
+	ring.Track(true)
+	a, b := pipe.New(p)
+	pr := &pair{newHost(t, c, a, addrA), newHost(t, c, b, addrB)}
+	t.Cleanup(func() {
+		pr.a.Close()
+		pr.b.Close()
+		checkLeaks(t)
+	})
+	return pr
+}
+
+func newHost(t testing.TB, c stack.Config, dev link.Device, addr netip.Addr) *stack.Stack {
+	t.Helper()
+	s := stack.New(c)
+	if _, err := s.Attach(dev, stack.InterfaceConfig{Name: "eth0"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.AddAddress("eth0", netip.PrefixFrom(addr, 24)); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func checkLeaks(t testing.TB) {
+	t.Helper()
+	if n := link.Outstanding(); n != 0 {
+		t.Errorf("%d frames left behind", n)
+	}
+	if n := ring.Outstanding(); n != 0 {
+		t.Errorf("%d chunks of connection buffers left behind", n)
+	}
+	if n := stackGoroutines(); n != "" {
+		t.Errorf("goroutines left behind:\n%s", n)
+	}
+}
+
+// stackGoroutines lists the goroutines that run in a loop of a stack, once they
+// have had time to end.
+func stackGoroutines() string {
+	var left []string
+	for range 200 {
+		buf := make([]byte, 1<<20)
+		buf = buf[:runtime.Stack(buf, true)]
+		left = left[:0]
+		for _, g := range strings.Split(string(buf), "\n\n") {
+			if strings.Contains(g, "loam/stack.(*") && strings.Contains(g, ").loop(") {
+				left = append(left, g)
+			}
+		}
+		if len(left) == 0 {
+			return ""
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return strings.Join(left, "\n\n")
+}

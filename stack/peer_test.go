@@ -1,0 +1,385 @@
+package stack_test
+
+import (
+	"fmt"
+	"net/netip"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"loam/link"
+	"loam/link/pipe"
+	"loam/stack"
+	"loam/stack/ring"
+	"loam/stack/timer"
+	"loam/wire"
+)
+
+// A peer is a host that a test plays by hand: it writes and reads the frames on
+// the other end of a pipe itself, in fake time. Its verbs are
+//
+//	send      put a frame on the wire
+//	want      the next frame says this, now
+//	wantNone  nothing is on the wire now
+//	advance   let time pass
+//
+// and each expectation comes with the sentence that it checks. What a frame says
+// is written as in seen.String:
+//
+//	arp who-has 10.0.0.2 tell 10.0.0.1
+//	arp 10.0.0.1 is-at 02:00:00:00:00:0a
+//	icmp 10.0.0.1 > 10.0.0.2 type 3 code 3
+//	udp 10.0.0.1:53 > 10.0.0.2:1000 "hello"
+//	tcp 10.0.0.1:80 > 10.0.0.2:1000 SA
+//	ip 10.0.0.1 > 10.0.0.2 protocol 17 offset 1480 length 28
+//
+// TCP connections have verbs of their own: tcppeer_test.go.
+type peer struct {
+	t     testing.TB
+	s     *stack.Stack
+	ifc   *stack.Interface
+	dev   *pipe.Device // the far end of the stack's
+	queue link.Queue
+	arps  bool          // ARP is shown to the test; else the two know each other already
+	reads chan struct{} // has one place, which is full while the peer reads: see stop
+
+	mu     sync.Mutex // guards frames
+	frames [][]byte   // that the stack has sent and the test has not looked at
+}
+
+// MAC addresses of the stack and of the peer.
+var (
+	macA = wire.MAC{2, 0, 0, 0, 0, 0xa}
+	macB = wire.MAC{2, 0, 0, 0, 0, 0xb}
+)
+
+// byHand runs a script in fake time: a stack at 10.0.0.1/24 whose only neighbour
+// is the peer, at 10.0.0.2 and wherever else the script has it speak from.
+func byHand(t *testing.T, script func(t *testing.T, w *peer)) {
+	t.Helper()
+	byHandOn(t, pipe.Config{}, script)
+}
+
+// byHandOn is byHand on a pipe of another kind.
+func byHandOn(t *testing.T, p pipe.Config, script func(t *testing.T, w *peer)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		script(t, newPeer(t, stack.Config{Shards: 1}, p))
+	})
+}
+
+// newPeer is called inside a synctest bubble.
+func newPeer(t *testing.T, c stack.Config, p pipe.Config) *peer {
+	t.Helper()
+	w := newBarePeer(t, c, p)
+	if err := w.s.AddAddress("eth0", netip.PrefixFrom(addrA, 24)); err != nil {
+		t.Fatal(err)
+	}
+	w.ifc.SetNeighbour(addrB, macB)
+	w.advance(5 * time.Second) // past the announcements of the address
+	w.forget()
+	return w
+}
+
+// newBarePeer leaves the stack without an address.
+func newBarePeer(t *testing.T, c stack.Config, p pipe.Config) *peer {
+	t.Helper()
+	link.Track(true)
+	ring.Track(true)
+	near, far := pipe.New(p)
+	w := &peer{t: t, s: stack.New(c), dev: far, queue: far.Queues()[0], reads: make(chan struct{}, 1)}
+	var err error
+	if w.ifc, err = w.s.Attach(near, stack.InterfaceConfig{Name: "eth0"}); err != nil {
+		t.Fatal(err)
+	}
+	w.start()
+	go w.read()
+	t.Cleanup(func() {
+		w.s.Close()
+		w.dev.Close()
+		w.start()
+		synctest.Wait()
+		checkLeaks(t)
+	})
+	return w
+}
+
+// read keeps what arrives until the device is closed.
+func (w *peer) read() {
+	var fs [link.BatchSize]*link.Frame
+	for {
+		<-w.reads
+		w.reads <- struct{}{}
+		n, err := w.queue.Recv(fs[:])
+		w.mu.Lock()
+		for _, f := range fs[:n] {
+			w.frames = append(w.frames, append([]byte(nil), f.Bytes()...))
+			f.Free()
+		}
+		w.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+// stop has the peer read no more, but for what comes next: then the stack's
+// device fills up. start undoes it.
+func (w *peer) stop() {
+	<-w.reads
+	w.advance(0)
+}
+
+func (w *peer) start() {
+	select {
+	case w.reads <- struct{}{}:
+	default:
+	}
+	w.advance(0)
+}
+
+// advance lets d pass, and everybody come to rest. What is due then is done: the
+// clocks of the stack round up to ticks of 65 µs.
+func (w *peer) advance(d time.Duration) {
+	time.Sleep(d + 2*timer.Tick)
+	synctest.Wait()
+}
+
+// forget throws away what the test has not looked at.
+func (w *peer) forget() {
+	synctest.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.frames = nil
+}
+
+// next takes the next frame that the test is to see; nil if there is none now.
+func (w *peer) next() *seen {
+	synctest.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for len(w.frames) > 0 {
+		f := look(w.t, w.frames[0])
+		w.frames = w.frames[1:]
+		if f.arp == nil || w.arps {
+			return f
+		}
+	}
+	return nil
+}
+
+// want says that the stack has sent, next and now, a frame that reads text.
+func (w *peer) want(sentence, text string) *seen {
+	w.t.Helper()
+	f := w.next()
+	if f == nil {
+		w.t.Fatalf("%s: there is nothing on the wire, want %s", sentence, text)
+	}
+	if f.String() != text {
+		w.t.Fatalf("%s:\n got %s\nwant %s", sentence, f, text)
+	}
+	return f
+}
+
+// wantNone says that the stack has sent nothing more.
+func (w *peer) wantNone(sentence string) {
+	w.t.Helper()
+	if f := w.next(); f != nil {
+		w.t.Fatalf("%s: there is %s on the wire", sentence, f)
+	}
+}
+
+// wantCount says what a counter of the stack is.
+func (w *peer) wantCount(sentence string, which stack.Counter, n uint64) {
+	w.t.Helper()
+	synctest.Wait()
+	c := w.s.Counters()
+	if got := c.Get(which); got != n {
+		w.t.Errorf("%s: %v is %d, want %d", sentence, which, got, n)
+	}
+}
+
+// heldFrames is how many frames there are, once everybody has come to rest.
+func (w *peer) heldFrames() int {
+	synctest.Wait()
+	return link.Outstanding()
+}
+
+// send puts a frame on the wire.
+func (w *peer) send(b []byte) {
+	w.t.Helper()
+	f := link.NewFrame(len(b))
+	copy(f.Bytes(), b)
+	if n, err := w.queue.Send([]*link.Frame{f}); n != 1 || err != nil {
+		w.t.Fatalf("the pipe took %d frames, %v", n, err)
+	}
+	synctest.Wait()
+}
+
+// ethernet is a frame from the peer to the stack.
+func ethernet(dst wire.MAC, kind wire.EtherType, payload []byte) []byte {
+	h := wire.Ethernet{Dst: dst, Src: macB, Type: kind}
+	b := make([]byte, h.Len(), h.Len()+len(payload))
+	h.Put(b)
+	return append(b, payload...)
+}
+
+// sendARP fills in what an ARP packet of the peer's has if it says nothing else.
+func (w *peer) sendARP(a wire.ARP) {
+	w.t.Helper()
+	if a.SenderMAC.IsZero() {
+		a.SenderMAC = macB
+	}
+	if !a.SenderIP.IsValid() {
+		a.SenderIP = addrB
+	}
+	dst := a.TargetMAC
+	if dst.IsZero() {
+		dst = wire.Broadcast
+	}
+	b := make([]byte, wire.ARPLen)
+	a.Put(b)
+	w.send(ethernet(dst, wire.TypeARP, b))
+}
+
+// packet is an IP packet, from the peer to the stack where h does not say.
+func packet(h wire.IPv4, payload []byte) []byte {
+	if !h.Src.IsValid() {
+		h.Src = addrB
+	}
+	if !h.Dst.IsValid() {
+		h.Dst = addrA
+	}
+	if h.TTL == 0 {
+		h.TTL = 64
+	}
+	h.PayloadLen = len(payload)
+	b := make([]byte, h.Len(), h.Len()+len(payload))
+	h.Put(b)
+	return append(b, payload...)
+}
+
+// sendIP sends an IP packet: see packet.
+func (w *peer) sendIP(h wire.IPv4, payload []byte) {
+	w.t.Helper()
+	w.send(ethernet(macA, wire.TypeIPv4, packet(h, payload)))
+}
+
+// datagram is a UDP datagram with its checksum.
+func datagram(src, dst netip.AddrPort, data string) []byte {
+	h := wire.UDP{SrcPort: src.Port(), DstPort: dst.Port(), PayloadLen: len(data)}
+	b := make([]byte, wire.UDPLen, wire.UDPLen+len(data))
+	h.Put(b)
+	b = append(b, data...)
+	wire.PutUDPChecksum(b, src.Addr(), dst.Addr())
+	return b
+}
+
+// sendUDP sends a datagram from the peer's port to the stack's.
+func (w *peer) sendUDP(from, to uint16, data string) {
+	w.t.Helper()
+	src, dst := netip.AddrPortFrom(addrB, from), netip.AddrPortFrom(addrA, to)
+	w.sendIP(wire.IPv4{Protocol: wire.ProtoUDP}, datagram(src, dst, data))
+}
+
+// message is an ICMP message with its checksum.
+func message(h wire.ICMPv4, data []byte) []byte {
+	b := make([]byte, wire.ICMPv4Len, wire.ICMPv4Len+len(data))
+	h.Put(b)
+	b = append(b, data...)
+	wire.PutICMPv4Checksum(b)
+	return b
+}
+
+// sendICMP sends a message to the stack.
+func (w *peer) sendICMP(h wire.ICMPv4, data []byte) {
+	w.t.Helper()
+	w.sendIP(wire.IPv4{Protocol: wire.ProtoICMP}, message(h, data))
+}
+
+// seen is a frame of the stack's, taken apart.
+type seen struct {
+	eth  wire.Ethernet
+	arp  *wire.ARP
+	ip   wire.IPv4
+	raw  []byte // the IP packet
+	tcp  *wire.TCP
+	udp  *wire.UDP
+	icmp *wire.ICMPv4
+	data []byte // what the innermost header carries
+}
+
+// look takes a frame apart and checks what can be wrong with any: lengths and
+// checksums.
+func look(t testing.TB, b []byte) *seen {
+	t.Helper()
+	f := &seen{}
+	var err error
+	if f.eth, f.data, err = wire.ParseEthernet(b); err != nil {
+		t.Fatalf("the stack sent %x: %v", b, err)
+	}
+	if f.eth.Type == wire.TypeARP {
+		a, err := wire.ParseARP(f.data)
+		if err != nil {
+			t.Fatalf("the stack sent ARP %x: %v", b, err)
+		}
+		f.arp = &a
+		return f
+	}
+	f.raw = f.data
+	if f.ip, f.data, err = wire.ParseIPv4(f.raw); err != nil || !wire.IPv4ChecksumOK(f.raw) {
+		t.Fatalf("the stack sent IP %x: %v", b, err)
+	}
+	if !f.ip.IsFragment() {
+		f.lookInside(t)
+	}
+	return f
+}
+
+func (f *seen) lookInside(t testing.TB) {
+	t.Helper()
+	segment, good, err := f.data, true, error(nil)
+	switch f.ip.Protocol {
+	case wire.ProtoTCP:
+		f.tcp = new(wire.TCP)
+		*f.tcp, f.data, err = wire.ParseTCP(segment)
+		good = wire.TCPChecksumOK(segment, f.ip.Src, f.ip.Dst)
+	case wire.ProtoUDP:
+		f.udp = new(wire.UDP)
+		*f.udp, f.data, err = wire.ParseUDP(segment)
+		good = !f.udp.NoChecksum && wire.UDPChecksumOK(segment, f.ip.Src, f.ip.Dst)
+	case wire.ProtoICMP:
+		f.icmp = new(wire.ICMPv4)
+		*f.icmp, f.data, err = wire.ParseICMPv4(segment)
+		good = wire.ICMPv4ChecksumOK(segment)
+	}
+	if err != nil || !good {
+		t.Fatalf("the stack sent protocol %d %x: %v, checksum good: %v", f.ip.Protocol, segment, err, good)
+	}
+}
+
+// String is what the frame says in one line.
+func (f *seen) String() string {
+	switch {
+	case f.arp != nil && f.arp.Op == wire.ARPRequest:
+		return fmt.Sprintf("arp who-has %v tell %v", f.arp.TargetIP, f.arp.SenderIP)
+	case f.arp != nil:
+		return fmt.Sprintf("arp %v is-at %v", f.arp.SenderIP, f.arp.SenderMAC)
+	case f.tcp != nil:
+		text := fmt.Sprintf("tcp %v:%d > %v:%d %v", f.ip.Src, f.tcp.SrcPort, f.ip.Dst, f.tcp.DstPort, f.tcp.Flags)
+		if len(f.data) > 0 {
+			text += fmt.Sprintf(" %q", f.data)
+		}
+		return text
+	case f.udp != nil:
+		return fmt.Sprintf("udp %v:%d > %v:%d %q", f.ip.Src, f.udp.SrcPort, f.ip.Dst, f.udp.DstPort, f.data)
+	case f.icmp != nil:
+		return fmt.Sprintf("icmp %v > %v type %d code %d", f.ip.Src, f.ip.Dst, f.icmp.Type, f.icmp.Code)
+	}
+	return fmt.Sprintf("ip %v > %v protocol %d offset %d length %d", f.ip.Src, f.ip.Dst, f.ip.Protocol, f.ip.FragOffset, len(f.data))
+}
+
+var unspecified netip.AddrPort
+
+func mustAddrPort(s string) netip.AddrPort { return netip.MustParseAddrPort(s) }

@@ -1,0 +1,216 @@
+package port
+
+import (
+	"errors"
+	"math/rand/v2"
+	"net/netip"
+
+	"loam/internal/list"
+	"loam/internal/siphash"
+	"loam/wire"
+)
+
+// Errors of Bind, Listen and Connect.
+var (
+	ErrInUse        = errors.New("port: address already in use")            // EADDRINUSE
+	ErrNotAvailable = errors.New("port: no port left for this destination") // EADDRNOTAVAIL
+)
+
+// Config configures a Table.
+type Config struct {
+	// First and Last are the ephemeral ports; zero: 32768 and 60999, as Linux's
+	// ip_local_port_range.
+	First, Last uint16
+	// Seed makes the choice of ports unpredictable: it is secret and random.
+	Seed [32]byte
+}
+
+// Table knows all ports of a host.
+type Table struct {
+	first   uint16
+	count   uint64 // of ephemeral ports
+	ports   map[number]*portState
+	flows   map[flow]struct{}
+	key     siphash.Key
+	random  *rand.ChaCha8
+	offsets [offsetPlaces]uint64 // see ephemeral.go
+}
+
+// number is a port of one protocol.
+type number struct {
+	proto wire.Protocol
+	port  uint16
+}
+
+// portState is who has a port. It exists while somebody has.
+type portState struct {
+	bindings list.List[Binding]
+	bound    int // how many of them a program asked for by Bind
+}
+
+// flow is what exists once.
+type flow struct {
+	proto         wire.Protocol
+	local, remote netip.AddrPort
+}
+
+// Binding is a local address and port that is taken.
+type Binding struct {
+	number
+	claim Claim
+	bound bool // by Bind, not for one Flow
+	users int  // the program, and Flows
+	node  list.Node[Binding]
+}
+
+// Flow is a connection that is taken.
+type Flow struct {
+	flow
+	binding *Binding
+}
+
+// NewTable returns a table in which every port is free.
+func NewTable(c Config) *Table {
+	if c.First == 0 {
+		c.First = 32768
+	}
+	if c.Last == 0 {
+		c.Last = 60999
+	}
+	t := &Table{
+		first:  c.First,
+		count:  uint64(c.Last) - uint64(c.First) + 1,
+		ports:  make(map[number]*portState),
+		flows:  make(map[flow]struct{}),
+		random: rand.NewChaCha8(c.Seed),
+	}
+	t.key = siphash.Key{K0: t.random.Uint64(), K1: t.random.Uint64()}
+	return t
+}
+
+// Local is the address and port.
+func (b *Binding) Local() netip.AddrPort { return netip.AddrPortFrom(b.claim.Addr, b.port) }
+
+// Local and Remote are the ends of the connection.
+func (f *Flow) Local() netip.AddrPort { return f.local }
+
+// Remote is the peer's end.
+func (f *Flow) Remote() netip.AddrPort { return f.remote }
+
+// Bind takes a local address, which may be unspecified, and a port, 0 for an
+// ephemeral one that nobody else has. Errors: ErrInUse.
+func (t *Table) Bind(proto wire.Protocol, local netip.AddrPort, o Options) (*Binding, error) {
+	claim := Claim{Addr: local.Addr(), Options: o}
+	port := local.Port()
+	if port == 0 {
+		var ok bool
+		if port, ok = t.unused(proto, claim); !ok {
+			return nil, ErrInUse
+		}
+	} else if t.conflict(number{proto, port}, claim, nil) {
+		return nil, ErrInUse
+	}
+	return t.take(number{proto, port}, claim, true), nil
+}
+
+// Listen makes b take connections. It can conflict even if Bind did not, since of
+// several sockets that share a port by SO_REUSEADDR only one may listen. Errors:
+// ErrInUse.
+func (t *Table) Listen(b *Binding) error {
+	claim := b.claim
+	claim.Listening = true
+	if t.conflict(b.number, claim, b) {
+		return ErrInUse
+	}
+	b.claim = claim
+	return nil
+}
+
+// Release gives a Binding back. If it has connections, the port stays taken until
+// these are closed, but nobody listens there any more.
+func (t *Table) Release(b *Binding) {
+	b.claim.Listening = false
+	t.leave(b)
+}
+
+// Connect takes a connection from local to remote. b is the Binding of the socket,
+// if the program has bound it or a listener accepts the connection: then local is
+// an address of it, and has its port. Without a Binding, a port of 0 stands for an
+// ephemeral one, which connections to different destinations share. Errors:
+// ErrNotAvailable when the connection exists, or no port is left; ErrInUse when a
+// port is given and is taken.
+func (t *Table) Connect(proto wire.Protocol, local, remote netip.AddrPort, b *Binding, o Options) (*Flow, error) {
+	f := flow{proto, local, remote}
+	var err error
+	switch {
+	case b != nil:
+		b.users++
+	case local.Port() != 0:
+		if b, err = t.Bind(proto, local, o); err != nil {
+			return nil, err
+		}
+	default:
+		port, ok := t.ephemeral(f)
+		if !ok {
+			return nil, ErrNotAvailable
+		}
+		f.local = netip.AddrPortFrom(local.Addr(), port)
+		b = t.take(number{proto, port}, Claim{Addr: local.Addr(), Options: o}, false)
+	}
+	if _, taken := t.flows[f]; taken {
+		t.leave(b)
+		return nil, ErrNotAvailable
+	}
+	t.flows[f] = struct{}{}
+	return &Flow{f, b}, nil
+}
+
+// Close gives a connection back.
+func (t *Table) Close(f *Flow) {
+	delete(t.flows, f.flow)
+	t.leave(f.binding)
+}
+
+// conflict reports whether anybody on port n but self conflicts with claim.
+func (t *Table) conflict(n number, claim Claim, self *Binding) bool {
+	p := t.ports[n]
+	if p == nil {
+		return false
+	}
+	for b := range p.bindings.All {
+		if b != self && Conflict(n.proto, claim, b.claim) {
+			return true
+		}
+	}
+	return false
+}
+
+func (t *Table) take(n number, claim Claim, bound bool) *Binding {
+	p := t.ports[n]
+	if p == nil {
+		p = new(portState)
+		t.ports[n] = p
+	}
+	b := &Binding{number: n, claim: claim, bound: bound, users: 1}
+	b.node.Owner = b
+	p.bindings.PushBack(&b.node)
+	if bound {
+		p.bound++
+	}
+	return b
+}
+
+// leave takes one user off b; the last one gives it back.
+func (t *Table) leave(b *Binding) {
+	if b.users--; b.users > 0 {
+		return
+	}
+	p := t.ports[b.number]
+	b.node.Remove()
+	if b.bound {
+		p.bound--
+	}
+	if p.bindings.Len() == 0 {
+		delete(t.ports, b.number)
+	}
+}

@@ -1,0 +1,83 @@
+package stack
+
+import (
+	crand "crypto/rand"
+	"net/netip"
+	"sync"
+
+	"loam/stack/port"
+	"loam/wire"
+)
+
+// ports knows which local addresses and ports are taken, and by which
+// connections. Programs and shards share it under one lock.
+type ports struct {
+	mu    sync.Mutex
+	table *port.Table
+}
+
+func newPorts() ports {
+	var seed [32]byte
+	crand.Read(seed[:]) // never fails
+	return ports{table: port.NewTable(port.Config{Seed: seed})}
+}
+
+// bind takes a local address; port 0 means one that is free. Errors: ErrInUse.
+func (p *ports) bind(proto wire.Protocol, local netip.AddrPort, o port.Options) (*port.Binding, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	b, err := p.table.Bind(proto, local, o)
+	return b, portError(err)
+}
+
+// listen has a binding take connections. Errors: ErrInUse.
+func (p *ports) listen(b *port.Binding) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return portError(p.table.Listen(b))
+}
+
+// release gives a binding back.
+func (p *ports) release(b *port.Binding) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.table.Release(b)
+}
+
+// connect takes a connection; b is the binding that it stands on, if there is
+// one. Errors: ErrNotAvailable, ErrInUse.
+func (p *ports) connect(local, remote netip.AddrPort, b *port.Binding, o port.Options) (*port.Flow, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f, err := p.table.Connect(wire.ProtoTCP, local, remote, b, o)
+	return f, portError(err)
+}
+
+// close gives a connection back. f may be nil.
+func (p *ports) close(f *port.Flow) {
+	if f == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.table.Close(f)
+}
+
+func portError(err error) error {
+	switch err {
+	case nil:
+		return nil
+	case port.ErrInUse:
+		return ErrInUse
+	default:
+		return ErrNotAvailable
+	}
+}
+
+func (o *TCPOptions) sharing() port.Options {
+	return port.Options{ReuseAddr: o.ReuseAddr, ReusePort: o.ReusePort}
+}
+
+func (o *UDPOptions) sharing() port.Options {
+	return port.Options{ReuseAddr: o.ReuseAddr, ReusePort: o.ReusePort}
+}

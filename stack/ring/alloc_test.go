@@ -1,0 +1,28 @@
+//go:build !race
+
+package ring
+
+import "testing"
+
+// Not under the race detector: there sync.Pool loses entries on purpose.
+
+func TestStreamInItsStrideAllocatesNothing(t *testing.T) {
+	var s Send
+	var r Receive
+	s.SetLimit(1 << 20)
+	p := stream(0, 200000) // more than the inline table covers
+	turn := func() {
+		off := s.End()
+		s.Write(p)
+		s.ReadAt(p, off)
+		s.Release(s.End())
+		at := r.Consumed()
+		r.WriteAt(p[:100000], at+100000)
+		r.WriteAt(p[:100000], at)
+		r.Commit(at + 200000)
+		r.Read(p)
+	}
+	if n := testing.AllocsPerRun(50, turn); n != 0 {
+		t.Errorf("%v allocations a turn, want none", n)
+	}
+}

@@ -1,0 +1,287 @@
+package stack
+
+import (
+	"math/rand/v2"
+	"net/netip"
+	"sync"
+	"time"
+
+	"loam/internal/siphash"
+	"loam/stack/icmp"
+	"loam/stack/ip"
+	"loam/stack/tcp"
+	"loam/stack/timer"
+)
+
+// rxDepth is how many batches wait for a shard before its receivers wait too.
+const rxDepth = 16
+
+// shard owns the connections whose flows hash to it. Everything here but rx and
+// inbox belongs to loop.
+//
+// A turn of the loop has four parts: take in what arrived and what programs ask
+// for; let the deadlines that have passed fire; ask the connections that were
+// touched what there is to send; arm the timer for the next deadline.
+type shard struct {
+	stack *Stack
+	index int
+
+	rx      chan *batch // sent by receivers and never closed; full: they wait
+	inbox   inbox
+	stopped chan struct{} // closed by loop when it ends
+
+	now    tcp.Time // read once a turn
+	tables *tables  // likewise
+	tally  tally
+	random *rand.Rand
+
+	conns     map[flow]*TCPConn
+	listeners map[netip.AddrPort][]*TCPListener // several: SO_REUSEPORT
+	sockets   map[netip.AddrPort][]*UDPConn
+	pings     map[uint16]*Pinger
+	forward   forwarding
+
+	wheel timer.Wheel
+	timer *time.Timer
+	armed tcp.Time // when timer fires; tcp.Never: it does not
+
+	dirty      []*TCPConn // touched in this turn, to be asked for output
+	spare      []*TCPConn // the other of two slices that dirty alternates between
+	links      []*txLink  // by interface index
+	reassembly *ip.Reassembler
+	limiter    icmp.Limiter
+	pmtu       ip.PathMTUs
+	tcpConfig  tcp.Config   // the stack's, with counters of this shard
+	tcpCounts  tcp.Counters //
+	stopping   bool
+}
+
+func newShard(s *Stack, index int) *shard {
+	sh := &shard{
+		stack:      s,
+		index:      index,
+		rx:         make(chan *batch, rxDepth),
+		inbox:      inbox{wake: make(chan struct{}, 1)},
+		stopped:    make(chan struct{}),
+		random:     rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
+		conns:      make(map[flow]*TCPConn),
+		listeners:  make(map[netip.AddrPort][]*TCPListener),
+		sockets:    make(map[netip.AddrPort][]*UDPConn),
+		pings:      make(map[uint16]*Pinger),
+		timer:      time.NewTimer(time.Hour),
+		armed:      tcp.Never,
+		reassembly: newReassembler(s.config.MaxReassembly),
+		limiter:    icmp.Limiter{Key: siphash.Key{K0: rand.Uint64(), K1: rand.Uint64()}},
+	}
+	sh.timer.Stop()
+	sh.tcpConfig = s.config.TCP
+	sh.tcpConfig.Counters = &sh.tcpCounts
+	return sh
+}
+
+// inbox is how programs and other goroutines reach a shard: lists under a short
+// lock, and a doorbell. Connections are listed once however often they ask.
+type inbox struct {
+	mu       sync.Mutex
+	conns    []*TCPConn     // the program wrote, read or closed
+	requests []func(*shard) // control work: bind, dial, close; run in order
+	sends    []outgoing     // datagrams that programs send; bounded by their send buffers
+	packets  []packet       // from another shard, see maxInjected
+	ended    bool           // nobody will look any more
+	wake     chan struct{}  // one place: rung by anybody, received by loop, never closed
+}
+
+// ring wakes the loop, if it is not awake already.
+func (in *inbox) ring() {
+	select {
+	case in.wake <- struct{}{}:
+	default:
+	}
+}
+
+// touch has the shard look at a connection of its own. It reports false when the
+// shard has ended.
+func (sh *shard) touch(c *TCPConn) bool {
+	sh.inbox.mu.Lock()
+	ended := sh.inbox.ended
+	if !ended {
+		sh.inbox.conns = append(sh.inbox.conns, c)
+	}
+	sh.inbox.mu.Unlock()
+	sh.inbox.ring()
+	return !ended
+}
+
+// post has f run by the shard, and does not wait for it. It reports false when
+// the shard has ended.
+func (sh *shard) post(f func(*shard)) bool {
+	sh.inbox.mu.Lock()
+	ended := sh.inbox.ended
+	if !ended {
+		sh.inbox.requests = append(sh.inbox.requests, f)
+	}
+	sh.inbox.mu.Unlock()
+	sh.inbox.ring()
+	return !ended
+}
+
+// request has f run by the shard and returns when it has run. It reports false
+// when the shard has ended instead.
+func (sh *shard) request(f func(*shard)) bool {
+	done := make(chan struct{})
+	if !sh.post(func(sh *shard) { f(sh); close(done) }) {
+		return false
+	}
+	select {
+	case <-done:
+		return true
+	case <-sh.stopped:
+		select {
+		case <-done:
+			return true
+		default:
+			return false
+		}
+	}
+}
+
+// stop ends the loop once it has done what was asked before.
+func (sh *shard) stop() {
+	sh.post(func(sh *shard) { sh.stopping = true })
+}
+
+// onEach has f run by every shard and waits for all: how a listener or a socket
+// enters and leaves the copies of a table that the shards keep.
+func (s *Stack) onEach(f func(*shard)) bool {
+	ok := true
+	for _, sh := range s.shards {
+		ok = sh.request(f) && ok
+	}
+	return ok
+}
+
+func (sh *shard) loop() {
+	defer close(sh.stopped)
+	for !sh.stopping {
+		select {
+		case b := <-sh.rx:
+			sh.beginTurn()
+			sh.input(b)
+			sh.drain()
+		case <-sh.inbox.wake:
+			sh.beginTurn()
+		case <-sh.timer.C:
+			sh.armed = tcp.Never
+			sh.beginTurn()
+		}
+		sh.turn()
+	}
+	sh.end()
+}
+
+func (sh *shard) beginTurn() {
+	sh.now = sh.stack.now()
+	sh.tables = sh.stack.tables.Load()
+}
+
+// drain takes in what else is waiting, a bounded amount, so that
+// acknowledgements are answered for many segments at once.
+func (sh *shard) drain() {
+	for range rxDepth / 4 {
+		select {
+		case b := <-sh.rx:
+			sh.input(b)
+		default:
+			return
+		}
+	}
+}
+
+func (sh *shard) turn() {
+	sh.takeInbox()
+	sh.wheel.Advance(sh.now, sh.fire)
+	sh.expireReassembly()
+	sh.output()
+	sh.arm()
+}
+
+// takeInbox runs what was asked. The lists are swapped out, so that they can
+// grow meanwhile, and their memory is used again.
+func (sh *shard) takeInbox() {
+	in := &sh.inbox
+	in.mu.Lock()
+	conns, requests, sends, packets := in.conns, in.requests, in.sends, in.packets
+	in.conns, in.requests, in.sends, in.packets = nil, nil, nil, nil
+	in.mu.Unlock()
+	for _, f := range requests {
+		f(sh)
+	}
+	for _, c := range conns {
+		c.serve(sh)
+	}
+	for i := range sends {
+		sh.sendDatagram(&sends[i])
+	}
+	for i := range packets {
+		sh.deliver(&packets[i])
+	}
+}
+
+// fire is called for every timer whose time has come; all are connections'.
+func (sh *shard) fire(e *timer.Entry) {
+	c := e.Owner.(*TCPConn)
+	c.machine.Tick(sh.now)
+	sh.mark(c)
+}
+
+// mark puts a connection on the list that output works through.
+func (sh *shard) mark(c *TCPConn) {
+	if !c.dirty {
+		c.dirty = true
+		sh.dirty = append(sh.dirty, c)
+	}
+}
+
+// arm sets the timer to the earliest deadline. A timer that is set too early
+// is left alone: the turn that it causes finds nothing to do and sets it right.
+func (sh *shard) arm() {
+	next := min(sh.wheel.Next(), sh.reassembly.Deadline())
+	if next >= sh.armed {
+		return
+	}
+	sh.armed = next
+	sh.timer.Reset(max(0, next-sh.now))
+}
+
+// end frees what is still queued. Receivers have ended by now.
+func (sh *shard) end() {
+	sh.timer.Stop()
+	for {
+		select {
+		case b := <-sh.rx:
+			b.freeAll()
+			continue
+		default:
+		}
+		break
+	}
+	for _, l := range sh.links {
+		l.drop()
+	}
+	for d := range sh.reassembly.Expire(ip.Never) {
+		d.Payload.Free()
+	}
+	sh.inbox.mu.Lock()
+	defer sh.inbox.mu.Unlock()
+	sh.inbox.ended = true
+	for _, o := range sh.inbox.sends {
+		o.drop()
+	}
+	for _, p := range sh.inbox.packets {
+		p.frame.Free()
+	}
+	for _, c := range sh.inbox.conns {
+		c.wish.And(^wishServe) // whoever asks again learns that there is no shard
+		c.forget()
+	}
+}

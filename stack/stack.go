@@ -1,0 +1,133 @@
+package stack
+
+import (
+	crand "crypto/rand"
+	"errors"
+	"math/rand/v2"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"loam/stack/tcp"
+)
+
+// Stack is one TCP/IP host. Its methods may be called from several goroutines.
+//
+// It begins with the interface "lo" (127.0.0.1/8, ::1 when IPv6 comes) and
+// nothing else: Attach gives it a link, AddAddress or DHCP an address, AddRoute
+// a way out.
+type Stack struct {
+	config Config
+	epoch  time.Time // shards count time from here
+	seed   uint64    // of the flow hash
+
+	shards []*shard
+	tables atomic.Pointer[tables] // read by everybody, replaced under mu
+
+	ports     ports    // which local addresses and ports are taken
+	key       *tcp.Key // of initial sequence numbers and SYN cookies
+	ids       identifications
+	forwarder Forwarder
+	forwards  atomic.Int32                 // requests that the forwarder is deciding
+	dns       atomic.Pointer[[]netip.Addr] // see SetDNS
+	tally     tally                        // what programs count; shards and receivers have their own
+
+	mu        sync.Mutex // guards changes of configuration, and what follows
+	closed    bool
+	nextIndex int
+	retired   Counters // of receivers that have ended
+
+	wg sync.WaitGroup // every goroutine of the stack
+}
+
+// New makes a stack.
+func New(config Config) *Stack {
+	s := &Stack{
+		config: config.withDefaults(),
+		epoch:  time.Now(),
+		seed:   rand.Uint64(),
+		ports:  newPorts(),
+		key:    newKey(),
+		ids:    newIdentifications(),
+	}
+	s.tables.Store(&tables{})
+	for i := range s.config.Shards {
+		s.shards = append(s.shards, newShard(s, i))
+	}
+	for _, sh := range s.shards {
+		s.wg.Go(sh.loop)
+	}
+	s.attachLoopback()
+	return s
+}
+
+// now is the time that protocol machines are given: since the stack was made.
+func (s *Stack) now() tcp.Time { return time.Since(s.epoch) }
+
+// Close ends every connection with a reset, closes every socket and every
+// device, and returns when all goroutines of the stack have ended.
+func (s *Stack) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		s.wg.Wait()
+		return nil
+	}
+	s.closed = true
+	s.mu.Unlock()
+	for _, sh := range s.shards {
+		sh.request(func(sh *shard) { sh.abortAll() })
+	}
+	var errs []error
+	for _, ifc := range s.tables.Load().interfaces {
+		errs = append(errs, ifc.close())
+	}
+	for _, sh := range s.shards {
+		sh.stop()
+	}
+	s.wg.Wait()
+	return errors.Join(errs...)
+}
+
+// Counters returns a snapshot.
+func (s *Stack) Counters() Counters {
+	s.mu.Lock()
+	c := s.retired
+	s.mu.Unlock()
+	s.tally.addTo(&c)
+	for _, sh := range s.shards {
+		sh.addCounters(&c)
+	}
+	for _, ifc := range s.tables.Load().interfaces {
+		ifc.addCounters(&c)
+	}
+	return c
+}
+
+// addCounters adds what the shard and its machines have counted.
+func (sh *shard) addCounters(c *Counters) {
+	sh.tally.addTo(c)
+	var dropped, segments uint64
+	count := func(sh *shard) {
+		dropped = reassemblyDrops(sh.reassembly.Counters())
+		segments = sh.tcpCounts[tcp.Retransmits]
+	}
+	if !sh.request(count) { // it has ended: nobody changes them any more
+		count(sh)
+	}
+	c[IPReassembly] += dropped
+	c[TCPRetransmits] += segments
+}
+
+// shardFor is the owner of a flow.
+func (s *Stack) shardFor(a, b netip.AddrPort) *shard {
+	return s.shards[shardOf(a.Addr(), b.Addr(), a.Port(), b.Port(), s.seed, len(s.shards))]
+}
+
+// newKey makes a key that nobody can guess.
+func newKey() *tcp.Key {
+	var b [16]byte
+	crand.Read(b[:]) // never fails
+	return tcp.NewKey(b)
+}

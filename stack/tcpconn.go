@@ -1,0 +1,335 @@
+package stack
+
+import (
+	"io"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+
+	"loam/stack/port"
+	"loam/stack/ring"
+	"loam/stack/tcp"
+	"loam/stack/timer"
+)
+
+// TCPConn is a TCP connection as a program holds it. Two sides meet in it: the
+// shard, which owns the machine, and the program's goroutines. Between them are
+// two byte rings (received, toSend), a few atomic words, and for each direction
+// a waiter.
+//
+// The program never touches the machine: it leaves bytes in a ring, or a bit in
+// wish, and has the shard look (touch). The shard never waits for the program:
+// it changes status and rings.
+//
+// The methods here are the program's and never block: see net.go for Read, Write
+// and deadlines. What the shard does is in tcpserve.go.
+type TCPConn struct {
+	watcher
+	shard         *shard
+	local, remote netip.AddrPort
+	received      ring.Receive
+	toSend        ring.Send
+	readers       waiter
+	writers       waiter
+	readMu        sync.Mutex // one reader at a time in received
+	writeMu       sync.Mutex // one writer at a time in toSend
+
+	status  atomic.Uint32 // statusBits, set by the shard and by the program
+	wish    atomic.Uint32 // wishBits, set by the program, taken by the shard
+	failure atomic.Pointer[error]
+	options optionBox
+	notify  atomic.Uint64 // reading beyond this offset may open the window: tell the shard
+
+	// What follows belongs to the shard.
+	machine  *tcp.Conn
+	flow     *port.Flow   // nil: a forwarder's, whose ports are not ours
+	listener *TCPListener // while the connection has not been handed to a program
+	path     path
+	timer    timer.Entry
+	ipID     uint16
+	ttl, tos uint8
+	dirty    bool // on shard.dirty
+	stalled  bool // on txLink.stalled
+	removed  bool
+	sawEnd   uint64 // toSend.End when the machine last heard of it
+}
+
+// Bits of TCPConn.status. They are only ever set.
+const (
+	statusConnected  uint32 = 1 << iota // the handshake is complete
+	statusReadClosed                    // the peer has ended its stream and all of it is in the ring
+	statusEnded                         // the machine has ended; failure says why
+	statusShutRead                      // the program reads no more
+	statusShutWrite                     // the program writes no more
+	statusClosed                        // the program has closed the socket
+)
+
+// Bits of TCPConn.wish: what the program wants of the shard.
+const (
+	wishServe      uint32 = 1 << iota // on the inbox already
+	wishCloseWrite                    //
+	wishClose                         //
+	wishAbort                         //
+	wishOptions                       // options have changed
+	wishRead                          // a read found nothing: tell when there is something
+	wishWrite                         // a write found no room: likewise
+)
+
+// Sizes of the send ring in bytes: what a program may have written and not yet
+// acknowledged. It grows with the congestion window.
+const (
+	minSendBuffer = 256 << 10
+	maxSendBuffer = 4 << 20
+)
+
+// LocalAddrPort and RemoteAddrPort name the ends.
+func (c *TCPConn) LocalAddrPort() netip.AddrPort { return c.local }
+
+// RemoteAddrPort is the peer's address.
+func (c *TCPConn) RemoteAddrPort() netip.AddrPort { return c.remote }
+
+// ask leaves a wish and has the shard look, unless it is going to anyway. It
+// reports false when the shard has ended.
+func (c *TCPConn) ask(wish uint32) bool {
+	return c.wish.Or(wish|wishServe)&wishServe != 0 || c.shard.touch(c)
+}
+
+// TryRead reads what is there. Errors: ErrWouldBlock; io.EOF at the end of the
+// stream; why the connection ended, once everything that came before has been
+// read; ErrClosed.
+func (c *TCPConn) TryRead(p []byte) (int, error) {
+	status := c.status.Load() // before the ring: the bits say that it is complete
+	if status&statusClosed != 0 {
+		return 0, ErrClosed
+	}
+	if status&statusShutRead != 0 {
+		return 0, io.EOF
+	}
+	c.readMu.Lock()
+	n := c.received.Read(p)
+	c.readMu.Unlock()
+	if n > 0 || len(p) == 0 {
+		if c.received.Consumed() >= c.notify.Load() {
+			c.ask(0)
+		}
+		return n, nil
+	}
+	if err := c.whyNothing(status, 0); err != nil {
+		return 0, err
+	}
+	return c.TryRead(p)
+}
+
+// whyNothing is what a read returns that has found nothing beyond the first skip
+// bytes; nil if there is something after all. status is from before it looked.
+func (c *TCPConn) whyNothing(status uint32, skip int) error {
+	switch {
+	case status&statusReadClosed != 0:
+		return io.EOF
+	case status&statusEnded != 0:
+		if err := c.takeFailure(); err != nil {
+			return err
+		}
+		return io.EOF
+	case c.wish.Or(wishRead)&wishRead != 0:
+		return ErrWouldBlock // the shard knows, and has not found anything yet
+	case c.received.Readable() <= skip && c.status.Load()&(statusReadClosed|statusEnded) == 0:
+		return ErrWouldBlock
+	}
+	return nil
+}
+
+// Peek copies what could be read, skipping the first skip bytes, and leaves it
+// there. Errors are TryRead's.
+func (c *TCPConn) Peek(p []byte, skip int) (int, error) {
+	status := c.status.Load()
+	switch {
+	case status&statusClosed != 0:
+		return 0, ErrClosed
+	case status&statusShutRead != 0:
+		return 0, io.EOF
+	}
+	c.readMu.Lock()
+	n := c.received.Peek(p, skip)
+	c.readMu.Unlock()
+	if n > 0 || len(p) == 0 {
+		return n, nil
+	}
+	if err := c.whyNothing(status, skip); err != nil {
+		return 0, err
+	}
+	return c.Peek(p, skip)
+}
+
+// Buffered is how many bytes could be read now.
+func (c *TCPConn) Buffered() int { return c.received.Readable() }
+
+// Unsent is how many bytes have been written and not been acknowledged.
+func (c *TCPConn) Unsent() int { return c.toSend.Len() }
+
+// TryWrite takes as much of p as there is room for. Errors: ErrWouldBlock when
+// that is nothing; ErrPipe after CloseWrite and after the connection has ended
+// (the first time, why it ended); ErrClosed.
+func (c *TCPConn) TryWrite(p []byte) (int, error) {
+	status := c.status.Load()
+	switch {
+	case status&statusClosed != 0:
+		return 0, ErrClosed
+	case status&statusEnded != 0:
+		if err := c.takeFailure(); err != nil {
+			return 0, err
+		}
+		return 0, ErrPipe
+	case status&statusShutWrite != 0:
+		return 0, ErrPipe
+	case status&statusConnected == 0:
+		c.wish.Or(wishWrite)
+		if c.status.Load()&(statusConnected|statusEnded) == 0 {
+			return 0, ErrWouldBlock
+		}
+	}
+	c.writeMu.Lock()
+	n := c.toSend.Write(p)
+	if n < len(p) && c.wish.Or(wishWrite)&wishWrite == 0 {
+		n += c.toSend.Write(p[n:]) // room may have come before the shard could see the wish
+	}
+	c.writeMu.Unlock()
+	if n > 0 {
+		c.ask(0)
+		return n, nil
+	}
+	if len(p) == 0 {
+		return 0, nil
+	}
+	return 0, ErrWouldBlock
+}
+
+// takeFailure is why the connection ended, the first time it is asked.
+func (c *TCPConn) takeFailure() error {
+	if p := c.failure.Swap(nil); p != nil {
+		return *p
+	}
+	return nil
+}
+
+// Err returns and clears the error that is waiting (SO_ERROR).
+func (c *TCPConn) Err() error {
+	if c.status.Load()&statusEnded == 0 {
+		return nil
+	}
+	return c.takeFailure()
+}
+
+// Connected reports whether the handshake is complete.
+func (c *TCPConn) Connected() bool { return c.status.Load()&statusConnected != 0 }
+
+// Events is what holds now.
+func (c *TCPConn) Events() Events {
+	status := c.status.Load()
+	var e Events
+	if status&(statusReadClosed|statusShutRead|statusEnded) != 0 {
+		e |= Readable | ReadHangup
+	} else if c.readable() {
+		e |= Readable
+	}
+	if status&statusEnded != 0 || status&statusConnected != 0 && c.writable() {
+		e |= Writable
+	}
+	if status&statusEnded != 0 || status&statusReadClosed != 0 && status&statusShutWrite != 0 {
+		e |= Hangup
+	}
+	if c.failure.Load() != nil {
+		e |= Error
+	}
+	return e
+}
+
+// readable reports whether there is something to read, and otherwise arranges
+// that Readable is told.
+func (c *TCPConn) readable() bool {
+	if c.received.Readable() > 0 {
+		return true
+	}
+	c.wish.Or(wishRead)
+	return c.received.Readable() > 0
+}
+
+// writable is the same for room to write.
+func (c *TCPConn) writable() bool {
+	if c.hasRoom() {
+		return true
+	}
+	c.wish.Or(wishWrite)
+	return c.hasRoom()
+}
+
+// hasRoom reports whether it is worth while to write: a quarter of the ring is
+// free, so that a writer is not woken for each segment that is acknowledged.
+func (c *TCPConn) hasRoom() bool { return c.toSend.Room() >= c.toSend.Limit()/4 }
+
+// CloseRead discards what arrives from now on; reads return io.EOF.
+func (c *TCPConn) CloseRead() error {
+	if old := c.status.Or(statusShutRead); old&statusClosed != 0 {
+		return ErrClosed
+	}
+	c.readMu.Lock()
+	c.received.Discard(c.received.Readable())
+	c.readMu.Unlock()
+	c.wake()
+	c.ask(0)
+	return nil
+}
+
+// CloseWrite ends the stream to the peer behind what has been written.
+func (c *TCPConn) CloseWrite() error {
+	switch status := c.status.Load(); {
+	case status&statusClosed != 0:
+		return ErrClosed
+	case status&statusConnected == 0:
+		return ErrNotConnected
+	}
+	c.status.Or(statusShutWrite)
+	c.ask(wishCloseWrite)
+	c.writers.ring()
+	return nil
+}
+
+// Close lets go of the connection. What has been written is still sent, in the
+// background, unless SetLinger says otherwise.
+func (c *TCPConn) Close() error {
+	if c.options.abortive() {
+		return c.leave(wishAbort)
+	}
+	return c.leave(wishClose)
+}
+
+// Abort ends the connection with a reset.
+func (c *TCPConn) Abort() error { return c.leave(wishAbort) }
+
+// leave closes the socket: the program is gone, and the shard does the rest.
+func (c *TCPConn) leave(wish uint32) error {
+	if old := c.status.Or(statusClosed | statusShutRead | statusShutWrite); old&statusClosed != 0 {
+		return ErrClosed
+	}
+	if !c.ask(wish) {
+		c.received.Reset() // there is no shard any more to do it
+	}
+	c.wake()
+	c.readers.stop()
+	c.writers.stop()
+	return nil
+}
+
+// wake has everybody who waits look again.
+func (c *TCPConn) wake() {
+	c.readers.ring()
+	c.writers.ring()
+	c.tell(Readable | Writable)
+}
+
+// Info describes the connection; the zero Info when it has gone.
+func (c *TCPConn) Info() tcp.Info {
+	var info tcp.Info
+	c.shard.request(func(sh *shard) { info = c.machine.Info(sh.now) })
+	return info
+}

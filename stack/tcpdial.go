@@ -1,0 +1,162 @@
+package stack
+
+import (
+	"net/netip"
+	"sync"
+
+	"loam/stack/port"
+	"loam/stack/tcp"
+	"loam/wire"
+)
+
+// TCPBinding is a local address and port taken for TCP, before it is known
+// whether it will listen or connect (bind(2)).
+type TCPBinding struct {
+	stack   *Stack
+	local   netip.AddrPort
+	options TCPOptions
+	port    *port.Binding
+
+	mu     sync.Mutex
+	used   bool // by a listener or a connection
+	closed bool
+}
+
+// BindTCP takes local; port 0 means one that is free. Errors: ErrInUse,
+// ErrNotAvailable when the address is not one of the stack's, ErrFamily.
+func (s *Stack) BindTCP(local netip.AddrPort, o TCPOptions) (*TCPBinding, error) {
+	local, err := s.checkLocal(local)
+	if err != nil {
+		return nil, err
+	}
+	b, err := s.ports.bind(wire.ProtoTCP, local, o.sharing())
+	if err != nil {
+		return nil, err
+	}
+	return &TCPBinding{stack: s, local: b.Local(), options: o, port: b}, nil
+}
+
+// LocalAddrPort is what was taken.
+func (b *TCPBinding) LocalAddrPort() netip.AddrPort { return b.local }
+
+// use marks the binding as being used. Errors: ErrInvalid if it is already.
+func (b *TCPBinding) use() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.used || b.closed {
+		return ErrInvalid
+	}
+	b.used = true
+	return nil
+}
+
+// Close gives the port back.
+func (b *TCPBinding) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return ErrClosed
+	}
+	b.closed = true
+	b.stack.ports.release(b.port)
+	return nil
+}
+
+// checkLocal accepts an address to bind to: zero or unspecified for any, one of
+// the stack's, or a broadcast or multicast address.
+func (s *Stack) checkLocal(local netip.AddrPort) (netip.AddrPort, error) {
+	addr := local.Addr().Unmap()
+	if !addr.IsValid() {
+		addr = netip.IPv4Unspecified()
+	}
+	if !addr.Is4() {
+		return local, ErrFamily
+	}
+	if _, ours := s.tables.Load().local[addr]; !ours && !addr.IsUnspecified() && !addr.IsLoopback() && !addr.IsMulticast() && addr != limitedBroadcast {
+		return local, ErrNotAvailable
+	}
+	return netip.AddrPortFrom(addr, local.Port()), nil
+}
+
+// ListenTCP binds and listens.
+func (s *Stack) ListenTCP(local netip.AddrPort, backlog int, o TCPOptions) (*TCPListener, error) {
+	b, err := s.BindTCP(local, o)
+	if err != nil {
+		return nil, err
+	}
+	l, err := b.Listen(backlog)
+	if err != nil {
+		b.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// DialTCP begins to connect and does not wait: the connection is Writable when
+// the handshake is complete. local may be zero, or have a zero address or port.
+// Errors: ErrNetUnreachable, ErrNotAvailable, ErrInUse, ErrFamily.
+func (s *Stack) DialTCP(local, remote netip.AddrPort, o TCPOptions) (*TCPConn, error) {
+	local, err := s.checkLocal(local)
+	if err != nil {
+		return nil, err
+	}
+	return s.dialTCP(local, remote, o, nil)
+}
+
+// Dial begins to connect from the address that was bound. The port is given
+// back when the binding is closed.
+func (b *TCPBinding) Dial(remote netip.AddrPort) (*TCPConn, error) {
+	if err := b.use(); err != nil {
+		return nil, err
+	}
+	return b.stack.dialTCP(b.local, remote, b.options, b.port)
+}
+
+func (s *Stack) dialTCP(local, remote netip.AddrPort, o TCPOptions, b *port.Binding) (*TCPConn, error) {
+	remote = normalRemote(remote)
+	t := s.tables.Load()
+	switch {
+	case !remote.Addr().Is4():
+		return nil, ErrFamily
+	case remote.Addr().IsMulticast() || remote.Addr() == limitedBroadcast || t.local[remote.Addr()].broadcast:
+		return nil, ErrNetUnreachable
+	}
+	var from netip.Addr
+	if !local.Addr().IsUnspecified() {
+		from = local.Addr()
+	}
+	p, err := t.route(from, remote.Addr())
+	if err != nil {
+		return nil, err
+	}
+	if !from.IsValid() {
+		from = p.source
+	}
+	if from.IsUnspecified() {
+		return nil, ErrNotAvailable
+	}
+	flow, err := s.ports.connect(netip.AddrPortFrom(from, local.Port()), remote, b, o.sharing())
+	if err != nil {
+		return nil, err
+	}
+	local = flow.Local()
+	var c *TCPConn
+	ok := s.shardFor(local, remote).request(func(sh *shard) { c = sh.dial(flow, o) })
+	if !ok {
+		s.ports.close(flow)
+		return nil, ErrClosed
+	}
+	return c, nil
+}
+
+// dial makes a connection whose first segment is a SYN.
+func (sh *shard) dial(flow *port.Flow, o TCPOptions) *TCPConn {
+	id := tcp.ID{Local: flow.Local(), Remote: flow.Remote()}
+	c := sh.newConn(id, o)
+	c.flow = flow
+	key := sh.stack.key
+	c.machine = tcp.Dial(sh.now, &sh.tcpConfig, id, key.ISN(sh.now, id), key.TimestampOffset(id), sh.mss(id), &c.toSend, &c.received)
+	sh.tally.count(TCPActiveOpens)
+	sh.add(c)
+	return c
+}

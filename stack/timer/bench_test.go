@@ -1,0 +1,58 @@
+package timer
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+const many = 100_000
+
+// loaded is a wheel with a hundred thousand entries over the next seconds.
+func loaded() (*Wheel, []Entry, *rand.Rand) {
+	w, entry, r := new(Wheel), make([]Entry, many), rand.New(rand.NewPCG(1, 2))
+	for i := range entry {
+		w.Schedule(&entry[i], time.Duration(r.Int64N(int64(4*time.Second))))
+	}
+	return w, entry, r
+}
+
+// As at every acknowledgement.
+func BenchmarkPutOff(b *testing.B) {
+	w, entry, r := loaded()
+	when := 4 * time.Second
+	for b.Loop() {
+		when++
+		w.Schedule(&entry[r.IntN(many)], when)
+	}
+}
+
+// As when a connection falls idle and wakes up again.
+func BenchmarkCancelAndSchedule(b *testing.B) {
+	w, entry, r := loaded()
+	for b.Loop() {
+		e := &entry[r.IntN(many)]
+		w.Cancel(e)
+		w.Schedule(e, time.Duration(r.Int64N(int64(4*time.Second))))
+	}
+}
+
+// One entry fires and is scheduled again, with all the moving between levels that
+// this costs.
+func BenchmarkFire(b *testing.B) {
+	w, _, r := loaded()
+	fired := 0
+	for now := time.Duration(0); fired < b.N; now = w.Next() {
+		w.Advance(now, func(e *Entry) {
+			fired++
+			w.Schedule(e, now+time.Duration(r.Int64N(int64(4*time.Second))))
+		})
+	}
+}
+
+func BenchmarkNext(b *testing.B) {
+	w, _, _ := loaded()
+	for b.Loop() {
+		w.Next()
+	}
+}

@@ -1,0 +1,404 @@
+package stack
+
+import (
+	"net/netip"
+	"sync"
+	"sync/atomic"
+
+	"loam/link"
+	"loam/stack/port"
+	"loam/wire"
+)
+
+// MaxUDP is the largest payload of a UDP datagram over IPv4.
+const MaxUDP = wire.MaxIPv4 - wire.IPv4MinLen - wire.UDPLen
+
+// UDPOptions are the options of a UDP socket. The zero value is the default of
+// each; socket(7) and ip(7) name what is in the comments.
+type UDPOptions struct {
+	Broadcast     bool  // SO_BROADCAST: sending to broadcast addresses is allowed
+	ReuseAddr     bool  // SO_REUSEADDR
+	ReusePort     bool  // SO_REUSEPORT
+	TTL           uint8 // IP_TTL; zero: 64 (1 for multicast)
+	TOS           uint8 // IP_TOS
+	ReceiveBuffer int   // SO_RCVBUF; zero: 2 MiB
+	SendBuffer    int   // SO_SNDBUF; zero: 1 MiB
+}
+
+// UDPConn is a UDP socket. Every shard knows it, since its datagrams may belong
+// to any; a program builds a datagram on its own goroutine, checksum included,
+// and leaves it to the shard of the flow.
+//
+// The methods here never block: ReadFrom and WriteTo are in net.go.
+type UDPConn struct {
+	watcher
+	stack   *Stack
+	home    *shard // the only shard that knows it: a forwarder's socket; nil: all
+	local   netip.AddrPort
+	port    *port.Binding // nil: a forwarder's
+	readers waiter
+	writers waiter
+	queue   datagramQueue
+	sending sendBuffer
+	failure atomic.Pointer[error]
+
+	mu      sync.Mutex // guards what follows
+	options UDPOptions
+	remote  netip.AddrPort // of a connected socket
+	groups  []netip.Addr   // multicast groups joined
+	closed  bool
+	peer    atomic.Pointer[netip.AddrPort] // copy of remote for the shards
+}
+
+// ListenUDP makes a socket bound to local; the zero address means any, port 0
+// one that is free. Errors: ErrInUse, ErrNotAvailable, ErrFamily.
+func (s *Stack) ListenUDP(local netip.AddrPort, o UDPOptions) (*UDPConn, error) {
+	local, err := s.checkLocal(local)
+	if err != nil {
+		return nil, err
+	}
+	b, err := s.ports.bind(wire.ProtoUDP, local, o.sharing())
+	if err != nil {
+		return nil, err
+	}
+	c := s.newUDPConn(b.Local(), o)
+	c.port = b
+	if !s.onEach(c.enter) {
+		s.ports.release(c.port)
+		return nil, ErrClosed
+	}
+	return c, nil
+}
+
+func (s *Stack) newUDPConn(local netip.AddrPort, o UDPOptions) *UDPConn {
+	c := &UDPConn{stack: s, local: local, options: o}
+	c.queue.limit = defaultDatagramBuffer
+	if o.ReceiveBuffer != 0 {
+		c.queue.limit = o.ReceiveBuffer
+	}
+	return c
+}
+
+func (c *UDPConn) enter(sh *shard) { sh.sockets[c.local] = append(sh.sockets[c.local], c) }
+
+func (c *UDPConn) leave(sh *shard) {
+	list := removeOne(sh.sockets[c.local], c)
+	if len(list) == 0 {
+		delete(sh.sockets, c.local)
+	} else {
+		sh.sockets[c.local] = list
+	}
+}
+
+// Connect makes remote the only peer: where Write sends, and who is heard. The
+// zero AddrPort undoes it. Errors: ErrNetUnreachable, ErrClosed.
+func (c *UDPConn) Connect(remote netip.AddrPort) error {
+	if remote.IsValid() {
+		remote = normalRemote(remote)
+		if _, err := c.stack.tables.Load().route(c.source(), remote.Addr()); err != nil {
+			return err
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return ErrClosed
+	}
+	c.remote = remote
+	if remote.IsValid() {
+		c.peer.Store(&remote)
+	} else {
+		c.peer.Store(nil)
+	}
+	return nil
+}
+
+// source is the bound address, or the zero Addr.
+func (c *UDPConn) source() netip.Addr {
+	if c.local.Addr().IsUnspecified() {
+		return netip.Addr{}
+	}
+	return c.local.Addr()
+}
+
+// LocalAddrPort is where the socket is bound; of a connected one, with the
+// source address that its datagrams carry.
+func (c *UDPConn) LocalAddrPort() netip.AddrPort {
+	peer := c.peer.Load()
+	if peer == nil || c.source().IsValid() {
+		return c.local
+	}
+	p, err := c.stack.tables.Load().route(netip.Addr{}, peer.Addr())
+	if err != nil {
+		return c.local
+	}
+	return netip.AddrPortFrom(p.source, c.local.Port())
+}
+
+// RemoteAddrPort is the peer of a connected socket, else the zero AddrPort.
+func (c *UDPConn) RemoteAddrPort() netip.AddrPort {
+	if p := c.peer.Load(); p != nil {
+		return *p
+	}
+	return netip.AddrPort{}
+}
+
+// Options returns the options.
+func (c *UDPConn) Options() UDPOptions {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.options
+}
+
+// SetOptions has f change the options.
+func (c *UDPConn) SetOptions(f func(*UDPOptions)) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f(&c.options)
+	if n := c.options.ReceiveBuffer; n != 0 {
+		c.queue.mu.Lock()
+		c.queue.limit = n
+		c.queue.mu.Unlock()
+	}
+	return nil
+}
+
+// JoinGroup has the socket receive what is sent to a multicast group. Errors:
+// ErrInvalid, ErrInUse when it is a member already.
+func (c *UDPConn) JoinGroup(group netip.Addr) error {
+	if !group.IsMulticast() {
+		return ErrInvalid
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, g := range c.groups {
+		if g == group {
+			return ErrInUse
+		}
+	}
+	c.groups = append(c.groups, group)
+	return nil
+}
+
+// LeaveGroup undoes JoinGroup. Errors: ErrNotAvailable.
+func (c *UDPConn) LeaveGroup(group netip.Addr) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := len(c.groups)
+	c.groups = removeOne(c.groups, group)
+	if len(c.groups) == n {
+		return ErrNotAvailable
+	}
+	return nil
+}
+
+func (c *UDPConn) inGroup(group netip.Addr) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, g := range c.groups {
+		if g == group {
+			return true
+		}
+	}
+	return false
+}
+
+// TryReadFrom takes the oldest datagram; what does not fit into p is lost, and
+// Datagram.Len says how long it was. Errors: ErrWouldBlock, ErrClosed, and what
+// an ICMP error said about an earlier datagram of a connected socket.
+func (c *UDPConn) TryReadFrom(p []byte) (int, Datagram, error) { return c.read(p, c.queue.take) }
+
+// PeekFrom is TryReadFrom but leaves the datagram there.
+func (c *UDPConn) PeekFrom(p []byte) (int, Datagram, error) { return c.read(p, c.queue.peek) }
+
+func (c *UDPConn) read(p []byte, from func([]byte) (int, Datagram, bool)) (int, Datagram, error) {
+	if err := c.Err(); err != nil {
+		return 0, Datagram{}, err
+	}
+	if n, info, ok := from(p); ok {
+		return n, info, nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return 0, Datagram{}, ErrClosed
+	}
+	return 0, Datagram{}, ErrWouldBlock
+}
+
+// Err returns and clears the error that is waiting (SO_ERROR).
+func (c *UDPConn) Err() error {
+	if c.failure.Load() == nil {
+		return nil
+	}
+	if p := c.failure.Swap(nil); p != nil {
+		return *p
+	}
+	return nil
+}
+
+// Waiting is how many datagrams could be read now, and the length of the first.
+func (c *UDPConn) Waiting() (count, first int) { return c.queue.len() }
+
+// Events is what holds now.
+func (c *UDPConn) Events() Events {
+	var e Events
+	if n, _ := c.queue.len(); n > 0 {
+		e |= Readable
+	}
+	if c.hasRoom() {
+		e |= Writable
+	}
+	if c.failure.Load() != nil {
+		e |= Error | Readable | Writable
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		e |= Readable | Writable | Hangup
+	}
+	return e
+}
+
+// hasRoom reports whether a datagram may be sent now, and otherwise arranges
+// that Writable is told.
+func (c *UDPConn) hasRoom() bool {
+	limit := defaultSendBuffer
+	if n := c.Options().SendBuffer; n != 0 {
+		limit = n
+	}
+	return c.sending.room(limit)
+}
+
+// TryWriteTo sends a datagram to to, or to the peer of a connected socket when
+// to is the zero AddrPort. Errors: ErrWouldBlock, ErrMessageTooLong,
+// ErrNoDestination, ErrNetUnreachable, ErrAccess for broadcast without the
+// option, ErrClosed, and what an ICMP error said about an earlier datagram of a
+// connected socket.
+func (c *UDPConn) TryWriteTo(p []byte, to netip.AddrPort) (int, error) {
+	if err := c.Err(); err != nil {
+		return 0, err
+	}
+	c.mu.Lock()
+	options, remote, closed := c.options, c.remote, c.closed
+	c.mu.Unlock()
+	if to.IsValid() {
+		remote = normalRemote(to)
+	}
+	switch {
+	case closed:
+		return 0, ErrClosed
+	case !remote.IsValid():
+		return 0, ErrNoDestination
+	case remote.Port() == 0:
+		return 0, ErrInvalid
+	case !remote.Addr().Is4():
+		return 0, ErrFamily
+	case len(p) > MaxUDP:
+		return 0, ErrMessageTooLong
+	case !c.hasRoom():
+		return 0, ErrWouldBlock
+	}
+	out, err := c.build(p, remote, &options)
+	if err != nil {
+		return 0, err
+	}
+	c.stack.shardFor(out.local, remote).submit(&out)
+	return len(p), nil
+}
+
+// build makes the IP packet of a datagram.
+func (c *UDPConn) build(p []byte, remote netip.AddrPort, o *UDPOptions) (outgoing, error) {
+	t := c.stack.tables.Load()
+	path, err := t.route(c.source(), remote.Addr())
+	if err != nil {
+		return outgoing{}, err
+	}
+	broadcast := remote.Addr() == limitedBroadcast || t.local[remote.Addr()].broadcast
+	if broadcast && !o.Broadcast {
+		return outgoing{}, ErrAccess
+	}
+	src := c.source()
+	if !src.IsValid() {
+		src = path.source
+	}
+	f := link.NewFrame(len(p))
+	copy(f.Bytes(), p)
+	h := wire.UDP{SrcPort: c.local.Port(), DstPort: remote.Port(), PayloadLen: len(p)}
+	h.Put(f.Prepend(wire.UDPLen))
+	whole := f.Len()+wire.IPv4MinLen <= path.mtu
+	finishUDP(f, path.ifc, src, remote.Addr(), whole)
+	ip := wire.IPv4{ID: c.stack.nextID(src, remote.Addr(), wire.ProtoUDP), TTL: o.TTL, TOS: o.TOS, Protocol: wire.ProtoUDP, Src: src, Dst: remote.Addr()}
+	if ip.TTL == 0 {
+		ip.TTL = defaultTTL
+		if remote.Addr().IsMulticast() {
+			ip.TTL = 1
+		}
+	}
+	putIPv4(f, &ip)
+	size := f.Cap()
+	c.sending.take(size)
+	c.stack.tally.count(UDPSent)
+	return outgoing{frame: f, path: path, owner: c, size: size, local: netip.AddrPortFrom(src, c.local.Port())}, nil
+}
+
+// finishUDP fills in the checksum of a datagram, or leaves it to the device,
+// which can do it only for a datagram that is not going to be fragmented.
+func finishUDP(f *link.Frame, ifc *Interface, src, dst netip.Addr, whole bool) {
+	b := f.Bytes()
+	if whole && ifc.offloads.Has(link.OffloadChecksum) {
+		f.NeedsChecksum, f.CsumStart, f.CsumOffset = true, 0, 6
+		sum := wire.PseudoSum(wire.ProtoUDP, src, dst, len(b))
+		b[6], b[7] = byte(sum>>8), byte(sum)
+		return
+	}
+	wire.PutUDPChecksum(b, src, dst)
+}
+
+// sent implements datagramOwner.
+func (c *UDPConn) sent(size int) {
+	if c.sending.give(size) {
+		c.writers.ring()
+		c.tell(Writable)
+	}
+}
+
+// Close closes the socket. What has been written is still sent.
+func (c *UDPConn) Close() error {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return ErrClosed
+	}
+	c.closed = true
+	c.mu.Unlock()
+	if c.home != nil {
+		c.home.request(c.leave)
+	} else {
+		c.stack.onEach(c.leave)
+		c.stack.ports.release(c.port)
+	}
+	c.queue.close()
+	c.readers.ring()
+	c.writers.ring()
+	c.tell(Readable | Writable | Hangup)
+	return nil
+}
+
+// fail leaves an error for the program of a connected socket.
+func (c *UDPConn) fail(err error) {
+	c.failure.Store(&err)
+	c.readers.ring()
+	c.writers.ring()
+	c.tell(Error | Readable | Writable)
+}
+
+// normalRemote is the destination that is meant: IPv4-mapped addresses are
+// IPv4, and the unspecified address is this host (as on Linux).
+func normalRemote(a netip.AddrPort) netip.AddrPort {
+	addr := a.Addr().Unmap()
+	if addr == netip.IPv4Unspecified() {
+		addr = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	}
+	return netip.AddrPortFrom(addr, a.Port())
+}

@@ -1,0 +1,131 @@
+package stack
+
+import (
+	"net/netip"
+
+	"loam/link"
+	"loam/wire"
+)
+
+// inputUDP takes a UDP packet. It owns the frame.
+func (sh *shard) inputUDP(p *packet) {
+	sh.tally.count(UDPReceived)
+	b := p.payload()
+	h, payload, err := wire.ParseUDP(b)
+	if err != nil {
+		sh.dropUDP(p, UDPMalformed)
+		return
+	}
+	if !p.frame.ChecksumValid && !wire.UDPChecksumOK(b, p.src, p.dst) {
+		sh.dropUDP(p, UDPChecksum)
+		return
+	}
+	from, to := netip.AddrPortFrom(p.src, h.SrcPort), netip.AddrPortFrom(p.dst, h.DstPort)
+	info := Datagram{From: from, To: to, Len: len(payload), Interface: p.ifc.index, TTL: p.ttl, TOS: p.tos}
+	if p.broadcast {
+		sh.deliverToAll(p, payload, info)
+		return
+	}
+	c := sh.socket(from, to)
+	if c == nil && p.ifc.acceptAny {
+		c = sh.forwardUDP(from, to)
+	}
+	if c == nil {
+		sh.tally.count(UDPNoPort)
+		sh.sendError(p.frame.Bytes(), wire.ICMPv4Unreachable, wire.CodePortUnreachable)
+		p.frame.Free()
+		return
+	}
+	p.frame.TrimFront(p.headerLen + wire.UDPLen)
+	p.frame.Resize(len(payload))
+	sh.deliverTo(c, p.frame, info)
+}
+
+func (sh *shard) dropUDP(p *packet, reason Counter) {
+	sh.tally.count(reason)
+	p.frame.Free()
+}
+
+// deliverTo gives a socket a datagram; f holds just the payload.
+func (sh *shard) deliverTo(c *UDPConn, f *link.Frame, info Datagram) {
+	if !c.queue.put(f, info) {
+		sh.tally.count(UDPOverflow)
+		f.Free()
+		return
+	}
+	c.readers.ring()
+	c.tell(Readable)
+}
+
+// socket finds who a datagram is for: the socket connected to its sender, else
+// one bound to the address, else one bound to all addresses. Several equal ones
+// (SO_REUSEPORT) divide the flows.
+func (sh *shard) socket(from, to netip.AddrPort) *UDPConn {
+	for _, local := range [...]netip.AddrPort{to, netip.AddrPortFrom(anyAddr(to.Addr()), to.Port())} {
+		list := sh.sockets[local]
+		open := 0
+		for _, c := range list {
+			switch peer := c.peer.Load(); {
+			case peer == nil:
+				open++
+			case *peer == from:
+				return c
+			}
+		}
+		if open == 0 {
+			continue
+		}
+		n := 0
+		if open > 1 {
+			n = shardOf(from.Addr(), to.Addr(), from.Port(), to.Port(), ^sh.stack.seed, open)
+		}
+		for _, c := range list {
+			if c.peer.Load() != nil {
+				continue
+			}
+			if n == 0 {
+				return c
+			}
+			n--
+		}
+	}
+	return nil
+}
+
+// deliverToAll gives a broadcast or multicast datagram to every socket that is
+// for it. It owns the frame.
+func (sh *shard) deliverToAll(p *packet, payload []byte, info Datagram) {
+	any := netip.AddrPortFrom(anyAddr(info.To.Addr()), info.To.Port())
+	for _, local := range [...]netip.AddrPort{info.To, any} {
+		for _, c := range sh.sockets[local] {
+			if peer := c.peer.Load(); peer != nil && *peer != info.From {
+				continue
+			}
+			if info.To.Addr().IsMulticast() && !c.inGroup(info.To.Addr()) {
+				continue
+			}
+			f := link.NewFrame(len(payload))
+			copy(f.Bytes(), payload)
+			sh.deliverTo(c, f, info)
+		}
+	}
+	p.frame.Free()
+}
+
+// forwardUDP makes a socket for a flow that a forwarder takes.
+func (sh *shard) forwardUDP(from, to netip.AddrPort) *UDPConn {
+	handler := sh.stack.forwarder.UDP
+	if handler == nil || !sh.beginForward() {
+		return nil
+	}
+	c := sh.stack.newUDPConn(to, UDPOptions{})
+	c.home = sh
+	c.remote = from
+	c.peer.Store(&from)
+	c.enter(sh)
+	sh.stack.wg.Go(func() {
+		defer sh.stack.forwards.Add(-1)
+		handler(c)
+	})
+	return c
+}

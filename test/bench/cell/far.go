@@ -1,0 +1,25 @@
+package cell
+
+import (
+	"loam/test/bench/load"
+	"loam/test/bench/subject"
+)
+
+// far is the process at the kernel's end of the link. It answers at once when it
+// is the server, and with the samples when it is the client.
+func far(spec Spec) (answer, error) {
+	<-allowed
+	if err := loopbackUp(); err != nil {
+		return answer{}, err
+	}
+	work, err := load.ByName(spec.Load, spec.Conns)
+	if err != nil {
+		return answer{}, err
+	}
+	kernel := subject.Kernel(farAddr())
+	if !spec.Far {
+		return answer{}, work.Serve(kernel)
+	}
+	samples, err := work.Run(kernel, subject.Second.Addr(), spec.Span)
+	return answer{Samples: samples}, err
+}

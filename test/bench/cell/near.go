@@ -1,0 +1,122 @@
+package cell
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"loam/test/bench/load"
+	"loam/test/bench/subject"
+)
+
+// grace is what a cell may take beyond its span: set-up, ten thousand
+// connections, the experiments with a fixed number of rounds.
+const grace = 20 * time.Second
+
+// Run runs one cell.
+func Run(ctx context.Context, spec Spec) (load.Samples, error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*spec.Span+grace)
+	defer cancel()
+	p, err := start(ctx, nearVerb, spec, true)
+	if err != nil {
+		return nil, err
+	}
+	defer p.end()
+	a, err := p.answer()
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("not done in time: %w", ctx.Err())
+	}
+	return a.Samples, err
+}
+
+// near is the process that the subject lives in.
+func near(spec Spec) (answer, error) {
+	if err := loopbackUp(); err != nil {
+		return answer{}, err
+	}
+	work, err := load.ByName(spec.Load, spec.Conns)
+	if err != nil {
+		return answer{}, err
+	}
+	stack, err := subject.ByName(spec.Subject)
+	if err != nil {
+		return answer{}, err
+	}
+	switch spec.Place {
+	case Pipe, PipeGSO:
+		a, b, err := stack.Pipe(spec.Place == PipeGSO)
+		if err != nil {
+			return answer{}, err
+		}
+		return between(work, a, b, spec.Span)
+	case Loop:
+		h, err := stack.Loop()
+		if err != nil {
+			return answer{}, err
+		}
+		return between(work, h, h, spec.Span)
+	case Tap:
+		return againstKernel(work, stack, spec)
+	}
+	return answer{}, fmt.Errorf("no place %q", spec.Place)
+}
+
+// between runs both halves here.
+func between(work load.Load, client, server subject.Host, span time.Duration) (answer, error) {
+	if err := work.Serve(server); err != nil {
+		return answer{}, err
+	}
+	samples, err := work.Run(client, server.Addr(), span)
+	return answer{Samples: samples}, err
+}
+
+// againstKernel runs one half here and the other one on the kernel's stack, in
+// the process far.
+func againstKernel(work load.Load, stack subject.Subject, spec Spec) (answer, error) {
+	reference := stack.Name() == subject.Linux
+	p, err := start(context.Background(), farVerb, spec, reference)
+	if err != nil {
+		return answer{}, err
+	}
+	defer p.end()
+	host, err := connectFar(stack, reference, p.cmd.Process.Pid)
+	if err != nil {
+		return answer{}, err
+	}
+	if spec.Far {
+		if err := work.Serve(host); err != nil {
+			return answer{}, err
+		}
+		if err := p.goOn(); err != nil {
+			return answer{}, err
+		}
+		return p.answer()
+	}
+	if err := p.goOn(); err != nil {
+		return answer{}, err
+	}
+	if _, err := p.answer(); err != nil { // far is listening
+		return answer{}, err
+	}
+	samples, err := work.Run(host, farAddr(), spec.Span)
+	return answer{Samples: samples}, err
+}
+
+// connectFar makes the link to the kernel: a tap, or for Linux a veth to the
+// namespace of process pid.
+func connectFar(stack subject.Subject, reference bool, pid int) (subject.Host, error) {
+	if reference {
+		if err := veth(pid); err != nil {
+			return nil, err
+		}
+		return subject.Kernel(subject.Second.Addr()), nil
+	}
+	host, err := stack.Tap(linkName, subject.Second)
+	if err != nil {
+		return nil, err
+	}
+	return host, tapUp()
+}
+
+func farAddr() netip.Addr { return subject.First.Addr() }

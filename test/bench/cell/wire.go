@@ -1,0 +1,101 @@
+package cell
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+
+	"loam/test/bench/subject"
+)
+
+// linkName is the device at the kernel's end of the link; for Linux the near
+// end has the name nearName.
+const (
+	linkName = "bench0"
+	nearName = "bench1"
+)
+
+// queueLen is how many frames a device holds for its reader: more than the
+// largest burst of pings.
+const queueLen = 4096
+
+// loopbackUp switches the loopback of the present namespace on, with the MTU of
+// the other links, and lets programs use nearly all ports.
+func loopbackUp() error {
+	lo, err := netlink.LinkByName("lo")
+	if err != nil {
+		return fmt.Errorf("loopback: %w", err)
+	}
+	if err := netlink.LinkSetMTU(lo, subject.MTU); err != nil {
+		return fmt.Errorf("loopback: %w", err)
+	}
+	if err := netlink.LinkSetUp(lo); err != nil {
+		return fmt.Errorf("loopback: %w", err)
+	}
+	return os.WriteFile("/proc/sys/net/ipv4/ip_local_port_range", []byte("10000 65535"), 0)
+}
+
+// tapUp configures the kernel's end of the tap that a subject made.
+func tapUp() error {
+	here, err := netlink.NewHandle()
+	if err != nil {
+		return err
+	}
+	defer here.Close()
+	return deviceUp(here, linkName, subject.First)
+}
+
+// veth joins this namespace to that of process pid.
+func veth(pid int) error {
+	ns, err := netns.GetFromPid(pid)
+	if err != nil {
+		return fmt.Errorf("namespace of the far process: %w", err)
+	}
+	defer ns.Close()
+	pair := &netlink.Veth{
+		LinkAttrs:     netlink.LinkAttrs{Name: nearName},
+		PeerName:      linkName,
+		PeerNamespace: netlink.NsPid(pid),
+	}
+	if err := netlink.LinkAdd(pair); err != nil {
+		return fmt.Errorf("veth: %w", err)
+	}
+	here, err := netlink.NewHandle()
+	if err != nil {
+		return err
+	}
+	defer here.Close()
+	there, err := netlink.NewHandleAt(ns)
+	if err != nil {
+		return err
+	}
+	defer there.Close()
+	if err := deviceUp(here, nearName, subject.Second); err != nil {
+		return err
+	}
+	return deviceUp(there, linkName, subject.First)
+}
+
+func deviceUp(h *netlink.Handle, name string, addr netip.Prefix) error {
+	device, err := h.LinkByName(name)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	parsed, err := netlink.ParseAddr(addr.String())
+	if err != nil {
+		return err
+	}
+	if err := h.AddrAdd(device, parsed); err != nil {
+		return fmt.Errorf("%s: address %v: %w", name, addr, err)
+	}
+	if err := h.LinkSetTxQLen(device, queueLen); err != nil {
+		return fmt.Errorf("%s: queue length: %w", name, err)
+	}
+	if err := h.LinkSetUp(device); err != nil {
+		return fmt.Errorf("%s: up: %w", name, err)
+	}
+	return nil
+}

@@ -1,0 +1,176 @@
+package load
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"time"
+
+	"loam/test/bench/subject"
+)
+
+// bulk moves bytes one way over one connection, as fast as they go. What counts
+// is what the receiving program has read. It looks at the first megabyte to see
+// that the bytes are the right ones, and when the stack sends, that all arrived.
+//
+// Samples: "Gb/s"; and of the client's process, which on a pipe has both ends in
+// it, "allocs/MB", objects allocated for each 10^6 bytes, and "CPU s/GB", time on
+// CPUs for each 10^9.
+type bulk struct{ send bool }
+
+// Directions, the first byte that a client sends.
+const (
+	toServer = 'u'
+	toClient = 'd'
+)
+
+// Bytes are written and read in chunks of this size; checked are this many.
+const (
+	chunk   = 64 << 10
+	checked = 1 << 20
+)
+
+// pattern is two chunks of the stream, so that any chunk of it, wherever it
+// begins, is a piece of the pattern.
+var pattern = func() []byte {
+	b := make([]byte, 2*chunk)
+	for i := range b {
+		at := i % chunk
+		b[i] = byte(at ^ at>>8)
+	}
+	return b
+}()
+
+var errDamaged = errors.New("the bytes that arrived are not those that were sent")
+
+// check compares b with the stream at offset at, near the stream's beginning.
+func check(b []byte, at uint64) error {
+	from := int(at % chunk)
+	if at < checked && !bytes.Equal(b, pattern[from:from+len(b)]) {
+		return errDamaged
+	}
+	return nil
+}
+
+func (b bulk) Serve(h subject.Host) error {
+	return serve(h, func(c net.Conn) {
+		defer c.Close()
+		var direction [1]byte
+		if _, err := io.ReadFull(c, direction[:]); err != nil {
+			return
+		}
+		if direction[0] == toServer {
+			sink(c)
+		} else {
+			source(c)
+		}
+	})
+}
+
+// sink reads everything and answers with the number of bytes; it only closes the
+// connection if they are damaged.
+func sink(c net.Conn) {
+	buf := make([]byte, chunk)
+	var total uint64
+	for {
+		n, err := c.Read(buf)
+		if check(buf[:n], total) != nil {
+			return
+		}
+		total += uint64(n)
+		if err != nil {
+			break
+		}
+	}
+	c.Write(binary.BigEndian.AppendUint64(nil, total))
+}
+
+// source writes until the client goes away.
+func source(c net.Conn) {
+	for {
+		if _, err := c.Write(pattern[:chunk]); err != nil {
+			return
+		}
+	}
+}
+
+func (b bulk) Run(h subject.Host, peer netip.Addr, span time.Duration) (Samples, error) {
+	c, err := dial(h, peer)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	before := use()
+	var total uint64
+	var took time.Duration
+	if b.send {
+		total, took, err = send(c, span)
+	} else {
+		total, took, err = receive(c, span)
+	}
+	after := use()
+	if err != nil {
+		return nil, err
+	}
+	if total == 0 {
+		return nil, fmt.Errorf("no bytes arrived in %v", took)
+	}
+	return Samples{
+		"Gb/s":      float64(total) * 8 / float64(took.Nanoseconds()),
+		"allocs/MB": float64(after.objects-before.objects) / (float64(total) / 1e6),
+		"CPU s/GB":  (after.cpu - before.cpu).Seconds() / (float64(total) / 1e9),
+	}, nil
+}
+
+// send writes for span, ends the stream, and asks the server how much came.
+func send(c net.Conn, span time.Duration) (total uint64, took time.Duration, err error) {
+	if _, err := c.Write([]byte{toServer}); err != nil {
+		return 0, 0, err
+	}
+	var written uint64
+	start := time.Now()
+	for time.Since(start) < span {
+		n, err := c.Write(pattern[:chunk])
+		if err != nil {
+			return 0, 0, err
+		}
+		written += uint64(n)
+	}
+	if err := c.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
+		return 0, 0, err
+	}
+	var count [8]byte
+	if _, err := io.ReadFull(c, count[:]); err != nil {
+		return 0, 0, fmt.Errorf("the server's count of bytes: %w", err)
+	}
+	total = binary.BigEndian.Uint64(count[:])
+	if total != written {
+		return 0, 0, fmt.Errorf("%d bytes were sent and %d arrived", written, total)
+	}
+	return total, time.Since(start), nil
+}
+
+// receive reads for span.
+func receive(c net.Conn, span time.Duration) (total uint64, took time.Duration, err error) {
+	start := time.Now()
+	if _, err := c.Write([]byte{toClient}); err != nil {
+		return 0, 0, err
+	}
+	buf := make([]byte, chunk)
+	for took < span {
+		n, err := c.Read(buf)
+		if err != nil {
+			return 0, 0, err
+		}
+		if err := check(buf[:n], total); err != nil {
+			return 0, 0, err
+		}
+		total += uint64(n)
+		took = time.Since(start)
+	}
+	return total, took, nil
+}

@@ -1,0 +1,104 @@
+// Command bench measures Loam beside gVisor's netstack, on the same links and in
+// one run, with Linux for orientation, and writes a table, plots and a JSON file.
+//
+//	go run . -out results          about five minutes
+//	go run . -quick                one short run of everything: does it work?
+//	go run . -only tap/ -reps 9    some tests, more often
+//	go run . -from results/results.json -out elsewhere
+//	go run . -reps 9 -out ../../docs/bench      the figures that the documents show
+//
+// It needs root, or a system that allows user namespaces and /dev/net/tun to
+// everybody. It makes network namespaces without names, which vanish with its
+// processes, and touches nothing outside of them.
+//
+// Where things are: package subject has the stacks, load what they do, cell runs
+// one load on one stack in a process of its own, plan has the list of tests and
+// the order of runs, report writes. Package hop stands apart: what channels
+// between layers cost.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"regexp"
+	"strings"
+	"time"
+
+	"loam/test/bench/cell"
+	"loam/test/bench/plan"
+	"loam/test/bench/report"
+)
+
+func main() {
+	if cell.Main() {
+		return
+	}
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	var (
+		o        plan.Options
+		out      = flag.String("out", "results", "write the files into this `folder`")
+		from     = flag.String("from", "", "measure nothing; make the files again from this JSON `file`")
+		quick    = flag.Bool("quick", false, "one short run of everything")
+		only     = flag.String("only", "", "only tests whose names match this `expression`; names are like tap/pingpong")
+		subjects = flag.String("subjects", "", "only these, by `names` with commas between: loam, gvisor, gvisor-vnet, linux")
+		strict   = flag.Bool("strict", false, "fail if Loam misses an aim")
+	)
+	flag.IntVar(&o.Reps, "reps", 5, "run everything so many times")
+	flag.DurationVar(&o.Span, "span", 750*time.Millisecond, "let each run last about so long")
+	flag.IntVar(&o.Conns, "conns", 10000, "open so many connections to see what an idle one takes")
+	flag.DurationVar(&o.Limit, "limit", 8*time.Minute, "begin no run after this time")
+	flag.Parse()
+	if *quick {
+		o.Reps, o.Span, o.Conns = 1, 200*time.Millisecond, 1000
+	}
+	if *subjects != "" {
+		o.Subjects = strings.Split(*subjects, ",")
+	}
+	if *only != "" {
+		expression, err := regexp.Compile(*only)
+		if err != nil {
+			return err
+		}
+		o.Only = expression
+	}
+	results, err := results(*from, o)
+	if err != nil {
+		return err
+	}
+	if err := report.Write(*out, results); err != nil {
+		return err
+	}
+	if *strict && !aimsKept(results) {
+		return errors.New("Loam misses an aim; see the table in " + *out)
+	}
+	return nil
+}
+
+// results measures, or reads what was measured before.
+func results(from string, o plan.Options) (*plan.Results, error) {
+	if from != "" {
+		return report.Read(from)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	return plan.Run(ctx, o, os.Stderr), nil
+}
+
+func aimsKept(r *plan.Results) bool {
+	for _, o := range r.Rows {
+		if met, known := o.Met(); known && !met {
+			return false
+		}
+	}
+	return true
+}

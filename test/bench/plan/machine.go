@@ -1,0 +1,77 @@
+package plan
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Machine says where and of what the figures are.
+type Machine struct {
+	CPU    string
+	CPUs   int
+	Kernel string
+	Go     string
+	Loam   string // revision; "+" behind it: with changes
+	GVisor string // module version
+	Date   string
+}
+
+func thisMachine() Machine {
+	m := Machine{
+		CPU:    cpuModel(),
+		CPUs:   runtime.NumCPU(),
+		Kernel: kernelRelease(),
+		Go:     runtime.Version(),
+		Loam:   revision(),
+		Date:   time.Now().UTC().Format(time.DateOnly),
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return m
+	}
+	for _, dep := range info.Deps {
+		if dep.Path == "gvisor.dev/gvisor" {
+			m.GVisor = dep.Version
+		}
+	}
+	return m
+}
+
+// revision asks git, since go run leaves it out of the build information.
+func revision() string {
+	out, err := exec.Command("git", "describe", "--always", "--dirty=+", "--abbrev=12").Output()
+	if err != nil {
+		return "of an unknown revision"
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// cpuModel reads the "model name" of the first CPU; see proc_cpuinfo(5).
+func cpuModel() string {
+	f, err := os.Open("/proc/cpuinfo")
+	if err != nil {
+		return runtime.GOARCH
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		if name, value, ok := strings.Cut(lines.Text(), ":"); ok && strings.TrimSpace(name) == "model name" {
+			return strings.TrimSpace(value)
+		}
+	}
+	return runtime.GOARCH
+}
+
+func kernelRelease() string {
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		return "unknown"
+	}
+	return unix.ByteSliceToString(u.Release[:])
+}

@@ -1,0 +1,151 @@
+package plan
+
+import (
+	"math"
+	"slices"
+
+	"loam/test/bench/load"
+	"loam/test/bench/subject"
+)
+
+// Results are what one run of the whole thing found; they are the JSON file.
+type Results struct {
+	Machine  Machine
+	Reps     int
+	Span     string
+	Conns    int
+	Took     string
+	Cut      bool `json:",omitempty"` // the limit of time left something out
+	Failures []Failure
+	Rows     []Outcome
+	Hops     []Hop
+}
+
+// Failure is a cell that gave no result.
+type Failure struct {
+	Test, Subject string
+	Rep           int
+	Error         string
+}
+
+// Outcome is a row with its figures.
+type Outcome struct {
+	Test  string
+	Group string
+	Row
+	Figures []Figure
+	// Ratio is how many times as good Loam is as gVisor with its own links, and
+	// RatioVnet, on a tap, as gVisor with the link that we wrote for it: the
+	// median of the ratios of the repetitions, 0 without any.
+	Ratio     float64
+	RatioVnet float64 `json:",omitempty"`
+}
+
+// Figure is what one subject got in one row: every repetition and their median.
+type Figure struct {
+	Subject string
+	Median  float64
+	Runs    []float64
+}
+
+// Hop is one shape of package hop.
+type Hop struct {
+	Shape string
+	Brief string
+	Batch int
+	NS    float64 // a packet
+}
+
+// Of returns the figure of a subject.
+func (o *Outcome) Of(name string) (Figure, bool) {
+	for _, f := range o.Figures {
+		if f.Subject == name {
+			return f, true
+		}
+	}
+	return Figure{}, false
+}
+
+// Met reports whether Loam keeps the row's aim; known is false without an aim
+// or without figures to tell.
+func (o *Outcome) Met() (met, known bool) {
+	loam, ok := o.Of(subject.Loam)
+	if o.Aim == nil || !ok || o.Ratio == 0 {
+		return false, false
+	}
+	return o.Ratio >= o.Aim.Ratio && (o.Aim.AtMost == 0 || loam.Median <= o.Aim.AtMost), true
+}
+
+// key names the figures of one row and subject.
+type key struct{ test, sample, subject string }
+
+// missing stands for a repetition that failed; it keeps the others in step.
+var missing = math.NaN()
+
+// keep files the samples of one repetition; nil if it failed.
+func keep(figures map[key][]float64, t Test, name string, rep int, samples load.Samples) {
+	for _, row := range t.Rows {
+		k := key{t.Name, row.Sample, name}
+		for len(figures[k]) < rep {
+			figures[k] = append(figures[k], missing)
+		}
+		v, ok := samples[row.Sample]
+		if !ok {
+			v = missing
+		}
+		figures[k] = append(figures[k], v)
+	}
+}
+
+// rows makes the outcomes.
+func rows(tests []Test, figures map[key][]float64) []Outcome {
+	var out []Outcome
+	for _, t := range tests {
+		for _, row := range t.Rows {
+			o := Outcome{Test: t.Name, Group: t.Group, Row: row}
+			of := func(name string) []float64 { return figures[key{t.Name, row.Sample, name}] }
+			for _, name := range t.Subjects {
+				if runs := present(of(name)); len(runs) > 0 {
+					o.Figures = append(o.Figures, Figure{name, median(runs), runs})
+				}
+			}
+			o.Ratio = ratio(row.Better, of(subject.Loam), of(subject.GVisor))
+			o.RatioVnet = ratio(row.Better, of(subject.Loam), of(subject.GVisorVnet))
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// ratio is the median over the repetitions that both sides have of how many
+// times as good ours was; 0 if there is none.
+func ratio(better Better, ours, theirs []float64) float64 {
+	var rs []float64
+	for i := range min(len(ours), len(theirs)) {
+		r := ours[i] / theirs[i]
+		if better == Lower {
+			r = 1 / r
+		}
+		if !math.IsNaN(r) && !math.IsInf(r, 0) {
+			rs = append(rs, r)
+		}
+	}
+	return median(rs)
+}
+
+func present(xs []float64) []float64 {
+	return slices.DeleteFunc(slices.Clone(xs), math.IsNaN)
+}
+
+// median of xs; 0 of none.
+func median(xs []float64) float64 {
+	if len(xs) == 0 {
+		return 0
+	}
+	s := slices.Sorted(slices.Values(xs))
+	m := len(s) / 2
+	if len(s)%2 == 1 {
+		return s[m]
+	}
+	return (s[m-1] + s[m]) / 2
+}

@@ -1,0 +1,151 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	"loam/test/bench/cell"
+	"loam/test/bench/load"
+	"loam/test/bench/subject"
+)
+
+// Better says which way a figure is good.
+type Better string
+
+// Ways.
+const (
+	Higher Better = "higher"
+	Lower  Better = "lower"
+)
+
+// Test is one cell, to be run on each of Subjects. Spec lacks the subject and
+// the span.
+type Test struct {
+	Name     string // by which people choose tests: "pipe/pingpong"
+	Group    string // the heading that its rows stand under
+	Subjects []string
+	Spec     cell.Spec
+	Rows     []Row
+}
+
+// Row is one line of the results: one sample of a test.
+type Row struct {
+	Title  string
+	Sample string
+	Unit   string
+	Better Better
+	AtOnce int  // in the paper's experiments: how many pings or clients
+	Aim    *Aim // what is asked of Loam; nil asks nothing
+}
+
+// Aim is a bound on Loam's figure, besides being no worse than gVisor's. What
+// is zero asks nothing.
+type Aim struct {
+	AtMost float64 // in the row's unit
+	Ratio  float64 // so many times as good as gVisor
+}
+
+// Headings.
+const (
+	OverPipe = "Over a pipe"
+	OverTap  = "Over a tap"
+	Echo     = "Pings at once"
+	Clients  = "Clients at once"
+)
+
+var (
+	onPipe   = []string{subject.Loam, subject.GVisor, subject.Linux}
+	onTap    = []string{subject.Loam, subject.GVisor, subject.GVisorVnet, subject.Linux}
+	ofMemory = []string{subject.Loam, subject.GVisor} // the kernel's memory is not in our heap
+)
+
+// Tests lists everything that is measured. conns is how many connections the
+// tests of memory open.
+func Tests(conns int) []Test {
+	return slices.Concat(pipe(conns), tap(conns), paper())
+}
+
+func pipe(conns int) []Test {
+	return []Test{
+		{"pipe/send", OverPipe, onPipe, cell.Spec{Place: cell.Pipe, Load: load.BulkSend}, []Row{
+			{Title: "bulk, dialler sends", Sample: "Gb/s", Unit: "Gb/s", Better: Higher, Aim: equal},
+			{Title: "bulk, dialler sends: allocations", Sample: "allocs/MB", Unit: "per MB", Better: Lower, Aim: equal},
+		}},
+		{"pipe/receive", OverPipe, onPipe, cell.Spec{Place: cell.Pipe, Load: load.BulkReceive}, []Row{
+			{Title: "bulk, listener sends", Sample: "Gb/s", Unit: "Gb/s", Better: Higher, Aim: equal},
+		}},
+		{"pipe/send-1p", OverPipe, onPipe, cell.Spec{Place: cell.Pipe, Load: load.BulkSend, Procs: 1}, []Row{
+			{Title: "bulk, dialler sends, on one CPU", Sample: "Gb/s", Unit: "Gb/s", Better: Higher, Aim: equal},
+		}},
+		{"pipe/send-gso", OverPipe, onPipe, cell.Spec{Place: cell.PipeGSO, Load: load.BulkSend}, []Row{
+			{Title: "bulk, dialler sends, 64 kB frames", Sample: "Gb/s", Unit: "Gb/s", Better: Higher, Aim: equal},
+		}},
+		{"pipe/pingpong", OverPipe, onPipe, cell.Spec{Place: cell.Pipe, Load: load.PingPong}, []Row{
+			{Title: "ping-pong, median", Sample: "p50", Unit: "µs", Better: Lower, Aim: &Aim{Ratio: 1, AtMost: 20}},
+			{Title: "ping-pong, 99th percentile", Sample: "p99", Unit: "µs", Better: Lower, Aim: equal},
+		}},
+		{"pipe/pingpong-1p", OverPipe, onPipe, cell.Spec{Place: cell.Pipe, Load: load.PingPong, Procs: 1}, []Row{
+			{Title: "ping-pong, median, on one CPU", Sample: "p50", Unit: "µs", Better: Lower, Aim: equal},
+		}},
+		{"pipe/connect", OverPipe, onPipe, cell.Spec{Place: cell.Pipe, Load: load.Connect}, []Row{
+			{Title: "connections opened and closed", Sample: "conns/s", Unit: "per s", Better: Higher, Aim: equal},
+		}},
+		{"pipe/idle", OverPipe, ofMemory, cell.Spec{Place: cell.Pipe, Load: load.Idle, Conns: conns}, []Row{
+			{Title: "memory of an idle connection", Sample: "bytes", Unit: "B", Better: Lower, Aim: &Aim{Ratio: 1, AtMost: 4096}},
+		}},
+	}
+}
+
+func tap(conns int) []Test {
+	return []Test{
+		{"tap/send", OverTap, onTap, cell.Spec{Place: cell.Tap, Load: load.BulkSend}, []Row{
+			{Title: "bulk, stack to kernel", Sample: "Gb/s", Unit: "Gb/s", Better: Higher, Aim: &Aim{Ratio: 2}},
+			{Title: "bulk, stack to kernel: CPU time", Sample: "CPU s/GB", Unit: "s/GB", Better: Lower, Aim: equal},
+		}},
+		{"tap/receive", OverTap, onTap, cell.Spec{Place: cell.Tap, Load: load.BulkReceive}, []Row{
+			{Title: "bulk, kernel to stack", Sample: "Gb/s", Unit: "Gb/s", Better: Higher, Aim: &Aim{Ratio: 2}},
+			{Title: "bulk, kernel to stack: CPU time", Sample: "CPU s/GB", Unit: "s/GB", Better: Lower, Aim: equal},
+		}},
+		{"tap/pingpong", OverTap, onTap, cell.Spec{Place: cell.Tap, Load: load.PingPong}, []Row{
+			{Title: "ping-pong, median", Sample: "p50", Unit: "µs", Better: Lower, Aim: equal},
+			{Title: "ping-pong, 99th percentile", Sample: "p99", Unit: "µs", Better: Lower, Aim: equal},
+		}},
+		{"tap/connect", OverTap, onTap, cell.Spec{Place: cell.Tap, Load: load.Connect}, []Row{
+			{Title: "connections, stack dials", Sample: "conns/s", Unit: "per s", Better: Higher, Aim: equal},
+		}},
+		{"tap/accept", OverTap, onTap, cell.Spec{Place: cell.Tap, Load: load.Connect, Far: true}, []Row{
+			{Title: "connections, stack accepts", Sample: "conns/s", Unit: "per s", Better: Higher, Aim: equal},
+		}},
+		{"tap/idle", OverTap, ofMemory, cell.Spec{Place: cell.Tap, Load: load.Idle, Conns: conns}, []Row{
+			{Title: "memory of an idle connection", Sample: "bytes", Unit: "B", Better: Lower, Aim: &Aim{Ratio: 1, AtMost: 4096}},
+		}},
+	}
+}
+
+// paper lists the two experiments of the paper (sections 3.3.1 and 3.3.2).
+func paper() []Test {
+	echo := Test{"paper/echo", Echo, onTap, cell.Spec{Place: cell.Tap, Load: load.Echo, Far: true}, nil}
+	for _, n := range load.EchoCounts {
+		echo.Rows = append(echo.Rows, Row{
+			Title: plural(n, "ping"), Sample: fmt.Sprint(n), Unit: "µs", Better: Lower, AtOnce: n, Aim: equal,
+		})
+	}
+	echo.Rows = append(echo.Rows, Row{Title: "pings without a reply", Sample: "lost", Unit: "%", Better: Lower})
+	clients := Test{"paper/clients", Clients, onPipe, cell.Spec{Place: cell.Loop, Load: load.Clients}, nil}
+	for _, n := range load.ClientCounts {
+		clients.Rows = append(clients.Rows, Row{
+			Title: plural(n, "client"), Sample: fmt.Sprint(n), Unit: "Mb/s", Better: Higher, AtOnce: n, Aim: equal,
+		})
+	}
+	return []Test{echo, clients}
+}
+
+// equal asks Loam to be no worse than gVisor.
+var equal = &Aim{Ratio: 1}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -1,0 +1,102 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"time"
+
+	"loam/test/bench/cell"
+	"loam/test/bench/hop"
+	"loam/test/bench/load"
+)
+
+// Options say how much is measured.
+type Options struct {
+	Reps     int            // how often each cell is run
+	Span     time.Duration  // of each cell, about
+	Conns    int            // of the tests of memory
+	Limit    time.Duration  // no cell begins later than this; what is missing then is left out
+	Only     *regexp.Regexp // tests, by name; nil: all
+	Subjects []string       // nil: all
+}
+
+// Run measures everything and tells progress as it goes.
+func Run(ctx context.Context, o Options, progress io.Writer) *Results {
+	tests := chosen(o)
+	start := time.Now()
+	r := &Results{Machine: thisMachine(), Reps: o.Reps, Span: o.Span.String(), Conns: o.Conns}
+	figures := map[key][]float64{}
+	for rep := range o.Reps {
+		for _, t := range tests {
+			for i := range t.Subjects {
+				name := t.Subjects[(i+rep)%len(t.Subjects)] // nobody is always first
+				if time.Since(start) > o.Limit || ctx.Err() != nil {
+					r.Cut = true
+					continue
+				}
+				samples, err := runCell(ctx, t.Spec, name, o.Span)
+				if err != nil {
+					r.Failures = append(r.Failures, Failure{t.Name, name, rep, err.Error()})
+				}
+				fmt.Fprintf(progress, "%3.0fs  %d/%d  %-16s %-12s %s\n", time.Since(start).Seconds(), rep+1, o.Reps, t.Name, name, brief(t, samples, err))
+				keep(figures, t, name, rep, samples)
+			}
+		}
+	}
+	r.Rows = rows(tests, figures)
+	if o.Only == nil || o.Only.MatchString("hop") {
+		r.Hops = hops(o)
+	}
+	r.Took = time.Since(start).Round(time.Second).String()
+	return r
+}
+
+// chosen are the tests and subjects that the options leave.
+func chosen(o Options) []Test {
+	var tests []Test
+	for _, t := range Tests(o.Conns) {
+		if o.Only != nil && !o.Only.MatchString(t.Name) {
+			continue
+		}
+		if o.Subjects != nil {
+			t.Subjects = slices.DeleteFunc(slices.Clone(t.Subjects), func(s string) bool {
+				return !slices.Contains(o.Subjects, s)
+			})
+		}
+		tests = append(tests, t)
+	}
+	return tests
+}
+
+func runCell(ctx context.Context, spec cell.Spec, name string, span time.Duration) (load.Samples, error) {
+	spec.Subject, spec.Span = name, span
+	return cell.Run(ctx, spec)
+}
+
+// brief says what came out, in a few words: the first row's figure.
+func brief(t Test, samples load.Samples, err error) string {
+	if err != nil {
+		return "FAILED: " + err.Error()
+	}
+	first := t.Rows[0]
+	return fmt.Sprintf("%.4g %s", samples[first.Sample], first.Unit)
+}
+
+// hops measures the shapes of package hop, interleaved too.
+func hops(o Options) []Hop {
+	shapes := hop.Shapes()
+	times := make([][]float64, len(shapes))
+	for range o.Reps {
+		for i, s := range shapes {
+			times[i] = append(times[i], float64(hop.Measure(s, o.Span/5).Nanoseconds()))
+		}
+	}
+	var out []Hop
+	for i, s := range shapes {
+		out = append(out, Hop{s.Name, s.Brief, s.Batch, median(times[i])})
+	}
+	return out
+}

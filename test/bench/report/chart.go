@@ -1,0 +1,101 @@
+package report
+
+import (
+	"bytes"
+	"image/color"
+	"math"
+	"os"
+	"strconv"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgsvg"
+)
+
+// chart is a plot with its legend to the right of it, where it hides nothing.
+type chart struct {
+	plot   *plot.Plot
+	legend plot.Legend
+	height vg.Length
+}
+
+const (
+	width       = 17 * vg.Centimeter
+	height      = 8 * vg.Centimeter
+	legendWidth = 4.4 * vg.Centimeter
+	margin      = 6 // points
+)
+
+var sans = font.Font{Typeface: "Liberation", Variant: "Sans"}
+
+func newChart(x, y string) *chart {
+	plot.DefaultFont, plotter.DefaultFont = sans, sans
+	c := &chart{plot: plot.New(), legend: plot.NewLegend(), height: height}
+	c.plot.X.Label.Text, c.plot.Y.Label.Text = x, y
+	for _, axis := range []*plot.Axis{&c.plot.X, &c.plot.Y} {
+		axis.Padding = 0
+		axis.Label.Padding = vg.Points(4)
+		axis.Label.TextStyle.Font.Size = vg.Points(10)
+		axis.Tick.Label.Font.Size = vg.Points(9)
+		axis.Tick.Marker = plainTicks{}
+	}
+	c.legend.Top, c.legend.Left = true, true
+	c.legend.Padding = vg.Points(4)
+	c.legend.ThumbnailWidth = vg.Points(16)
+	c.legend.TextStyle.Font.Size = vg.Points(9)
+	return c
+}
+
+// save writes the chart as SVG. The font that gonum names is not everywhere;
+// the one that is added has the same widths.
+func (c *chart) save(file string) error {
+	svg := vgsvg.NewWith(vgsvg.UseWH(width, c.height))
+	canvas := draw.New(svg)
+	canvas.SetColor(color.White) // under the legend too: pages may be dark
+	canvas.Fill(canvas.Rectangle.Path())
+	c.plot.Draw(draw.Crop(canvas, margin, -legendWidth, margin, -margin))
+	c.legend.Draw(draw.Crop(canvas, width-legendWidth+2*margin, -margin, margin, -margin))
+	var b bytes.Buffer
+	if _, err := svg.WriteTo(&b); err != nil {
+		return err
+	}
+	named := []byte("font-family:Liberation Sans")
+	text := bytes.ReplaceAll(b.Bytes(), named, append(named, ", Arial, sans-serif"...))
+	return os.WriteFile(file, text, 0o644)
+}
+
+// plainTicks are gonum's ticks with plain numbers.
+type plainTicks struct{}
+
+func (plainTicks) Ticks(low, high float64) []plot.Tick {
+	ticks := plot.DefaultTicks{}.Ticks(low, high)
+	for i, t := range ticks {
+		if t.Label != "" {
+			ticks[i].Label = plain(t.Value)
+		}
+	}
+	return ticks
+}
+
+// decades makes an axis of values that are logarithms to base 10: from one power
+// of ten to another, with a tick at each power and small ones between. (With
+// gonum's own logarithmic scale the axis' label is not in the middle, and the
+// plot shrinks to make room for it.)
+func decades(a *plot.Axis) {
+	a.Min, a.Max = math.Floor(a.Min), math.Ceil(a.Max)
+	var ticks []plot.Tick
+	for power := a.Min; power < a.Max; power++ {
+		ticks = append(ticks, plot.Tick{Value: power, Label: plain(math.Pow(10, power))})
+		for digit := 2.0; digit < 10; digit++ {
+			ticks = append(ticks, plot.Tick{Value: power + math.Log10(digit)})
+		}
+	}
+	ticks = append(ticks, plot.Tick{Value: a.Max, Label: plain(math.Pow(10, a.Max))})
+	a.Tick.Marker = plot.ConstantTicks(ticks)
+}
+
+// plain writes a number without zeros that say nothing.
+func plain(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }

@@ -1,0 +1,92 @@
+// Package report writes results for people: a table in Markdown, plots in SVG,
+// and the JSON file that both are made from.
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"loam/test/bench/plan"
+	"loam/test/bench/subject"
+)
+
+// Names of the files.
+const (
+	jsonFile  = "results.json"
+	tableFile = "README.md"
+)
+
+// Write writes everything into dir, which it makes.
+func Write(dir string, r *plan.Results) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	b, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, jsonFile), append(b, '\n'), 0o644); err != nil {
+		return err
+	}
+	drawn, err := plots(dir, r)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, tableFile), table(r, drawn), 0o644)
+}
+
+// Read reads the JSON file of an earlier run.
+func Read(file string) (*plan.Results, error) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var r plan.Results
+	if err := json.Unmarshal(b, &r); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return &r, nil
+}
+
+// title names a subject for people.
+func title(name string) string {
+	switch name {
+	case subject.Loam:
+		return "Loam"
+	case subject.GVisor:
+		return "gVisor"
+	case subject.GVisorVnet:
+		return "gVisor, our tap link"
+	case subject.Linux:
+		return "Linux"
+	}
+	return name
+}
+
+// order is that of columns and bars.
+var order = []string{subject.Loam, subject.GVisor, subject.GVisorVnet, subject.Linux}
+
+// number writes a figure with three digits that count, and no exponent.
+func number(v float64) string {
+	switch {
+	case v == 0:
+		return "0"
+	case v >= 100:
+		return grouped(int64(v + 0.5))
+	case v >= 10:
+		return fmt.Sprintf("%.1f", v)
+	case v >= 0.1:
+		return fmt.Sprintf("%.2f", v)
+	}
+	return fmt.Sprintf("%.3f", v)
+}
+
+// grouped writes n with a comma between thousands.
+func grouped(n int64) string {
+	if n < 1000 {
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("%s,%03d", grouped(n/1000), n%1000)
+}

@@ -1,0 +1,64 @@
+package unikernel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Build builds the program; it takes a moment when nothing has changed. Two
+// builds of one plan at a time wait for one another. A program that does not
+// build leaves none behind.
+func (p *Plan) Build(ctx context.Context) error {
+	unlock, err := lock(p.dir)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	list := filepath.Join(p.dir, "overlay.json")
+	if err := writeOverlay(list, p.replace); err != nil {
+		return err
+	}
+	args := []string{"build"}
+	if p.target.Test {
+		args = []string{"test", "-c"}
+	}
+	args = append(args, "-overlay", list, "-o", p.Program)
+	args = append(args, p.at.flags...)
+	args = append(args, p.target.Flags...)
+	_, err = p.at.tools.run(ctx, p.at.dir, append(args, p.at.args...)...)
+	if err == nil {
+		_, err = os.Stat(p.Program)
+		if err != nil {
+			return errorf("", "%s has nothing to run", p.what())
+		}
+		return nil
+	}
+	os.Remove(p.Program)
+	return p.explain(ctx, err)
+}
+
+// what names the target for people.
+func (p *Plan) what() string { return strings.Join(p.target.Args, " ") }
+
+// explain makes one line of why a build failed.
+func (p *Plan) explain(ctx context.Context, err error) error {
+	var b *Error
+	if !errors.As(err, &b) || b.Output == "" {
+		return err
+	}
+	if pkg, lerr := listPackage(ctx, p.at.tools, p.at.dir, p.at.args[0]); lerr == nil && pkg.Name != "main" && !p.target.Test {
+		b.What = fmt.Sprintf("%s is package %s, not a program", p.what(), pkg.Name)
+		b.Next = "name a main package"
+		return b
+	}
+	b.What = fmt.Sprintf("%s does not build: %s", p.what(), b.What)
+	b.Next = ""
+	if n := strings.Count(strings.TrimSpace(b.Output), "\n"); n > 1 {
+		b.Next = "`go build` there shows the rest"
+	}
+	return b
+}

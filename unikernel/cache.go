@@ -1,0 +1,127 @@
+package unikernel
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// The cache, below os.UserCacheDir:
+//
+//	std/HASH/       the overlay of the standard library for one toolchain, with
+//	                Loam's packages; never changed once it is there
+//	goroot/NAME/    a GOROOT of links, for a toolchain that lies in the module cache
+//	module/HASH/    modules that programs were built from without a checkout
+//	build/HASH/     one program: its overlay.json, the executable, a lock
+//
+// Everything can be deleted at any time when no build is running.
+
+// cache is the root of the cache.
+type cache string
+
+// openCache finds the cache and makes it.
+func openCache() (cache, error) {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", errorf("set HOME or XDG_CACHE_HOME", "there is no cache folder: %v", err)
+	}
+	dir = filepath.Join(dir, "loam")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", errorf("set XDG_CACHE_HOME to a folder that can be written", "%v", err)
+	}
+	return cache(dir), nil
+}
+
+func (c cache) path(parts ...string) string {
+	return filepath.Join(append([]string{string(c)}, parts...)...)
+}
+
+// digest is a name made from what parts contain.
+func digest(parts ...string) string {
+	h := sha256.New()
+	for _, p := range parts {
+		fmt.Fprintf(h, "%d:%s", len(p), p)
+	}
+	return hex.EncodeToString(h.Sum(nil))[:32]
+}
+
+// fill makes the folder dir, once: f writes into a folder beside it, which is
+// then renamed. Two processes may do this at the same time; both find the same.
+func (c cache) fill(dir string, f func(dir string) error) error {
+	if _, err := os.Stat(dir); err == nil {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return err
+	}
+	tmp, err := os.MkdirTemp(filepath.Dir(dir), ".new-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(tmp)
+	if err := f(tmp); err != nil {
+		return err
+	}
+	if err := os.Chmod(tmp, 0o755); err != nil {
+		return err
+	}
+	if err := os.Rename(tmp, dir); err != nil && !errors.Is(err, fs.ErrExist) && !errors.Is(err, syscall.ENOTEMPTY) {
+		return err
+	}
+	return nil
+}
+
+// lock takes the lock of a folder, waiting for other processes, and returns what
+// gives it back. It is also what prune looks at.
+func lock(dir string) (func(), error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX)
+		if err != syscall.EINTR {
+			break
+		}
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	now := time.Now()
+	os.Chtimes(f.Name(), now, now)
+	return func() { f.Close() }, nil
+}
+
+// writeFile writes a file that others may be reading, whole or not at all, and
+// leaves one alone that has the same contents.
+func writeFile(path string, data []byte) error {
+	if old, err := os.ReadFile(path); err == nil && string(old) == string(data) {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".new-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(data)
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}

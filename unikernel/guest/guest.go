@@ -1,0 +1,156 @@
+// Package guest is what the loam command tells a program that it starts: the
+// links that the program gets, as descriptors that it inherits, and how its
+// network is configured. It travels in one variable of the environment, which
+// is gone when the program looks.
+//
+// The form is lines of words, "key=value", so that little is needed to read it:
+// everything that is imported here is linked into every guest.
+package guest
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"loam/link"
+	"loam/wire"
+)
+
+// Variable is the variable of the environment.
+const Variable = "LOAM_GUEST"
+
+// Config is the network of a guest. The zero value is a network with nothing but
+// a loopback.
+type Config struct {
+	Hostname string
+	DNS      []netip.Addr
+	Links    []Link
+}
+
+// Kind is what the descriptors of a link are.
+type Kind string
+
+// Kinds of links.
+const (
+	Socket Kind = "socket" // loam/link/unixsock: the other end is the loam command
+	Tap    Kind = "tap"    // loam/link/tap: queues of a device of the host
+)
+
+// Link is one link of a guest.
+type Link struct {
+	Kind     Kind
+	Name     string // of the interface: "eth0"
+	FDs      []int  // one for each queue
+	MTU      int
+	MAC      wire.MAC      // of this end; zero: any
+	Offloads link.Offloads // of a Tap: what its other end was told
+	Address  netip.Prefix  // not valid: ask DHCP
+	Gateway  netip.Addr    // default route; not valid: none
+	Trace    int           // a descriptor to write what passes to, in pcapng; 0: none
+}
+
+// Encode is the value of Variable.
+func (c Config) Encode() string {
+	var b strings.Builder
+	if c.Hostname != "" {
+		fmt.Fprintf(&b, "host name=%s\n", c.Hostname)
+	}
+	for _, a := range c.DNS {
+		fmt.Fprintf(&b, "dns address=%s\n", a)
+	}
+	for _, l := range c.Links {
+		fmt.Fprintf(&b, "link kind=%s name=%s mtu=%d", l.Kind, l.Name, l.MTU)
+		for _, fd := range l.FDs {
+			fmt.Fprintf(&b, " fd=%d", fd)
+		}
+		if !l.MAC.IsZero() {
+			fmt.Fprintf(&b, " mac=%s", l.MAC)
+		}
+		if l.Offloads != 0 {
+			fmt.Fprintf(&b, " offloads=%d", l.Offloads)
+		}
+		if l.Address.IsValid() {
+			fmt.Fprintf(&b, " address=%s", l.Address)
+		}
+		if l.Gateway.IsValid() {
+			fmt.Fprintf(&b, " gateway=%s", l.Gateway)
+		}
+		if l.Trace != 0 {
+			fmt.Fprintf(&b, " trace=%d", l.Trace)
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// errMalformed is what Decode returns for anything that Encode does not write.
+var errMalformed = errors.New("guest: " + Variable + " is not what the loam command writes")
+
+// Decode reads the value of Variable; the empty string is the zero Config.
+func Decode(s string) (Config, error) {
+	var c Config
+	for line := range strings.Lines(s) {
+		words := strings.Fields(line)
+		if len(words) == 0 {
+			continue
+		}
+		var l Link
+		for _, word := range words[1:] {
+			key, value, _ := strings.Cut(word, "=")
+			if err := c.set(&l, words[0], key, value); err != nil {
+				return Config{}, fmt.Errorf("%w: %s", errMalformed, word)
+			}
+		}
+		switch {
+		case words[0] == "link" && len(l.FDs) > 0:
+			c.Links = append(c.Links, l)
+		case words[0] == "link" || len(words) == 1:
+			return Config{}, fmt.Errorf("%w: %s", errMalformed, strings.TrimSpace(line))
+		}
+	}
+	return c, nil
+}
+
+// set takes one word of a line.
+func (c *Config) set(l *Link, line, key, value string) (err error) {
+	switch line + " " + key {
+	case "host name":
+		c.Hostname = value
+	case "dns address":
+		var a netip.Addr
+		a, err = netip.ParseAddr(value)
+		c.DNS = append(c.DNS, a)
+	case "link kind":
+		l.Kind = Kind(value)
+	case "link name":
+		l.Name = value
+	case "link fd":
+		var fd int
+		fd, err = strconv.Atoi(value)
+		l.FDs = append(l.FDs, fd)
+	case "link mtu":
+		l.MTU, err = strconv.Atoi(value)
+	case "link mac":
+		var mac net.HardwareAddr
+		if mac, err = net.ParseMAC(value); err == nil && len(mac) != len(l.MAC) {
+			err = errMalformed
+		}
+		copy(l.MAC[:], mac)
+	case "link offloads":
+		var n uint64
+		n, err = strconv.ParseUint(value, 10, 8)
+		l.Offloads = link.Offloads(n)
+	case "link address":
+		l.Address, err = netip.ParsePrefix(value)
+	case "link gateway":
+		l.Gateway, err = netip.ParseAddr(value)
+	case "link trace":
+		l.Trace, err = strconv.Atoi(value)
+	default:
+		err = errMalformed
+	}
+	return err
+}

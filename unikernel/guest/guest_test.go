@@ -1,0 +1,50 @@
+package guest
+
+import (
+	"errors"
+	"net/netip"
+	"reflect"
+	"testing"
+
+	"loam/link"
+	"loam/wire"
+)
+
+func TestRoundTrip(t *testing.T) {
+	for _, c := range []Config{
+		{},
+		{Hostname: "web", DNS: []netip.Addr{netip.MustParseAddr("10.0.2.3"), netip.MustParseAddr("10.0.2.4")}},
+		{Links: []Link{
+			{Kind: Socket, Name: "eth0", FDs: []int{3}, MTU: 65535, MAC: wire.MAC{2, 0, 0, 0, 0, 1},
+				Address: netip.MustParsePrefix("10.0.2.15/24"), Gateway: netip.MustParseAddr("10.0.2.2"), Trace: 4},
+			{Kind: Tap, Name: "eth1", FDs: []int{5, 6}, MTU: 1500, Offloads: link.OffloadChecksum | link.OffloadTSO4},
+		}},
+	} {
+		got, err := Decode(c.Encode())
+		if err != nil || !reflect.DeepEqual(got, c) {
+			t.Errorf("%q became %+v, %v", c.Encode(), got, err)
+		}
+	}
+}
+
+func TestMalformed(t *testing.T) {
+	for _, s := range []string{"link fd=x", "link", "nonsense a=b", "link address=1", "dns address=", "host", "link mac=1"} {
+		if c, err := Decode(s); !errors.Is(err, errMalformed) {
+			t.Errorf("%q became %+v, %v", s, c, err)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add(Config{Hostname: "h", Links: []Link{{Kind: Tap, Name: "eth0", FDs: []int{3, 4}, MTU: 1500}}}.Encode())
+	f.Fuzz(func(t *testing.T, s string) {
+		c, err := Decode(s)
+		if err != nil {
+			return
+		}
+		again, err := Decode(c.Encode())
+		if err != nil || !reflect.DeepEqual(c, again) {
+			t.Errorf("%+v became %+v, %v", c, again, err)
+		}
+	})
+}

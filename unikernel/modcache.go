@@ -1,0 +1,160 @@
+package unikernel
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Programs whose source lies in the module cache. The go command does not
+// overlay files there, so the module is copied and the copy takes its place
+// (replace): the build is the same but for the one file that is added to the
+// main package.
+
+// listed is what go list says about a package.
+type listed struct {
+	Dir, ImportPath, Name string
+	Module                *struct {
+		Path, Version, Dir string
+	}
+}
+
+func listPackage(ctx context.Context, t *toolchain, dir, arg string) (listed, error) {
+	var p listed
+	out, err := t.run(ctx, dir, "list", "-find", "-json=Dir,ImportPath,Name,Module", arg)
+	if err != nil {
+		return p, err
+	}
+	d := json.NewDecoder(strings.NewReader(string(out)))
+	if err := d.Decode(&p); err != nil {
+		return p, err
+	}
+	if d.More() {
+		return p, errorf("name one", "%s is several packages", arg)
+	}
+	return p, nil
+}
+
+// locateVersion finds path@version, in a module made for it, as `go install
+// path@version` does.
+func locateVersion(ctx context.Context, c cache, arg string) (*located, error) {
+	dir := c.path("module", digest(arg))
+	unlock, err := lock(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	tools, err := findToolchain(ctx, c, dir)
+	if err != nil {
+		return nil, err
+	}
+	path, version, _ := strings.Cut(arg, "@")
+	gomod := filepath.Join(dir, "go.mod")
+	if _, err := os.Stat(gomod); err != nil || !isExact(version) {
+		if err := getModule(ctx, tools, dir, arg); err != nil {
+			os.RemoveAll(dir)
+			return nil, errorf("check the path and the version", "%v", err)
+		}
+		if tools, err = findToolchain(ctx, c, dir); err != nil { // the module may want another
+			return nil, err
+		}
+	}
+	p, err := listPackage(ctx, tools, dir, path)
+	if err != nil {
+		return nil, err
+	}
+	l := &located{dir: dir, args: []string{path}, pkg: p.Dir, name: programName(path), tools: tools}
+	if !tools.inModuleCache(p.Dir) { // replaced already, by the copy
+		return l, nil
+	}
+	return l, l.borrow(ctx, c, p)
+}
+
+// isExact reports whether a version never means anything else.
+func isExact(version string) bool {
+	return strings.HasPrefix(version, "v") && strings.Count(version, ".") == 2
+}
+
+// getModule makes a module in dir that requires arg.
+func getModule(ctx context.Context, t *toolchain, dir, arg string) error {
+	for _, name := range []string{"go.mod", "go.sum"} {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	if err := writeFile(filepath.Join(dir, "go.mod"), []byte("module guest.invalid\n")); err != nil {
+		return err
+	}
+	_, err := t.run(ctx, dir, "get", arg)
+	return err
+}
+
+// borrow has l built from a copy of the module that p is in. The go.mod in force
+// is not touched: a changed copy of it takes its place too.
+func (l *located) borrow(ctx context.Context, c cache, p listed) error {
+	if p.Module == nil || p.Module.Dir == "" {
+		return errorf("give it as path@version", "%s is in no module", p.ImportPath)
+	}
+	if w := l.tools.GOWORK; w != "" && w != "off" {
+		return errorf("give it as path@version", "%s is outside the workspace %s", p.ImportPath, w)
+	}
+	copied := c.path("module", digest(p.Module.Path, p.Module.Version, "source"))
+	err := c.fill(copied, func(dir string) error { return copyModule(p.Module.Dir, dir, p.Module.Path) })
+	if err != nil {
+		return err
+	}
+	dir := c.path("module", digest(l.tools.GOMOD, p.Module.Path, p.Module.Version))
+	modfile := filepath.Join(dir, "go.mod")
+	for _, ext := range []string{".mod", ".sum"} {
+		data, err := os.ReadFile(strings.TrimSuffix(l.tools.GOMOD, ".mod") + ext)
+		if err == nil {
+			err = writeFile(strings.TrimSuffix(modfile, ".mod")+ext, data)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	if _, err := l.tools.run(ctx, l.dir, "mod", "edit", "-replace", p.Module.Path+"="+copied, modfile); err != nil {
+		return err
+	}
+	l.flags = append(l.flags, "-modfile="+modfile, "-mod=mod")
+	rel, err := filepath.Rel(p.Module.Dir, p.Dir)
+	l.pkg = filepath.Join(copied, rel)
+	return err
+}
+
+// copyModule copies the source of a module, which in the cache is read-only, and
+// gives it a go.mod if it is older than these.
+func copyModule(from, to, path string) error {
+	err := filepath.WalkDir(from, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, name)
+		if err != nil {
+			return err
+		}
+		switch {
+		case d.IsDir():
+			return os.MkdirAll(filepath.Join(to, rel), 0o755)
+		case !d.Type().IsRegular():
+			return nil
+		}
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(to, rel), data, 0o644)
+	})
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(filepath.Join(to, "go.mod")); err != nil {
+		return os.WriteFile(filepath.Join(to, "go.mod"), []byte("module "+path+"\n"), 0o644)
+	}
+	return nil
+}

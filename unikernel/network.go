@@ -1,0 +1,144 @@
+package unikernel
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"time"
+
+	"loam/link"
+	"loam/link/trace"
+	"loam/link/unixsock"
+	"loam/unikernel/guest"
+	"loam/usernet"
+)
+
+// NetworkKind is what a guest is connected to.
+type NetworkKind int
+
+// Kinds of networks.
+const (
+	UserNetwork NetworkKind = iota // a gateway in the loam command, which needs no privilege
+	TapNetwork                     // a TAP device of the host
+	NoNetwork                      // only the guest's own loopback
+)
+
+// Network says what a guest is connected to.
+type Network struct {
+	Kind     NetworkKind
+	Forwards []usernet.Forward // UserNetwork: ports of the host that lead to the guest
+	Tap      string            // TapNetwork: the name of the device, which is made if it is not there
+	Address  netip.Prefix      // TapNetwork: of the guest; not valid: by DHCP
+	Gateway  netip.Addr        // TapNetwork: of the guest; not valid: none
+	Trace    string            // a file for what passes, in pcapng; empty: none
+}
+
+// network is the outside of a guest's network: what the loam command holds.
+type network struct {
+	config guest.Config
+	files  []*os.File // for the guest, descriptors firstGuestFD and up
+	end    func()     // takes down what is left
+}
+
+const (
+	firstGuestFD = 3
+	guestLink    = "eth0"
+)
+
+// Of the network that the gateway makes (usernet.Config). A frame carries as much
+// as IPv4 allows: between two processes nothing is gained by less.
+const userMTU = 65535
+
+var (
+	userAddress = netip.MustParsePrefix("10.0.2.15/24")
+	userGateway = netip.MustParseAddr("10.0.2.2")
+	userDNS     = netip.MustParseAddr("10.0.2.3")
+)
+
+// openNetwork makes the network's outside.
+func openNetwork(o *Network, hostname string) (*network, error) {
+	n := &network{config: guest.Config{Hostname: hostname}, end: func() {}}
+	var err error
+	switch o.Kind {
+	case UserNetwork:
+		err = n.openUser(o, hostname)
+	case TapNetwork:
+		err = n.openTap(o)
+	case NoNetwork:
+		if o.Trace != "" {
+			err = errorf("leave the trace out, or use another network", "nothing passes a network that is not there")
+		}
+	}
+	if err != nil {
+		n.close()
+		return nil, err
+	}
+	return n, nil
+}
+
+// give has the guest inherit a file and returns its descriptor there.
+func (n *network) give(f *os.File) int {
+	n.files = append(n.files, f)
+	return firstGuestFD + len(n.files) - 1
+}
+
+// handedOver closes the command's copies of what the guest has inherited.
+func (n *network) handedOver() {
+	for _, f := range n.files {
+		f.Close()
+	}
+	n.files = nil
+}
+
+// close takes the network down.
+func (n *network) close() {
+	n.handedOver()
+	n.end()
+}
+
+// finishTime is how long the gateway may take to hand over what a program that
+// has ended had sent.
+const finishTime = 5 * time.Second
+
+// openUser starts a gateway and connects the guest to it.
+func (n *network) openUser(o *Network, hostname string) error {
+	ours, theirs, err := unixsock.SocketPair(unixsock.Stream)
+	if err != nil {
+		return errorf("close some files or raise the limit (ulimit -n)", "%v", err)
+	}
+	n.config.DNS = []netip.Addr{userDNS}
+	n.config.Links = []guest.Link{{
+		Kind: guest.Socket, Name: guestLink, FDs: []int{n.give(theirs)}, MTU: userMTU,
+		Address: userAddress, Gateway: userGateway,
+	}}
+	var dev link.Device
+	dev, err = unixsock.FromFiles(unixsock.Config{Name: "guest", MTU: userMTU, Header: true}, ours)
+	if err != nil {
+		return err
+	}
+	if o.Trace != "" {
+		traced, err := trace.Create(dev, o.Trace, nil)
+		if err != nil {
+			dev.Close()
+			return errorf("name a file that can be written", "%v", err)
+		}
+		dev = traced
+	}
+	gateway, err := usernet.New(usernet.Config{
+		Device: dev, Prefix: userAddress, Gateway: userGateway, DNS: userDNS, Guest: userAddress.Addr(),
+		Hostname: hostname, Forwards: o.Forwards,
+	})
+	var port *usernet.ForwardError
+	if errors.As(err, &port) {
+		return errorf("use another one, or end the program that has it", "port %s of the host cannot be had: %v", port.Forward.Host, port.Err)
+	}
+	if err != nil {
+		return fmt.Errorf("the gateway does not start: %w", err)
+	}
+	n.end = func() {
+		gateway.Finish(finishTime)
+		gateway.Close()
+	}
+	return nil
+}

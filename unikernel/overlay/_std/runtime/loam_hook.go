@@ -1,0 +1,71 @@
+package runtime
+
+import (
+	"internal/abi"
+	"internal/runtime/exithook"
+	"unsafe"
+)
+
+// loamOrdinary reports whether a system call made right now may run as ordinary
+// Go code: on a goroutine's own stack, with a P, outside every critical section
+// of the runtime. It is false in the child between fork and exec (BeforeFork
+// raises m.locks), in signal handlers, on system stacks and between
+// entersyscall and exitsyscall.
+//
+// It is nosplit because its callers in package syscall are.
+//
+//go:linkname loamOrdinary syscall.loamOrdinary
+//go:nosplit
+func loamOrdinary() bool {
+	gp := getg()
+	mp := gp.m
+	return gp == mp.curg && mp.p != 0 && !gp.throwsplit &&
+		mp.locks == 0 && mp.mallocing == 0 && mp.dying == 0
+}
+
+// loamOnStack reports whether p points into the stack of the calling goroutine.
+//
+//go:linkname loamOnStack
+func loamOnStack(p unsafe.Pointer) bool {
+	gp := getg()
+	return uintptr(p)-gp.stack.lo < gp.stack.hi-gp.stack.lo
+}
+
+// loamAtExit has f called when the program ends by itself: when main returns or
+// by os.Exit, and not by a signal or a panic.
+//
+//go:linkname loamAtExit
+func loamAtExit(f func()) { exithook.Add(exithook.Hook{F: f, RunOnFailure: true}) }
+
+// doInit runs the initialisation of Loam's packages, and of what they import,
+// before that of all others: a program's package may open a socket while it is
+// initialised. The list is in an order that respects imports, so any subset
+// that is closed under imports may go first; loamInitFirst is one.
+func doInit(ts []*initTask) {
+	for _, t := range ts {
+		if loamGoesFirst(t) {
+			doInit1(t)
+		}
+	}
+	linuxDoInit(ts)
+}
+
+// loamGoesFirst reports whether t belongs to a package of loamInitFirst.
+func loamGoesFirst(t *initTask) bool {
+	if t.nfns == 0 {
+		return false
+	}
+	first := add(unsafe.Pointer(t), 8)
+	fn := *(*func())(unsafe.Pointer(&first))
+	pkg := funcpkgpath(findfunc(abi.FuncPCABIInternal(fn)))
+	lo, hi := 0, len(loamInitFirst)
+	for lo < hi {
+		mid := int(uint(lo+hi) >> 1)
+		if loamInitFirst[mid] < pkg {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	return lo < len(loamInitFirst) && loamInitFirst[lo] == pkg
+}

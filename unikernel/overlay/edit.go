@@ -1,0 +1,137 @@
+package overlay
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"sort"
+	"strings"
+)
+
+// rename is one edit rule: a function of the standard library keeps its body
+// and gets another name, so that a function of ours can take its place and
+// still call it. A rule is checked before it is applied: the function must be
+// there once, with the signature that our replacement was written for.
+type rename struct {
+	file      string // below GOROOT/src, with slashes
+	signature string // "func name(params) results", as gofmt writes it
+	to        string // the new name
+}
+
+// name is the function that r renames.
+func (r rename) name() string {
+	s := strings.TrimPrefix(r.signature, "func ")
+	return s[:strings.IndexByte(s, '(')]
+}
+
+// A mismatch is a rule that does not fit the source that it was applied to.
+type mismatch struct {
+	rule rename
+	why  string
+}
+
+func (m *mismatch) Error() string {
+	return fmt.Sprintf("%s: %s: %s", m.rule.file, m.rule.name(), m.why)
+}
+
+// replacement is new text for the bytes from start to end of a file.
+type replacement struct {
+	start, end int
+	text       string
+}
+
+// apply returns src with rules applied, which must all be for this one file.
+// Where one renamed function calls another, the call follows.
+func apply(rules []rename, src []byte) ([]byte, error) {
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, rules[0].file, src, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return nil, err
+	}
+	offset := func(p token.Pos) int { return fset.Position(p).Offset }
+	names := make(map[string]string, len(rules))
+	for _, r := range rules {
+		names[r.name()] = r.to
+	}
+	var edits []replacement
+	for _, r := range rules {
+		fn, err := find(file, r)
+		if err != nil {
+			return nil, err
+		}
+		if got := signature(src[offset(fn.Pos()):offset(fn.Body.Pos())]); got != r.signature {
+			return nil, &mismatch{r, "declared as " + got}
+		}
+		edits = append(edits, dropLinkname(fn, r.name(), offset)...)
+		selected := map[*ast.Ident]bool{} // x.F is not our F
+		ast.Inspect(fn, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.SelectorExpr:
+				selected[n.Sel] = true
+			case *ast.Ident:
+				if names[n.Name] != "" && !selected[n] {
+					edits = append(edits, replacement{offset(n.Pos()), offset(n.End()), names[n.Name]})
+				}
+			}
+			return true
+		})
+	}
+	return replaceAll(src, edits), nil
+}
+
+// find returns the only declaration of the function that r renames.
+func find(file *ast.File, r rename) (*ast.FuncDecl, error) {
+	var found *ast.FuncDecl
+	for _, d := range file.Decls {
+		fn, ok := d.(*ast.FuncDecl)
+		if !ok || fn.Recv != nil || fn.Name.Name != r.name() {
+			continue
+		}
+		if found != nil {
+			return nil, &mismatch{r, "declared twice"}
+		}
+		found = fn
+	}
+	if found == nil {
+		return nil, &mismatch{r, "not declared"}
+	}
+	if found.Body == nil {
+		return nil, &mismatch{r, "declared without a body"}
+	}
+	return found, nil
+}
+
+// signature makes one line of the text of a declaration in front of its body.
+func signature(decl []byte) string { return strings.Join(strings.Fields(string(decl)), " ") }
+
+// dropLinkname removes the directives by which fn is known to the linker; its
+// replacement has them.
+func dropLinkname(fn *ast.FuncDecl, name string, offset func(token.Pos) int) []replacement {
+	if fn.Doc == nil {
+		return nil
+	}
+	var edits []replacement
+	for _, c := range fn.Doc.List {
+		f := strings.Fields(c.Text)
+		if len(f) >= 2 && f[0] == "//go:linkname" && f[1] == name {
+			edits = append(edits, replacement{offset(c.Pos()), offset(c.End()), "//"})
+		}
+	}
+	return edits
+}
+
+// replaceAll applies edits, which do not overlap.
+func replaceAll(src []byte, edits []replacement) []byte {
+	sort.Slice(edits, func(i, j int) bool { return edits[i].start < edits[j].start })
+	var out bytes.Buffer
+	at := 0
+	for _, e := range edits {
+		out.Write(src[at:e.start])
+		out.WriteString(e.text)
+		at = e.end
+	}
+	out.Write(src[at:])
+	return out.Bytes()
+}

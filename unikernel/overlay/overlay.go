@@ -1,0 +1,105 @@
+// Package overlay makes the files that `go build -overlay` puts in the place of
+// files of the standard library, so that a program built with the stock
+// toolchain calls Loam instead of Linux.
+//
+// Nothing of Go's source is kept in Loam's tree. Files are made from the
+// installed GOROOT by the edit rules in rules.go, each of which is checked
+// against what it finds (edit.go); files of our own, in _std, are added. A
+// release of Go that is not in rules.go, or one that does not look as expected,
+// is refused.
+//
+// The files in _std refer to functions of loam/unikernel/rt by go:linkname.
+// Their pairs there say what each must do.
+package overlay
+
+import (
+	"bytes"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+//go:embed all:_std
+var added embed.FS
+
+// ErrUnknownGo is what Generate returns for a release of Go that it has no
+// rules for, or whose source does not look as its rules say.
+var ErrUnknownGo = errors.New("this release of Go is not one that Loam knows")
+
+// Files maps a path below GOROOT/src, with slashes, to what is to be found there.
+type Files map[string][]byte
+
+// Generate makes the overlay of the standard library below goroot. The version
+// is the toolchain's, as `go env GOVERSION` prints it.
+func Generate(goroot, version string) (Files, error) {
+	rel, ok := findRelease(version)
+	if !ok {
+		return nil, fmt.Errorf("%w: %s (known: %s)", ErrUnknownGo, version, Known())
+	}
+	files, err := ours()
+	if err != nil {
+		return nil, err
+	}
+	for _, group := range byFile(rel.renames) {
+		name := group[0].file
+		src, err := os.ReadFile(filepath.Join(goroot, "src", filepath.FromSlash(name)))
+		if err != nil {
+			return nil, fmt.Errorf("%w: %s: %v", ErrUnknownGo, version, err)
+		}
+		if files[name], err = apply(group, src); err != nil {
+			return nil, fmt.Errorf("%w: %s: %v", ErrUnknownGo, version, err)
+		}
+	}
+	return files, nil
+}
+
+// ours are the files that are added.
+func ours() (Files, error) {
+	files := Files{}
+	err := fs.WalkDir(added, "_std", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		files[strings.TrimPrefix(path, "_std/")], err = added.ReadFile(path)
+		return err
+	})
+	return files, err
+}
+
+// byFile groups rules by the file that they edit.
+func byFile(rules []rename) [][]rename {
+	var groups [][]rename
+	for _, r := range rules {
+		i := slices.IndexFunc(groups, func(g []rename) bool { return g[0].file == r.file })
+		if i < 0 {
+			groups = append(groups, []rename{r})
+			continue
+		}
+		groups[i] = append(groups[i], r)
+	}
+	return groups
+}
+
+// InitOrderFile is where InitOrder's file belongs.
+const InitOrderFile = "runtime/loam_initorder.go"
+
+// InitOrder is the file that tells the runtime which packages to initialise
+// before all others: packages must be closed under imports.
+func InitOrder(packages []string) []byte {
+	sorted := slices.Clone(packages)
+	slices.Sort(sorted)
+	var b bytes.Buffer
+	b.WriteString("package runtime\n\n")
+	b.WriteString("// loamInitFirst is sorted. It holds Loam's packages and all that they import.\n")
+	b.WriteString("var loamInitFirst = [...]string{\n")
+	for _, p := range sorted {
+		fmt.Fprintf(&b, "\t%q,\n", p)
+	}
+	b.WriteString("}\n")
+	return b.Bytes()
+}

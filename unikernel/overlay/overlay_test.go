@@ -1,0 +1,164 @@
+package overlay
+
+import (
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os/exec"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// goroot is the installed toolchain, whose source the rules must fit.
+func goroot(t *testing.T) string {
+	t.Helper()
+	out, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// The rules fit the installed toolchain, and each function that they rename is
+// declared again by a file of ours, with the same signature.
+func TestGenerateInstalled(t *testing.T) {
+	files, err := Generate(goroot(t), runtime.Version())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range renames {
+		dir := r.file[:strings.LastIndexByte(r.file, '/')]
+		if got := declared(t, files, dir, r.name()); len(got) != 1 || got[0] != r.signature {
+			t.Errorf("%s: the files in _std/%s declare %q", r.name(), dir, got)
+		}
+		if got := declared(t, Files{r.file: files[r.file]}, dir, r.to); len(got) != 1 {
+			t.Errorf("%s: the edited file does not declare %s", r.name(), r.to)
+		}
+	}
+}
+
+// declared returns the signatures under which the files of one folder declare a
+// function.
+func declared(t *testing.T, files Files, dir, name string) []string {
+	t.Helper()
+	var found []string
+	for path, src := range files {
+		if path[:strings.LastIndexByte(path, '/')] != dir {
+			continue
+		}
+		fset := token.NewFileSet()
+		file, err := parser.ParseFile(fset, path, src, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range file.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if ok && fn.Recv == nil && fn.Name.Name == name {
+				found = append(found, signature(src[fset.Position(fn.Pos()).Offset:fset.Position(fn.Body.Pos()).Offset]))
+			}
+		}
+	}
+	return found
+}
+
+const sample = `package p
+
+// F is documented.
+//
+//go:nosplit
+//go:linkname F
+func F(a int) int {
+	return G(a, 1) + other.G(a) // G twice: G
+}
+
+func G(a,
+	b int) int {
+	return a + b
+}
+`
+
+// A renamed function keeps its body and its directives, but for its linkname,
+// and calls among renamed functions follow.
+func TestApply(t *testing.T) {
+	got, err := apply([]rename{
+		{"p.go", "func F(a int) int", "oldF"},
+		{"p.go", "func G(a, b int) int", "oldG"},
+	}, []byte(sample))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strings.NewReplacer(
+		"//go:linkname F\n", "//\n",
+		"func F(", "func oldF(",
+		"return G(", "return oldG(",
+		"func G(", "func oldG(",
+	).Replace(sample)
+	if string(got) != want {
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+// A rule that does not fit is an error that names the file and the function.
+func TestApplyMismatch(t *testing.T) {
+	for _, c := range []struct {
+		name, signature, src, want string
+	}{
+		{"absent", "func H()", sample, "p.go: H: not declared"},
+		{"other signature", "func F(a int64) int", sample, "p.go: F: declared as func F(a int) int"},
+		{"no body", "func H()", "package p\nfunc H()\n", "p.go: H: declared without a body"},
+		{"a method is not it", "func H()", "package p\ntype T int\nfunc (T) H() {}\n", "p.go: H: not declared"},
+		{"twice", "func H()", "package p\nfunc H() {}\nfunc H() {}\n", "p.go: H: declared twice"},
+	} {
+		_, err := apply([]rename{{"p.go", c.signature, "x"}}, []byte(c.src))
+		if err == nil || err.Error() != c.want {
+			t.Errorf("%s: %v, want %s", c.name, err, c.want)
+		}
+	}
+}
+
+// Releases are matched whole: go1.260 is not a patch release of go1.26.
+func TestUnknownRelease(t *testing.T) {
+	for version, known := range map[string]bool{
+		"go1.26": true, "go1.26.8": true, "go1.27.4": true,
+		"go1.25.1": false, "go1.260": false, "devel go1.28-abcdef": false, "": false,
+	} {
+		if _, ok := findRelease(version); ok != known {
+			t.Errorf("%q: known is %v", version, ok)
+		}
+	}
+	_, err := Generate(t.TempDir(), "go1.25.1")
+	if !errors.Is(err, ErrUnknownGo) || !strings.Contains(err.Error(), "go1.25.1") {
+		t.Errorf("error does not name the release: %v", err)
+	}
+	_, err = Generate(t.TempDir(), "go1.26.8")
+	if !errors.Is(err, ErrUnknownGo) {
+		t.Errorf("a GOROOT without source: %v", err)
+	}
+}
+
+// The number that begins Loam's descriptors is written in three packages that
+// cannot import one another.
+func TestDescriptorsAgree(t *testing.T) {
+	files, err := ours()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "\tloamFDBase = 1 << 24\n\tloamFDSpan = 1 << 24\n"
+	for _, name := range []string{"runtime/loam_netpoll.go", "syscall/loam_hook.go", "internal/syscall/unix/loam_fcntl.go"} {
+		if !strings.Contains(string(files[name]), want) {
+			t.Errorf("%s declares other numbers", name)
+		}
+	}
+}
+
+func TestInitOrder(t *testing.T) {
+	src := InitOrder([]string{"sync", "errors"})
+	if _, err := parser.ParseFile(token.NewFileSet(), "x.go", src, 0); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(src), "\t\"errors\",\n\t\"sync\",\n") {
+		t.Errorf("not sorted:\n%s", src)
+	}
+}

@@ -1,0 +1,55 @@
+package overlay
+
+import "strings"
+
+// The seam, as edits of the standard library. What takes the place of each
+// renamed function is in _std, in the same package.
+
+// release is what Loam knows about one release of Go.
+type release struct {
+	version string // "go1.26": all its patch releases
+	renames []rename
+}
+
+// releases are the releases of Go that Loam knows. Go 1.27 changed none of the
+// functions concerned.
+var releases = []release{
+	{"go1.26", renames},
+	{"go1.27", renames},
+}
+
+var renames = []rename{
+	// The door in front of every system call.
+	{"syscall/syscall_linux.go", "func Syscall(trap, a1, a2, a3 uintptr) (r1, r2 uintptr, err Errno)", "linuxSyscall"},
+	{"syscall/syscall_linux.go", "func Syscall6(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, r2 uintptr, err Errno)", "linuxSyscall6"},
+	{"syscall/syscall_linux.go", "func RawSyscall(trap, a1, a2, a3 uintptr) (r1, r2 uintptr, err Errno)", "linuxRawSyscall"},
+	{"syscall/syscall_linux.go", "func RawSyscall6(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, r2 uintptr, err Errno)", "linuxRawSyscall6"},
+	{"internal/syscall/unix/fcntl_unix.go", "func Fcntl(fd int, cmd int, arg int) (int, error)", "linuxFcntl"},
+
+	// Readiness.
+	{"runtime/netpoll_epoll.go", "func netpollopen(fd uintptr, pd *pollDesc) uintptr", "linuxNetpollopen"},
+	{"runtime/netpoll_epoll.go", "func netpollclose(fd uintptr) uintptr", "linuxNetpollclose"},
+
+	// Loam starts before the packages of the program.
+	{"runtime/proc.go", "func doInit(ts []*initTask)", "linuxDoInit"},
+}
+
+// findRelease returns what Loam knows about a version such as "go1.26.8", or false.
+func findRelease(version string) (release, bool) {
+	for _, r := range releases {
+		rest, ok := strings.CutPrefix(version, r.version)
+		if ok && (rest == "" || rest[0] == '.') {
+			return r, true
+		}
+	}
+	return release{}, false
+}
+
+// Known lists the releases that Loam knows, for people.
+func Known() string {
+	var names []string
+	for _, r := range releases {
+		names = append(names, r.version)
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,224 @@
+package rt
+
+import (
+	"syscall"
+	"unsafe"
+
+	"loam/posix"
+)
+
+// Decoders of the calls that send and receive messages.
+
+//go:noinline
+func sysSendto(fd int, p unsafe.Pointer, n, flags int, to unsafe.Pointer, toLen int) (uintptr, uintptr) {
+	switch {
+	case n < 0:
+		return fail(syscall.EINVAL)
+	case n > 0 && p == nil:
+		return fail(syscall.EFAULT)
+	}
+	m := posix.Outgoing{Flags: flags}
+	if to != nil {
+		var errno syscall.Errno
+		if m.To, errno = address(to, toLen); errno != 0 {
+			return fail(errno)
+		}
+	}
+	if onStack(p) {
+		b, _ := copyIn(p, n)
+		return result(process.Send(fd, b, m))
+	}
+	return result(process.Send(fd, bytesAt(p, n), m))
+}
+
+//go:noinline
+func sysRecvfrom(fd int, p unsafe.Pointer, n, flags int, from, fromLen unsafe.Pointer) (uintptr, uintptr) {
+	switch {
+	case n < 0:
+		return fail(syscall.EINVAL)
+	case n > 0 && p == nil:
+		return fail(syscall.EFAULT)
+	}
+	var r posix.Received
+	var errno syscall.Errno
+	if onStack(p) {
+		b := make([]byte, n)
+		r, errno = process.Recv(fd, b, flags)
+		copy(bytesAt(p, n), b[:r.N])
+	} else {
+		r, errno = process.Recv(fd, bytesAt(p, n), flags)
+	}
+	if errno == 0 {
+		errno = putAddress(from, fromLen, r.From)
+	}
+	return result(received(r, flags), errno)
+}
+
+// received is the number that a call returns: with MSG_TRUNC, how long the
+// message was.
+func received(r posix.Received, flags int) int {
+	if flags&syscall.MSG_TRUNC != 0 {
+		return r.Len
+	}
+	return r.N
+}
+
+//go:noinline
+func sysSendmsg(fd int, p unsafe.Pointer, flags int) (uintptr, uintptr) {
+	if p == nil {
+		return fail(syscall.EFAULT)
+	}
+	h := (*syscall.Msghdr)(p)
+	v, errno := newVector(unsafe.Pointer(h.Iov), int(h.Iovlen))
+	if errno != 0 {
+		return fail(errno)
+	}
+	m := posix.Outgoing{Flags: flags}
+	if h.Name != nil && h.Namelen > 0 {
+		if m.To, errno = address(unsafe.Pointer(h.Name), int(h.Namelen)); errno != 0 {
+			return fail(errno)
+		}
+	}
+	if h.Controllen > 0 {
+		if m.Control, errno = controlIn(unsafe.Pointer(h.Control), int(h.Controllen)); errno != 0 {
+			return fail(errno)
+		}
+	}
+	if b, ok := v.single(); ok {
+		return result(process.Send(fd, b, m))
+	}
+	// A message must go in one piece; a stream may be cut, and then so may this.
+	b := make([]byte, min(v.len(), maxMessage))
+	v.gather(b, 0)
+	return result(process.Send(fd, b, m))
+}
+
+// maxMessage bounds what one sendmsg or recvmsg carries: more than any datagram.
+const maxMessage = 4 << 20
+
+//go:noinline
+func sysRecvmsg(fd int, p unsafe.Pointer, flags int) (uintptr, uintptr) {
+	if p == nil {
+		return fail(syscall.EFAULT)
+	}
+	h := (*syscall.Msghdr)(p)
+	v, errno := newVector(unsafe.Pointer(h.Iov), int(h.Iovlen))
+	if errno != 0 {
+		return fail(errno)
+	}
+	var r posix.Received
+	if b, ok := v.single(); ok {
+		r, errno = process.Recv(fd, b, flags)
+	} else {
+		b := make([]byte, min(v.len(), maxMessage))
+		r, errno = process.Recv(fd, b, flags)
+		v.scatter(b[:r.N], 0)
+	}
+	if errno != 0 {
+		return fail(errno)
+	}
+	out := int32(r.Flags)
+	size := int32(h.Namelen)
+	if h.Name != nil {
+		if errno = putAddress(unsafe.Pointer(h.Name), unsafe.Pointer(&size), r.From); errno != 0 {
+			return fail(errno)
+		}
+		h.Namelen = uint32(size)
+	}
+	n, truncated := controlOut(unsafe.Pointer(h.Control), int(h.Controllen), r.Control)
+	h.Controllen = uint64(n)
+	h.Flags = out | int32(truncated)
+	return result(received(r, flags), 0)
+}
+
+// mmsghdr is struct mmsghdr (sendmmsg(2)).
+type mmsghdr struct {
+	header syscall.Msghdr
+	n      uint32
+	_      uint32
+}
+
+// each message of a sendmmsg or recvmmsg, until one fails; the error is told
+// only if it is the first.
+func eachMessage(p unsafe.Pointer, count int, f func(m *mmsghdr, i int) (uintptr, uintptr)) (uintptr, uintptr) {
+	if p == nil && count > 0 {
+		return fail(syscall.EFAULT)
+	}
+	for i := range min(count, maxVector) {
+		m := (*mmsghdr)(unsafe.Add(p, uintptr(i)*unsafe.Sizeof(mmsghdr{})))
+		n, errno := f(m, i)
+		if errno != 0 {
+			if i > 0 {
+				return uintptr(i), 0
+			}
+			return failure, errno
+		}
+		m.n = uint32(n)
+	}
+	return uintptr(min(count, maxVector)), 0
+}
+
+//go:noinline
+func sysSendmmsgs(fd int, p unsafe.Pointer, count, flags int) (uintptr, uintptr) {
+	return eachMessage(p, count, func(m *mmsghdr, _ int) (uintptr, uintptr) {
+		return sysSendmsg(fd, unsafe.Pointer(&m.header), flags)
+	})
+}
+
+// sysRecvmmsgs waits for the first message only, as with MSG_WAITFORONE, and
+// takes what has arrived besides; the timeout is not looked at.
+//
+//go:noinline
+func sysRecvmmsgs(fd int, p unsafe.Pointer, count, flags int) (uintptr, uintptr) {
+	return eachMessage(p, count, func(m *mmsghdr, i int) (uintptr, uintptr) {
+		if i > 0 {
+			flags |= syscall.MSG_DONTWAIT
+		}
+		return sysRecvmsg(fd, unsafe.Pointer(&m.header), flags)
+	})
+}
+
+// sysSendfile is sendfile from a regular file of the host to a socket. Anything
+// else is EINVAL, and programs then copy for themselves.
+//
+//go:noinline
+func sysSendfile(out, in int, offset unsafe.Pointer, n int) (uintptr, uintptr) {
+	if in >= firstFD || out < firstFD {
+		return fail(syscall.EINVAL)
+	}
+	at, errno := fileOffset(in, (*int64)(offset))
+	if errno != 0 {
+		return fail(syscall.EINVAL)
+	}
+	buf, done := borrow(min(n, bounceSize))
+	defer done()
+	got, err := syscall.Pread(in, buf, at)
+	if err != nil {
+		return fail(syscall.EINVAL)
+	}
+	if got == 0 {
+		return 0, 0
+	}
+	sent, errno := process.Write(out, buf[:got])
+	if errno != 0 {
+		return fail(errno)
+	}
+	if offset != nil {
+		*(*int64)(offset) = at + int64(sent)
+	} else if _, err := syscall.Seek(in, at+int64(sent), 0); err != nil {
+		return fail(syscall.EIO)
+	}
+	return result(sent, 0)
+}
+
+// fileOffset is where sendfile reads: at *p, or at the file's position.
+func fileOffset(fd int, p *int64) (int64, syscall.Errno) {
+	if p != nil {
+		return *p, 0
+	}
+	at, err := syscall.Seek(fd, 0, 1)
+	if err != nil {
+		return 0, syscall.EINVAL
+	}
+	return at, 0
+}

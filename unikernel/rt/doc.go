@@ -1,0 +1,27 @@
+// Package rt joins a program to Loam. It is linked into every program that is
+// built to run on Loam, and it is the complete list of what the edited standard
+// library (unikernel/overlay) asks of Loam:
+//
+//	call       serves a system call, or says that it is Linux's (call.go)
+//	pollOpen   ties a poll descriptor of the runtime to a file (poll.go)
+//	pollClose  unties it (poll.go)
+//
+// and of what Loam asks of the runtime and of package syscall in return:
+//
+//	pollReady  readies the goroutines that wait for a file (poll.go)
+//	onStack    says whether an address is on the goroutine's stack (memory.go)
+//	serve      opens the door: from now on call is asked (start.go)
+//	hostCall   makes a system call of the host's past the door (host.go)
+//
+// The runtime initialises this package, and those that it imports, before all
+// others, so sockets work in the initialisation of the program's packages.
+//
+// # Memory
+//
+// The arguments of a system call are uintptrs, some of them addresses. call.go
+// turns those into unsafe.Pointer before anything can move the stack that they
+// may point into; from there on they are held as pointers, never as numbers, in
+// variables of goroutine stacks, never in the heap. Byte buffers that lie on a
+// stack are replaced by buffers of the heap for the time of the call, so what is
+// below the decoders (package posix, the stack) sees ordinary memory.
+package rt

@@ -1,0 +1,41 @@
+package rt
+
+import (
+	_ "unsafe" // for go:linkname
+
+	"loam/posix"
+)
+
+// Readiness: how a file of ours wakes a goroutine that waits in the poller of
+// the runtime (internal/poll).
+
+// pollReady readies the goroutines that wait to read or write at a poll
+// descriptor, and leaves a mark when there is none. An old seq is ignored.
+//
+//go:linkname pollReady runtime.loamPollReady
+func pollReady(pd, seq uintptr, read, write bool)
+
+// What the runtime's netpoll takes for readable and writable.
+const (
+	readEvents  = posix.PollIn | posix.PollRdHup | posix.PollHup | posix.PollErr
+	writeEvents = posix.PollOut | posix.PollHup | posix.PollErr
+)
+
+// pollOpen ties the poll descriptor pd, in its life seq, to a file. What is
+// ready already is told at once: a connection may have come about before the
+// program begins to wait for it.
+//
+//go:linkname pollOpen
+func pollOpen(fd, pd, seq uintptr) uintptr {
+	return uintptr(process.Attach(int(fd), func(e posix.Events) {
+		read, write := e&readEvents != 0, e&writeEvents != 0
+		if read || write {
+			pollReady(pd, seq, read, write)
+		}
+	}))
+}
+
+// pollClose unties it.
+//
+//go:linkname pollClose
+func pollClose(fd uintptr) uintptr { return uintptr(process.Detach(int(fd))) }

@@ -1,0 +1,118 @@
+package rt
+
+import (
+	"net/netip"
+	"os"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+	_ "unsafe" // for go:linkname
+
+	"loam/posix"
+	"loam/unikernel/guest"
+)
+
+// Loam's descriptors, as the edited standard library knows them.
+const (
+	firstFD = 1 << 24
+	spanFD  = 1 << 24
+)
+
+// process is the program. It is set before the door opens and never changed.
+var process *posix.Process
+
+// refusals has the errno of each call that is refused: see posix.Table.
+var refusals [512]uintptr
+
+// serve opens the door: calls says by number which ones Loam may serve.
+//
+//go:linkname serve syscall.loamServe
+func serve(calls *[512]uint8)
+
+// statusFailed is how a guest ends whose network cannot be made.
+const statusFailed = 2
+
+func init() {
+	config, err := guest.Decode(os.Getenv(guest.Variable))
+	if err == nil {
+		os.Unsetenv(guest.Variable)
+		err = start(config)
+	}
+	if err != nil {
+		os.Stderr.WriteString("loam: " + err.Error() + "\n")
+		os.Exit(statusFailed)
+	}
+}
+
+func start(c guest.Config) error {
+	network, err := newNetwork(c)
+	if err != nil {
+		return err
+	}
+	process = posix.New(posix.Options{
+		Network: network,
+		Host:    linux{},
+		FirstFD: firstFD,
+		Credentials: posix.Credentials{
+			PID: int32(syscall.Getpid()), UID: int32(syscall.Getuid()), GID: int32(syscall.Getgid()),
+		},
+	})
+	contents = map[servedFile]string{
+		resolvConf: resolvText(network.DNS()),
+		hosts:      hostsText(c),
+	}
+	var calls [512]uint8
+	for _, call := range posix.Table {
+		calls[call.Number] = uint8(call.Takes)
+		refusals[call.Number] = uintptr(call.Errno)
+	}
+	serve(&calls)
+	atExit(end)
+	return nil
+}
+
+// atExit has f called when the program ends by itself; the last one first.
+//
+//go:linkname atExit runtime.loamAtExit
+func atExit(f func())
+
+// exitTime is how long a program that has ended may go on sending.
+const exitTime = 3 * time.Second
+
+// ending is set while the program ends. It makes no more calls then: goroutines
+// that are still there must not see their descriptors go.
+var ending atomic.Bool
+
+func end() {
+	ending.Store(true)
+	process.Exit(exitTime)
+}
+
+// park is where a call ends up that is made while the program ends.
+//
+//go:noinline
+func park() { select {} }
+
+// resolvText is /etc/resolv.conf. Without a server names cannot be looked up;
+// the file then has none, and package net asks the loopback, where nobody
+// answers.
+func resolvText(servers []netip.Addr) string {
+	var b strings.Builder
+	for _, a := range servers {
+		b.WriteString("nameserver " + a.String() + "\n")
+	}
+	return b.String()
+}
+
+// hostsText is /etc/hosts.
+func hostsText(c guest.Config) string {
+	var b strings.Builder
+	b.WriteString("127.0.0.1 localhost\n")
+	for _, l := range c.Links {
+		if c.Hostname != "" && l.Address.IsValid() {
+			b.WriteString(l.Address.Addr().String() + " " + c.Hostname + "\n")
+		}
+	}
+	return b.String()
+}

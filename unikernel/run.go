@@ -1,0 +1,55 @@
+// Package unikernel builds unmodified Go programs for Loam and runs them.
+//
+// A Plan says how one program is built: with the stock go command, whose
+// -overlay puts edited files in the place of a few files of the standard library
+// (package overlay) and adds Loam's own packages to it. The user's module is not
+// touched, and need not know of Loam.
+//
+// Platform process: the program is a process of Linux whose sockets are Loam's.
+// What is outside of its network (a gateway, a TAP device) is held by the loam
+// command and reaches it as inherited descriptors; package guest says how, and
+// package rt is the receiving end.
+//
+// Reading order: run.go, plan.go, target.go, toolchain.go, std.go, build.go;
+// then network.go and launch.go.
+package unikernel
+
+import (
+	"context"
+	"os"
+)
+
+// Options says how a program is run.
+type Options struct {
+	Target  Target
+	Args    []string // of the program
+	Env     []string // "KEY=VALUE", beside or instead of what is in the environment
+	Network Network
+}
+
+// Run builds a program and runs it to its end. It returns the program's exit
+// status, or 128 and the number of the signal that ended it. An *Error is what a
+// user can do something about. ctx bounds the time until the program starts;
+// after that signals go to the program, which decides when it is over.
+func Run(ctx context.Context, o Options) (status int, err error) {
+	hostname, err := os.Hostname()
+	if err != nil {
+		return 0, err
+	}
+	n, err := openNetwork(&o.Network, hostname)
+	if err != nil {
+		return 0, err
+	}
+	defer n.close()
+	p, err := NewPlan(ctx, o.Target)
+	if err != nil {
+		return 0, err
+	}
+	if err := p.Build(ctx); err != nil {
+		return 0, err
+	}
+	if err := context.Cause(ctx); err != nil {
+		return 0, err
+	}
+	return launch(p.Program, &o, n)
+}

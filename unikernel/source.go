@@ -1,0 +1,83 @@
+package unikernel
+
+import (
+	"fmt"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"strconv"
+	"strings"
+
+	"loam/unikernel/overlay"
+)
+
+// Loam's own packages join a program as packages of the standard library: the
+// overlay puts them below GOROOT/src/loam. So they need no entry in anybody's
+// go.mod, no vendor folder, no network, and cannot disagree with what the
+// program requires.
+//
+// Rejected: a copy of go.mod with a require and a replace (-modfile). It fails
+// in workspaces and vendored modules, and has nothing to stand on where a single
+// file is run outside a module.
+
+// module is the path of this module, and the prefix of its packages.
+const module = "loam"
+
+// runtimePackage is what every guest imports.
+const runtimePackage = module + "/unikernel/rt"
+
+// guestSource returns the files of the packages that a guest takes: those that
+// the runtime package imports, and it. Names are import path and file.
+func guestSource(source fs.FS) (overlay.Files, error) {
+	files := overlay.Files{}
+	seen := map[string]bool{}
+	todo := []string{runtimePackage}
+	for len(todo) > 0 {
+		pkg := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if seen[pkg] {
+			continue
+		}
+		seen[pkg] = true
+		imports, err := addPackage(files, source, pkg)
+		if err != nil {
+			return nil, err
+		}
+		todo = append(todo, imports...)
+	}
+	return files, nil
+}
+
+// addPackage adds the files of one package and returns which of Loam's packages
+// it imports.
+func addPackage(files overlay.Files, source fs.FS, pkg string) ([]string, error) {
+	dir := strings.TrimPrefix(pkg, module+"/")
+	entries, err := fs.ReadDir(source, dir)
+	if err != nil {
+		return nil, fmt.Errorf("package %s is not among the source of guests (embed.go): %w", pkg, err)
+	}
+	var imports []string
+	for _, e := range entries {
+		name := e.Name()
+		if e.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		src, err := fs.ReadFile(source, path.Join(dir, name))
+		if err != nil {
+			return nil, err
+		}
+		files[path.Join(pkg, name)] = src
+		file, err := parser.ParseFile(token.NewFileSet(), name, src, parser.ImportsOnly)
+		if err != nil {
+			return nil, err
+		}
+		for _, spec := range file.Imports {
+			p, err := strconv.Unquote(spec.Path.Value)
+			if err == nil && strings.HasPrefix(p, module+"/") {
+				imports = append(imports, p)
+			}
+		}
+	}
+	return imports, nil
+}

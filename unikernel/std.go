@@ -1,0 +1,121 @@
+package unikernel
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"loam"
+	"loam/unikernel/overlay"
+)
+
+// std is the overlay of the standard library for one toolchain, on disk.
+type std struct {
+	hash    string
+	replace map[string]string // path below GOROOT -> file in the cache
+}
+
+// prepareStd makes the overlay for a toolchain, or finds it in the cache.
+// checkout says that the program is of Loam's own module, whose packages are
+// then those of that module.
+func prepareStd(ctx context.Context, c cache, t *toolchain, checkout bool) (*std, error) {
+	files, err := overlay.Generate(t.GOROOT, t.GOVERSION)
+	if err != nil {
+		if errors.Is(err, overlay.ErrUnknownGo) {
+			return nil, errorf("use one of "+overlay.Known()+" (GOTOOLCHAIN chooses)", "%v", err)
+		}
+		return nil, err
+	}
+	own, err := guestSource(loam.Source)
+	if err != nil {
+		return nil, err
+	}
+	if !checkout {
+		for name, src := range own {
+			files[name] = src
+		}
+	}
+	hash := hashFiles(t.GOROOT, files, own)
+	dir := c.path("std", hash)
+	s := &std{hash: hash, replace: map[string]string{}}
+	for name := range files {
+		s.add(t, dir, name)
+	}
+	err = c.fill(dir, func(tmp string) error {
+		for name, src := range files {
+			if err := writeFile(filepath.Join(tmp, name), src); err != nil {
+				return err
+			}
+		}
+		order, err := initOrder(ctx, t, tmp, files, own)
+		if err != nil {
+			return err
+		}
+		return writeFile(filepath.Join(tmp, overlay.InitOrderFile), overlay.InitOrder(order))
+	})
+	s.add(t, dir, overlay.InitOrderFile)
+	return s, err
+}
+
+func (s *std) add(t *toolchain, dir, name string) {
+	s.replace[filepath.Join(t.GOROOT, "src", name)] = filepath.Join(dir, name)
+}
+
+// hashFiles names what the overlay is made from.
+func hashFiles(goroot string, sets ...overlay.Files) string {
+	parts := []string{goroot}
+	for _, files := range sets {
+		for _, name := range sortedKeys(files) {
+			parts = append(parts, name, string(files[name]))
+		}
+		parts = append(parts, "")
+	}
+	return digest(parts...)
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// initOrder lists the packages that must be initialised before the program's:
+// those of a guest and what they import. dir has files, which are all but the
+// result; own are Loam's packages, which files may lack.
+func initOrder(ctx context.Context, t *toolchain, dir string, files, own overlay.Files) ([]string, error) {
+	replace := map[string]string{}
+	for name := range files {
+		replace[filepath.Join(t.GOROOT, "src", name)] = filepath.Join(dir, name)
+	}
+	for name, src := range own {
+		path := filepath.Join(dir, name)
+		if err := writeFile(path, src); err != nil {
+			return nil, err
+		}
+		replace[filepath.Join(t.GOROOT, "src", name)] = path
+	}
+	list := filepath.Join(dir, "list.json")
+	if err := writeOverlay(list, replace); err != nil {
+		return nil, err
+	}
+	defer os.Remove(list)
+	// In the root folder no module is in the way.
+	out, err := t.run(ctx, "/", "list", "-overlay", list, "-deps", "-f", "{{.ImportPath}}", runtimePackage)
+	return strings.Fields(string(out)), err
+}
+
+// writeOverlay writes the file for go build -overlay.
+func writeOverlay(path string, replace map[string]string) error {
+	data, err := json.MarshalIndent(struct{ Replace map[string]string }{replace}, "", "\t")
+	if err != nil {
+		return err
+	}
+	return writeFile(path, data)
+}

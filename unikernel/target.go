@@ -1,0 +1,141 @@
+package unikernel
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Target names what is to run.
+type Target struct {
+	// Args name a main package as `go run` does: an import path, an import path
+	// with @version, a folder, or the Go files of one package.
+	Args []string
+	// Dir is where Args are looked up; empty: the current folder.
+	Dir string
+	// Test makes a test binary of the package instead.
+	Test bool
+	// Flags are added to go build (or go test -c).
+	Flags []string
+}
+
+// located is a target that has been found.
+type located struct {
+	dir   string   // where the go command runs
+	args  []string // what it is told to build
+	pkg   string   // the folder of the package
+	name  string   // of the program
+	flags []string
+	tools *toolchain
+}
+
+// locate finds a target.
+func locate(ctx context.Context, c cache, t Target) (*located, error) {
+	if len(t.Args) == 0 {
+		return nil, errorf("name a package, a folder or Go files, such as . or main.go", "nothing to run")
+	}
+	base, err := filepath.Abs(t.Dir)
+	if err != nil {
+		return nil, err
+	}
+	first := t.Args[0]
+	if strings.HasSuffix(first, ".go") {
+		return locateFiles(ctx, c, base, t.Args)
+	}
+	if len(t.Args) > 1 {
+		return nil, errorf("put -- in front of the program's own arguments", "%q names one package, %q is too much", first, t.Args[1])
+	}
+	if dir, ok := folder(base, first); ok {
+		return locateFolder(ctx, c, dir)
+	}
+	if strings.Contains(first, "@") {
+		return locateVersion(ctx, c, first)
+	}
+	return locatePackage(ctx, c, base, first)
+}
+
+// folder reports whether an argument is a folder: it says so by how it begins,
+// or there is one of this name.
+func folder(base, arg string) (string, bool) {
+	dir := arg
+	if !filepath.IsAbs(arg) {
+		dir = filepath.Join(base, arg)
+	}
+	if arg == "." || arg == ".." || strings.HasPrefix(arg, "./") || strings.HasPrefix(arg, "../") || filepath.IsAbs(arg) {
+		return dir, true
+	}
+	st, err := os.Stat(dir)
+	return dir, err == nil && st.IsDir()
+}
+
+func locateFolder(ctx context.Context, c cache, dir string) (*located, error) {
+	if st, err := os.Stat(dir); err != nil {
+		return nil, errorf("name a package, a folder or Go files", "there is no %s", dir)
+	} else if !st.IsDir() {
+		return nil, errorf("name a package, a folder or Go files", "%s is not a folder", dir)
+	}
+	tools, err := findToolchain(ctx, c, dir)
+	if err != nil {
+		return nil, err
+	}
+	if tools.GOMOD == "" || tools.GOMOD == os.DevNull {
+		return nil, errorf("run `go mod init` there, or name its Go files", "%s is in no module", dir)
+	}
+	return &located{dir: dir, args: []string{"."}, pkg: dir, name: filepath.Base(dir), tools: tools}, nil
+}
+
+func locateFiles(ctx context.Context, c cache, base string, args []string) (*located, error) {
+	l := &located{}
+	for _, arg := range args {
+		if !strings.HasSuffix(arg, ".go") {
+			return nil, errorf("put -- in front of the program's own arguments", "%s is not a Go file", arg)
+		}
+		path := arg
+		if !filepath.IsAbs(arg) {
+			path = filepath.Join(base, arg)
+		}
+		if _, err := os.Stat(path); err != nil {
+			return nil, errorf("name Go files that exist", "there is no %s", arg)
+		}
+		if l.dir != "" && l.dir != filepath.Dir(path) {
+			return nil, errorf("name files of one package", "%s lies in another folder than %s", arg, args[0])
+		}
+		l.dir = filepath.Dir(path)
+		l.args = append(l.args, filepath.Base(path))
+	}
+	l.pkg = l.dir
+	l.name = strings.TrimSuffix(l.args[0], ".go")
+	l.args = append(l.args, mainFile)
+	var err error
+	l.tools, err = findToolchain(ctx, c, l.dir)
+	return l, err
+}
+
+// locatePackage finds an import path as the module in force at base sees it.
+func locatePackage(ctx context.Context, c cache, base, arg string) (*located, error) {
+	tools, err := findToolchain(ctx, c, base)
+	if err != nil {
+		return nil, err
+	}
+	p, err := listPackage(ctx, tools, base, arg)
+	if err != nil {
+		return nil, errorf("check the import path, or give it as path@version", "%v", err)
+	}
+	l := &located{dir: base, args: []string{arg}, pkg: p.Dir, name: programName(arg), tools: tools}
+	if tools.inModuleCache(p.Dir) {
+		err = l.borrow(ctx, c, p)
+	}
+	return l, err
+}
+
+// programName is what go build would call the program: the last element of its
+// import path that is not a major version.
+func programName(importPath string) string {
+	importPath, _, _ = strings.Cut(importPath, "@")
+	base := filepath.Base(importPath)
+	if rest, ok := strings.CutPrefix(base, "v"); ok && strings.Trim(rest, "0123456789") == "" && rest != "" && base != importPath {
+		return filepath.Base(filepath.Dir(importPath))
+	}
+	return base
+}

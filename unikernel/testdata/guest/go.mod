@@ -1,0 +1,3 @@
+module example.com/guest
+
+go 1.25

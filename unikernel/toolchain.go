@@ -1,0 +1,137 @@
+package unikernel
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// toolchain is the Go installation that builds a program, as the go command
+// chooses it in the folder of the program: a go.mod may ask for another release
+// than the one in PATH.
+type toolchain struct {
+	GOROOT     string
+	GOVERSION  string
+	GOMODCACHE string
+	GOMOD      string // the go.mod that is in force, or empty, or os.DevNull
+	GOWORK     string // the go.work that is in force, or empty, or "off"
+	GOFLAGS    string
+
+	command string   // the go command
+	env     []string // of its processes
+}
+
+// guestEnv is what a build for a guest needs beside the user's own environment.
+var guestEnv = []string{"GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=0"}
+
+// findToolchain asks the go command in dir.
+func findToolchain(ctx context.Context, c cache, dir string) (*toolchain, error) {
+	command, err := exec.LookPath("go")
+	if err != nil {
+		return nil, errorf("install Go from https://go.dev/dl and put it in PATH", "there is no go command")
+	}
+	t := &toolchain{command: command, env: append(os.Environ(), guestEnv...)}
+	out, err := t.run(ctx, dir, "env", "-json", "GOROOT", "GOVERSION", "GOMODCACHE", "GOMOD", "GOWORK", "GOFLAGS")
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(out, t); err != nil {
+		return nil, errorf("is this the go command of the Go project?", "%s: %v", command, err)
+	}
+	if t.inModuleCache(t.GOROOT) {
+		if err := t.moveOut(c); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+// inModuleCache reports whether the go command refuses to overlay a path.
+func (t *toolchain) inModuleCache(path string) bool {
+	rel, err := filepath.Rel(t.GOMODCACHE, path)
+	return t.GOMODCACHE != "" && err == nil && rel != ".." && !strings.HasPrefix(rel, "../")
+}
+
+// moveOut gives a toolchain that was downloaded, and so lies in the module
+// cache, a GOROOT elsewhere, made of links to it.
+func (t *toolchain) moveOut(c cache) error {
+	root := c.path("goroot", digest(t.GOROOT, t.GOVERSION))
+	real := t.GOROOT
+	err := c.fill(root, func(dir string) error {
+		if err := os.Mkdir(filepath.Join(dir, "src"), 0o755); err != nil {
+			return err
+		}
+		if err := linkAll(real, dir, "src"); err != nil {
+			return err
+		}
+		return linkAll(filepath.Join(real, "src"), filepath.Join(dir, "src"), "")
+	})
+	if err != nil {
+		return err
+	}
+	t.GOROOT = root
+	t.command = filepath.Join(root, "bin", "go")
+	t.env = append(t.env, "GOROOT="+root, "GOTOOLCHAIN=local")
+	return nil
+}
+
+// linkAll links everything in from, but for one name, into to.
+func linkAll(from, to, except string) error {
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.Name() == except {
+			continue
+		}
+		if err := os.Symlink(filepath.Join(from, e.Name()), filepath.Join(to, e.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stopDelay is how long a go command that was interrupted may tidy up.
+const stopDelay = 5 * time.Second
+
+// run runs the go command in dir and returns what it prints. The error has the
+// first line of what it complains about.
+func (t *toolchain) run(ctx context.Context, dir string, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, t.command, args...)
+	cmd.Dir = dir
+	cmd.Env = t.env
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = stopDelay
+	var complaint strings.Builder
+	cmd.Stderr = &complaint
+	out, err := cmd.Output()
+	if err == nil {
+		return out, nil
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		return nil, errorf("is Go installed properly?", "go %s: %v", args[0], err)
+	}
+	return nil, &Error{What: firstComplaint(complaint.String()), Output: complaint.String()}
+}
+
+// firstComplaint is the line of the go command's output that says what is wrong.
+func firstComplaint(output string) string {
+	for line := range strings.Lines(output) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") || strings.HasPrefix(line, "go: downloading ") {
+			continue
+		}
+		return strings.TrimPrefix(line, "go: ")
+	}
+	return "the go command failed"
+}

@@ -1,0 +1,187 @@
+package usernet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"time"
+
+	"loam/link"
+)
+
+// Config is what a gateway is made from. Only Device has to be given.
+type Config struct {
+	// Device is the gateway's end of the link to the guest. The gateway closes it.
+	Device link.Device
+
+	// Prefix is the guest's subnet; zero: 10.0.2.0/24. The addresses in it are,
+	// unless they are given, those of QEMU's user network: Gateway the second
+	// one, DNS the third, Guest the fifteenth.
+	Prefix              netip.Prefix
+	Gateway, DNS, Guest netip.Addr
+
+	// Hostname, if given, makes the guest known to itself as
+	// Hostname.loam.internal: see dnsnames.go.
+	Hostname string
+
+	// Forwards are the ports of the host that lead to the guest.
+	Forwards []Forward
+
+	// HostLoopback makes the services of the host's 127.0.0.1 reachable for the
+	// guest, at the address of the gateway. It is off because much that listens
+	// there trusts whoever can connect: a guest should not reach a database or a
+	// desktop's control socket without having been meant to.
+	HostLoopback bool
+
+	// Resolvers are asked by the DNS forwarder. Empty: those of the host's
+	// /etc/resolv.conf, which is read again when it changes.
+	Resolvers []netip.AddrPort
+
+	// Limits bound what the guest can make the gateway hold.
+	Limits Limits
+
+	// Log receives what an operator should know. Nil: nothing is logged.
+	Log *slog.Logger
+
+	// What follows stands in for the host in tests.
+
+	dial       func(context.Context, netip.AddrPort) (*net.TCPConn, error)
+	resolvConf string        // path
+	dnsTimeout time.Duration // of one server
+	linger     time.Duration // how long a finished connection may take to be read
+}
+
+// Limits bound what the guest can make the gateway hold. A field that is zero
+// has the default.
+type Limits struct {
+	Dials       int           // attempts to connect at once; 512
+	Connections int           // TCP connections, both directions together; 2048, each of about 1 MiB at worst
+	Flows       int           // UDP flows from the guest, and to it for each forward; 1024
+	FlowIdle    time.Duration // after which a UDP flow ends, at most twice that; 60 s
+	Pings       int           // echo requests without an answer; 128
+	Queries     int           // DNS queries at once; 256
+}
+
+// Forward has a port of the host lead to a port of the guest.
+type Forward struct {
+	Proto string // "tcp" or "udp"
+	// Host is where the gateway listens. A zero address means 127.0.0.1, so that
+	// only programs of the host get in; port 0 one that is free.
+	Host netip.AddrPort
+	// Guest is where it leads. A zero address means Config.Guest; port 0 the
+	// port of Host.
+	Guest netip.AddrPort
+}
+
+// String is "tcp 127.0.0.1:8080 to 10.0.2.15:80".
+func (f Forward) String() string { return fmt.Sprintf("%s %s to %s", f.Proto, f.Host, f.Guest) }
+
+var defaultPrefix = netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 0, 2, 0}), 24)
+
+// Places in Prefix of the three addresses.
+const (
+	gatewayPlace = 2
+	dnsPlace     = 3
+	guestPlace   = 15
+)
+
+var hostLoopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+
+// withDefaults fills in what was not given and checks what was.
+func (c Config) withDefaults() (Config, error) {
+	if c.Device == nil {
+		return c, errors.New("usernet: Config.Device is missing")
+	}
+	if !c.Prefix.IsValid() {
+		c.Prefix = defaultPrefix
+	}
+	c.Prefix = c.Prefix.Masked()
+	place(&c.Gateway, c.Prefix, gatewayPlace)
+	place(&c.DNS, c.Prefix, dnsPlace)
+	place(&c.Guest, c.Prefix, guestPlace)
+	if err := c.checkAddresses(); err != nil {
+		return c, err
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.dial == nil {
+		c.dial = dialHost
+	}
+	if c.resolvConf == "" {
+		c.resolvConf = "/etc/resolv.conf"
+	}
+	setDefault(&c.dnsTimeout, 2*time.Second)
+	setDefault(&c.linger, time.Minute)
+	l := &c.Limits
+	setDefault(&l.Dials, 512)
+	setDefault(&l.Connections, 2048)
+	setDefault(&l.Flows, 1024)
+	setDefault(&l.FlowIdle, time.Minute)
+	setDefault(&l.Pings, 128)
+	setDefault(&l.Queries, 256)
+	c.Forwards = append([]Forward(nil), c.Forwards...)
+	for i := range c.Forwards {
+		if err := c.Forwards[i].complete(c.Guest); err != nil {
+			return c, err
+		}
+	}
+	return c, nil
+}
+
+func setDefault[T int | time.Duration](v *T, d T) {
+	if *v <= 0 {
+		*v = d
+	}
+}
+
+// place sets an address that was not given to the nth of the prefix.
+func place(a *netip.Addr, p netip.Prefix, n byte) {
+	if a.IsValid() || !p.Addr().Is4() {
+		return
+	}
+	b := p.Addr().As4()
+	b[3] += n
+	*a = netip.AddrFrom4(b)
+}
+
+func (c *Config) checkAddresses() error {
+	if !c.Prefix.Addr().Is4() || c.Prefix.Bits() == 0 || c.Prefix.Bits() > 30 {
+		return fmt.Errorf("usernet: %s cannot be the guest's network: use an IPv4 prefix of 1 to 30 bits, such as %s", c.Prefix, defaultPrefix)
+	}
+	for _, a := range []struct {
+		name string
+		addr netip.Addr
+	}{{"Gateway", c.Gateway}, {"DNS", c.DNS}, {"Guest", c.Guest}} {
+		if !c.Prefix.Contains(a.addr) || a.addr == c.Prefix.Addr() || !c.Prefix.Contains(a.addr.Next()) {
+			return fmt.Errorf("usernet: %s address %s is not that of a host in %s: give another address, or a prefix of at most 27 bits", a.name, a.addr, c.Prefix)
+		}
+	}
+	if c.Gateway == c.DNS || c.Gateway == c.Guest || c.DNS == c.Guest {
+		return fmt.Errorf("usernet: gateway %s, name server %s and guest %s must be different addresses", c.Gateway, c.DNS, c.Guest)
+	}
+	return nil
+}
+
+// complete fills in what was left out of a forward, and checks it.
+func (f *Forward) complete(guest netip.Addr) error {
+	if f.Proto != "tcp" && f.Proto != "udp" {
+		return fmt.Errorf("usernet: a port forward has protocol %q: use tcp or udp", f.Proto)
+	}
+	if !f.Host.Addr().IsValid() {
+		f.Host = netip.AddrPortFrom(hostLoopback, f.Host.Port())
+	}
+	if !f.Guest.Addr().IsValid() {
+		f.Guest = netip.AddrPortFrom(guest, f.Guest.Port())
+	}
+	if f.Guest.Port() == 0 {
+		f.Guest = netip.AddrPortFrom(f.Guest.Addr(), f.Host.Port())
+	}
+	if f.Guest.Port() == 0 || !f.Guest.Addr().Is4() {
+		return fmt.Errorf("usernet: port forward %s: name a port of the guest, and no IPv6 address", f)
+	}
+	return nil
+}

@@ -1,0 +1,52 @@
+package usernet
+
+import (
+	"net/netip"
+	"strings"
+
+	"loam/wire"
+)
+
+// The few names that the gateway answers itself. They lie below loam.internal:
+// the top-level domain "internal" is reserved for private use and will never be
+// delegated (ICANN board resolution 2024.07.29.06), so nothing real is hidden.
+//
+//	host.loam.internal      the gateway's address, which is the host: see Config.HostLoopback
+//	gateway.loam.internal   the same
+//	NAME.loam.internal      the guest, with Config.Hostname as NAME
+
+const localDomain = "loam.internal"
+
+const localTTL = 60 // seconds
+
+// localNames are the names below localDomain, without it.
+func (c *Config) localNames() map[string]netip.Addr {
+	names := make(map[string]netip.Addr)
+	if c.Hostname != "" {
+		names[strings.ToLower(c.Hostname)] = c.Guest
+	}
+	names["host"], names["gateway"] = c.Gateway, c.Gateway
+	return names
+}
+
+// answerLocally appends the reply to a query for a name below localDomain; it
+// returns nil for a query for any other name.
+func answerLocally(names map[string]netip.Addr, m *wire.DNS) []byte {
+	name := m.Question.Name.Lower().String()
+	if name == localDomain {
+		return m.AppendReply(nil, wire.DNSAuthoritative, wire.DNSNoError)
+	}
+	name, below := strings.CutSuffix(name, "."+localDomain)
+	if !below {
+		return nil
+	}
+	addr, exists := names[name]
+	switch {
+	case !exists:
+		return m.AppendReply(nil, wire.DNSAuthoritative, wire.DNSNXDomain)
+	case m.Question.Class == wire.DNSClassIN && m.Question.Type == wire.DNSTypeA:
+		return m.AppendAnswer(nil, wire.DNSAuthoritative, localTTL, addr)
+	default: // the name has no such record
+		return m.AppendReply(nil, wire.DNSAuthoritative, wire.DNSNoError)
+	}
+}

@@ -1,0 +1,77 @@
+package usernet
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+
+	"loam/stack"
+)
+
+// UDP from the host to the guest. Each client is a flow, with a socket of the
+// gateway's stack that is connected to the guest: so the guest sees the clients
+// as different ports of the gateway, and its answers find their way.
+
+// publishedUDP is a port of the host that leads to one of the guest.
+type publishedUDP struct {
+	conn  *net.UDPConn
+	guest netip.AddrPort
+	flows *flowTable // by client
+}
+
+// runPublishedUDP moves datagrams to the guest until the socket is closed.
+func (g *Gateway) runPublishedUDP(p publishedUDP) {
+	buf := new(buffer)
+	for {
+		n, client, err := p.conn.ReadFromUDPAddrPort(buf[:])
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil { // ICMP about an answer of the guest
+			g.tally.count(UDPRefused)
+			continue
+		}
+		f := p.flows.get(flowKey{client, p.guest})
+		if f == nil {
+			if f = g.beginPublished(p, client); f == nil {
+				continue
+			}
+		}
+		f.sendToGuest(g, buf[:n])
+	}
+}
+
+// beginPublished begins the flow of a client; nil when that is not possible.
+func (g *Gateway) beginPublished(p publishedUDP, client netip.AddrPort) *flow {
+	guest, err := g.stack.ListenUDP(netip.AddrPortFrom(g.config.Gateway, 0), stack.UDPOptions{})
+	if err == nil {
+		if err = guest.Connect(p.guest); err != nil {
+			guest.Close()
+		}
+	}
+	if err != nil {
+		g.tally.count(UDPFailed)
+		return nil
+	}
+	f := newFlow(flowKey{client, p.guest}, guest, clientPeer{p.conn, client})
+	if !g.admit(p.flows, f) {
+		return nil
+	}
+	g.tally.count(PublishUDP)
+	g.wg.Go(func() { f.runFromGuest(g) })
+	return f
+}
+
+// clientPeer is a client of a published port.
+type clientPeer struct {
+	conn   *net.UDPConn
+	client netip.AddrPort
+}
+
+func (p clientPeer) send(b []byte) error {
+	_, err := p.conn.WriteToUDPAddrPort(b, p.client)
+	return err
+}
+
+// close leaves the socket open: it belongs to all clients.
+func (p clientPeer) close() {}

@@ -1,0 +1,94 @@
+package usernet
+
+import (
+	"errors"
+	"net"
+	"syscall"
+
+	"loam/stack"
+)
+
+// UDP from the guest: each pair of an address of the guest and one that it sends
+// to is a flow, with a connected socket of the host, so that answers come only
+// from where the guest sent to. Of the behaviours that RFC 4787 names this is
+// address and port dependent mapping and filtering.
+
+// handleUDP begins a flow. The stack waits for it to return, so it only starts
+// goroutines.
+func (g *Gateway) handleUDP(guest *stack.UDPConn) {
+	dst := guest.LocalAddrPort()
+	to, ok := g.config.reachPort(dst)
+	if !ok {
+		g.deny(UDPDenied, dst.Addr())
+		guest.Refuse()
+		guest.Close()
+		return
+	}
+	host, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(to))
+	if err != nil {
+		g.tally.count(UDPFailed)
+		guest.Refuse()
+		guest.Close()
+		return
+	}
+	in, err := newHostReader(host)
+	if err != nil {
+		panic("usernet: a socket that was just made has no descriptor")
+	}
+	f := newFlow(flowKey{guest.RemoteAddrPort(), dst}, guest, udpPeer{host})
+	if !g.admit(g.flows, f) {
+		return
+	}
+	g.tally.count(UDPFlows)
+	g.wg.Go(func() { f.runFromGuest(g) })
+	g.wg.Go(func() { f.runFromHost(g, in) })
+}
+
+// admit enters a flow into a table and closes what had to leave for it. It
+// returns false, and closes f, when the gateway is being closed.
+func (g *Gateway) admit(t *flowTable, f *flow) bool {
+	evicted, ok := t.add(g.now(), f)
+	if evicted != nil {
+		g.tally.count(UDPEvicted)
+		evicted.close()
+	}
+	if !ok {
+		f.close()
+	}
+	return ok
+}
+
+// udpPeer is the host's end of a flow that the guest began.
+type udpPeer struct{ conn *net.UDPConn }
+
+func (p udpPeer) send(b []byte) error {
+	_, err := p.conn.Write(b)
+	return err
+}
+
+func (p udpPeer) close() { p.conn.Close() }
+
+// runFromHost moves the answers to the guest until the flow is closed.
+func (f *flow) runFromHost(g *Gateway, in *hostReader) {
+	defer in.release()
+	for {
+		p, err := in.read()
+		switch {
+		case err == nil:
+			f.sendToGuest(g, p)
+		case errors.Is(err, net.ErrClosed):
+			return
+		default:
+			f.refused(g, err)
+		}
+	}
+}
+
+// refused passes on that the host's network refused an earlier datagram (ICMP,
+// which a connected socket reports at its next use).
+func (f *flow) refused(g *Gateway, err error) {
+	g.tally.count(UDPRefused)
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		f.guest.Refuse()
+	}
+}

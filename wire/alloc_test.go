@@ -1,0 +1,50 @@
+package wire
+
+import "testing"
+
+// Parsing and writing headers is what the stack does for every packet: it must
+// not allocate.
+func TestNoAllocation(t *testing.T) {
+	frame := make([]byte, 2048)
+	src, dst := addr("10.0.2.15"), addr("10.0.2.2")
+	eth, _, _ := ParseEthernet(capturedBroadcast)
+	arp, _ := ParseARP(capturedARPReply)
+	ip, _, _ := ParseIPv4(capturedRecordRoute)
+	tcp, _, _ := ParseTCP(capturedSACK)
+	udp, _, _ := ParseUDP(capturedUDP)
+	icmp, _, _ := ParseICMPv4(capturedEcho)
+	offer, _ := ParseDHCPv4(capturedOffer)
+	query, _ := ParseDNS(capturedDNSQuery)
+	alias, _ := ParseDNS(capturedDNSAlias)
+	for name, f := range map[string]func(){
+		"ParseEthernet":   func() { ParseEthernet(capturedBroadcast) },
+		"Ethernet.Put":    func() { eth.Put(frame) },
+		"ParseARP":        func() { ParseARP(capturedARPReply) },
+		"ARP.Put":         func() { arp.Put(frame) },
+		"ParseIPv4":       func() { ParseIPv4(capturedRecordRoute) },
+		"IPv4.Put":        func() { ip.Put(frame) },
+		"IPv4.EachOption": func() { ip.EachOption(func(IPv4Option, []byte) bool { return true }) },
+		"IPv4ChecksumOK":  func() { IPv4ChecksumOK(capturedRecordRoute) },
+		"ParseTCP":        func() { ParseTCP(capturedSACK) },
+		"TCP.Put":         func() { tcp.Put(frame) },
+		"EachTCPOption":   func() { EachTCPOption(RawTCPOptions(capturedSACK), func(TCPOption, []byte) bool { return true }) },
+		"TCPChecksumOK":   func() { TCPChecksumOK(capturedSACK, src, dst) },
+		"ParseUDP":        func() { ParseUDP(capturedUDP) },
+		"UDP.Put":         func() { udp.Put(frame) },
+		"PutUDPChecksum":  func() { PutUDPChecksum(frame[:100], src, dst) },
+		"ParseICMPv4":     func() { ParseICMPv4(capturedEcho) },
+		"ICMPv4.Put":      func() { icmp.Put(frame) },
+		"ParseDHCPv4":     func() { ParseDHCPv4(capturedOffer) },
+		"DHCPv4.Put":      func() { offer.Put(frame) },
+		"DHCPv4.Get":      func() { offer.Get(DHCPv4OptDNS) },
+		"ParseDNS":        func() { ParseDNS(capturedDNSAlias) },
+		"DNS.EachAnswer":  func() { alias.EachAnswer(func(DNSRecord) bool { return true }) },
+		"DNS.AppendReply": func() { query.AppendReply(frame[:0], 0, DNSRefused) },
+		"a refusal":       func() { ParseTCP(nil) },
+		"another":         func() { ParseDHCPv4(nil) },
+	} {
+		if n := testing.AllocsPerRun(100, f); n != 0 {
+			t.Errorf("%s allocates %v times", name, n)
+		}
+	}
+}

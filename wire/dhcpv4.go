@@ -1,0 +1,164 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/binary"
+	"net/netip"
+)
+
+// DHCP for IPv4: the message (RFC 2131 section 2). Its options are in
+// dhcpv4option.go, what the usual ones mean in dhcpv4value.go.
+//
+// Only Ethernet is supported as hardware. A message without a message type is
+// plain BOOTP (RFC 951), which Loam does not speak.
+
+// UDP ports (RFC 2131 section 4.1).
+const (
+	DHCPv4ServerPort = 67
+	DHCPv4ClientPort = 68
+)
+
+// DHCPv4Op says in which direction a message goes.
+type DHCPv4Op uint8
+
+// Directions.
+const (
+	DHCPv4BootRequest DHCPv4Op = 1 // client to server
+	DHCPv4BootReply   DHCPv4Op = 2 // server to client
+)
+
+// Sizes in bytes.
+const (
+	// DHCPv4MinLen is the fixed part with the magic cookie in front of the options.
+	DHCPv4MinLen = 240
+	// DHCPv4MinSent is what Put fills up to: the size of a BOOTP packet (RFC 951
+	// section 3), below which some servers and relays do not accept a message.
+	DHCPv4MinSent = 300
+	// DHCPv4MaxSize is the largest IP packet with a message in it that everybody
+	// accepts (RFC 2131 section 2); for more there is DHCPv4OptMaxMessageSize.
+	DHCPv4MaxSize = 576
+
+	dhcpv4Cookie    = 0x63825363
+	dhcpv4HType     = 1 // Ethernet
+	dhcpv4HLen      = 6
+	dhcpv4Broadcast = 1 << 15 // in the flags
+
+	dhcpv4SName   = 44 // offsets
+	dhcpv4File    = 108
+	dhcpv4FileEnd = 236
+)
+
+// DHCPv4 is a message. An address that is the zero Addr is not given: 0.0.0.0 on
+// the wire.
+type DHCPv4 struct {
+	Op         DHCPv4Op
+	Hops       uint8 // relay agents on the way
+	XID        uint32
+	Secs       uint16     // since the client began
+	Broadcast  bool       // the client asks for replies to 255.255.255.255
+	CIAddr     netip.Addr // the client has this address and answers ARP for it
+	YIAddr     netip.Addr // "your" address, for the client to take
+	SIAddr     netip.Addr // the server for the next step of booting
+	GIAddr     netip.Addr // the relay agent
+	CHAddr     MAC
+	ServerName []byte // at most 64 bytes; aliases the message
+	BootFile   []byte // at most 128 bytes; aliases the message
+	DHCPv4Options
+}
+
+// ParseDHCPv4 checks the message, the structure of all options, including those
+// in the fields of server name and boot file (DHCPv4OptOverload), and the
+// lengths of the options that decide how a message is handled. Other options may
+// still be malformed inside: their accessors then report that there is none.
+func ParseDHCPv4(b []byte) (m DHCPv4, err error) {
+	if len(b) < DHCPv4MinLen {
+		return m, ErrShort
+	}
+	if binary.BigEndian.Uint32(b[dhcpv4FileEnd:]) != dhcpv4Cookie || b[1] != dhcpv4HType {
+		return m, ErrVersion
+	}
+	if b[2] != dhcpv4HLen {
+		return m, ErrLength
+	}
+	m = DHCPv4{
+		Op:        DHCPv4Op(b[0]),
+		Hops:      b[3],
+		XID:       binary.BigEndian.Uint32(b[4:]),
+		Secs:      binary.BigEndian.Uint16(b[8:]),
+		Broadcast: binary.BigEndian.Uint16(b[10:])&dhcpv4Broadcast != 0,
+		CIAddr:    givenAddr(b[12:]),
+		YIAddr:    givenAddr(b[16:]),
+		SIAddr:    givenAddr(b[20:]),
+		GIAddr:    givenAddr(b[24:]),
+		CHAddr:    MAC(b[28:34]),
+	}
+	if m.Op != DHCPv4BootRequest && m.Op != DHCPv4BootReply {
+		return m, ErrField
+	}
+	overload, err := m.parseOptions(b)
+	if err != nil {
+		return m, err
+	}
+	if overload&dhcpv4OverloadSName == 0 {
+		m.ServerName = untilZero(b[dhcpv4SName:dhcpv4File])
+	}
+	if overload&dhcpv4OverloadFile == 0 {
+		m.BootFile = untilZero(b[dhcpv4File:dhcpv4FileEnd])
+	}
+	return m, nil
+}
+
+// givenAddr is the address at the front of b, or the zero Addr for 0.0.0.0.
+func givenAddr(b []byte) netip.Addr {
+	a := netip.AddrFrom4([4]byte(b))
+	if a == netip.IPv4Unspecified() {
+		return netip.Addr{}
+	}
+	return a
+}
+
+func putGivenAddr(b []byte, a netip.Addr) {
+	var v [4]byte
+	if a.IsValid() {
+		v = a.As4()
+	}
+	copy(b, v[:])
+}
+
+// untilZero is the text in a field that is filled up with zeros, nil if none.
+func untilZero(b []byte) []byte {
+	if i := bytes.IndexByte(b, 0); i >= 0 {
+		b = b[:i]
+	}
+	if len(b) == 0 {
+		return nil
+	}
+	return b
+}
+
+// Len is the size of the message, at least DHCPv4MinSent.
+func (m *DHCPv4) Len() int {
+	return max(DHCPv4MinSent, DHCPv4MinLen+m.DHCPv4Options.len()+1)
+}
+
+// Put writes the message into the first Len bytes of b. All options go into the
+// options field.
+func (m *DHCPv4) Put(b []byte) {
+	b = b[:m.Len()]
+	clear(b)
+	b[0], b[1], b[2], b[3] = uint8(m.Op), dhcpv4HType, dhcpv4HLen, m.Hops
+	binary.BigEndian.PutUint32(b[4:], m.XID)
+	binary.BigEndian.PutUint16(b[8:], m.Secs)
+	if m.Broadcast {
+		binary.BigEndian.PutUint16(b[10:], dhcpv4Broadcast)
+	}
+	putGivenAddr(b[12:], m.CIAddr)
+	putGivenAddr(b[16:], m.YIAddr)
+	putGivenAddr(b[20:], m.SIAddr)
+	putGivenAddr(b[24:], m.GIAddr)
+	copy(b[28:34], m.CHAddr[:])
+	copy(b[dhcpv4SName:dhcpv4File], m.ServerName)
+	copy(b[dhcpv4File:dhcpv4FileEnd], m.BootFile)
+	binary.BigEndian.PutUint32(b[dhcpv4FileEnd:], dhcpv4Cookie)
+	m.DHCPv4Options.put(b[DHCPv4MinLen:])
+}

@@ -1,0 +1,289 @@
+package wire
+
+import (
+	"encoding/binary"
+	"net/netip"
+)
+
+// DNS messages (RFC 1035 section 4), as much as a forwarder needs: to read a
+// question, to refuse or to answer it with addresses, and to read the addresses
+// in somebody else's answer. EDNS (RFC 6891) is understood as far as the size of
+// a reply goes. Zones, other record types and DNSSEC pass through untouched.
+//
+// Messages are small and their names compressed, so Len and Put would do the
+// same work twice: what builds a message appends it.
+
+// DNSType is a record or question type (IANA dns-parameters).
+type DNSType uint16
+
+// Types.
+const (
+	DNSTypeA     DNSType = 1
+	DNSTypeNS    DNSType = 2
+	DNSTypeCNAME DNSType = 5
+	DNSTypePTR   DNSType = 12
+	DNSTypeTXT   DNSType = 16
+	DNSTypeAAAA  DNSType = 28
+	DNSTypeSRV   DNSType = 33
+	DNSTypeOPT   DNSType = 41
+	DNSTypeANY   DNSType = 255
+)
+
+// DNSClass is the class of a record or question.
+type DNSClass uint16
+
+// DNSClassIN is the Internet.
+const DNSClassIN DNSClass = 1
+
+// DNSRCode says how a query went (RFC 1035 section 4.1.1).
+type DNSRCode uint8
+
+// Response codes.
+const (
+	DNSNoError  DNSRCode = 0
+	DNSFormErr  DNSRCode = 1 // the query makes no sense
+	DNSServFail DNSRCode = 2
+	DNSNXDomain DNSRCode = 3 // there is no such name
+	DNSNotImp   DNSRCode = 4
+	DNSRefused  DNSRCode = 5
+)
+
+// DNSFlags is the second word of the header: flags, opcode and response code.
+type DNSFlags uint16
+
+// Flags (RFC 1035 section 4.1.1, RFC 4035 section 3).
+const (
+	DNSResponse           DNSFlags = 1 << 15 // QR
+	DNSAuthoritative      DNSFlags = 1 << 10 // AA
+	DNSTruncated          DNSFlags = 1 << 9  // TC
+	DNSRecursionDesired   DNSFlags = 1 << 8  // RD
+	DNSRecursionAvailable DNSFlags = 1 << 7  // RA
+	DNSAuthenticData      DNSFlags = 1 << 5  // AD
+	DNSCheckingDisabled   DNSFlags = 1 << 4  // CD
+
+	dnsOpcode DNSFlags = 0xf << 11
+)
+
+// Opcode is 0 for a standard query, the only kind that Loam knows.
+func (f DNSFlags) Opcode() int { return int(f & dnsOpcode >> 11) }
+
+// RCode is the response code.
+func (f DNSFlags) RCode() DNSRCode { return DNSRCode(f & 0xf) }
+
+// Sizes in bytes: of the header; of the largest message by UDP without EDNS.
+const (
+	DNSHeaderLen = 12
+	MaxDNSByUDP  = 512
+
+	dnsFixedRecord = 10 // type, class, TTL and length of the data
+)
+
+// DNSQuestion is what a query asks. The zero value is none.
+type DNSQuestion struct {
+	Name  DNSName
+	Type  DNSType
+	Class DNSClass
+}
+
+// DNSRecord is one resource record.
+type DNSRecord struct {
+	Name  DNSName
+	Type  DNSType
+	Class DNSClass
+	TTL   uint32 // seconds
+	Data  []byte // aliases the message
+}
+
+// Addr is the address in an A or AAAA record that EachAnswer gave, and the zero
+// Addr for any other record.
+func (r *DNSRecord) Addr() netip.Addr {
+	switch {
+	case r.Class == DNSClassIN && r.Type == DNSTypeA:
+		return netip.AddrFrom4([4]byte(r.Data))
+	case r.Class == DNSClassIN && r.Type == DNSTypeAAAA:
+		return netip.AddrFrom16([16]byte(r.Data))
+	}
+	return netip.Addr{}
+}
+
+// DNS is a message.
+type DNS struct {
+	ID       uint16
+	Flags    DNSFlags
+	Question DNSQuestion
+	EDNS     bool   // there is an OPT record
+	UDPSize  uint16 // and this is the reply size in it, as it came
+
+	msg     []byte
+	answers int // offset of the answer section in msg
+	count   int // records there
+}
+
+// ParseDNS checks the whole message: its one question (more are an error by RFC
+// 9619; a response may repeat none), the bounds and names of all records, and
+// the size of addresses. Bytes behind the last record are ignored. When it
+// returns an error, ID and Flags are good unless that is ErrShort and b is below
+// DNSHeaderLen, so that a server can answer with DNSFormErr.
+func ParseDNS(b []byte) (m DNS, err error) {
+	if len(b) < DNSHeaderLen {
+		return m, ErrShort
+	}
+	m.ID = binary.BigEndian.Uint16(b[0:])
+	m.Flags = DNSFlags(binary.BigEndian.Uint16(b[2:]))
+	m.msg, m.answers = b, DNSHeaderLen
+	questions := binary.BigEndian.Uint16(b[4:])
+	if questions > 1 {
+		return m, ErrField
+	}
+	if questions == 1 {
+		var q DNSQuestion
+		at, err := q.Name.parse(b, DNSHeaderLen)
+		if err != nil {
+			return m, err
+		}
+		if at+4 > len(b) {
+			return m, ErrShort
+		}
+		q.Type = DNSType(binary.BigEndian.Uint16(b[at:]))
+		q.Class = DNSClass(binary.BigEndian.Uint16(b[at+2:]))
+		m.Question, m.answers = q, at+4
+	}
+	return m, m.checkRecords()
+}
+
+// checkRecords walks the three sections of records.
+func (m *DNS) checkRecords() error {
+	m.count = int(binary.BigEndian.Uint16(m.msg[6:]))
+	authority := int(binary.BigEndian.Uint16(m.msg[8:]))
+	additional := int(binary.BigEndian.Uint16(m.msg[10:]))
+	at := m.answers
+	var r DNSRecord
+	for i := range m.count + authority + additional {
+		next, err := r.parse(m.msg, at)
+		if err != nil {
+			m.count = 0
+			return err
+		}
+		at = next
+		if r.Type != DNSTypeOPT {
+			continue
+		}
+		// RFC 6891 section 6.1.1: one at most, in the additional section, of the root.
+		if m.EDNS || i < m.count+authority || r.Name.n != 1 {
+			m.count = 0
+			return ErrField
+		}
+		m.EDNS, m.UDPSize = true, uint16(r.Class)
+	}
+	return nil
+}
+
+// parse reads the record at offset at of msg and returns the offset behind it.
+func (r *DNSRecord) parse(msg []byte, at int) (next int, err error) {
+	if at, err = r.Name.parse(msg, at); err != nil {
+		return 0, err
+	}
+	if at+dnsFixedRecord > len(msg) {
+		return 0, ErrShort
+	}
+	r.Type = DNSType(binary.BigEndian.Uint16(msg[at:]))
+	r.Class = DNSClass(binary.BigEndian.Uint16(msg[at+2:]))
+	r.TTL = binary.BigEndian.Uint32(msg[at+4:])
+	n := int(binary.BigEndian.Uint16(msg[at+8:]))
+	at += dnsFixedRecord
+	if at+n > len(msg) {
+		return 0, ErrLength
+	}
+	if r.Class == DNSClassIN && (r.Type == DNSTypeA && n != 4 || r.Type == DNSTypeAAAA && n != 16) {
+		return 0, ErrLength
+	}
+	r.Data = msg[at : at+n]
+	return at + n, nil
+}
+
+// EachAnswer calls yield for every record of the answer section until yield
+// returns false. It has the shape of an iter.Seq.
+func (m *DNS) EachAnswer(yield func(DNSRecord) bool) {
+	var r DNSRecord
+	at := m.answers
+	for range m.count {
+		at, _ = r.parse(m.msg, at) // ParseDNS has checked it
+		if !yield(r) {
+			return
+		}
+	}
+}
+
+// UDPLimit is the largest message that the sender of m takes by UDP (RFC 6891
+// section 6.2.5). Beyond it, a reply is cut and says so: DNSTruncated.
+func (m *DNS) UDPLimit() int { return max(MaxDNSByUDP, int(m.UDPSize)) }
+
+// AppendReply appends to b a reply to the query m without any record, such as a
+// refusal. Of flags, DNSAuthoritative and DNSTruncated make sense.
+func (m *DNS) AppendReply(b []byte, flags DNSFlags, rcode DNSRCode) []byte {
+	return m.appendReply(b, flags|DNSFlags(rcode), 0, nil)
+}
+
+// AppendAnswer appends to b a reply to the query m with an A record for every
+// IPv4 address and an AAAA record for every other. The addresses have to be of
+// the type that the question asks for; without a question there are none. ttl is
+// in seconds.
+func (m *DNS) AppendAnswer(b []byte, flags DNSFlags, ttl uint32, addrs ...netip.Addr) []byte {
+	return m.appendReply(b, flags, ttl, addrs)
+}
+
+func (m *DNS) appendReply(b []byte, flags DNSFlags, ttl uint32, addrs []netip.Addr) []byte {
+	flags |= DNSResponse | DNSRecursionAvailable | m.Flags&(dnsOpcode|DNSRecursionDesired|DNSCheckingDisabled)
+	extra := 0
+	if m.EDNS {
+		extra = 1
+	}
+	b = appendDNSHeader(b, m.ID, flags, &m.Question, len(addrs), extra)
+	for _, a := range addrs {
+		b = append(b, 0xc0, DNSHeaderLen) // a pointer to the name in the question
+		if a.Is4() {
+			b = appendDNSRecord(b, DNSTypeA, uint16(DNSClassIN), ttl, 4)
+		} else {
+			b = appendDNSRecord(b, DNSTypeAAAA, uint16(DNSClassIN), ttl, 16)
+		}
+		b = append(b, a.AsSlice()...)
+	}
+	if m.EDNS { // RFC 6891 section 6.1.1: a query with OPT is answered with OPT
+		b = append(b, 0)
+		b = appendDNSRecord(b, DNSTypeOPT, ednsSize, 0, 0)
+	}
+	return b
+}
+
+// ednsSize is the size that replies announce: what crosses every link without
+// fragments (the DNS flag day of 2020).
+const ednsSize = 1232
+
+// AppendDNSQuery appends to b a query for q that asks for recursion.
+func AppendDNSQuery(b []byte, id uint16, q *DNSQuestion) []byte {
+	return appendDNSHeader(b, id, DNSRecursionDesired, q, 0, 0)
+}
+
+func appendDNSHeader(b []byte, id uint16, flags DNSFlags, q *DNSQuestion, answers, extra int) []byte {
+	questions := 0
+	if !q.Name.IsZero() {
+		questions = 1
+	}
+	for _, v := range [...]int{int(id), int(flags), questions, answers, 0, extra} {
+		b = binary.BigEndian.AppendUint16(b, uint16(v))
+	}
+	if questions == 0 {
+		return b
+	}
+	b = q.Name.AppendTo(b)
+	b = binary.BigEndian.AppendUint16(b, uint16(q.Type))
+	return binary.BigEndian.AppendUint16(b, uint16(q.Class))
+}
+
+// appendDNSRecord appends the fixed part of a record, between name and data.
+func appendDNSRecord(b []byte, t DNSType, class uint16, ttl uint32, n int) []byte {
+	b = binary.BigEndian.AppendUint16(b, uint16(t))
+	b = binary.BigEndian.AppendUint16(b, class)
+	b = binary.BigEndian.AppendUint32(b, ttl)
+	return binary.BigEndian.AppendUint16(b, uint16(n))
+}

@@ -1,0 +1,28 @@
+package wire
+
+// IPv4 (RFC 791 section 3.1) and TCP (RFC 9293 section 3.1) write their options
+// alike: a kind octet, and, except for kinds 0 (end of the list) and 1 (no
+// operation, for alignment), a length octet that counts both of them and the
+// data.
+
+// nextOption splits the first option off opts, no-operations skipped. ok is
+// false at the end, where the rest is padding, and where the option is
+// malformed; bad is then true.
+func nextOption(opts []byte) (kind uint8, data, rest []byte, ok, bad bool) {
+	const end, nop = 0, 1
+	for len(opts) > 0 {
+		switch kind = opts[0]; kind {
+		case end:
+			return 0, nil, nil, false, false
+		case nop:
+			opts = opts[1:]
+			continue
+		}
+		if len(opts) < 2 || opts[1] < 2 || int(opts[1]) > len(opts) {
+			return 0, nil, nil, false, true
+		}
+		n := int(opts[1])
+		return kind, opts[2:n], opts[n:], true, false
+	}
+	return 0, nil, nil, false, false
+}
