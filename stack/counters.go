@@ -19,6 +19,7 @@ const (
 	EthNotForUs     // unicast to another station
 	EthUnknownType  // no protocol bound to the EtherType
 	EthTagged       // a VLAN that is not configured
+	EthNoRoom       // ARP and DHCP packets dropped because the device was full
 	ARPReceived     //
 	ARPSent         //
 	ARPMalformed    //
@@ -58,7 +59,7 @@ const (
 	UDPSent         //
 	UDPMalformed    //
 	UDPChecksum     //
-	UDPNoPort       // answered with "port unreachable"
+	UDPNoPort       // nobody listens: answered with "port unreachable", unless it was sent to all
 	UDPOverflow     // the socket's receive buffer was full
 	TCPReceived     //
 	TCPSent         //
@@ -82,6 +83,7 @@ const (
 
 var counterNames = [numCounters]string{
 	"eth.received", "eth.sent", "eth.malformed", "eth.not_for_us", "eth.unknown_type", "eth.tagged",
+	"eth.no_room",
 	"arp.received", "arp.sent", "arp.malformed", "arp.overflow", "arp.conflict",
 	"neigh.resolved", "neigh.failed", "neigh.overflow",
 	"ip.received", "ip.sent", "ip.delivered", "ip.malformed", "ip.checksum", "ip.not_for_us", "ip.martian",

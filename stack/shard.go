@@ -53,6 +53,7 @@ type shard struct {
 	pmtu       ip.PathMTUs
 	tcpConfig  tcp.Config   // the stack's, with counters of this shard
 	tcpCounts  tcp.Counters //
+	closing    bool         // the stack is being closed: nothing new begins
 	stopping   bool
 }
 
@@ -110,6 +111,13 @@ func (sh *shard) touch(c *TCPConn) bool {
 	sh.inbox.mu.Unlock()
 	sh.inbox.ring()
 	return !ended
+}
+
+// hasEnded reports whether nobody looks at the inbox any more.
+func (sh *shard) hasEnded() bool {
+	sh.inbox.mu.Lock()
+	defer sh.inbox.mu.Unlock()
+	return sh.inbox.ended
 }
 
 // post has f run by the shard, and does not wait for it. It reports false when
@@ -281,7 +289,6 @@ func (sh *shard) end() {
 		p.frame.Free()
 	}
 	for _, c := range sh.inbox.conns {
-		c.wish.And(^wishServe) // whoever asks again learns that there is no shard
 		c.forget()
 	}
 }
