@@ -2,7 +2,9 @@ package stack_test
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
+	"strconv"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -124,15 +126,15 @@ func TestARPQueueIsBounded(t *testing.T) {
 	arpScript(t, func(t *testing.T, w *peer) {
 		c := mustUDP(t, w.s, 1000)
 		defer c.Close()
-		for i := range 40 {
-			mustWriteTo(t, c, string(rune('0'+i)), "10.0.0.2:53")
+		for i := range 136 {
+			mustWriteTo(t, c, strconv.Itoa(i), "10.0.0.2:53")
 			synctest.Wait()
 		}
-		w.wantCount("the oldest 8 of 40 packets gave way", stack.NeighOverflow, 8)
+		w.wantCount("the oldest 8 of 136 packets gave way", stack.NeighOverflow, 8)
 		w.want("one question for all of them", "arp who-has 10.0.0.2 tell 10.0.0.1")
 		w.sendARP(wire.ARP{Op: wire.ARPReply, TargetMAC: macA, TargetIP: addrA})
-		for i := 8; i < 40; i++ {
-			w.want("the latest packets are sent", `udp 10.0.0.1:1000 > 10.0.0.2:53 "`+string(rune('0'+i))+`"`)
+		for i := 8; i < 136; i++ {
+			w.want("the latest packets are sent", fmt.Sprintf(`udp 10.0.0.1:1000 > 10.0.0.2:53 "%d"`, i))
 		}
 		w.wantNone("the latest packets are sent")
 	})
@@ -154,6 +156,17 @@ func TestARPQueueIsBoundedForAll(t *testing.T) {
 			synctest.Wait()
 		}
 		w.wantCount("packets to 256 neighbours may wait, no more", stack.NeighOverflow, 300-256)
+	})
+}
+
+// The first datagram to a neighbour is not lost however long it is.
+func TestARPQueueHoldsTheLongestDatagram(t *testing.T) {
+	arpScript(t, func(t *testing.T, w *peer) {
+		c := mustUDP(t, w.s, 1000)
+		defer c.Close()
+		mustWriteTo(t, c, string(make([]byte, stack.MaxUDP)), "10.0.0.2:53")
+		synctest.Wait()
+		w.wantCount("all its fragments wait", stack.NeighOverflow, 0)
 	})
 }
 

@@ -73,12 +73,9 @@ func (i *Interface) want(sh *shard, addr netip.Addr) {
 	if i.hint(neighWant, addr) {
 		return
 	}
-	l := sh.link(i)
-	for range l.waiting[addr] {
-		sh.tally.count(NeighOverflow)
-	}
-	link.FreeAll(l.waiting[addr])
-	delete(l.waiting, addr)
+	queue := sh.link(i).takeWaiting(addr)
+	sh.tally.add(NeighOverflow, uint64(len(queue)))
+	link.FreeAll(queue)
 }
 
 // announce begins to answer for an address of ours, and withdraw ends it.

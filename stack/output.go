@@ -61,14 +61,15 @@ type txLink struct {
 	blocked   bool                         // the device was full; resume will be called
 	stalled   []*TCPConn                   // have something to send once there is room
 	waiting   map[netip.Addr][]*link.Frame // packets whose next hop is being resolved
+	held      int                          // how many these are
 	datagrams []outgoing                   // of programs, in order, until there is room; bounded by their send buffers
 }
 
-// Bounds on packets that wait for a neighbour, for each neighbour and for each
-// interface and shard.
+// Bounds on packets that wait for a neighbour, for each interface and shard.
 const (
-	maxWaiting    = 32
-	maxWaitingFor = 256
+	maxWaiting    = 128 // for one neighbour; the longest datagram is 119 fragments at an MTU of 576
+	maxWaitingFor = 256 // neighbours
+	maxWaitingAll = 2048
 )
 
 // link finds the way out through ifc, and makes it when it is used first.
@@ -143,7 +144,7 @@ func (l *txLink) transmit(nextHop netip.Addr, f *link.Frame) {
 		return
 	}
 	mac, ok := l.resolve(nextHop)
-	if !ok {
+	if !ok || l.waiting[nextHop] != nil { // what waits will be sent in a moment, and goes first
 		l.wait(nextHop, f)
 		return
 	}
@@ -172,39 +173,47 @@ func (l *txLink) resolve(nextHop netip.Addr) (wire.MAC, bool) {
 // wait keeps a packet until its next hop is resolved or has failed to answer.
 func (l *txLink) wait(nextHop netip.Addr, f *link.Frame) {
 	queue, known := l.waiting[nextHop]
-	if !known && len(l.waiting) >= maxWaitingFor {
-		l.shard.tally.count(NeighOverflow)
-		f.Free()
-		return
-	}
 	if len(queue) == maxWaiting {
 		l.shard.tally.count(NeighOverflow)
 		queue[0].Free()
 		queue = append(queue[:0], queue[1:]...)
+		l.held--
+	}
+	if !known && len(l.waiting) >= maxWaitingFor || l.held >= maxWaitingAll {
+		l.shard.tally.count(NeighOverflow)
+		f.Free()
+		return
 	}
 	l.waiting[nextHop] = append(queue, f)
+	l.held++
 	if !known {
 		l.ifc.want(l.shard, nextHop)
 	}
 }
 
+// takeWaiting hands out what waited for a next hop.
+func (l *txLink) takeWaiting(nextHop netip.Addr) []*link.Frame {
+	queue := l.waiting[nextHop]
+	delete(l.waiting, nextHop)
+	l.held -= len(queue)
+	return queue
+}
+
 // resolved sends what waited for a next hop.
 func (l *txLink) resolved(nextHop netip.Addr, mac wire.MAC) {
-	for _, f := range l.waiting[nextHop] {
+	for _, f := range l.takeWaiting(nextHop) {
 		l.push(mac, f)
 	}
-	delete(l.waiting, nextHop)
 }
 
 // failed tells the sockets whose packets waited that their host cannot be
 // reached.
 func (l *txLink) failed(nextHop netip.Addr) {
-	for _, f := range l.waiting[nextHop] {
+	for _, f := range l.takeWaiting(nextHop) {
 		l.shard.tally.count(NeighFailed)
 		l.shard.unreachable(f.Bytes())
 		f.Free()
 	}
-	delete(l.waiting, nextHop)
 }
 
 // drop frees everything.
@@ -215,9 +224,8 @@ func (l *txLink) drop() {
 	l.datagrams = nil
 	link.FreeAll(l.frames)
 	l.frames = nil
-	for hop, queue := range l.waiting {
-		link.FreeAll(queue)
-		delete(l.waiting, hop)
+	for hop := range l.waiting {
+		link.FreeAll(l.takeWaiting(hop))
 	}
 }
 

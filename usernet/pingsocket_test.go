@@ -3,10 +3,11 @@ package usernet
 import (
 	"net/netip"
 	"os"
-	"os/exec"
 	"runtime"
 	"syscall"
 	"testing"
+
+	"loam/internal/netns"
 )
 
 // ownNamespace moves the test to a network namespace of its own, with an address
@@ -21,11 +22,8 @@ func ownNamespace(t *testing.T, address string) {
 	if err := syscall.Unshare(syscall.CLONE_NEWNET); err != nil {
 		t.Skip("no network namespaces here: ", err)
 	}
-	for _, args := range [][]string{{"link", "set", "lo", "up"}, {"address", "add", address, "dev", "lo"}} {
-		if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
-			t.Skipf("ip %v: %v: %s", args, err, out)
-		}
-	}
+	netns.Up(t, "lo", 0)
+	netns.Address(t, "lo", netip.MustParsePrefix(address))
 }
 
 // The guest pings an address of the world, and a ping socket of the host does it.

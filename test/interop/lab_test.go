@@ -1,0 +1,195 @@
+//go:build linux
+
+package interop
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"loam/internal/netns"
+	"loam/link"
+	"loam/link/tap"
+	"loam/stack"
+	"loam/stack/tcp"
+)
+
+// lab is one Loam host and the kernel, joined by a tap:
+//
+//	Loam, 10.77.n.2 ── tap ── 10.77.n.1, the kernel
+//
+// Everything in it is removed when the test ends, however it ends.
+type lab struct {
+	testing.TB
+	ctx   context.Context // ends when the test has taken far too long
+	stack *stack.Stack
+	ifc   *stack.Interface
+	tap   string // the name of the interface, at the kernel's end and at Loam's
+	loam  host
+	linux host
+}
+
+// setup says how a lab is built. The zero value is an interface of 1500 bytes
+// with one queue, all offloads, and a stack of one shard.
+type setup struct {
+	mtu        int // of both ends
+	noOffloads bool
+	queues     int // of the tap, and shards of the stack
+	tcp        tcp.Config
+	noAddress  bool                          // Loam begins without one
+	wrap       func(link.Device) link.Device // what Loam has between itself and the tap
+}
+
+// bound is how long a test may take before everything in it is cancelled. It is
+// far more than any takes, so what fails for it hangs.
+const bound = 20 * time.Second
+
+var (
+	pcapDir  = flag.String("pcap", "", "keep what tcpdump sees on each tap in files in this `folder`")
+	networks atomic.Uint32 // how many labs there have been
+)
+
+func newLab(t testing.TB, s setup) *lab {
+	t.Helper()
+	netns.Need(t)
+	n := networks.Add(1)
+	ctx, cancel := context.WithTimeoutCause(t.Context(), bound, fmt.Errorf("not done after %v", bound))
+	t.Cleanup(cancel)
+	l := &lab{TB: t, ctx: ctx, tap: fmt.Sprintf("loam%d", n)}
+	kernel := netip.AddrFrom4([4]byte{10, 77, byte(n), 1})
+	l.makeTap(s, kernel)
+	if *pcapDir != "" {
+		l.capture(filepath.Join(*pcapDir, strings.ReplaceAll(t.Name(), "/", "-")+".pcap"))
+	}
+	l.attach(s)
+	l.linux = linuxHost(kernel)
+	l.loam = loamHost(l.stack, kernel.Next())
+	if !s.noAddress {
+		l.must(l.stack.AddAddress(l.tap, netip.PrefixFrom(l.loam.addr, 24)))
+	}
+	return l
+}
+
+// makeTap makes the interface and gives the kernel's end its address.
+func (l *lab) makeTap(s setup, kernel netip.Addr) {
+	l.Helper()
+	mode := []string{"mode", "tap"}
+	if s.queues > 1 {
+		mode = append(mode, "multi_queue")
+	}
+	l.ip(append([]string{"tuntap", "add", "dev", l.tap}, mode...)...)
+	// The queue holds what a thousand senders send at once, so that nothing is lost
+	// but what a test wants to lose.
+	l.ip("link", "set", l.tap, "up", "txqueuelen", "10000", "mtu", strconv.Itoa(s.linkMTU()))
+	l.ip("address", "add", kernel.String()+"/24", "dev", l.tap)
+}
+
+// attach gives the tap to a new stack.
+func (l *lab) attach(s setup) {
+	l.Helper()
+	dev, err := tap.Open(tap.Config{Name: l.tap, Queues: s.queues, NoOffloads: s.noOffloads})
+	l.must(err)
+	var d link.Device = dev
+	if s.wrap != nil {
+		d = s.wrap(d)
+	}
+	l.stack = stack.New(stack.Config{Shards: max(1, s.queues), TCP: s.tcp})
+	l.ifc, err = l.stack.Attach(d, stack.InterfaceConfig{Name: l.tap})
+	if err != nil {
+		d.Close()
+		l.Fatal(err)
+	}
+	l.Cleanup(func() {
+		if l.Failed() {
+			l.report()
+		}
+		l.remove()
+		l.must(l.stack.Close())
+		if n := link.Outstanding(); n != 0 {
+			l.Errorf("%d frames left behind", n)
+		}
+	})
+	l.eventually("the interface is up", func() bool { // the kernel starts it in the background, and loses what comes before
+		return strings.Contains(l.run("ip", "-brief", "link", "show", l.tap), " UP ")
+	})
+}
+
+// remove removes the interface from under the stack. The other way round the
+// kernel would wait up to a second, most times, until it has looked at the loss of
+// the carrier.
+func (l *lab) remove() { l.ip("link", "del", l.tap) }
+
+// report shows what both ends know when a test has failed.
+func (l *lab) report() {
+	l.Logf("Loam counts:\n%s", counted(l.stack))
+	l.Logf("the tap: %+v", l.ifc.Device().Stats())
+	for _, command := range []string{"ss -tuinom", "ip -s link show " + l.tap, "ip neigh", "nstat -s"} {
+		out, _ := exec.Command("sh", "-c", command).CombinedOutput()
+		l.Logf("%s:\n%s", command, out)
+	}
+}
+
+func counted(s *stack.Stack) string {
+	c := s.Counters()
+	return c.String()
+}
+
+// meet has the two ends learn each other's link-layer address: only some of the
+// packets that are sent before that are kept, by either.
+func (l *lab) meet() {
+	l.Helper()
+	_, err := l.stack.Ping(l.ctx, l.linux.addr, 0)
+	l.must(err)
+}
+
+// must fails the test for an error.
+func (l *lab) must(err error) {
+	l.Helper()
+	if err != nil {
+		l.Fatal(err)
+	}
+}
+
+// eventually waits until the condition holds, and fails the test when that does
+// not happen within bound. Most conditions here are of the kernel, which does not
+// tell when they change.
+func (l *lab) eventually(what string, condition func() bool) {
+	l.Helper()
+	for !condition() {
+		select {
+		case <-l.ctx.Done():
+			l.Fatalf("never came: %s", what)
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// sysctl sets a variable of net/ipv4 in the namespace until the test ends.
+func (l *lab) sysctl(name, value string) {
+	l.Helper()
+	file := filepath.Join("/proc/sys/net/ipv4", name)
+	old, err := os.ReadFile(file)
+	l.must(err)
+	l.must(os.WriteFile(file, []byte(value), 0))
+	l.Cleanup(func() { l.must(os.WriteFile(file, old, 0)) })
+}
+
+// small reports whether this run is to be a quick one.
+func small() bool { return testing.Short() || raceEnabled }
+
+// scale is full, or quick where the run is to be a quick one.
+func scale(full, quick int) int {
+	if small() {
+		return quick
+	}
+	return full
+}

@@ -1,0 +1,126 @@
+//go:build linux
+
+package interop
+
+import (
+	"bytes"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+// Programs that nobody here wrote. They run in the namespace since the test does.
+
+// packages has the Debian package of each program.
+var packages = map[string]string{
+	"ip": "iproute2", "ss": "iproute2",
+	"ping":    "iputils-ping",
+	"tcpdump": "tcpdump", "tshark": "tshark",
+}
+
+// need skips a test that wants a program which is not there.
+func (l *lab) need(program string) {
+	l.Helper()
+	if _, err := exec.LookPath(program); err != nil {
+		l.Skipf("needs %s: apt-get install %s", program, packages[program])
+	}
+}
+
+// ip runs ip(8).
+func (l *lab) ip(args ...string) {
+	l.Helper()
+	if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
+		l.Fatalf("ip %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+// run runs a program to its end and returns what it printed, errors too.
+func (l *lab) run(program string, args ...string) string {
+	l.Helper()
+	out, err := l.try(program, args...)
+	if err != nil {
+		l.Fatalf("%s %s: %v\n%s", program, strings.Join(args, " "), err, out)
+	}
+	return out
+}
+
+// try is run for a program that may fail.
+func (l *lab) try(program string, args ...string) (string, error) {
+	l.Helper()
+	l.need(program)
+	out, err := exec.CommandContext(l.ctx, program, args...).CombinedOutput()
+	return string(out), err
+}
+
+// service is a program that runs beside the test.
+type service struct {
+	lab    *lab
+	cmd    *exec.Cmd
+	output output
+	ended  chan struct{} // closed when it has ended
+}
+
+// output collects what a program prints.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+// start starts a program that is ended with the test at the latest.
+func (l *lab) start(program string, args ...string) *service {
+	l.Helper()
+	l.need(program)
+	s := &service{lab: l, cmd: exec.Command(program, args...), ended: make(chan struct{})}
+	s.cmd.Stdout, s.cmd.Stderr = &s.output, &s.output
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	l.must(s.cmd.Start())
+	go func() {
+		s.cmd.Wait()
+		close(s.ended)
+	}()
+	l.Cleanup(func() {
+		s.cmd.Process.Kill()
+		<-s.ended
+		if l.Failed() {
+			l.Logf("%s said:\n%s", program, s.output.String())
+		}
+	})
+	return s
+}
+
+// says waits until the program has printed text.
+func (s *service) says(text string) *service {
+	s.lab.Helper()
+	s.lab.eventually(s.cmd.Path+" says "+text, func() bool { return strings.Contains(s.output.String(), text) })
+	return s
+}
+
+// end asks the program to end, and waits for that.
+func (s *service) end() {
+	s.lab.Helper()
+	s.lab.must(s.cmd.Process.Signal(syscall.SIGINT))
+	select {
+	case <-s.ended:
+	case <-s.lab.ctx.Done():
+		s.lab.Fatalf("%s does not end", s.cmd.Path)
+	}
+}
+
+// capture has tcpdump write what passes the tap to a file.
+func (l *lab) capture(file string) *service {
+	l.Helper()
+	return l.start("tcpdump", "-i", l.tap, "-U", "-s", "200", "-B", "16384", "-w", file).says("listening on")
+}

@@ -1,0 +1,152 @@
+//go:build linux
+
+package interop
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"syscall"
+	"testing"
+
+	"loam/stack"
+	"loam/wire"
+)
+
+// udpSizes are sizes of datagrams: none, a little, one packet that is just full
+// and one byte more, the same for two, and the most that there is.
+func udpSizes(mtu int) []int {
+	const headers = wire.IPv4MinLen + wire.UDPLen
+	full := (mtu - wire.IPv4MinLen) &^ 7 // what a fragment carries
+	return []int{0, 1, 2, 3, 512, mtu - headers, mtu - headers + 1, 2*full - wire.UDPLen, 2*full - wire.UDPLen + 1, 30000, stack.MaxUDP}
+}
+
+// TestUDPSizes: datagrams of all sizes arrive whole, there and back.
+func TestUDPSizes(t *testing.T) {
+	each(t, func(l *lab, v variant) {
+		for _, d := range l.directions() {
+			client, server := l.udpPair(d)
+			for _, size := range udpSizes(v.setup.linkMTU()) {
+				if err := there(client, server, size); err != nil {
+					l.Errorf("%s, %d bytes: %v", d, size, err)
+				}
+			}
+		}
+	})
+}
+
+// TestUDPStranger: the first datagram to a host is not lost, however long it is.
+func TestUDPStranger(t *testing.T) {
+	for i := range 2 {
+		each(t, func(l *lab, v variant) {
+			d := l.directions()[i]
+			client, server := l.udpPair(d)
+			if err := there(client, server, stack.MaxUDP); err != nil {
+				l.Errorf("%s: %v", d, err)
+			}
+		})
+	}
+}
+
+// TestUDPTooLong: what does not fit into a datagram is refused with the same
+// error as by Linux.
+func TestUDPTooLong(t *testing.T) {
+	l := newLab(t, setup{})
+	for _, d := range l.directions() {
+		client, _ := l.udpPair(d)
+		if _, err := client.Write(make([]byte, stack.MaxUDP+1)); !errors.Is(err, syscall.EMSGSIZE) {
+			t.Errorf("%s: got %v", d, err)
+		}
+	}
+}
+
+// TestUDPMany: many datagrams of random sizes, as many on their way at a time as
+// fit into the receiver's buffer, all arrive, and over one queue in order.
+func TestUDPMany(t *testing.T) {
+	each(t, func(l *lab, v variant) {
+		for _, d := range l.directions() {
+			client, server := l.udpPair(d)
+			if err := udpBulk(client, server, scale(20000, 2000), v.setup.queues); err != nil {
+				l.Errorf("%s: %v", d, err)
+			}
+		}
+	})
+}
+
+// udpPair returns a connected socket and the one that it is connected to.
+func (l *lab) udpPair(d direction) (client net.Conn, server net.PacketConn) {
+	l.Helper()
+	server, err := d.server.listenPacket("udp4", d.server.at(0))
+	l.must(err)
+	l.Cleanup(func() { server.Close() })
+	l.must(server.SetDeadline(l.until()))
+	client, err = d.client.dial(l.ctx, "udp4", server.LocalAddr().String())
+	l.must(err)
+	l.Cleanup(func() { client.Close() })
+	l.must(client.SetDeadline(l.until()))
+	return client, server
+}
+
+// there sends a datagram and has it come back.
+func there(client net.Conn, server net.PacketConn, size int) error {
+	data := block[size : 2*size]
+	if _, err := client.Write(data); err != nil {
+		return err
+	}
+	got := make([]byte, stack.MaxUDP+1)
+	n, from, err := server.ReadFrom(got)
+	if err != nil {
+		return fmt.Errorf("there: %w", err)
+	}
+	if !bytes.Equal(got[:n], data) {
+		return fmt.Errorf("got %d bytes there, not the %d that were sent", n, size)
+	}
+	if _, err := server.WriteTo(got[:n], from); err != nil {
+		return err
+	}
+	clear(got)
+	if n, err = client.Read(got); err != nil {
+		return fmt.Errorf("back: %w", err)
+	}
+	if !bytes.Equal(got[:n], data) {
+		return fmt.Errorf("got %d bytes back, not the %d that were sent", n, size)
+	}
+	return nil
+}
+
+// udpBulk sends count datagrams, at most a window of them before the receiver has
+// them all.
+func udpBulk(client net.Conn, server net.PacketConn, count, queues int) error {
+	const window = 32 // of these, in buffers of at most 8 kB, Linux keeps 212,992 bytes
+	r := rand.New(rand.NewPCG(1, 2))
+	got := make([]byte, stack.MaxUDP+1)
+	for done := 0; done < count; done += window {
+		var sizes [window]int
+		for i := range sizes {
+			sizes[i] = 100*i + r.IntN(100) // all different
+			if _, err := client.Write(block[i : i+sizes[i]]); err != nil {
+				return err
+			}
+		}
+		for i := range sizes {
+			n, _, err := server.ReadFrom(got)
+			if err != nil {
+				return fmt.Errorf("datagram %d: %w", done+i, err)
+			}
+			// Which one is it? With several queues fragments and whole packets may overtake
+			// each other, as with any network card.
+			k := i
+			if queues > 1 {
+				k = slices.Index(sizes[:], n)
+			}
+			if k < 0 || n != sizes[k] || !bytes.Equal(got[:n], block[k:k+n]) {
+				return fmt.Errorf("datagram %d: got %d bytes, not what was sent", done+i, n)
+			}
+			sizes[k] = -1
+		}
+	}
+	return nil
+}
