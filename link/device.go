@@ -75,7 +75,9 @@ type Queue interface {
 	// Send takes ownership of the first n frames and never blocks. A frame that
 	// the device cannot carry (too long, an offload that it does not have) is
 	// taken, freed and counted in Stats. n < len(fs) without an error means
-	// there is no room now: Room will ring.
+	// there is no room now: Room will ring. Frames that were not taken stay the
+	// caller's, after an error too. The first of them may have been shortened: a
+	// GSO frame of which some segments have gone is then one of the rest.
 	Send(fs []*Frame) (n int, err error)
 	// Room has one place. The device sends (without blocking) after a Send that
 	// came up short, once there is room; it closes the channel with the device.

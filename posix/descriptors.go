@@ -200,6 +200,21 @@ func (d *descriptors) poller(fd int) *atomic.Pointer[watch] {
 	return &d.chunks[i/chunkSize].Load().pollers[i%chunkSize]
 }
 
+// removeAll takes every descriptor away.
+func (d *descriptors) removeAll() {
+	for i := range d.chunks {
+		c := d.chunks[i].Load()
+		if c == nil {
+			continue
+		}
+		for j := range c.slots {
+			if c.slots[j].Load() != nil {
+				d.remove(d.base + i*chunkSize + j)
+			}
+		}
+	}
+}
+
 func (c *chunk) setCloexec(i int, on bool) {
 	if on {
 		c.cloexec[i/64].Or(1 << (i % 64))

@@ -15,7 +15,8 @@ type Process struct {
 	net     *stack.Stack
 	fds     descriptors
 	names   unixNames
-	serial  serial // of netlink ports and of autobound names
+	serial  serial // of netlink ports
+	leaving leaving
 }
 
 // Options says what a process stands on.

@@ -17,7 +17,8 @@ import (
 // Options set before go along.
 type tcpSocket struct {
 	socketBase
-	net *stack.Stack
+	net     *stack.Stack
+	leaving *leaving // of the process
 
 	conn     atomic.Pointer[stack.TCPConn]     // set once, under mu, but by connect after a failed one
 	listener atomic.Pointer[stack.TCPListener] // set once, under mu
@@ -32,8 +33,8 @@ type tcpSocket struct {
 func (p *Process) newTCP() *tcpSocket {
 	return &tcpSocket{
 		socketBase: socketBase{domain: syscall.AF_INET, typ: syscall.SOCK_STREAM, pro: syscall.IPPROTO_TCP},
-		net:        p.net,
-		opts:       stack.TCPOptions{Delay: true}, // until TCP_NODELAY says otherwise
+		net:        p.net, leaving: &p.leaving,
+		opts: stack.TCPOptions{Delay: true}, // until TCP_NODELAY says otherwise
 	}
 }
 
@@ -41,7 +42,7 @@ func (p *Process) newTCP() *tcpSocket {
 func (s *tcpSocket) adopt(c *stack.TCPConn) *tcpSocket {
 	a := &tcpSocket{
 		socketBase: socketBase{domain: s.domain, typ: s.typ, pro: s.pro},
-		net:        s.net, told: true,
+		net:        s.net, leaving: s.leaving, told: true,
 	}
 	a.conn.Store(c)
 	c.Watch(a.relay)
@@ -209,6 +210,7 @@ func (s *tcpSocket) close() {
 	}
 	if c := s.conn.Load(); c != nil {
 		c.Close()
+		s.leaving.add(c)
 	}
 	if s.binding != nil {
 		s.binding.Close()

@@ -75,6 +75,9 @@ func (w *waiter) expired() error {
 	return os.ErrDeadlineExceeded
 }
 
+// stop lets go of the timer, when the socket is closed.
+func (w *waiter) stop() { w.setDeadline(time.Time{}) }
+
 // setDeadline sets the time after which waiting ends; the zero time means never.
 func (w *waiter) setDeadline(t time.Time) {
 	w.mu.Lock()

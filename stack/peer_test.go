@@ -379,3 +379,7 @@ func (f *seen) String() string {
 	}
 	return fmt.Sprintf("ip %v > %v protocol %d offset %d length %d", f.ip.Src, f.ip.Dst, f.ip.Protocol, f.ip.FragOffset, len(f.data))
 }
+
+var unspecified netip.AddrPort
+
+func mustAddrPort(s string) netip.AddrPort { return netip.MustParseAddrPort(s) }

@@ -99,27 +99,39 @@ func (in *inbox) ring() {
 	}
 }
 
-// touch has the shard look at a connection of its own.
-func (sh *shard) touch(c *TCPConn) {
+// touch has the shard look at a connection of its own. It reports false when the
+// shard has ended.
+func (sh *shard) touch(c *TCPConn) bool {
 	sh.inbox.mu.Lock()
-	sh.inbox.conns = append(sh.inbox.conns, c)
+	ended := sh.inbox.ended
+	if !ended {
+		sh.inbox.conns = append(sh.inbox.conns, c)
+	}
 	sh.inbox.mu.Unlock()
 	sh.inbox.ring()
+	return !ended
 }
 
-// post has f run by the shard, and does not wait for it.
-func (sh *shard) post(f func(*shard)) {
+// post has f run by the shard, and does not wait for it. It reports false when
+// the shard has ended.
+func (sh *shard) post(f func(*shard)) bool {
 	sh.inbox.mu.Lock()
-	sh.inbox.requests = append(sh.inbox.requests, f)
+	ended := sh.inbox.ended
+	if !ended {
+		sh.inbox.requests = append(sh.inbox.requests, f)
+	}
 	sh.inbox.mu.Unlock()
 	sh.inbox.ring()
+	return !ended
 }
 
 // request has f run by the shard and returns when it has run. It reports false
 // when the shard has ended instead.
 func (sh *shard) request(f func(*shard)) bool {
 	done := make(chan struct{})
-	sh.post(func(sh *shard) { f(sh); close(done) })
+	if !sh.post(func(sh *shard) { f(sh); close(done) }) {
+		return false
+	}
 	select {
 	case <-done:
 		return true
@@ -267,5 +279,9 @@ func (sh *shard) end() {
 	}
 	for _, p := range sh.inbox.packets {
 		p.frame.Free()
+	}
+	for _, c := range sh.inbox.conns {
+		c.wish.And(^wishServe) // whoever asks again learns that there is no shard
+		c.forget()
 	}
 }

@@ -118,9 +118,7 @@ func (sh *shard) remove(c *TCPConn) {
 	delete(sh.conns, flowOf(c.local, c.remote))
 	sh.stack.ports.close(c.flow)
 	c.toSend.Reset()
-	if c.status.Load()&statusClosed != 0 {
-		c.received.Reset()
-	}
+	c.forget()
 	c.leaveListener()
 }
 

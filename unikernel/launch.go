@@ -36,7 +36,7 @@ func launch(program string, o *Options, n *network) (status int, err error) {
 	if err := cmd.Start(); err != nil {
 		return 0, errorf("try again", "%s cannot be started: %v", program, err)
 	}
-	n.closeFiles()
+	n.handedOver()
 	done := make(chan struct{})
 	go forward(cmd.Process, signals, shared, done)
 	err = cmd.Wait()

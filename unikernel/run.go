@@ -14,7 +14,10 @@
 // then network.go and launch.go.
 package unikernel
 
-import "context"
+import (
+	"context"
+	"os"
+)
 
 // Options says how a program is run.
 type Options struct {
@@ -29,11 +32,15 @@ type Options struct {
 // user can do something about. ctx bounds the time until the program starts;
 // after that signals go to the program, which decides when it is over.
 func Run(ctx context.Context, o Options) (status int, err error) {
-	n, err := openNetwork(o.Network)
+	hostname, err := os.Hostname()
 	if err != nil {
 		return 0, err
 	}
-	defer n.end()
+	n, err := openNetwork(&o.Network, hostname)
+	if err != nil {
+		return 0, err
+	}
+	defer n.close()
 	p, err := NewPlan(ctx, o.Target)
 	if err != nil {
 		return 0, err

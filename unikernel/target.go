@@ -27,7 +27,6 @@ type located struct {
 	pkg   string   // the folder of the package
 	name  string   // of the program
 	flags []string
-	env   []string
 	tools *toolchain
 }
 

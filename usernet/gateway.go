@@ -28,6 +28,7 @@ type Gateway struct {
 	dns         *dnsForwarder
 	published   *published
 	sockets     []io.Closer // of the stack
+	relays      sync.Map    // *relay: those that run
 	hint        sync.Once   // see deny
 
 	ctx    context.Context // ends with the gateway

@@ -34,6 +34,8 @@ type relay struct {
 	aborted atomic.Bool
 	over    chan struct{} // closed by who ends the relay: the second stream to end, or abort
 	once    sync.Once     // guards closing over
+
+	handedOver atomic.Bool // all of the guest's stream, to its end, is with the host
 }
 
 // guestOptions are those of the gateway's end of a connection with the guest.
@@ -54,6 +56,8 @@ func (g *Gateway) relay(guest *stack.TCPConn, host *net.TCPConn) {
 		guest: guest, host: host, tally: &g.tally, linger: g.config.linger,
 		bell: newBell(), over: make(chan struct{}),
 	}
+	g.relays.Store(r, nil)
+	defer g.relays.Delete(r)
 	guest.Watch(r.bell.ring)
 	stop := context.AfterFunc(g.ctx, r.abort)
 	defer stop()
@@ -78,6 +82,7 @@ func (r *relay) fromGuest() {
 		}
 		break
 	}
+	r.handedOver.Store(true)
 	r.end()
 	for {
 		select {
@@ -176,7 +181,11 @@ func (r *relay) abort() {
 	r.tally.count(TCPResets)
 	r.once.Do(func() { close(r.over) })
 	r.guest.Abort()
-	reset(r.host)
+	if r.handedOver.Load() {
+		r.host.Close() // a reset would take back what the host's kernel has yet to send
+	} else {
+		reset(r.host)
+	}
 }
 
 // reset ends a connection of the host with a reset.

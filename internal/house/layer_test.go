@@ -39,7 +39,9 @@ const layers = `
 	NONE < stack/ring;
 
 	# Devices.
-	wire < link < link/ring, link/fd, link/offload
+	wire < link < link/ring, link/fd, link/offload;
+	link/ring < link/relay;
+	link/relay, link/ring, link/fd, link/offload
 	< link/pipe, link/loop, link/tap, link/unixsock,
 	  link/trace, link/fault, link/shape, link/linktest
 	< DEVICES;
@@ -51,7 +53,7 @@ const layers = `
 	stack, DEVICES < usernet;
 
 	# The personality, and what joins it to a Go program.
-	wire < unikernel/guest;
+	link < unikernel/guest;
 	stack, DEVICES < posix < unikernel/rt;
 	unikernel/guest < unikernel/rt;
 
@@ -71,6 +73,7 @@ const layers = `
 	NONE < internal/ci;
 	NONE < internal/house;
 	NONE < internal/netns;
+	NONE < test/interop;
 
 	# The same stack runs on Linux, in fake time and in ring 0.
 	link !< wire, MACHINES;

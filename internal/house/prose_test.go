@@ -138,7 +138,6 @@ func receiver(x ast.Expr) string {
 
 var (
 	fence    = regexp.MustCompile("(?ms)^```.*?^```$")
-	pending  = regexp.MustCompile(`(?m)^.*PENDING.*$`) // speaks of what has not landed
 	span     = regexp.MustCompile("`([^`\n]+)`")
 	link     = regexp.MustCompile(`\]\(([^)\s#]+)[^)]*\)`)
 	goName   = regexp.MustCompile(`^([a-z][a-z0-9_/]*)\.([A-Za-z]\w*(?:\.[A-Za-z]\w*)?)(?:\(\))?$`)
@@ -153,7 +152,6 @@ func (tr *tree) falsehoods(document, text string) (complaints []string) {
 		complaints = append(complaints, fmt.Sprintf("%s: `%s`: %s", document, what, why))
 	}
 	text = fence.ReplaceAllString(text, "")
-	text = pending.ReplaceAllString(text, "")
 	for _, m := range link.FindAllStringSubmatch(text, -1) {
 		if !strings.Contains(m[1], ":") && !tr.exists(path.Join(path.Dir(document), m[1])) {
 			complain(m[1], "the link leads nowhere")

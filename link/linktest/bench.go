@@ -2,7 +2,6 @@ package linktest
 
 import (
 	"fmt"
-	"runtime"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -70,8 +69,9 @@ func benchStream(b *testing.B, open Make, batch, limit int, next func() *link.Fr
 	defer closeAll(b, from, to)
 	medium := from.Info().Medium
 	var arrived atomic.Int64
+	progress := link.NewBell()
 	receiver := make(chan error, 1) // from the receiver, once, when it ends
-	go func() { receiver <- drain(to.Queues()[0], b.N, &arrived) }()
+	go func() { receiver <- drain(to.Queues()[0], b.N, &arrived, progress) }()
 	b.ReportAllocs()
 	fs := make([]*link.Frame, batch)
 	for n := 0; n < b.N; n += len(fs) {
@@ -84,7 +84,7 @@ func benchStream(b *testing.B, open Make, batch, limit int, next func() *link.Fr
 			}
 		}
 		for n+len(fs)-int(arrived.Load()) > limit {
-			runtime.Gosched()
+			<-progress.C()
 		}
 		if _, err := push(from.Queues()[0], fs); err != nil {
 			b.Fatal(err)
@@ -95,8 +95,8 @@ func benchStream(b *testing.B, open Make, batch, limit int, next func() *link.Fr
 	}
 }
 
-// drain receives and frees count frames.
-func drain(q link.Queue, count int, arrived *atomic.Int64) error {
+// drain receives and frees count frames, and rings for each batch.
+func drain(q link.Queue, count int, arrived *atomic.Int64, progress *link.Bell) error {
 	fs := make([]*link.Frame, link.BatchSize)
 	for n := 0; n < count; {
 		k, err := q.Recv(fs)
@@ -106,6 +106,7 @@ func drain(q link.Queue, count int, arrived *atomic.Int64) error {
 		link.FreeAll(fs[:k])
 		n += k
 		arrived.Store(int64(n))
+		progress.Ring()
 	}
 	return nil
 }

@@ -92,13 +92,6 @@ func (r *Ring) Ready() <-chan struct{} { return r.ready }
 // free; it is closed when nothing can be sent any more.
 func (r *Ring) Room() <-chan struct{} { return r.room.C() }
 
-// Len is the number of frames in the ring.
-func (r *Ring) Len() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.len()
-}
-
 // End says that nothing more will be sent. What is in the ring can still be
 // received.
 func (r *Ring) End() {

@@ -115,8 +115,8 @@ func TestOrder(t *testing.T) {
 		}
 		link.FreeAll(got[:n])
 	}
-	if r.Len() != next-want {
-		t.Errorf("Len = %d, want %d", r.Len(), next-want)
+	if r.len() != next-want {
+		t.Errorf("%d frames are left, want %d", r.len(), next-want)
 	}
 	r.Close()
 	if n := link.Outstanding(); n != 0 {

@@ -60,7 +60,7 @@ func isProtocol(p wire.Protocol) func(f *link.Frame) bool {
 // The kernel as oracle: a GSO frame that it forwards to an interface without
 // offloads comes out as link.Segment cuts it, but for the TTL.
 func TestKernelSegmentsAlike(t *testing.T) {
-	netns.Need(t)
+	needTun(t)
 	must(t, os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0))
 	in := openTap(t, tap.Config{Medium: link.IP}, "198.51.100.1/24")
 	out := openTap(t, tap.Config{Medium: link.IP, NoOffloads: true}, "192.0.2.100/24")
@@ -100,7 +100,7 @@ func forward(b []byte) {
 
 // What the kernel sends as one large datagram arrives as one GSO frame.
 func TestKernelSendsGSO(t *testing.T) {
-	netns.Need(t)
+	needTun(t)
 	d := openTap(t, tap.Config{Medium: link.IP}, "192.0.2.1/24")
 	if !d.Info().Offloads.Has(link.OffloadUSO) {
 		t.Skip("the kernel is older than 6.2")
@@ -127,7 +127,7 @@ func TestKernelSendsGSO(t *testing.T) {
 
 // Without offloads the kernel finishes everything before it hands it over.
 func TestKernelFinishesChecksums(t *testing.T) {
-	netns.Need(t)
+	needTun(t)
 	d := openTap(t, tap.Config{Medium: link.IP, NoOffloads: true}, "192.0.2.1/24")
 	c, err := net.Dial("udp4", "192.0.2.2:9")
 	must(t, err)
@@ -146,7 +146,7 @@ func TestKernelFinishesChecksums(t *testing.T) {
 // While the interface is down, frames are dropped and counted; when it is
 // removed, the device is closed.
 func TestInterfaceGoes(t *testing.T) {
-	netns.Need(t)
+	needTun(t)
 	link.Track(true)
 	defer link.Track(false)
 	d := openTap(t, tap.Config{Name: "loam0"}, "")
@@ -180,7 +180,7 @@ func TestInterfaceGoes(t *testing.T) {
 
 // A persistent interface outlives its device and keeps its addresses.
 func TestPersist(t *testing.T) {
-	netns.Need(t)
+	needTun(t)
 	d, err := tap.Open(tap.Config{Name: "loam1", Persist: true})
 	must(t, err)
 	mac := d.Info().MAC
@@ -198,7 +198,7 @@ func TestPersist(t *testing.T) {
 // Each queue is a way into the kernel, and what comes out of it comes by one of
 // them.
 func TestQueues(t *testing.T) {
-	netns.Need(t)
+	needTun(t)
 	d := openTap(t, tap.Config{Queues: 3}, "")
 	kernel := packetSocket(t, d.Info())
 	defer kernel.Close()
@@ -248,6 +248,6 @@ func TestFromFilesRefuses(t *testing.T) {
 }
 
 func Benchmark(b *testing.B) {
-	netns.Need(b)
+	needTun(b)
 	linktest.Bench(b, maker(tap.Config{}, 0), linktest.NeverShort)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"syscall"
 
 	"loam/link"
@@ -141,6 +142,7 @@ func closeAll(fds []int) {
 
 // openError says what to do when /dev/net/tun cannot be opened.
 func openError(name string, err error) error {
+	name = strings.TrimSuffix(name, "%d")
 	switch {
 	case errors.Is(err, fs.ErrNotExist), err == syscall.ENODEV, err == syscall.ENXIO:
 		return fmt.Errorf("%s: %w: no %s: load the kernel module tun, or pass the device into the container", name, err, clone)

@@ -64,6 +64,16 @@ func Open(c Config) (*Device, error) {
 	return d, nil
 }
 
+// OpenFiles is Open for another process: a child that inherits the files makes
+// the device of them, and of info, with FromFiles.
+func OpenFiles(c Config) (files []*os.File, info link.Info, err error) {
+	fds, info, err := open(c)
+	for _, n := range fds {
+		files = append(files, os.NewFile(uintptr(n), info.Name))
+	}
+	return files, info, err
+}
+
 // FromFiles makes a device of descriptors that are open already, one a queue:
 // they are set up with IFF_NO_PI and IFF_VNET_HDR, with a header of
 // link.VirtioHeaderLen bytes, and info says what the other end was told by

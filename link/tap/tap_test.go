@@ -16,6 +16,17 @@ import (
 
 func TestMain(m *testing.M) { netns.Main(m) }
 
+// needTun skips a test where interfaces cannot be made.
+func needTun(t testing.TB) {
+	t.Helper()
+	netns.Need(t)
+	f, err := os.OpenFile("/dev/net/tun", os.O_RDWR, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	f.Close()
+}
+
 // maker opens an interface, and at the kernel's side of it a packet socket. That
 // socket speaks the virtio-net header too, so the peer is a tap device itself.
 func maker(c tap.Config, mtu int) linktest.Make {
@@ -63,7 +74,7 @@ func must(t testing.TB, err error) {
 }
 
 func TestConformance(t *testing.T) {
-	netns.Need(t)
+	needTun(t)
 	for name, c := range map[string]struct {
 		config tap.Config
 		mtu    int
@@ -98,7 +109,7 @@ func fromFile(t testing.TB, fd int, info link.Info) link.Device {
 }
 
 func TestRefusals(t *testing.T) {
-	netns.Need(t)
+	needTun(t)
 	d, err := tap.Open(tap.Config{Name: "loam0"})
 	must(t, err)
 	defer d.Close()

@@ -176,7 +176,7 @@ func (r *Reassembler) take(a *assembly, h *wire.IPv4, payload []byte) (reason *u
 		return &r.counters.Oversize
 	case h.MoreFragment && a.total != unknown && to >= a.total,
 		!h.MoreFragment && a.total != unknown && to != a.total,
-		!h.MoreFragment && to < a.pieces.end():
+		!h.MoreFragment && a.total == unknown && to <= a.pieces.end(): // what ends there has said that more follows
 		return &r.counters.Malformed
 	}
 	switch a.pieces.add(from, to) {

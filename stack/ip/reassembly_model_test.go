@@ -54,7 +54,7 @@ func (s *slow) add(from int, p []byte, more bool) []byte {
 	}
 	beyond := false
 	for at := range s.arrived {
-		beyond = beyond || at >= end
+		beyond = beyond || at >= end || s.total < 0 && at == end-1 // which has said that more follows
 	}
 	if len(p) == 0 || fresh != 0 && fresh != len(p) || end > wire.MaxIPv4-wire.IPv4MinLen ||
 		s.total >= 0 && (end > s.total || more && end == s.total || !more && end != s.total) || !more && beyond {

@@ -14,7 +14,6 @@ type arrival struct {
 	acked   int // bytes newly acknowledged cumulatively
 	deliver int // bytes newly acknowledged, cumulatively or selectively
 	lost    int // bytes newly taken for lost
-	freed   int // bytes that leave the count of duplicates without SACK
 
 	oldest, newest Time // when the first and last range acknowledged was sent; -1: none that was sent once
 	resent         bool // a range that was sent again was acknowledged cumulatively

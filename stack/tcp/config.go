@@ -135,8 +135,6 @@ func (c *Config) delayedAck() Time { return duration(c.DelayedAck, DefaultDelaye
 func (c *Config) synRetries() int { return number(c.SynRetries, DefaultSynRetries) }
 func (c *Config) retries() int    { return number(c.Retries, DefaultRetries) }
 
-func (c *Config) initialWindow() int { return number(c.InitialWindow, DefaultInitialWindow) }
-
 func (c *Config) congestion() Congestion {
 	if c.Congestion != nil {
 		return c.Congestion()

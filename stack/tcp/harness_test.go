@@ -52,14 +52,23 @@ func (s *outStream) Release(off uint64) {
 	s.released = off
 }
 
-// pattern is byte off of every stream.
-func pattern(off uint64) byte { return byte(off ^ off>>8*7 ^ off>>16*13) }
+// Every stream has the same bytes, which repeat after a prime number of them.
+// patternBytes holds them, and some more to copy from in one piece;
+// unpatternBytes their complements.
+const patternPeriod = 65521
 
-func fillPattern(p []byte, off uint64) {
-	for i := range p {
-		p[i] = pattern(off + uint64(i))
+var patternBytes, unpatternBytes = func() (p, u [2 * patternPeriod]byte) {
+	x := uint32(1)
+	for i := range patternPeriod {
+		x = x*1664525 + 1013904223
+		p[i] = byte(x >> 24)
+		p[i+patternPeriod], u[i], u[i+patternPeriod] = p[i], ^p[i], ^p[i]
 	}
-}
+	return p, u
+}()
+
+// pattern is the n bytes of a stream from offset off, n no more than its period.
+func pattern(off uint64, n int) []byte { return patternBytes[off%patternPeriod:][:n] }
 
 // inStream is an Incoming that checks what Conn promises about it.
 type inStream struct {
@@ -100,8 +109,8 @@ func (s *inStream) Commit(off uint64) {
 			if !s.have[i] {
 				s.t.Fatalf("Commit(%d) with byte %d missing", off, i)
 			}
-			if s.data[i] != pattern(i) {
-				s.t.Fatalf("byte %d is %#x, not %#x", i, s.data[i], pattern(i))
+			if s.data[i] != pattern(i, 1)[0] {
+				s.t.Fatalf("byte %d is %#x, not %#x", i, s.data[i], pattern(i, 1)[0])
 			}
 		}
 	}
@@ -367,7 +376,7 @@ func (c *testConn) parse(text string) *Segment {
 	from, to := c.parseRange(words[1])
 	s.Seq = c.irs + from
 	s.Payload = make([]byte, to-from)
-	fillPattern(s.Payload, uint64(from)-1)
+	copy(s.Payload, pattern(uint64(from)-1, len(s.Payload)))
 	for i := 2; i < len(words); i += 2 {
 		if words[i] == "CE" {
 			s.CE = true

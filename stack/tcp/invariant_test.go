@@ -2,9 +2,9 @@ package tcp
 
 import "testing"
 
-// checkInvariants checks what must hold after every event.
+// checkInvariants checks what must hold after every event. It is called too often
+// for t.Helper, which costs more than the checks.
 func checkInvariants(t testing.TB, c *Conn) {
-	t.Helper()
 	if c.snd.nxt.Less(c.snd.una) {
 		t.Fatalf("SND.NXT %d in front of SND.UNA %d", c.snd.nxt, c.snd.una)
 	}
@@ -26,7 +26,6 @@ func checkInvariants(t testing.TB, c *Conn) {
 
 // checkSent checks that the sent ranges cover what is in flight, and their sums.
 func checkSent(t testing.TB, c *Conn) {
-	t.Helper()
 	q := &c.sent
 	var sum sentQueue
 	at := c.snd.una
@@ -58,7 +57,6 @@ func checkSent(t testing.TB, c *Conn) {
 
 // checkRanges checks the list of what arrived behind a gap.
 func checkRanges(t testing.TB, c *Conn) {
-	t.Helper()
 	if c.rcv.behind == nil {
 		return
 	}

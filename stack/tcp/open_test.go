@@ -88,7 +88,7 @@ func TestSynSentDataInSynAck(t *testing.T) {
 	c.want("S 0")
 	// "If there are other controls or text in the segment, continue processing".
 	seg := c.parse("SA 0 ack 1 win 60000 <mss 1000>")
-	seg.Payload = []byte{pattern(0), pattern(1)}
+	seg.Payload = pattern(0, 2)
 	c.Receive(c.now, seg)
 	c.read()
 	c.want("A 1 ack 3")

@@ -27,8 +27,9 @@ func (c *Conn) retransmitTimeout(now Time) {
 		c.enterLoss(now)
 	}
 	// A peer that closes its window over data in flight answers, but cannot
-	// acknowledge: that is not a dead path (RFC 9293 section 3.8.6).
-	if c.snd.wnd > 0 || c.state < Established || now-c.keep.heard > 2*c.rto() {
+	// acknowledge: that is not a dead path (RFC 9293 section 3.8.6). But once the
+	// program has gone nobody waits for such a peer, which may be a hostile one.
+	if c.snd.wnd > 0 || c.gone || c.state < Established || now-c.keep.heard > 2*c.rto() {
 		c.snd.retries++
 	}
 	if c.rtt.backoff < maxBackoff {

@@ -5,6 +5,7 @@ package tcp
 // seed, so a run can be repeated. What arrives is checked byte by byte.
 
 import (
+	"bytes"
 	"container/heap"
 	"fmt"
 	"math/rand/v2"
@@ -97,28 +98,36 @@ func newSimIn(t testing.TB, size int) simIn {
 		n *= 2
 	}
 	s := simIn{t: t, ring: make([]byte, n)}
-	for i := range s.ring {
-		s.ring[i] = ^pattern(uint64(i))
-	}
+	s.fill(0, n, &unpatternBytes)
 	return s
+}
+
+// fill writes the bytes of offsets [off, off+n), of what is a pattern.
+func (s *simIn) fill(off uint64, n int, what *[2 * patternPeriod]byte) {
+	for n > 0 {
+		at := off & uint64(len(s.ring)-1)
+		k := copy(s.ring[at:], what[off%patternPeriod:][:min(n, patternPeriod)])
+		off, n = off+uint64(k), n-k
+	}
 }
 
 func (s *simIn) WriteAt(p []byte, off uint64) {
 	if off < s.committed || off+uint64(len(p)) > s.consumed+uint64(len(s.ring)) {
 		s.t.Fatalf("WriteAt(%d, %d bytes): committed %d, consumed %d", off, len(p), s.committed, s.consumed)
 	}
-	for i, x := range p {
-		s.ring[(off+uint64(i))&uint64(len(s.ring)-1)] = x
-	}
+	k := copy(s.ring[off&uint64(len(s.ring)-1):], p)
+	copy(s.ring, p[k:])
 }
 
 func (s *simIn) Commit(off uint64) {
-	for i := s.committed; i < off; i++ {
-		at := &s.ring[i&uint64(len(s.ring)-1)]
-		if *at != pattern(i) {
-			s.t.Fatalf("byte %d is %#x, not %#x", i, *at, pattern(i))
+	for i := s.committed; i < off; {
+		at := i & uint64(len(s.ring)-1)
+		n := min(int(off-i), len(s.ring)-int(at), patternPeriod)
+		if !bytes.Equal(s.ring[at:][:n], pattern(i, n)) {
+			s.t.Fatalf("bytes %d to %d are not what was sent", i, i+uint64(n))
 		}
-		*at = ^pattern(i + uint64(len(s.ring)))
+		s.fill(i+uint64(len(s.ring)), n, &unpatternBytes) // for the next time round
+		i += uint64(n)
 	}
 	s.committed = off
 }
@@ -127,17 +136,16 @@ func (s *simIn) Consumed() uint64 { return s.consumed }
 
 // simSetup is what a run is made from.
 type simSetup struct {
-	seed     uint64
-	ab, ba   path
-	cfgA     Config
-	cfgB     Config
-	bytesA   uint64 // from a to b
-	bytesB   uint64
-	buffer   uint64 // send buffer of both
-	burst    int    // maxPayload of both
-	slow     int    // what b reads a millisecond; 0: all
-	mss      int
-	deadline time.Duration // virtual time that the transfer may take
+	seed   uint64
+	ab, ba path
+	cfgA   Config
+	cfgB   Config
+	bytesA uint64 // from a to b
+	bytesB uint64
+	buffer uint64 // send buffer of both
+	burst  int    // maxPayload of both
+	slow   int    // what b reads a millisecond; 0: all
+	mss    int
 }
 
 func newSim(t testing.TB, s simSetup) *sim {
@@ -157,7 +165,7 @@ func newSim(t testing.TB, s simSetup) *sim {
 			cfg = s.cfgB
 		}
 		cfg.Counters = &h.counters
-		h.in = newSimIn(t, cfg.maxReceiveBuffer())
+		h.in = newSimIn(t, min(cfg.maxReceiveBuffer(), int(h.peer.total)))
 		h.armed = Never
 		id := testID
 		iss := uint32(w.rng.Uint64())
@@ -244,7 +252,7 @@ func (h *simHost) transmit(out *Out) {
 		n := min(out.Len-sent, max(out.MSS, 1))
 		seg := &Segment{TCP: out.TCP, Payload: make([]byte, n)}
 		seg.Seq += uint32(sent)
-		fillPattern(seg.Payload, out.Off+uint64(sent))
+		copy(seg.Payload, pattern(out.Off+uint64(sent), n))
 		if sent > 0 {
 			seg.Flags &^= wire.CWR
 		}

@@ -256,73 +256,6 @@ func TestSegmentAfterEnd(t *testing.T) {
 	c.wantEnd(ErrAborted)
 }
 
-// TIME-WAIT.
-
-func TestTimeWaitAnswersFinAndStartsAgain(t *testing.T) {
-	c := inState(t, TimeWait)
-	c.advance(50 * time.Second)
-	c.send("FA 1 ack 2") // our ACK was lost
-	c.want("A 2 ack 2")
-	c.wantTimer(60 * time.Second)
-	c.wantEnd(nil)
-}
-
-func TestTimeWaitAssassination(t *testing.T) {
-	// RFC 1337: neither a reset nor an old duplicate ends or prolongs it.
-	c := inState(t, TimeWait)
-	c.advance(50 * time.Second)
-	c.send("R 2")
-	c.wantIdle()
-	c.wantCount(DropRST, 1)
-	c.send("PA -99:1 ack 1")
-	c.want("A 2 ack 2")
-	c.send("A 2 ack 1")
-	c.wantIdle()
-	c.wantTimer(10 * time.Second)
-	c.wantEnd(nil)
-}
-
-func TestTimeWaitReuse(t *testing.T) {
-	for _, x := range []struct {
-		options, syn string
-		reuse        bool
-	}{
-		{"", "S 3", true}, // a number larger than any of the last connection
-		{"", "S 2", false},
-		{"", "S 1", false},
-		{"", "SA 3", false},
-		{"", "A 3", false},
-		{"", "S 1 <ts 1 0>", true}, // RFC 6191: timestamps tell them apart
-		{", ts 7000 0", "S 1 <ts 90000 0>", true},
-		{", ts 7000 0", "S 3 <ts 6999 0>", false},
-		{", ts 7000 0", "S 3 <ts 7010 0>", true}, // the same tick, a larger number
-		{", ts 7000 0", "S 1 <ts 7010 0>", false},
-		{", ts 7000 0", "S 3 <nots>", true},
-		{", ts 7000 0", "S 1 <nots>", false},
-	} {
-		c := established(t, nil, x.options)
-		syn := c.parse(x.syn)
-		if c.CanReuse(c.now, syn) {
-			t.Errorf("reuse in ESTABLISHED")
-		}
-		c.CloseWrite(c.now)
-		c.want("FA 1 ack 1")
-		c.send("FA 1 ack 2")
-		c.want("A 2 ack 2")
-		c.wantState(TimeWait)
-		if got := c.CanReuse(c.now, syn); got != x.reuse {
-			t.Errorf("connection with %q and %s: reuse %v, want %v", x.options, x.syn, got, x.reuse)
-		}
-	}
-}
-
-func TestTimeWaitIsSmall(t *testing.T) {
-	c := inState(t, TimeWait)
-	if c.sent.buf != nil || c.cc != nil || c.rcv.behind != nil {
-		t.Error("TIME-WAIT keeps memory")
-	}
-}
-
 func TestNames(t *testing.T) {
 	seen := map[string]bool{}
 	for s := Closed; s <= TimeWait; s++ {
@@ -334,4 +267,26 @@ func TestNames(t *testing.T) {
 	if len(seen) != int(TimeWait)+1+int(NumCounters) || seen[""] || seen[State(99).String()] || seen[Counter(99).String()] {
 		t.Errorf("names are missing or the same: %v", seen)
 	}
+}
+
+// A peer that closes its window over data in flight and goes on answering holds a
+// connection for as long as the program wants, and not longer.
+func TestClosedWindowHoldsNobodyWithoutProgram(t *testing.T) {
+	c := established(t, nil, "")
+	c.write(1000)
+	c.want("PA 1:1001 ack 1")
+	answer := func(d time.Duration) {
+		for until := c.now + d; c.now < until && c.State() != Closed; {
+			c.advance(10 * time.Second)
+			if c.drain() > 0 {
+				c.send("A 1 ack 1 win 0")
+				c.drain()
+			}
+		}
+	}
+	answer(2 * time.Hour)
+	c.wantState(Established)
+	c.Close(c.now)
+	answer(2 * time.Hour)
+	c.wantEnd(ErrTimeout)
 }

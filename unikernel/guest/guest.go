@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 
+	"loam/link"
 	"loam/wire"
 )
 
@@ -40,14 +41,15 @@ const (
 
 // Link is one link of a guest.
 type Link struct {
-	Kind    Kind
-	Name    string // of the interface: "eth0"
-	FDs     []int  // one for each queue
-	MTU     int
-	MAC     wire.MAC     // of this end; zero: any
-	Address netip.Prefix // not valid: ask DHCP
-	Gateway netip.Addr   // default route; not valid: none
-	Trace   int          // a descriptor to write what passes to, in pcapng; 0: none
+	Kind     Kind
+	Name     string // of the interface: "eth0"
+	FDs      []int  // one for each queue
+	MTU      int
+	MAC      wire.MAC      // of this end; zero: any
+	Offloads link.Offloads // of a Tap: what its other end was told
+	Address  netip.Prefix  // not valid: ask DHCP
+	Gateway  netip.Addr    // default route; not valid: none
+	Trace    int           // a descriptor to write what passes to, in pcapng; 0: none
 }
 
 // Encode is the value of Variable.
@@ -66,6 +68,9 @@ func (c Config) Encode() string {
 		}
 		if !l.MAC.IsZero() {
 			fmt.Fprintf(&b, " mac=%s", l.MAC)
+		}
+		if l.Offloads != 0 {
+			fmt.Fprintf(&b, " offloads=%d", l.Offloads)
 		}
 		if l.Address.IsValid() {
 			fmt.Fprintf(&b, " address=%s", l.Address)
@@ -134,6 +139,10 @@ func (c *Config) set(l *Link, line, key, value string) (err error) {
 			err = errMalformed
 		}
 		copy(l.MAC[:], mac)
+	case "link offloads":
+		var n uint64
+		n, err = strconv.ParseUint(value, 10, 8)
+		l.Offloads = link.Offloads(n)
 	case "link address":
 		l.Address, err = netip.ParsePrefix(value)
 	case "link gateway":

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"testing"
 
+	"loam/link"
 	"loam/wire"
 )
 
@@ -16,7 +17,7 @@ func TestRoundTrip(t *testing.T) {
 		{Links: []Link{
 			{Kind: Socket, Name: "eth0", FDs: []int{3}, MTU: 65535, MAC: wire.MAC{2, 0, 0, 0, 0, 1},
 				Address: netip.MustParsePrefix("10.0.2.15/24"), Gateway: netip.MustParseAddr("10.0.2.2"), Trace: 4},
-			{Kind: Tap, Name: "eth1", FDs: []int{5, 6}, MTU: 1500},
+			{Kind: Tap, Name: "eth1", FDs: []int{5, 6}, MTU: 1500, Offloads: link.OffloadChecksum | link.OffloadTSO4},
 		}},
 	} {
 		got, err := Decode(c.Encode())

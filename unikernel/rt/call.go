@@ -20,12 +20,16 @@ const (
 //
 // It is nosplit: the arguments may be addresses of the caller's stack, which
 // must not move before they have become pointers. All that it calls takes
-// pointers as unsafe.Pointer. It is long because it is a table; the compiler
-// makes a jump table of it.
+// pointers as unsafe.Pointer.
+//
+// long: it is a table, of which the compiler makes a jump table.
 //
 //go:linkname call
 //go:nosplit
 func call(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, errno uintptr, served bool) {
+	if ending.Load() {
+		park()
+	}
 	switch trap {
 	// Any descriptor.
 	case syscall.SYS_READ:
@@ -151,12 +155,13 @@ func call(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, errno uintptr, served bool)
 // failure is what a system call returns beside its errno.
 const failure = ^uintptr(0)
 
-// fd is a descriptor. It is nosplit because call is, as the functions below are.
+// fd is a descriptor. It is nosplit because call is.
 //
 //go:nosplit
 func fd(a uintptr) int { return int(int32(a)) }
 
-// ours reports whether an argument is one of Loam's descriptors.
+// ours reports whether an argument is one of Loam's descriptors. It is nosplit
+// because call is.
 //
 //go:nosplit
 func ours(a uintptr) bool { return uint32(a)-firstFD < spanFD }

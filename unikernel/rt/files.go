@@ -53,7 +53,7 @@ func served1(path uintptr) servedFile {
 }
 
 // pathIs compares a string of the program's, which ends at a NUL. It reads no
-// further than the strings agree.
+// further than the strings agree. It is nosplit for call.
 //
 //go:nosplit
 func pathIs(path uintptr, want string) bool {

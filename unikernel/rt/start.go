@@ -4,7 +4,9 @@ import (
 	"net/netip"
 	"os"
 	"strings"
+	"sync/atomic"
 	"syscall"
+	"time"
 	_ "unsafe" // for go:linkname
 
 	"loam/posix"
@@ -66,8 +68,31 @@ func start(c guest.Config) error {
 		refusals[call.Number] = uintptr(call.Errno)
 	}
 	serve(&calls)
+	atExit(end)
 	return nil
 }
+
+// atExit has f called when the program ends by itself; the last one first.
+//
+//go:linkname atExit runtime.loamAtExit
+func atExit(f func())
+
+// exitTime is how long a program that has ended may go on sending.
+const exitTime = 3 * time.Second
+
+// ending is set while the program ends. It makes no more calls then: goroutines
+// that are still there must not see their descriptors go.
+var ending atomic.Bool
+
+func end() {
+	ending.Store(true)
+	process.Exit(exitTime)
+}
+
+// park is where a call ends up that is made while the program ends.
+//
+//go:noinline
+func park() { select {} }
 
 // resolvText is /etc/resolv.conf. Without a server names cannot be looked up;
 // the file then has none, and package net asks the loopback, where nobody

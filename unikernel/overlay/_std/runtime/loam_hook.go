@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"internal/abi"
+	"internal/runtime/exithook"
 	"unsafe"
 )
 
@@ -29,6 +30,12 @@ func loamOnStack(p unsafe.Pointer) bool {
 	gp := getg()
 	return uintptr(p)-gp.stack.lo < gp.stack.hi-gp.stack.lo
 }
+
+// loamAtExit has f called when the program ends by itself: when main returns or
+// by os.Exit, and not by a signal or a panic.
+//
+//go:linkname loamAtExit
+func loamAtExit(f func()) { exithook.Add(exithook.Hook{F: f, RunOnFailure: true}) }
 
 // doInit runs the initialisation of Loam's packages, and of what they import,
 // before that of all others: a program's package may open a socket while it is

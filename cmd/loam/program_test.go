@@ -1,0 +1,207 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// What a user sees of "loam run": the command itself, built and started as a user
+// does, and programs that know nothing of it.
+
+// command builds loam once for a test and returns a way to start it.
+func command(t *testing.T) func(args ...string) *exec.Cmd {
+	t.Helper()
+	bin := filepath.Join(t.TempDir(), "loam")
+	if out, err := exec.Command("go", "build", "-o", bin, ".").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	return func(args ...string) *exec.Cmd { return exec.Command(bin, args...) }
+}
+
+// program writes a main package to a folder outside of any module and returns
+// the file.
+func program(t *testing.T, body string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "main.go")
+	if err := os.WriteFile(path, []byte(body), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// A web server, unchanged, on the network that needs no privilege: a client of
+// this host talks to it, and Ctrl-C ends it in order.
+func TestRunServesTheHost(t *testing.T) {
+	loam := command(t)
+	port := freePort(t)
+	cmd := loam("run", "-p", fmt.Sprintf("%d:8080", port), "../../examples/web")
+	var log bytes.Buffer
+	cmd.Stderr = &log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	defer cmd.Process.Kill()
+
+	url := fmt.Sprintf("http://127.0.0.1:%d", port)
+	stats := fetchWhenUp(t, url+"/stats", ended, &log)
+	if !strings.Contains(stats, "eth0 10.0.2.15/24") {
+		t.Errorf("the program sees other interfaces than Loam's: %s", stats)
+	}
+	r, err := http.Get(url + "/bytes/33554432")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := io.Copy(io.Discard, r.Body)
+	if r.Body.Close(); n != 32<<20 || err != nil {
+		t.Errorf("received %d bytes of 32 MiB, %v", n, err)
+	}
+	up, err := http.Post(url+"/upload", "application/octet-stream", bytes.NewReader(make([]byte, 8<<20)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, _ := io.ReadAll(up.Body)
+	if up.Body.Close(); strings.TrimSpace(string(answer)) != "8388608" {
+		t.Errorf("the server counts %q bytes of 8 MiB", answer)
+	}
+	cmd.Process.Signal(os.Interrupt)
+	if err := <-ended; err != nil {
+		t.Errorf("after Ctrl-C: %v\n%s", err, &log)
+	}
+	if !strings.Contains(log.String(), "served") {
+		t.Errorf("the program did not end in order:\n%s", &log)
+	}
+}
+
+// fetchWhenUp fetches a page as soon as there is a server.
+func fetchWhenUp(t *testing.T, url string, ended <-chan error, log *bytes.Buffer) string {
+	t.Helper()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		r, err := http.Get(url)
+		if err == nil {
+			defer r.Body.Close()
+			b, _ := io.ReadAll(r.Body)
+			return string(b)
+		}
+		select {
+		case err := <-ended:
+			t.Fatalf("the server ended: %v\n%s", err, log)
+		case <-tick.C:
+		}
+	}
+}
+
+// Streams, arguments, environment and exit status are the program's.
+func TestRunIsTransparent(t *testing.T) {
+	loam := command(t)
+	main := program(t, `package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+)
+
+func main() {
+	b, _ := io.ReadAll(os.Stdin)
+	fmt.Printf("%s %q %s", b, os.Args[1:], os.Getenv("COLOUR"))
+	fmt.Fprint(os.Stderr, "to stderr")
+	os.Exit(42)
+}
+`)
+	cmd := loam("run", "--net", "none", "-e", "COLOUR=blue", main, "--", "-x", "two words")
+	cmd.Stdin = strings.NewReader("from stdin")
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	if status := cmd.ProcessState.ExitCode(); status != 42 {
+		t.Errorf("exit status %d, want 42 (%v)", status, err)
+	}
+	if want := `from stdin ["-x" "two words"] blue`; out.String() != want {
+		t.Errorf("standard output %q, want %q", &out, want)
+	}
+	if errs.String() != "to stderr" {
+		t.Errorf("standard error %q", &errs)
+	}
+}
+
+// A program that is killed ends the command as a shell tells it.
+func TestRunDeathBySignal(t *testing.T) {
+	loam := command(t)
+	main := program(t, `package main
+
+import (
+	"os"
+	"syscall"
+)
+
+func main() { syscall.Kill(os.Getpid(), syscall.SIGKILL); select {} }
+`)
+	cmd := loam("run", "--net", "none", main)
+	cmd.Run()
+	if status := cmd.ProcessState.ExitCode(); status != 128+int(syscall.SIGKILL) {
+		t.Errorf("exit status %d, want %d", status, 128+int(syscall.SIGKILL))
+	}
+}
+
+// What a user gets wrong is one line that says what to do, and status 2.
+func TestRunRefusals(t *testing.T) {
+	loam := command(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	hello := program(t, "package main\n\nfunc main() {}\n")
+	for _, c := range []struct {
+		name string
+		args []string
+		want string // somewhere in the last line
+	}{
+		{"no such folder", []string{"./nowhere"}, "nowhere"},
+		{"no such file", []string{"nowhere.go"}, "nowhere.go"},
+		{"does not build", []string{program(t, "package main\n\nfunc main() { x }\n")}, "undefined: x"},
+		{"not a command", []string{program(t, "package other\n")}, "main"},
+		{"busy port", []string{"-p", fmt.Sprintf("%d:80", l.Addr().(*net.TCPAddr).Port), hello}, "address already in use"},
+		{"bad port", []string{"-p", "80", hello}, "HOST:GUEST"},
+		{"bad network", []string{"--net", "carrier-pigeon", hello}, "--net user"},
+		{"bad flag", []string{"--nett", "user", hello}, "--help"},
+		{"pcap cannot be written", []string{"--pcap", "/nowhere/x.pcapng", hello}, "/nowhere/x.pcapng"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cmd := loam(append([]string{"run"}, c.args...)...)
+			out, _ := cmd.CombinedOutput()
+			lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+			last := lines[len(lines)-1]
+			if status := cmd.ProcessState.ExitCode(); status != 2 {
+				t.Errorf("exit status %d, want 2", status)
+			}
+			if !strings.HasPrefix(last, "loam: ") || !strings.Contains(last, c.want) {
+				t.Errorf("the last line is %q; it should begin with \"loam: \" and say %q", last, c.want)
+			}
+		})
+	}
+}

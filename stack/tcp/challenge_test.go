@@ -1,0 +1,117 @@
+package tcp
+
+import (
+	"testing"
+	"time"
+)
+
+// RFC 5961: blind attacks.
+
+func TestBlindAttacks(t *testing.T) {
+	for _, a := range []struct {
+		segment string
+		says    string // what is answered: a challenge or nothing
+		counter Counter
+	}{
+		{"R 1001", "", NumCounters}, // control: this one is exact and counts
+		{"R 1002", "A 1 ack 1001", DropRST},
+		{"R 60000", "A 1 ack 1001", DropRST},
+		{"R 1000", "", DropSequence},
+		{"R 70000", "", DropSequence},
+		{"S 1001", "A 1 ack 1001", DropSYN},
+		{"S 30000", "A 1 ack 1001", DropSYN},
+		{"S 70000", "A 1 ack 1001", DropSequence},
+		{"SA 1001 ack 1", "A 1 ack 1001", DropSYN},
+		{"PA 1001:1101 ack 2", "A 1 ack 1001", DropAck},
+		{"PA 1001:1101 ack 1000000", "A 1 ack 1001", DropAck},
+		{"PA 1001:1101 ack -50001", "A 1 ack 1001", DropAck}, // older than the largest window
+		{"PA 1001:1101 ack -2000000000", "A 1 ack 1001", DropAck},
+		{"FA 1001 ack 1000000", "A 1 ack 1001", DropAck},
+		{"P 1001:1101", "", DropNoAck},
+		{"F 1001", "", DropNoAck},
+		{"UP 1001:1101 urg 5", "", DropNoAck},
+	} {
+		c := established(t, nil, "")
+		c.send("A 1:1001 ack 1")
+		c.advance(40 * ms)
+		c.want("A 1 ack 1001")
+		c.send(a.segment)
+		if a.counter == NumCounters {
+			c.wantEnd(ErrReset)
+			continue
+		}
+		if a.says != "" {
+			c.want(a.says)
+		}
+		c.wantIdle()
+		c.wantState(Established)
+		c.wantReadable(1000)
+		c.wantCount(a.counter, 1)
+		c.send("PA 1001:1101 ack 1") // the peer goes on undisturbed
+		c.wantReadable(1100)
+	}
+}
+
+func TestOldAckWithinLargestWindowIsAccepted(t *testing.T) {
+	c := established(t, nil, "")
+	c.send("PA 1:101 ack -49999") // SND.UNA - MAX.SND.WND =< SEG.ACK
+	c.wantReadable(100)
+}
+
+func TestChallengesAreLimited(t *testing.T) {
+	c := established(t, nil, "")
+	for range 50 {
+		c.send("R 1002")
+		c.drain()
+	}
+	c.wantCount(ChallengeAcks, 10) // RFC 5961 section 7
+	c.wantCount(ChallengeLimit, 40)
+	c.advance(500 * ms)
+	c.send("R 1002")
+	c.send("R 1002")
+	c.wantCount(ChallengeAcks, 1) // two a second from then on
+	c.advance(5 * time.Second)
+	c.send("R 1002")
+	c.want("A 1 ack 1")
+	// An answer to a segment without data counts as well, so that two sides
+	// that disagree do not talk for ever.
+	for range 50 {
+		c.send("A 0 ack 1")
+		c.drain()
+	}
+	c.wantCount(ChallengeAcks, 10)
+}
+
+func TestPeerThatLostItsStateIsLetGo(t *testing.T) {
+	// Half-open connection discovery, RFC 9293 figure 9.
+	c := established(t, nil, "")
+	c.send("S 400 win 60000 <mss 1000>") // the peer has restarted and opens anew
+	c.want("A 1 ack 1")                  // tells it where we are
+	c.send("R 1")                        // it has no such connection
+	c.wantEnd(ErrReset)
+}
+
+func TestResetForUnknownConnection(t *testing.T) {
+	c := newTest(t)
+	for _, x := range []struct{ in, out string }{
+		{"A 7 ack 9", "R 9"},              // <SEQ=SEG.ACK><CTL=RST>
+		{"PA 7:17 ack 9", "R 9"},          // the same
+		{"SA 7 ack 9", "R 9"},             //
+		{"S 7", "RA -1000000 ack 8"},      // <SEQ=0><ACK=SEG.SEQ+SEG.LEN><CTL=RST,ACK>
+		{"F 7:17", "RA -1000000 ack 18"},  //
+		{"SF 7:17", "RA -1000000 ack 19"}, // SYN and FIN both count
+		{"R 7", ""}, {"RA 7 ack 9", ""},   // never a reset for a reset
+	} {
+		var out Out
+		seg := c.parse(x.in)
+		if !ResetFor(seg, &out.TCP) {
+			if x.out != "" {
+				t.Errorf("no answer to %s", x.in)
+			}
+			continue
+		}
+		if got := c.format(&out); got != x.out || out.SrcPort != 80 || out.DstPort != 40000 {
+			t.Errorf("%s is answered by %s, want %s", x.in, got, x.out)
+		}
+	}
+}

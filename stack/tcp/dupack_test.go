@@ -1,0 +1,89 @@
+package tcp
+
+import (
+	"testing"
+)
+
+// NewReno (RFC 6582), for peers without SACK.
+
+func TestNewReno(t *testing.T) {
+	c := sending(t, &Config{Congestion: NewReno}, "", 10)
+	c.send("A 1 ack 1")
+	c.want("A 10001:11001 ack 1") // limited transmit
+	c.send("A 1 ack 1")
+	c.want("A 11001:12001 ack 1")
+	c.send("A 1 ack 1")
+	c.want("A 1:1001 ack 1") // the third duplicate
+	c.wantIdle()
+	for range 8 {
+		c.send("A 1 ack 1")
+	}
+	c.drain()
+	c.advance(10 * ms)
+	c.send("A 1 ack 3001") // a partial acknowledgment: the next hole is at 3001
+	c.want("A 3001:4001 ack 1")
+	if i := c.Info(c.now); i.CAState != CARecovery {
+		t.Errorf("%+v", i)
+	}
+	c.drain()
+	c.send("A 1 ack 12001")
+	c.drain()
+	if i := c.Info(c.now); i.CAState != CAOpen || i.SndCwnd != 5 {
+		t.Errorf("after recovery: %+v", i)
+	}
+	c.wantCount(FastRecoveries, 1)
+}
+
+func TestNewRenoIgnoresDuplicatesOfLastRecovery(t *testing.T) {
+	// RFC 6582 section 3.2 step 2.
+	c := sending(t, nil, "", 10)
+	c.advance(c.timers[timerRTO] - c.now)
+	c.want("A 1:1001 ack 1")
+	c.send("A 1 ack 10001")
+	c.drain()
+	for range 5 {
+		c.send("A 1 ack 10001") // caused by what was sent again for nothing
+	}
+	c.wantCount(FastRecoveries, 0)
+}
+
+func TestNotDuplicates(t *testing.T) {
+	// RFC 5681 section 2: with data, or with another window, or without data
+	// in flight it is no duplicate acknowledgment.
+	c := sending(t, nil, "", 10)
+	for i := range 5 {
+		c.send("A " + itoa(1+10*i) + ":" + itoa(11+10*i) + " ack 1")
+		c.send("A " + itoa(11+10*i) + " ack 1 win " + itoa(40000+i))
+	}
+	c.drain()
+	c.wantCount(FastRecoveries, 0)
+
+	c = established(t, nil, "")
+	for range 5 {
+		c.send("A 1 ack 1")
+	}
+	c.write(1000)
+	c.drain()
+	c.wantCount(FastRecoveries, 0)
+}
+
+func TestNewRenoImpatient(t *testing.T) {
+	// Only the first partial acknowledgment starts the timer again.
+	c := sending(t, nil, "", 20)
+	for range 10 {
+		c.send("A 1 ack 1")
+	}
+	c.drain()
+	c.advance(10 * ms)
+	c.send("A 1 ack 1001")
+	c.drain()
+	rto := c.timers[timerRTO]
+	for i := 2; i < 8; i++ {
+		c.advance(10 * ms)
+		c.send("A 1 ack " + itoa(1000*i+1))
+		c.drain()
+		if c.timers[timerRTO] != rto {
+			t.Fatal("the timer was started again")
+		}
+	}
+}

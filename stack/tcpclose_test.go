@@ -1,0 +1,234 @@
+package stack_test
+
+import (
+	"errors"
+	"io"
+	"syscall"
+	"testing"
+	"time"
+
+	"loam/stack"
+	"loam/wire"
+)
+
+// Closing connections (RFC 9293 section 3.6), seen from the wire and from the
+// program.
+
+// openByHand gives a script one connection that is open.
+func openByHand(t *testing.T, script func(t *testing.T, w *peer, p *tcpPeer, c *stack.TCPConn)) {
+	t.Helper()
+	byHand(t, func(t *testing.T, w *peer) {
+		l := mustListen(t, w.s, 80, 10)
+		defer l.Close()
+		p, c := w.accepted(l, 5000)
+		script(t, w, p, c)
+	})
+}
+
+func TestCloseFirst(t *testing.T) {
+	openByHand(t, func(t *testing.T, w *peer, p *tcpPeer, c *stack.TCPConn) {
+		mustWrite(t, c, "bye")
+		if err := c.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+		p.want("what was written is still sent, and then the end", "FA", "bye")
+		p.send(wire.ACK, "")
+		p.send(wire.FIN|wire.ACK, "")
+		p.want("the peer's end is acknowledged", "A", "")
+		w.advance(59 * time.Second)
+		p.next--
+		p.sendAs(wire.TCP{Seq: p.next, Ack: p.expect, Flags: wire.FIN | wire.ACK}, "")
+		p.next++
+		p.want("and again, when the acknowledgment was lost (TIME-WAIT)", "A", "")
+		w.advance(61 * time.Second)
+		p.sendAs(wire.TCP{Seq: p.next - 1, Ack: p.expect, Flags: wire.FIN | wire.ACK}, "")
+		w.want("after two segment lifetimes nobody remembers", "tcp 10.0.0.1:80 > 10.0.0.2:5000 R")
+	})
+}
+
+func TestCloseSecond(t *testing.T) {
+	openByHand(t, func(t *testing.T, w *peer, p *tcpPeer, c *stack.TCPConn) {
+		p.send(wire.ACK, "last words")
+		p.send(wire.FIN|wire.ACK, "")
+		w.forget()
+		wantRead(t, c, "data in front of the end", "last words", nil)
+		wantRead(t, c, "the end", "", io.EOF)
+		mustWrite(t, c, "I heard you")
+		p.want("this side may go on (half close)", "A", "I heard you")
+		c.Close()
+		p.want("its own end", "FA", "")
+		p.send(wire.ACK, "")
+		w.wantNone("it is over")
+		p.sendAs(wire.TCP{Seq: p.next, Ack: p.expect, Flags: wire.ACK}, "")
+		w.want("without TIME-WAIT at this side", "tcp 10.0.0.1:80 > 10.0.0.2:5000 R")
+	})
+}
+
+func TestHalfClose(t *testing.T) {
+	openByHand(t, func(t *testing.T, w *peer, p *tcpPeer, c *stack.TCPConn) {
+		if err := c.CloseWrite(); err != nil {
+			t.Errorf("CloseWrite: %v", err)
+		}
+		p.want("the end of one direction", "FA", "")
+		if _, err := c.Write([]byte("x")); !errors.Is(err, syscall.EPIPE) {
+			t.Errorf("writing after it: %v, want EPIPE", err)
+		}
+		p.send(wire.ACK, "")
+		w.advance(time.Hour)
+		p.send(wire.ACK, "the answer")
+		wantRead(t, c, "the other goes on, however long", "the answer", nil)
+		p.send(wire.FIN|wire.ACK, "")
+		wantRead(t, c, "until it ends too", "", io.EOF)
+		c.Close()
+	})
+}
+
+// RFC 9293 section 3.6.1: the peer is told when what it sent is thrown away.
+func TestCloseWithUnreadData(t *testing.T) {
+	openByHand(t, func(t *testing.T, w *peer, p *tcpPeer, c *stack.TCPConn) {
+		p.send(wire.ACK, "unread")
+		w.forget()
+		c.Close()
+		p.want("a reset instead of a FIN", "RA", "")
+	})
+}
+
+func TestDataAfterClose(t *testing.T) {
+	openByHand(t, func(t *testing.T, w *peer, p *tcpPeer, c *stack.TCPConn) {
+		c.Close()
+		p.want("the end", "FA", "")
+		p.send(wire.ACK, "are you there?")
+		w.want("nobody is: a reset", "tcp 10.0.0.1:80 > 10.0.0.2:5000 RA")
+	})
+}
+
+func TestLingerZero(t *testing.T) {
+	openByHand(t, func(t *testing.T, w *peer, p *tcpPeer, c *stack.TCPConn) {
+		if err := c.SetLinger(0); err != nil {
+			t.Fatal(err)
+		}
+		c.Close()
+		p.want("linger 0 resets", "RA", "")
+		w.wantNone("and that is all")
+	})
+}
+
+// The peer's reset: the error comes once, behind the data; then end of file.
+func TestResetByPeer(t *testing.T) {
+	openByHand(t, func(t *testing.T, w *peer, p *tcpPeer, c *stack.TCPConn) {
+		p.send(wire.ACK, "before")
+		w.forget()
+		p.send(wire.RST, "")
+		wantRead(t, c, "what came before the reset", "before", nil)
+		_, err := c.Read(make([]byte, 1))
+		if !errors.Is(err, syscall.ECONNRESET) {
+			t.Errorf("then %v, want ECONNRESET", err)
+		}
+		wantRead(t, c, "then the end", "", io.EOF)
+		if _, err := c.Write([]byte("x")); !errors.Is(err, syscall.EPIPE) {
+			t.Errorf("writing: %v, want EPIPE", err)
+		}
+		w.wantCount("a reset", stack.TCPResets, 1)
+		c.Close()
+	})
+}
+
+// What is written to a peer that has gone is sent again with doubling pauses, and
+// then the program is told.
+func TestPeerGone(t *testing.T) {
+	openByHand(t, func(t *testing.T, w *peer, p *tcpPeer, c *stack.TCPConn) {
+		mustWrite(t, c, "hello?")
+		w.advance(time.Hour)
+		_, err := c.Read(make([]byte, 1))
+		if !errors.Is(err, syscall.ETIMEDOUT) {
+			t.Errorf("read: %v, want ETIMEDOUT", err)
+		}
+		n := 0
+		for w.next() != nil {
+			n++
+		}
+		if n < 10 || n > 20 {
+			t.Errorf("the data was sent %d times", n)
+		}
+		w.wantCount("it is counted", stack.TCPTimeouts, 1)
+		c.Close()
+	})
+}
+
+// A peer that closes its window for ever does not keep a connection alive that
+// the program has closed.
+func TestClosedWindowAfterClose(t *testing.T) {
+	openByHand(t, func(t *testing.T, w *peer, p *tcpPeer, c *stack.TCPConn) {
+		mustWrite(t, c, "more than fits")
+		p.want("data", "A", "more than fits")
+		c.Close()
+		p.expect -= 14
+		for range 2000 {
+			w.advance(time.Second)
+			if w.next() != nil {
+				p.sendZeroWindow()
+			}
+		}
+		w.forget()
+		p.sendZeroWindow()
+		w.want("half an hour later nobody remembers", "tcp 10.0.0.1:80 > 10.0.0.2:5000 R")
+	})
+}
+
+// sendZeroWindow acknowledges what was expected and closes the window.
+func (p *tcpPeer) sendZeroWindow() {
+	h := wire.TCP{SrcPort: p.local.Port(), DstPort: p.remote.Port(), Seq: p.next, Ack: p.expect, Flags: wire.ACK}
+	p.w.sendIP(wire.IPv4{Protocol: wire.ProtoTCP}, segment(h, p.local.Addr(), p.remote.Addr(), ""))
+}
+
+// After CloseRead what still arrives is thrown away, and the peer is not held up.
+func TestCloseRead(t *testing.T) {
+	openByHand(t, func(t *testing.T, w *peer, p *tcpPeer, c *stack.TCPConn) {
+		p.send(wire.ACK, "unread")
+		if err := c.CloseRead(); err != nil {
+			t.Errorf("CloseRead: %v", err)
+		}
+		wantRead(t, c, "reading ends", "", io.EOF)
+		big := string(make([]byte, 1400))
+		for range 200 {
+			p.send(wire.ACK, big)
+		}
+		w.advance(time.Second)
+		last := p.lastAck()
+		if last.Ack != p.next || last.Window == 0 {
+			t.Errorf("280 kB later the peer is told of window %d and that %d bytes are missing", last.Window, p.next-last.Ack)
+		}
+		mustWrite(t, c, "still writing")
+		p.want("the other direction is open", "A", "still writing")
+		c.Close()
+		p.want("and the end is an end, not a reset", "FA", "")
+	})
+}
+
+// lastAck is the last segment on the wire.
+func (p *tcpPeer) lastAck() (last wire.TCP) {
+	p.w.t.Helper()
+	for f := p.w.next(); f != nil; f = p.w.next() {
+		last = *f.tcp
+	}
+	return last
+}
+
+func TestCloseWriteBeforeConnected(t *testing.T) {
+	byHand(t, func(t *testing.T, w *peer) {
+		c, err := w.s.DialTCP(unspecified, mustAddrPort("10.0.0.2:80"), stack.TCPOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.CloseWrite(); !errors.Is(err, syscall.ENOTCONN) {
+			t.Errorf("CloseWrite: %v, want ENOTCONN", err)
+		}
+		p := w.tcp(80, 0)
+		p.take("a SYN")
+		p.send(wire.SYN|wire.ACK, "")
+		p.want("the handshake goes on", "A", "")
+		mustWrite(t, c, "hello")
+		p.want("and writing is still possible", "A", "hello")
+		c.Abort()
+	})
+}

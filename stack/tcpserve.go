@@ -1,0 +1,287 @@
+package stack
+
+import (
+	"net/netip"
+
+	"loam/link"
+	"loam/stack/tcp"
+	"loam/wire"
+)
+
+// The shard's side of a TCPConn: what the program asked for goes into the
+// machine (serve), what the machine has to say goes to the device (output), and
+// what has changed is published to the program (settle).
+
+// serve does what the program asked for. It runs on the shard.
+func (c *TCPConn) serve(sh *shard) {
+	wish := c.wish.And(^(wishServe | wishCloseWrite | wishClose | wishAbort | wishOptions))
+	if c.removed {
+		c.forget()
+		return
+	}
+	m := c.machine
+	if wish&wishOptions != 0 {
+		c.options.apply(sh.now, c)
+	}
+	c.hearWritten(sh)
+	m.Consumed(sh.now)
+	switch {
+	case wish&wishAbort != 0:
+		m.Abort(sh.now)
+	case wish&wishClose != 0:
+		m.Close(sh.now)
+	case wish&wishCloseWrite != 0:
+		m.CloseWrite(sh.now)
+	}
+	sh.mark(c)
+}
+
+// forget gives back what arrived and nobody is going to read.
+func (c *TCPConn) forget() {
+	if c.status.Load()&statusClosed != 0 {
+		c.received.Reset()
+	}
+}
+
+func (c *TCPConn) hearWritten(sh *shard) {
+	if end := c.toSend.End(); end != c.sawEnd {
+		c.sawEnd = end
+		c.machine.Written(sh.now)
+	}
+}
+
+// quantum is how many frames a connection may send before others get a turn.
+const quantum = 32
+
+// output sends what the machine has to send, as far as there is room, and then
+// settles what has changed. It runs on the shard, once a turn for each
+// connection that was touched.
+func (c *TCPConn) output(sh *shard) {
+	if c.removed {
+		return
+	}
+	if c.path.tables != sh.tables {
+		c.findPath(sh)
+	}
+	if c.status.Load()&(statusShutRead|statusClosed) == statusShutRead {
+		c.discard(sh)
+	}
+	if c.path.ifc != nil {
+		l := sh.link(c.path.ifc)
+		for n := 0; ; n++ {
+			if !l.room() {
+				c.stall(l)
+				break
+			}
+			if n == quantum {
+				if c.machine.Pending() {
+					sh.mark(c)
+				}
+				break
+			}
+			var out tcp.Out
+			if !c.machine.Poll(sh.now, c.maxPayload(), &out) {
+				break
+			}
+			c.send(sh, l, &out)
+		}
+	}
+	c.settle(sh)
+}
+
+// discard throws away what arrives after CloseRead, so that the peer is not held
+// up. A reader that is still in the ring does the same.
+func (c *TCPConn) discard(sh *shard) {
+	if n := c.received.Readable(); n > 0 && c.readMu.TryLock() {
+		c.received.Discard(n)
+		c.readMu.Unlock()
+		c.machine.Consumed(sh.now)
+	}
+}
+
+// stall leaves the connection to be taken up again when there is room.
+func (c *TCPConn) stall(l *txLink) {
+	if !c.stalled && c.machine.Pending() {
+		c.stalled = true
+		l.stalled = append(l.stalled, c)
+	}
+}
+
+// findPath looks the route up again after the tables have changed. Without a
+// route nothing is sent and the machine's timers run.
+func (c *TCPConn) findPath(sh *shard) {
+	p, err := sh.tables.route(c.local.Addr(), c.remote.Addr())
+	if err != nil {
+		sh.tally.count(IPNoRoute)
+		c.path = path{tables: sh.tables}
+		return
+	}
+	c.path = p
+}
+
+// maxPayload is how much one frame may carry: with segmentation offload, as
+// much as an IP packet holds.
+func (c *TCPConn) maxPayload() int {
+	if c.path.ifc.offloads.Has(link.OffloadTSO4) {
+		return wire.MaxIPv4 - wire.IPv4MinLen - wire.TCPMaxLen
+	}
+	return 0 // one segment
+}
+
+// send makes a frame of a segment.
+func (c *TCPConn) send(sh *shard, l *txLink, out *tcp.Out) {
+	f := link.NewFrame(out.Len)
+	if out.Len > 0 {
+		c.toSend.ReadAt(f.Bytes(), out.Off)
+	}
+	headerLen := out.TCP.Len()
+	out.TCP.Put(f.Prepend(headerLen))
+	sh.tally.count(TCPSent)
+	finishTCP(f, l.ifc, c.local.Addr(), c.remote.Addr())
+	segments := uint16(1)
+	if out.Len > out.MSS && out.MSS > 0 {
+		f.GSO, f.GSOSize, f.HeaderLen = link.GSOTCP4, uint16(out.MSS), uint16(headerLen)
+		f.ECN = out.Flags.Has(wire.CWR)
+		segments = uint16((out.Len + out.MSS - 1) / out.MSS)
+	}
+	h := wire.IPv4{ID: c.ipID, DontFragment: true, TTL: c.ttl, TOS: c.tos, Protocol: wire.ProtoTCP, Src: c.local.Addr(), Dst: c.remote.Addr()}
+	if out.ECT {
+		h.TOS |= 2
+	}
+	c.ipID += segments
+	putIPv4(f, &h)
+	sh.tally.count(IPSent)
+	l.transmit(c.path.nextHop, f)
+}
+
+// finishTCP fills in the checksum of a segment, or leaves it to the device.
+func finishTCP(f *link.Frame, ifc *Interface, src, dst netip.Addr) {
+	b := f.Bytes()
+	if ifc.offloads.Has(link.OffloadChecksum) {
+		f.NeedsChecksum, f.CsumStart, f.CsumOffset = true, 0, 16
+		sum := wire.PseudoSum(wire.ProtoTCP, src, dst, len(b))
+		b[16], b[17] = byte(sum>>8), byte(sum)
+		return
+	}
+	wire.PutTCPChecksum(b, src, dst)
+}
+
+// settle publishes what the machine has come to: to the program, to the
+// listener, to the timer wheel.
+func (c *TCPConn) settle(sh *shard) {
+	m := c.machine
+	old := c.status.Load()
+	status := old
+	if s := m.State(); s != tcp.SynSent && s != tcp.SynReceived && s != tcp.Closed {
+		status |= statusConnected
+	}
+	if m.ReadClosed() {
+		status |= statusReadClosed
+	}
+	if m.Done() {
+		status |= statusEnded
+	}
+	if status != old {
+		c.change(sh, old, status)
+	}
+	c.wakeProgram()
+	if m.Done() {
+		sh.remove(c)
+		return
+	}
+	c.settleWindow(sh)
+	sh.wheel.Schedule(&c.timer, m.Deadline())
+}
+
+// settleWindow publishes how far the program may read without telling us. If it
+// has read that far meanwhile, it has compared with an older number: then the
+// machine hears of it now.
+func (c *TCPConn) settleWindow(sh *shard) {
+	consumed := c.received.Consumed()
+	notify := consumed + uint64(c.machine.Notice())
+	c.notify.Store(notify)
+	if now := c.received.Consumed(); now != consumed && now >= notify {
+		c.machine.Consumed(sh.now)
+		sh.mark(c)
+	}
+}
+
+// change publishes new status bits.
+func (c *TCPConn) change(sh *shard, old, status uint32) {
+	began := status &^ old
+	if began&statusEnded != 0 {
+		if err := machineError(c.machine.Err()); err != nil && old&statusClosed == 0 {
+			c.failure.Store(&err)
+		}
+		sh.countEnd(c)
+	}
+	c.status.Or(began)
+	if began&statusConnected != 0 {
+		sh.tally.count(TCPEstablished)
+		c.handOver()
+	}
+	var e Events
+	if began&(statusReadClosed|statusEnded) != 0 {
+		e |= Readable | ReadHangup
+		c.readers.ring()
+	}
+	if began&(statusConnected|statusEnded) != 0 {
+		e |= Writable
+		c.writers.ring()
+		c.readers.ring()
+	}
+	if began&statusEnded != 0 {
+		e |= Hangup
+		if c.failure.Load() != nil {
+			e |= Error
+		}
+	}
+	c.tell(e)
+}
+
+// wakeProgram tells goroutines that found nothing to read, or no room to write,
+// that there is some now.
+func (c *TCPConn) wakeProgram() {
+	wish := c.wish.Load()
+	if wish&wishRead != 0 && c.received.Readable() > 0 {
+		c.wish.And(^wishRead)
+		c.readers.ring()
+		c.tell(Readable)
+	}
+	if wish&wishWrite != 0 && c.status.Load()&statusConnected != 0 {
+		c.growSendBuffer()
+		if c.hasRoom() {
+			c.wish.And(^wishWrite)
+			c.writers.ring()
+			c.tell(Writable)
+		}
+	}
+}
+
+// growSendBuffer lets the program have twice the congestion window in the ring.
+func (c *TCPConn) growSendBuffer() {
+	if c.options.fixedSendBuffer() {
+		return
+	}
+	if want := 2 * c.machine.CongestionWindow(); want > c.toSend.Limit() {
+		c.toSend.SetLimit(min(want, maxSendBuffer))
+	}
+}
+
+// machineError translates why a machine ended.
+func machineError(err error) error {
+	switch err {
+	case nil:
+		return nil
+	case tcp.ErrReset:
+		return ErrReset
+	case tcp.ErrRefused:
+		return ErrRefused
+	case tcp.ErrTimeout:
+		return ErrTimeout
+	case tcp.ErrUnreachable:
+		return ErrHostUnreachable
+	default:
+		return ErrAborted
+	}
+}

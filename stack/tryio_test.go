@@ -1,0 +1,141 @@
+package stack_test
+
+import (
+	"io"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"loam/stack"
+	"loam/wire"
+)
+
+// The calls that never block, and the events that say when to make them: what a
+// personality with poll(2) stands on.
+
+func TestPeek(t *testing.T) {
+	openByHand(t, func(t *testing.T, w *peer, p *tcpPeer, c *stack.TCPConn) {
+		b := make([]byte, 10)
+		if n, err := c.Peek(b, 0); n != 0 || err != stack.ErrWouldBlock {
+			t.Errorf("with nothing there: %d, %v; want %v", n, err, stack.ErrWouldBlock)
+		}
+		p.send(wire.ACK, "hello")
+		synctest.Wait()
+		if n, err := c.Peek(b, 0); string(b[:n]) != "hello" || err != nil {
+			t.Errorf("peek: %q, %v", b[:n], err)
+		}
+		if n, err := c.Peek(b, 2); string(b[:n]) != "llo" || err != nil {
+			t.Errorf("peek behind 2 bytes: %q, %v", b[:n], err)
+		}
+		if n, err := c.Peek(b, 5); n != 0 || err != stack.ErrWouldBlock {
+			t.Errorf("peek behind everything: %d, %v; want %v", n, err, stack.ErrWouldBlock)
+		}
+		wantRead(t, c, "it is all still there", "hello", nil)
+		p.send(wire.FIN|wire.ACK, "")
+		synctest.Wait()
+		if n, err := c.Peek(b, 0); n != 0 || err != io.EOF {
+			t.Errorf("at the end: %d, %v; want EOF", n, err)
+		}
+		c.Close()
+		if n, err := c.Peek(b, 0); n != 0 || err != stack.ErrClosed {
+			t.Errorf("of a closed socket: %d, %v; want %v", n, err, stack.ErrClosed)
+		}
+	})
+}
+
+// told adds up the events of a socket.
+type told struct{ events atomic.Uint32 }
+
+func (e *told) add(events stack.Events) { e.events.Or(uint32(events)) }
+
+// want says what holds now; what of it is new has been told.
+func (e *told) want(t *testing.T, sentence string, now, want, isNew stack.Events) {
+	t.Helper()
+	if now != want {
+		t.Errorf("%s: what holds is %05b, want %05b", sentence, now, want)
+	}
+	if got := stack.Events(e.events.Swap(0)); got&isNew != isNew {
+		t.Errorf("%s: told %05b, want at least %05b", sentence, got, isNew)
+	}
+}
+
+func TestEventsTCP(t *testing.T) {
+	openByHand(t, func(t *testing.T, w *peer, p *tcpPeer, c *stack.TCPConn) {
+		var e told
+		c.Watch(e.add)
+		if got := c.Events(); got != stack.Writable {
+			t.Errorf("an open connection is %05b, want writable", got)
+		}
+		p.send(wire.ACK, "hello")
+		synctest.Wait()
+		if got := e.events.Swap(0); got != uint32(stack.Readable) {
+			t.Errorf("data arrives: told %05b, want readable", got)
+		}
+		wantRead(t, c, "data", "hello", nil)
+		for c.Events()&stack.Writable != 0 {
+			if _, err := c.TryWrite(make([]byte, 10000)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		e.events.Store(0)
+		p.window = 65535
+		for range 200 {
+			synctest.Wait()
+			for f := w.next(); f != nil; f = w.next() {
+				p.expect = f.tcp.Seq + uint32(len(f.data))
+			}
+			p.send(wire.ACK, "")
+		}
+		e.want(t, "all is acknowledged", c.Events(), stack.Writable, stack.Writable)
+		p.send(wire.FIN|wire.ACK, "")
+		synctest.Wait()
+		e.want(t, "the peer's end", c.Events(), stack.Readable|stack.Writable|stack.ReadHangup, stack.Readable|stack.ReadHangup)
+		p.send(wire.RST, "")
+		synctest.Wait()
+		e.want(t, "a reset", c.Events(), stack.Readable|stack.Writable|stack.ReadHangup|stack.Hangup|stack.Error, stack.Hangup|stack.Error)
+		if err := c.Err(); err != stack.ErrReset {
+			t.Errorf("the error is %v, want %v", err, stack.ErrReset)
+		}
+		if got := c.Events(); got&stack.Error != 0 {
+			t.Error("the error is still there after it was taken")
+		}
+		c.Watch(nil)
+		c.Close()
+		if got := e.events.Load(); got != 0 {
+			t.Errorf("told %05b after Watch(nil)", got)
+		}
+	})
+}
+
+func TestEventsListener(t *testing.T) {
+	byHand(t, func(t *testing.T, w *peer) {
+		l := mustListen(t, w.s, 80, 10)
+		var e told
+		l.Watch(e.add)
+		e.want(t, "nobody has come", l.Events(), 0, 0)
+		w.tcp(5000, 80).connect()
+		e.want(t, "somebody waits", l.Events(), stack.Readable, stack.Readable)
+		l.Close()
+		e.want(t, "closed", l.Events(), stack.Readable|stack.Hangup, stack.Readable|stack.Hangup)
+	})
+}
+
+func TestEventsUDP(t *testing.T) {
+	byHand(t, func(t *testing.T, w *peer) {
+		c := mustUDP(t, w.s, 53)
+		var e told
+		c.Watch(e.add)
+		if got := c.Events(); got != stack.Writable {
+			t.Errorf("a socket is %05b, want writable", got)
+		}
+		w.sendUDP(1000, 53, "hello")
+		if got := e.events.Swap(0); got != uint32(stack.Readable) {
+			t.Errorf("a datagram arrives: told %05b, want readable", got)
+		}
+		if n, first := c.Waiting(); n != 1 || first != 5 {
+			t.Errorf("%d datagrams wait, the first of %d bytes", n, first)
+		}
+		c.Close()
+		e.want(t, "closed", c.Events(), stack.Readable|stack.Writable|stack.Hangup, stack.Hangup)
+	})
+}

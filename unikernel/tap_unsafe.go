@@ -1,0 +1,56 @@
+package unikernel
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"syscall"
+	"unsafe"
+)
+
+// ifreq is struct ifreq (netdevice(7)): a name, and a union of 24 bytes.
+type ifreq struct {
+	name [syscall.IFNAMSIZ]byte
+	data [24]byte
+}
+
+// setUp gives the host's side of an interface an address, if there is one, and
+// brings it up.
+func setUp(name string, address netip.Prefix) error {
+	s, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer syscall.Close(s)
+	if address.IsValid() {
+		if err := control(s, syscall.SIOCSIFADDR, name, sockaddr(address.Addr())); err != nil {
+			return err
+		}
+		if err := control(s, syscall.SIOCSIFNETMASK, name, sockaddr(netmask(address.Bits()))); err != nil {
+			return err
+		}
+	}
+	flags := binary.NativeEndian.AppendUint16(nil, syscall.IFF_UP|syscall.IFF_RUNNING)
+	return control(s, syscall.SIOCSIFFLAGS, name, flags)
+}
+
+// netmask is the mask of an IPv4 prefix, as an address.
+func netmask(bits int) netip.Addr {
+	return netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, ^uint32(0)<<(32-bits))))
+}
+
+// sockaddr is a struct sockaddr_in.
+func sockaddr(a netip.Addr) []byte {
+	ip := a.As4()
+	return append(binary.NativeEndian.AppendUint16(nil, syscall.AF_INET), 0, 0, ip[0], ip[1], ip[2], ip[3])
+}
+
+func control(s int, request uintptr, name string, data []byte) error {
+	var r ifreq
+	copy(r.name[:len(r.name)-1], name)
+	copy(r.data[:], data)
+	// Safety: the kernel reads a struct ifreq during the call.
+	if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, uintptr(s), request, uintptr(unsafe.Pointer(&r))); errno != 0 {
+		return errno
+	}
+	return nil
+}
