@@ -57,7 +57,9 @@ func (p *Plan) explain(ctx context.Context, err error) error {
 	}
 	b.What = fmt.Sprintf("%s does not build: %s", p.what(), b.What)
 	b.Next = ""
-	if n := strings.Count(strings.TrimSpace(b.Output), "\n"); n > 1 {
+	if strings.Contains(b.What, "GOTOOLCHAIN=local") {
+		b.Next = "set GOTOOLCHAIN=auto, or install that release of Go"
+	} else if n := strings.Count(strings.TrimSpace(b.Output), "\n"); n > 1 {
 		b.Next = "`go build` there shows the rest"
 	}
 	return b

@@ -172,7 +172,7 @@ func (c *Conn) afterAck(now Time) bool {
 	case Closing:
 		c.enterTimeWait(now)
 	case LastAck:
-		c.close(nil)
+		c.close(finished)
 		return false
 	}
 	return true

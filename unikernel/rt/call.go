@@ -27,7 +27,7 @@ const (
 //go:linkname call
 //go:nosplit
 func call(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, errno uintptr, served bool) {
-	if ending.Load() {
+	if ending.Load() && takes[trap] == uint8(posix.TakesFD) {
 		park()
 	}
 	switch trap {

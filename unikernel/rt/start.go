@@ -22,8 +22,12 @@ const (
 // process is the program. It is set before the door opens and never changed.
 var process *posix.Process
 
-// refusals has the errno of each call that is refused: see posix.Table.
-var refusals [512]uintptr
+// What posix.Table says by number: which calls Loam may serve, as the door knows
+// them, and the errno of those that are refused.
+var (
+	takes    [512]uint8
+	refusals [512]uintptr
+)
 
 // serve opens the door: calls says by number which ones Loam may serve.
 //
@@ -62,12 +66,11 @@ func start(c guest.Config) error {
 		resolvConf: resolvText(network.DNS()),
 		hosts:      hostsText(c),
 	}
-	var calls [512]uint8
 	for _, call := range posix.Table {
-		calls[call.Number] = uint8(call.Takes)
+		takes[call.Number] = uint8(call.Takes)
 		refusals[call.Number] = uintptr(call.Errno)
 	}
-	serve(&calls)
+	serve(&takes)
 	atExit(end)
 	return nil
 }
@@ -80,8 +83,8 @@ func atExit(f func())
 // exitTime is how long a program that has ended may go on sending.
 const exitTime = 3 * time.Second
 
-// ending is set while the program ends. It makes no more calls then: goroutines
-// that are still there must not see their descriptors go.
+// ending is set while the program ends. Its goroutines that are still there must
+// not see their descriptors go: calls about these never return then.
 var ending atomic.Bool
 
 func end() {
@@ -89,7 +92,7 @@ func end() {
 	process.Exit(exitTime)
 }
 
-// park is where a call ends up that is made while the program ends.
+// park is where they end up.
 //
 //go:noinline
 func park() { select {} }

@@ -1,0 +1,290 @@
+package unikernel
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// The tests run programs of testdata/guest: this binary is started again as a
+// command that calls Run, since a guest has its parent's streams.
+
+// helper names the variable that makes this binary that command.
+const helper = "LOAM_TEST_RUN"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(helper) == "" {
+		os.Exit(withCache(m))
+	}
+	kind, _ := strconv.Atoi(os.Getenv(helper))
+	os.Unsetenv(helper)
+	status, err := Run(context.Background(), Options{
+		Target:  Target{Args: os.Args[1:2]},
+		Args:    os.Args[2:],
+		Network: Network{Kind: NetworkKind(kind)},
+	})
+	if err != nil {
+		fmt.Println("loam:", err)
+		status = 2
+	}
+	os.Exit(status)
+}
+
+// withCache runs the tests with a cache of their own for Loam, and the user's
+// for the go command, which makes builds quick.
+func withCache(m *testing.M) int {
+	gocache, err := exec.Command("go", "env", "GOCACHE").Output()
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	dir, err := os.MkdirTemp("", "loam-test-")
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	os.Setenv("GOCACHE", strings.TrimSpace(string(gocache)))
+	os.Setenv("XDG_CACHE_HOME", dir)
+	return m.Run()
+}
+
+// guestCommand is a command that runs a program of testdata/guest.
+func guestCommand(kind NetworkKind, program string, args ...string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0], append([]string{"./testdata/guest/" + program}, args...)...)
+	cmd.Env = append(os.Environ(), helper+"="+strconv.Itoa(int(kind)))
+	return cmd
+}
+
+// Each program tests the personality from within, and says ok.
+func TestPrograms(t *testing.T) {
+	for program, kind := range map[string]NetworkKind{
+		"sockets": NoNetwork, "raw": NoNetwork, "web": UserNetwork, "early": NoNetwork, "child": UserNetwork,
+	} {
+		t.Run(program, func(t *testing.T) {
+			out, err := guestCommand(kind, program).CombinedOutput()
+			if err != nil || string(out) != "ok\n" {
+				t.Errorf("%v: %s", err, out)
+			}
+		})
+	}
+}
+
+// The program's end is the command's.
+func TestExitStatus(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want int
+	}{
+		{[]string{"exit", "0"}, 0},
+		{[]string{"exit", "5"}, 5},
+		{[]string{"kill", "15"}, 128 + 15},
+		{[]string{"kill", "9"}, 128 + 9},
+	} {
+		cmd := guestCommand(NoNetwork, "child", c.args...)
+		cmd.Run()
+		if got := cmd.ProcessState.ExitCode(); got != c.want {
+			t.Errorf("%v: status %d, want %d", c.args, got, c.want)
+		}
+	}
+	cmd := guestCommand(NoNetwork, "child", "cat")
+	cmd.Stdin = strings.NewReader("through both")
+	if out, err := cmd.Output(); string(out) != "through both" || err != nil {
+		t.Errorf("standard streams: %q, %v", out, err)
+	}
+}
+
+// running starts the program signals and returns what it prints, line by line,
+// once it is ready.
+func running(t *testing.T) (*exec.Cmd, *bufio.Scanner) {
+	t.Helper()
+	cmd := guestCommand(NoNetwork, "signals")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill() })
+	lines := bufio.NewScanner(out)
+	if !lines.Scan() || lines.Text() != "ready" {
+		t.Fatalf("the program begins with %q, %v", lines.Text(), lines.Err())
+	}
+	return cmd, lines
+}
+
+// Each signal reaches the program, once, also when it is sent to the whole group
+// of the command.
+func TestSignals(t *testing.T) {
+	cmd, lines := running(t)
+	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT} {
+		cmd.Process.Signal(s)
+		if !lines.Scan() || lines.Text() != s.String() {
+			t.Errorf("sent %v, arrived %q", s, lines.Text())
+		}
+	}
+	if lines.Scan() {
+		t.Errorf("and then %q", lines.Text())
+	}
+	cmd.Wait()
+	if got := cmd.ProcessState.ExitCode(); got != 7 {
+		t.Errorf("status %d, want 7", got)
+	}
+}
+
+// kill -9 of the command leaves no guest behind.
+func TestParentDies(t *testing.T) {
+	cmd, lines := running(t)
+	cmd.Process.Kill()
+	if lines.Scan() { // its end of the pipe is closed when the guest has gone
+		t.Errorf("the guest still says %q", lines.Text())
+	}
+	cmd.Wait()
+}
+
+// A build of what has not changed takes well under a second; the bound here is
+// only against building again.
+func TestRebuild(t *testing.T) {
+	plan := func() *Plan {
+		p, err := NewPlan(context.Background(), Target{Args: []string{"./testdata/guest/early"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Build(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	first, err := os.Stat(plan().Program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := os.Stat(plan().Program)
+	if err != nil || !os.SameFile(first, second) {
+		t.Errorf("built again: %v", err)
+	}
+}
+
+// What cannot be built is one line that says what to do, and leaves nothing.
+func TestRefusals(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := writeFile(path, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	write("broken/go.mod", "module broken\n\ngo 1.24\n")
+	write("broken/main.go", "package main\n\nfunc main() { nonsense }\n")
+	write("library/go.mod", "module library\n\ngo 1.24\n")
+	write("library/x.go", "package library\n")
+	write("newer/go.mod", "module newer\n\ngo 1.99\n")
+	write("newer/main.go", "package main\n\nfunc main() {}\n")
+	write("bare/main.go", "package main\n\nfunc main() {}\n")
+	t.Setenv("GOTOOLCHAIN", "local")
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{nil, "nothing to run"},
+		{[]string{dir + "/broken"}, "undefined: nonsense"},
+		{[]string{dir + "/library"}, "is package library, not a program"},
+		{[]string{dir + "/newer"}, "requires go >= 1.99"},
+		{[]string{dir + "/bare"}, "is in no module"},
+		{[]string{dir + "/missing"}, "there is no"},
+		{[]string{dir + "/missing.go"}, "there is no"},
+		{[]string{dir + "/bare/main.go", dir + "/library/x.go"}, "another folder"},
+		{[]string{dir + "/bare/main.go", "x"}, "not a Go file"},
+		{[]string{dir + "/broken", "x"}, "is too much"},
+		{[]string{"fmt"}, "not a program"},
+	} {
+		var status *Error
+		p, err := NewPlan(context.Background(), Target{Args: c.args})
+		if err == nil {
+			err = p.Build(context.Background())
+			if _, serr := os.Stat(p.Program); serr == nil {
+				t.Errorf("%v: a program was left behind", c.args)
+			}
+		}
+		if !errors.As(err, &status) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v: %v; want one line with %q", c.args, err, c.want)
+		}
+	}
+}
+
+// A build that is interrupted ends at once and leaves no program.
+func TestInterruptedBuild(t *testing.T) {
+	p, err := NewPlan(context.Background(), Target{Args: []string{"./testdata/guest/web"}, Flags: []string{"-ldflags=-X=main.stamp=" + time.Now().String()[:10]}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := p.Build(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	if _, err := os.Stat(p.Program); err == nil {
+		t.Error("a program was left behind")
+	}
+}
+
+// Nothing is written to the module of the program, and vendored modules,
+// workspaces and single files build.
+func TestTargetForms(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"vendored/go.mod":                      "module example.com/vendored\n\ngo 1.24\n\nrequire example.org/dep v1.0.0\n",
+		"vendored/main.go":                     "package main\n\nimport \"example.org/dep\"\n\nfunc main() { println(dep.X) }\n",
+		"vendored/vendor/modules.txt":          "# example.org/dep v1.0.0\n## explicit; go 1.24\nexample.org/dep\n",
+		"vendored/vendor/example.org/dep/d.go": "package dep\n\nconst X = \"vendored\"\n",
+		"work/go.work":                         "go 1.24\n\nuse (\n\t./a\n\t./b\n)\n",
+		"work/a/go.mod":                        "module example.com/a\n\ngo 1.24\n",
+		"work/a/main.go":                       "package main\n\nimport \"example.com/b\"\n\nfunc main() { println(b.X) }\n",
+		"work/b/go.mod":                        "module example.com/b\n\ngo 1.24\n",
+		"work/b/b.go":                          "package b\n\nconst X = \"workspace\"\n",
+		"single/x.go":                          "package main\n\nfunc main() { println(\"single\") }\n",
+	} {
+		if err := writeFile(filepath.Join(dir, name), []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := listing(t, dir)
+	for target, want := range map[string]string{"vendored": "vendored", "work/a": "workspace", "single/x.go": "single"} {
+		cmd := exec.Command(os.Args[0], filepath.Join(dir, target))
+		cmd.Env = append(os.Environ(), helper+"="+strconv.Itoa(int(NoNetwork)))
+		if out, err := cmd.CombinedOutput(); err != nil || string(out) != want+"\n" {
+			t.Errorf("%s: %q, %v", target, out, err)
+		}
+	}
+	if after := listing(t, dir); !bytes.Equal(before, after) {
+		t.Errorf("the modules were changed:\n%s\nto\n%s", before, after)
+	}
+}
+
+// listing describes every file below dir.
+func listing(t *testing.T, dir string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	err := filepath.Walk(dir, func(path string, info os.FileInfo, err error) error {
+		if err == nil {
+			fmt.Fprintln(&b, path, info.Size(), info.ModTime().UnixNano())
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
