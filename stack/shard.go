@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"time"
 
+	"loam/internal/list"
 	"loam/internal/siphash"
 	"loam/stack/icmp"
 	"loam/stack/ip"
@@ -35,10 +36,13 @@ type shard struct {
 	random *rand.Rand
 
 	conns     map[flow]*TCPConn
+	timeWaits map[flow]*timeWait                // never the same key as in conns
 	listeners map[netip.AddrPort][]*TCPListener // several: SO_REUSEPORT
 	sockets   map[netip.AddrPort][]*UDPConn
 	pings     map[uint16]*Pinger
 	forward   forwarding
+
+	waitingByAge list.List[timeWait] // all of timeWaits
 
 	wheel timer.Wheel
 	timer *time.Timer
@@ -65,6 +69,7 @@ func newShard(s *Stack, index int) *shard {
 		stopped:    make(chan struct{}),
 		random:     rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
 		conns:      make(map[flow]*TCPConn),
+		timeWaits:  make(map[flow]*timeWait),
 		listeners:  make(map[netip.AddrPort][]*TCPListener),
 		sockets:    make(map[netip.AddrPort][]*UDPConn),
 		pings:      make(map[uint16]*Pinger),
@@ -134,11 +139,15 @@ func (sh *shard) turn() {
 	sh.arm()
 }
 
-// fire is called for every timer whose time has come; all are connections'.
+// fire is called for every timer whose time has come.
 func (sh *shard) fire(e *timer.Entry) {
-	c := e.Owner.(*TCPConn)
-	c.machine.Tick(sh.now)
-	sh.mark(c)
+	switch o := e.Owner.(type) {
+	case *TCPConn:
+		o.machine.Tick(sh.now)
+		sh.mark(o)
+	case *timeWait:
+		o.tick(sh)
+	}
 }
 
 // mark puts a connection on the list that output works through.

@@ -31,7 +31,9 @@ func (sh *shard) inputTCP(p *packet) {
 		c = nil
 	}
 	if c == nil {
-		sh.inputTCPUnknown(p, &seg)
+		if !sh.inputTimeWait(key, &seg) {
+			sh.inputTCPUnknown(p, &seg)
+		}
 		return
 	}
 	c.machine.Receive(sh.now, &seg)

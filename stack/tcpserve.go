@@ -203,8 +203,12 @@ func (c *TCPConn) settle(sh *shard) {
 		c.change(sh, old, status)
 	}
 	c.wakeProgram()
-	if m.Done() {
+	switch {
+	case m.Done():
 		sh.remove(c)
+		return
+	case m.State() == tcp.TimeWait && !m.Pending() && m.Rest():
+		sh.retire(c)
 		return
 	}
 	c.settleWindow(sh)
