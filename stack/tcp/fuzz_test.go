@@ -255,6 +255,9 @@ func (x *fuzzer) promised(out *Out, burst int) {
 	if out.Flags&(wire.ACK|wire.RST) != wire.ACK {
 		return
 	}
+	if out.Flags.Has(wire.SYN) && out.Window == maxUnscaled {
+		return // a repeated SYN cannot say more (RFC 7323 section 2.2)
+	}
 	wnd := int(out.Window)
 	if !out.Flags.Has(wire.SYN) {
 		wnd <<= c.rcv.scale

@@ -51,7 +51,7 @@ func (c *Conn) sendSYN(now Time, out *Out) {
 	r.sends = min(r.sends, 254) + 1
 	out.Seq = uint32(c.snd.iss)
 	out.Flags = wire.SYN
-	out.Window = uint16(c.rcv.edge.Sub(c.rcv.nxt)) // never scaled in a SYN
+	out.Window = uint16(min(c.rcv.edge.Sub(c.rcv.nxt), maxUnscaled)) // never scaled in a SYN
 	if c.state == SynReceived {
 		out.Flags |= wire.ACK
 		out.Ack = uint32(c.rcv.nxt)

@@ -47,7 +47,7 @@ func (c *Conn) putWindow(out *wire.TCP) {
 		wnd = uint32(edge.Sub(r.nxt))
 	}
 	field := min(wnd>>r.scale, maxUnscaled)
-	if field<<r.scale < promised {
+	if field<<r.scale < promised && field < maxUnscaled {
 		field++
 	}
 	out.Window = uint16(field)
