@@ -32,7 +32,7 @@ func TestManyConnections(t *testing.T) {
 	}
 }
 
-// many opens count connections to an echo server, waits until all of them are
+// many makes count connections to an echo server, waits until all of them are
 // there, and then has each send a stream of size bytes and read it back.
 func (l *lab) many(d direction, count, size int) {
 	l.Helper()

@@ -120,7 +120,7 @@ func (l *lab) linuxPinger() *pinger {
 			}
 			return copy(b, data), h.EchoSeq(), nil
 		},
-		setDeadline: func(t time.Time) { s.SetDeadline(t) },
+		setDeadline: func(t time.Time) { s.SetReadDeadline(t) },
 		until:       l.until(),
 		got:         make([]byte, stack.MaxPing+1),
 	}
