@@ -49,7 +49,7 @@ func (m *mailbox) put(l letter, limit int, stream bool, writer *waitQueue) (int,
 	case !stream && len(l.data) > limit:
 		m.mu.Unlock()
 		return 0, syscall.EMSGSIZE
-	case room <= letterOverhead || !stream && l.size() > room && m.size > 0:
+	case room <= letterOverhead: // as hasRoom says; a message may exceed the limit by itself
 		m.wantRoom(writer)
 		m.mu.Unlock()
 		return 0, syscall.EAGAIN
@@ -98,7 +98,8 @@ func (m *mailbox) takeMessage(b []byte, peek bool) (Received, Errno) {
 		return r, 0
 	}
 	r.Control = l.control
-	woken := m.shift()
+	m.shift()
+	woken := m.waitingWriters()
 	m.mu.Unlock()
 	tellAll(woken, PollOut)
 	return r, 0
@@ -112,7 +113,6 @@ func (m *mailbox) takeStream(b []byte, peek bool) (Received, Errno) {
 		return Received{}, m.empty()
 	}
 	var r Received
-	var woken map[*waitQueue]struct{}
 	for i := 0; r.N < len(b) && i < len(m.letters); {
 		l := &m.letters[i]
 		if l.control != nil && r.N > 0 {
@@ -129,14 +129,15 @@ func (m *mailbox) takeStream(b []byte, peek bool) (Received, Errno) {
 		l.data = l.data[n:]
 		m.size -= n
 		if len(l.data) == 0 {
-			woken = m.shift()
+			m.shift()
 		}
 		if carried != nil {
 			break
 		}
 	}
-	if woken == nil && !peek {
-		woken, m.writers = m.writers, nil
+	var woken map[*waitQueue]struct{}
+	if !peek {
+		woken = m.waitingWriters()
 	}
 	m.mu.Unlock()
 	r.Len = r.N
@@ -144,16 +145,20 @@ func (m *mailbox) takeStream(b []byte, peek bool) (Received, Errno) {
 	return r, 0
 }
 
-// shift removes the first letter and returns who is to be told of room.
-func (m *mailbox) shift() map[*waitQueue]struct{} {
+// shift removes the first letter.
+func (m *mailbox) shift() {
 	m.size -= m.letters[0].size()
 	m.letters[0] = letter{}
 	if m.letters = m.letters[1:]; len(m.letters) == 0 {
 		m.letters = nil
 	}
-	woken := m.writers
+}
+
+// waitingWriters takes out those who are to be told of room.
+func (m *mailbox) waitingWriters() map[*waitQueue]struct{} {
+	writers := m.writers
 	m.writers = nil
-	return woken
+	return writers
 }
 
 // empty is what reading finds when there are no letters.

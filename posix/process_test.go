@@ -1,0 +1,207 @@
+package posix
+
+import (
+	"net/netip"
+	"syscall"
+	"testing"
+
+	"loam/stack"
+)
+
+// firstFD is where descriptors of the tests begin.
+const firstFD = 1000
+
+// process is a process with a network that has a loopback only.
+func process(t testing.TB) *Process {
+	t.Helper()
+	s := stack.New(stack.Config{Shards: 2})
+	t.Cleanup(func() { s.Close() })
+	return New(Options{Network: s, FirstFD: firstFD, Credentials: Credentials{PID: 7, UID: 8, GID: 9}})
+}
+
+// ok fails the test for an errno.
+func ok(t testing.TB, errno Errno) {
+	t.Helper()
+	if errno != 0 {
+		t.Fatalf("errno %v", errno)
+	}
+}
+
+func wantErrno(t testing.TB, got, want Errno, what string) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: errno %v, want %v", what, got, want)
+	}
+}
+
+// fd fails the test for an errno and returns a descriptor otherwise.
+func fd(t testing.TB) func(int, Errno) int {
+	return func(fd int, errno Errno) int {
+		t.Helper()
+		ok(t, errno)
+		return fd
+	}
+}
+
+func localhost(port uint16) Address {
+	return inet(netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), port))
+}
+
+// tcpPair is a connection of p with itself. Flags are those of both sockets.
+func tcpPair(t testing.TB, p *Process, flags int) (client, server int) {
+	t.Helper()
+	l := fd(t)(p.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0))
+	ok(t, p.Bind(l, localhost(0)))
+	ok(t, p.Listen(l, 5))
+	name, errno := p.GetSockName(l)
+	ok(t, errno)
+	client = fd(t)(p.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0))
+	ok(t, p.Connect(client, name))
+	server, peer, errno := p.Accept4(l, flags)
+	ok(t, errno)
+	if mine, _ := p.GetSockName(client); mine != peer {
+		t.Errorf("accept says the peer is %v, it is %v", peer, mine)
+	}
+	ok(t, p.Close(l))
+	if flags&syscall.SOCK_NONBLOCK != 0 {
+		_, errno = p.Fcntl(client, syscall.F_SETFL, syscall.O_NONBLOCK)
+		ok(t, errno)
+	}
+	ok(t, p.SetSockOpt(client, syscall.IPPROTO_TCP, syscall.TCP_NODELAY, intValue(1)))
+	ok(t, p.SetSockOpt(server, syscall.IPPROTO_TCP, syscall.TCP_NODELAY, intValue(1)))
+	return client, server
+}
+
+func unixPair(t testing.TB, p *Process, typ int) (a, b int) {
+	t.Helper()
+	fds, errno := p.SocketPair(syscall.AF_UNIX, typ, 0)
+	ok(t, errno)
+	return fds[0], fds[1]
+}
+
+// Numbers are the lowest that are free (open(2)).
+func TestDescriptorsAreLowest(t *testing.T) {
+	p := process(t)
+	var fds []int
+	for i := range 600 { // more than two chunks
+		got := fd(t)(p.OpenSink(0))
+		if got != firstFD+i {
+			t.Fatalf("descriptor %d is %d", i, got)
+		}
+		fds = append(fds, got)
+	}
+	for _, i := range []int{3, 500, 2} {
+		ok(t, p.Close(fds[i]))
+	}
+	for _, i := range []int{2, 3, 500, 600} {
+		if got := fd(t)(p.OpenSink(0)); got != firstFD+i {
+			t.Errorf("got descriptor %d, want %d", got, firstFD+i)
+		}
+	}
+	wantErrno(t, p.Close(firstFD+601), syscall.EBADF, "close of what is not open")
+	wantErrno(t, p.Close(3), syscall.EBADF, "close of a descriptor below the first")
+	wantErrno(t, p.Close(-1), syscall.EBADF, "close of -1")
+}
+
+// A file lives as long as one of its descriptors (dup(2)), and FD_CLOEXEC is the
+// descriptor's own (fcntl(2)).
+func TestDup(t *testing.T) {
+	p := process(t)
+	a, b := unixPair(t, p, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC)
+	d := fd(t)(p.Dup(a))
+	high := fd(t)(p.Fcntl(a, fDupFDCloexec, firstFD+100))
+	if high != firstFD+100 {
+		t.Errorf("F_DUPFD_CLOEXEC gave %d", high)
+	}
+	for descriptor, want := range map[int]int{a: syscall.FD_CLOEXEC, d: 0, high: syscall.FD_CLOEXEC} {
+		if got, errno := p.Fcntl(descriptor, syscall.F_GETFD, 0); got != want || errno != 0 {
+			t.Errorf("F_GETFD of %d: %d, %v, want %d", descriptor, got, errno, want)
+		}
+	}
+	_, errno := p.Fcntl(a, syscall.F_SETFL, syscall.O_NONBLOCK)
+	ok(t, errno)
+	if flags, _ := p.Fcntl(d, syscall.F_GETFL, 0); flags&syscall.O_NONBLOCK == 0 {
+		t.Error("O_NONBLOCK is not shared between duplicates")
+	}
+	ok(t, p.Close(a))
+	ok(t, p.Close(high))
+	if n, errno := p.Write(d, []byte("x")); n != 1 || errno != 0 {
+		t.Errorf("write by the last duplicate: %d, %v", n, errno)
+	}
+	ok(t, p.Close(d))
+	buf := make([]byte, 2)
+	if n, errno := p.Read(b, buf); n != 1 || errno != 0 {
+		t.Errorf("read: %d, %v", n, errno)
+	}
+	if n, errno := p.Read(b, buf); n != 0 || errno != 0 {
+		t.Errorf("read behind the last close: %d, %v", n, errno)
+	}
+}
+
+func TestDup3(t *testing.T) {
+	p := process(t)
+	a, b := unixPair(t, p, syscall.SOCK_STREAM)
+	sink := fd(t)(p.OpenSink(0))
+	if got := fd(t)(p.Dup3(sink, b, 0, true)); got != b {
+		t.Errorf("dup2 returned %d", got)
+	}
+	if n, errno := p.Read(a, make([]byte, 1)); n != 0 || errno != 0 {
+		t.Errorf("dup2 did not close what was there: %d, %v", n, errno)
+	}
+	if got, errno := p.Dup3(a, a, 0, true); got != a || errno != 0 {
+		t.Errorf("dup2 to itself: %d, %v", got, errno)
+	}
+	_, errno := p.Dup3(a, a, 0, false)
+	wantErrno(t, errno, syscall.EINVAL, "dup3 to itself")
+	_, errno = p.Dup3(a, 3, 0, true)
+	wantErrno(t, errno, syscall.EBADF, "dup2 to the host's side")
+}
+
+func TestUnsupportedSockets(t *testing.T) {
+	p := process(t)
+	for _, c := range []struct {
+		domain, typ, protocol int
+		want                  Errno
+	}{
+		{syscall.AF_INET6, syscall.SOCK_STREAM, 0, syscall.EAFNOSUPPORT},
+		{syscall.AF_PACKET, syscall.SOCK_RAW, 0, syscall.EAFNOSUPPORT},
+		{syscall.AF_INET, syscall.SOCK_STREAM, protocolMPTCP, syscall.EPROTONOSUPPORT},
+		{syscall.AF_INET, syscall.SOCK_DGRAM, syscall.IPPROTO_TCP, syscall.EPROTONOSUPPORT},
+		{syscall.AF_INET, syscall.SOCK_RAW, syscall.IPPROTO_ICMP, syscall.EPERM},
+		{syscall.AF_INET, 99, 0, syscall.ESOCKTNOSUPPORT},
+		{syscall.AF_UNIX, syscall.SOCK_STREAM, 5, syscall.EPROTONOSUPPORT},
+		{syscall.AF_NETLINK, syscall.SOCK_RAW, syscall.NETLINK_KOBJECT_UEVENT, syscall.EPROTONOSUPPORT},
+	} {
+		_, errno := p.Socket(c.domain, c.typ, c.protocol)
+		wantErrno(t, errno, c.want, "socket")
+	}
+	without := New(Options{})
+	_, errno := without.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
+	wantErrno(t, errno, syscall.EAFNOSUPPORT, "socket without a network")
+}
+
+// Reading and writing allocate nothing.
+func TestAllocs(t *testing.T) {
+	p := process(t)
+	client, server := tcpPair(t, p, syscall.SOCK_NONBLOCK)
+	empty := make([]byte, 64)
+	if n := testing.AllocsPerRun(100, func() { p.Read(server, empty) }); n != 0 {
+		t.Errorf("a read that finds nothing allocates %v times", n)
+	}
+	sink := fd(t)(p.OpenSink(0))
+	if n := testing.AllocsPerRun(100, func() { p.Write(sink, empty) }); n != 0 {
+		t.Errorf("a write allocates %v times", n)
+	}
+	ok(t, p.Close(client))
+}
+
+// Exit leaves no descriptor.
+func TestExit(t *testing.T) {
+	p := process(t)
+	client, server := tcpPair(t, p, 0)
+	p.Exit(0)
+	for _, descriptor := range []int{client, server} {
+		_, errno := p.Read(descriptor, make([]byte, 1))
+		wantErrno(t, errno, syscall.EBADF, "read after the end")
+	}
+}

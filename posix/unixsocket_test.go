@@ -1,0 +1,191 @@
+package posix
+
+import (
+	"bytes"
+	"encoding/binary"
+	"syscall"
+	"testing"
+)
+
+func abstract(name string) Address { return Address{Family: syscall.AF_UNIX, Name: "\x00" + name} }
+
+// A stream joins writes; messages keep their boundaries, and what does not fit
+// is lost (unix(7), recvmsg(2)).
+func TestUnixBoundaries(t *testing.T) {
+	p := process(t)
+	for _, c := range []struct {
+		typ         int
+		first, rest string
+	}{
+		{syscall.SOCK_STREAM, "one", "two"},
+		{syscall.SOCK_SEQPACKET, "one", "t"},
+		{syscall.SOCK_DGRAM, "one", "t"},
+	} {
+		a, b := unixPair(t, p, c.typ|syscall.SOCK_NONBLOCK)
+		p.Write(a, []byte("one"))
+		p.Write(a, []byte("two"))
+		buf := make([]byte, 3)
+		r, errno := p.Recv(b, buf, syscall.MSG_PEEK)
+		ok(t, errno)
+		if string(buf[:r.N]) != c.first {
+			t.Errorf("type %d: peek %q", c.typ, buf[:r.N])
+		}
+		r, _ = p.Recv(b, buf, 0)
+		if string(buf[:r.N]) != c.first {
+			t.Errorf("type %d: first %q", c.typ, buf[:r.N])
+		}
+		r, _ = p.Recv(b, buf[:len(c.rest)], 0)
+		if string(buf[:r.N]) != c.rest || r.Len != 3 || (r.Flags&syscall.MSG_TRUNC != 0) != (len(c.rest) < 3) {
+			t.Errorf("type %d: rest %q, %+v", c.typ, buf[:r.N], r)
+		}
+		_, errno = p.Recv(b, buf, 0)
+		wantErrno(t, errno, syscall.EAGAIN, "nothing left")
+	}
+}
+
+// A full socket takes no more and tells when there is room.
+func TestUnixRoom(t *testing.T) {
+	p := process(t)
+	for _, typ := range []int{syscall.SOCK_STREAM, syscall.SOCK_DGRAM} {
+		a, b := unixPair(t, p, typ|syscall.SOCK_NONBLOCK)
+		block := make([]byte, 10_000)
+		total := 0
+		var errno Errno
+		for errno == 0 {
+			var n int
+			if n, errno = p.Write(a, block); errno == 0 {
+				total += n
+			}
+		}
+		wantErrno(t, errno, syscall.EAGAIN, "full")
+		if total < 100_000 || total > defaultUnixBuffer+len(block) {
+			t.Errorf("%d bytes fit", total)
+		}
+		told := make(chan Events, 100)
+		ok(t, p.Attach(a, func(e Events) { told <- e }))
+		if e := <-told; e&PollOut != 0 {
+			t.Errorf("a full socket is writable: %x", e)
+		}
+		p.Read(b, make([]byte, 20_000))
+		if e := <-told; e&PollOut == 0 {
+			t.Errorf("told %x when there is room", e)
+		}
+		ok(t, p.Close(b))
+		if typ == syscall.SOCK_STREAM { // a datagram socket may have other senders
+			if e := <-told; e&(PollHup|PollOut|PollIn) == 0 {
+				t.Errorf("told %x when the peer closes", e)
+			}
+		}
+	}
+	_, errno := p.Write(firstFD, make([]byte, 1<<20))
+	wantErrno(t, errno, syscall.EPIPE, "write to nobody")
+}
+
+// The end of a stream is 0; after data that nobody read it is ECONNRESET; writing
+// to it is EPIPE.
+func TestUnixEnds(t *testing.T) {
+	p := process(t)
+	a, b := unixPair(t, p, syscall.SOCK_STREAM)
+	p.Write(a, []byte("x"))
+	ok(t, p.Shutdown(a, syscall.SHUT_WR))
+	_, errno := p.Write(a, []byte("y"))
+	wantErrno(t, errno, syscall.EPIPE, "write after shutdown")
+	buf := make([]byte, 4)
+	if n, errno := p.Read(b, buf); n != 1 || errno != 0 {
+		t.Errorf("read: %d, %v", n, errno)
+	}
+	if n, errno := p.Read(b, buf); n != 0 || errno != 0 {
+		t.Errorf("end: %d, %v", n, errno)
+	}
+	p.Write(b, []byte("unread"))
+	ok(t, p.Close(a))
+	_, errno = p.Read(b, buf)
+	wantErrno(t, errno, syscall.ECONNRESET, "the peer did not read")
+	_, errno = p.Write(b, buf)
+	wantErrno(t, errno, syscall.EPIPE, "the peer has gone")
+}
+
+func TestUnixNamesAreUnique(t *testing.T) {
+	p := process(t)
+	for _, name := range []Address{abstract("x"), {Family: syscall.AF_UNIX, Name: "/x"}} {
+		l := fd(t)(p.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0))
+		ok(t, p.Bind(l, name))
+		other := fd(t)(p.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0))
+		wantErrno(t, p.Bind(other, name), syscall.EADDRINUSE, "second bind")
+		wantErrno(t, p.Connect(other, name), syscall.ECONNREFUSED, "nobody listens yet")
+		ok(t, p.Listen(l, 0))
+		ok(t, p.Connect(other, name))
+		wantErrno(t, p.Connect(other, name), syscall.EISCONN, "connect twice")
+		if peer, errno := p.GetPeerName(other); peer != name || errno != 0 {
+			t.Errorf("peer %+v, %v", peer, errno)
+		}
+		// One connection more than the backlog waits; then there is no room.
+		third := fd(t)(p.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_NONBLOCK, 0))
+		wantErrno(t, p.Connect(third, name), syscall.EAGAIN, "backlog")
+		dgram := fd(t)(p.Socket(syscall.AF_UNIX, syscall.SOCK_DGRAM, 0))
+		wantErrno(t, p.Connect(dgram, name), syscall.EPROTOTYPE, "another type")
+		ok(t, p.Close(l))
+		ok(t, p.Bind(third, name))
+	}
+	auto := fd(t)(p.Socket(syscall.AF_UNIX, syscall.SOCK_DGRAM, 0))
+	ok(t, p.Bind(auto, Address{Family: syscall.AF_UNIX}))
+	if a, _ := p.GetSockName(auto); len(a.Name) != 6 || a.Name[0] != 0 {
+		t.Errorf("autobind gave %q", a.Name)
+	}
+}
+
+// Descriptors that are passed arrive as new descriptors of the same file, and
+// those that nobody receives are closed.
+func TestPassDescriptors(t *testing.T) {
+	p := process(t)
+	a, b := unixPair(t, p, syscall.SOCK_STREAM)
+	x, y := unixPair(t, p, syscall.SOCK_STREAM)
+	rights := func(fds ...int) []Control {
+		c := Control{Level: syscall.SOL_SOCKET, Type: syscall.SCM_RIGHTS}
+		for _, n := range fds {
+			c.Data = binary.NativeEndian.AppendUint32(c.Data, uint32(n))
+		}
+		return []Control{c}
+	}
+	_, errno := p.Send(a, []byte("m"), Outgoing{Control: rights(x)})
+	ok(t, errno)
+	ok(t, p.Close(x))
+	r, errno := p.Recv(b, make([]byte, 10), syscall.MSG_CMSG_CLOEXEC)
+	ok(t, errno)
+	if len(r.Control) != 1 || len(r.Control[0].Data) != 4 {
+		t.Fatalf("control %+v", r.Control)
+	}
+	got := int(binary.NativeEndian.Uint32(r.Control[0].Data))
+	if flags, _ := p.Fcntl(got, syscall.F_GETFD, 0); flags != syscall.FD_CLOEXEC {
+		t.Error("MSG_CMSG_CLOEXEC was not heard")
+	}
+	p.Write(got, []byte("passed"))
+	buf := make([]byte, 10)
+	if n, _ := p.Read(y, buf); string(buf[:n]) != "passed" {
+		t.Errorf("read %q", buf[:n])
+	}
+	_, errno = p.Send(a, []byte("m"), Outgoing{Control: rights(got)})
+	ok(t, errno)
+	ok(t, p.Close(got))
+	ok(t, p.Close(b)) // with the message in it
+	if n, errno := p.Read(y, buf); n != 0 || errno != 0 {
+		t.Errorf("a descriptor that nobody received is still open: %d, %v", n, errno)
+	}
+	_, errno = p.Send(y, []byte("m"), Outgoing{Control: rights(firstFD + 99)})
+	wantErrno(t, errno, syscall.EBADF, "passing what is not open")
+}
+
+func TestCredentials(t *testing.T) {
+	p := process(t)
+	a, b := unixPair(t, p, syscall.SOCK_STREAM)
+	want := []byte{7, 0, 0, 0, 8, 0, 0, 0, 9, 0, 0, 0}
+	if got, errno := p.GetSockOpt(a, syscall.SOL_SOCKET, syscall.SO_PEERCRED); !bytes.Equal(got, want) || errno != 0 {
+		t.Errorf("SO_PEERCRED % x, %v", got, errno)
+	}
+	ok(t, p.SetSockOpt(b, syscall.SOL_SOCKET, syscall.SO_PASSCRED, intValue(1)))
+	p.Write(a, []byte("x"))
+	r, errno := p.Recv(b, make([]byte, 1), 0)
+	if errno != 0 || len(r.Control) != 1 || !bytes.Equal(r.Control[0].Data, want) {
+		t.Errorf("%+v, %v", r, errno)
+	}
+}
