@@ -75,9 +75,14 @@ func byHandOn(t *testing.T, p pipe.Config, script func(t *testing.T, w *peer)) {
 // newPeer is called inside a synctest bubble.
 func newPeer(t *testing.T, c stack.Config, p pipe.Config) *peer {
 	t.Helper()
-	w := newBarePeer(t, c, p)
+	return newBarePeer(t, c, p).introduce()
+}
+
+// introduce gives the stack its address, and makes the two known to each other.
+func (w *peer) introduce() *peer {
+	w.t.Helper()
 	if err := w.s.AddAddress("eth0", netip.PrefixFrom(addrA, 24)); err != nil {
-		t.Fatal(err)
+		w.t.Fatal(err)
 	}
 	w.ifc.SetNeighbour(addrB, macB)
 	w.advance(5 * time.Second) // past the announcements of the address
@@ -90,10 +95,17 @@ func newBarePeer(t *testing.T, c stack.Config, p pipe.Config) *peer {
 	t.Helper()
 	link.Track(true)
 	ring.Track(true)
+	return attachPeer(t, stack.New(c), p, stack.InterfaceConfig{})
+}
+
+// attachPeer joins a stack and a peer, and sees in the end that nothing is left.
+func attachPeer(t *testing.T, s *stack.Stack, p pipe.Config, c stack.InterfaceConfig) *peer {
+	t.Helper()
 	near, far := pipe.New(p)
-	w := &peer{t: t, s: stack.New(c), dev: far, queue: far.Queues()[0], reads: make(chan struct{}, 1)}
+	c.Name = "eth0"
+	w := &peer{t: t, s: s, dev: far, queue: far.Queues()[0], reads: make(chan struct{}, 1)}
 	var err error
-	if w.ifc, err = w.s.Attach(near, stack.InterfaceConfig{Name: "eth0"}); err != nil {
+	if w.ifc, err = s.Attach(near, c); err != nil {
 		t.Fatal(err)
 	}
 	w.start()
