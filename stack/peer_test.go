@@ -45,10 +45,9 @@ type peer struct {
 	out     []*link.Frame // to be sent: see hold
 	holding bool
 
-	reads chan struct{} // has one place, which is full while the peer reads: see stop
-
-	mu     sync.Mutex // guards frames
-	frames [][]byte   // that the stack has sent and the test has not looked at
+	mu      sync.Mutex    // guards what follows
+	frames  [][]byte      // that the stack has sent and the test has not looked at
+	stopped chan struct{} // closed by start; nil: the peer reads
 }
 
 // MAC addresses of the stack and of the peer.
@@ -103,12 +102,11 @@ func attachPeer(t *testing.T, s *stack.Stack, p pipe.Config, c stack.InterfaceCo
 	t.Helper()
 	near, far := pipe.New(p)
 	c.Name = "eth0"
-	w := &peer{t: t, s: s, dev: far, queue: far.Queues()[0], reads: make(chan struct{}, 1)}
+	w := &peer{t: t, s: s, dev: far, queue: far.Queues()[0]}
 	var err error
 	if w.ifc, err = s.Attach(near, c); err != nil {
 		t.Fatal(err)
 	}
-	w.start()
 	go w.read()
 	t.Cleanup(func() {
 		w.s.Close()
@@ -124,8 +122,13 @@ func attachPeer(t *testing.T, s *stack.Stack, p pipe.Config, c stack.InterfaceCo
 func (w *peer) read() {
 	var fs [link.BatchSize]*link.Frame
 	for {
-		<-w.reads
-		w.reads <- struct{}{}
+		w.mu.Lock()
+		stopped := w.stopped
+		w.mu.Unlock()
+		if stopped != nil {
+			<-stopped
+			continue
+		}
 		n, err := w.queue.Recv(fs[:])
 		w.mu.Lock()
 		for _, f := range fs[:n] {
@@ -142,15 +145,19 @@ func (w *peer) read() {
 // stop has the peer read no more, but for what comes next: then the stack's
 // device fills up. start undoes it.
 func (w *peer) stop() {
-	<-w.reads
+	w.mu.Lock()
+	w.stopped = make(chan struct{})
+	w.mu.Unlock()
 	w.advance(0)
 }
 
 func (w *peer) start() {
-	select {
-	case w.reads <- struct{}{}:
-	default:
+	w.mu.Lock()
+	if w.stopped != nil {
+		close(w.stopped)
+		w.stopped = nil
 	}
+	w.mu.Unlock()
 	w.advance(0)
 }
 
