@@ -4,9 +4,11 @@ import (
 	"context"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 
 	"loam/link"
 	"loam/stack/dhcp"
+	"loam/stack/neigh"
 	"loam/stack/tcp"
 	"loam/wire"
 )
@@ -43,6 +45,7 @@ func (i *Interface) DHCP(ctx context.Context, hostName string) (dhcp.Lease, erro
 	case lease := <-got:
 		return lease, nil
 	case <-ctx.Done():
+		i.post(func(l *ifaceLoop) { l.stopWaiting(got) })
 		return dhcp.Lease{}, context.Cause(ctx)
 	case <-i.ended:
 		return dhcp.Lease{}, ErrClosed
@@ -79,6 +82,13 @@ func (l *ifaceLoop) startLease(hostName string, got chan dhcp.Lease) {
 		return
 	}
 	l.dhcp.waiting = append(l.dhcp.waiting, got)
+}
+
+// stopWaiting forgets a call of DHCP.
+func (l *ifaceLoop) stopWaiting(got chan dhcp.Lease) {
+	if l.dhcp != nil {
+		l.dhcp.waiting = removeOne(l.dhcp.waiting, got)
+	}
 }
 
 // receiveLease takes a message that came to the client's port.
@@ -119,12 +129,11 @@ func (l *ifaceLoop) leaseDeadline() tcp.Time {
 // configure makes the interface what the lease says.
 func (l *ifaceLoop) configure(e dhcp.Event) {
 	d := l.dhcp
+	before := leaseRoutes(l.name, &d.held)
 	if d.holds && (e.Kind == dhcp.Lost || e.Lease.Addr != d.held.Addr) {
 		l.stack.RemoveAddress(l.name, d.held.Addr)
-		for _, r := range leaseRoutes(l.name, &d.held) {
-			l.stack.RemoveRoute(r)
-		}
-		d.holds = false
+		l.changeRoutes(before, nil)
+		d.holds, d.held, before = false, dhcp.Lease{}, nil
 	}
 	if e.Kind == dhcp.Lost {
 		l.stack.config.Log.Warn("the address has been lost", "interface", l.name, "address", e.Lease.Addr, "reason", e.Reason)
@@ -132,10 +141,8 @@ func (l *ifaceLoop) configure(e dhcp.Event) {
 	}
 	if !d.holds {
 		l.stack.AddAddress(l.name, e.Lease.Addr)
-		for _, r := range leaseRoutes(l.name, &e.Lease) {
-			l.stack.AddRoute(r)
-		}
 	}
+	l.changeRoutes(before, leaseRoutes(l.name, &e.Lease))
 	if len(e.Lease.DNS) > 0 {
 		l.stack.SetDNS(e.Lease.DNS)
 	}
@@ -144,6 +151,20 @@ func (l *ifaceLoop) configure(e dhcp.Event) {
 		got <- e.Lease
 	}
 	d.waiting = nil
+}
+
+// changeRoutes replaces routes; those that stay are not touched.
+func (l *ifaceLoop) changeRoutes(before, after []Route) {
+	for _, r := range before {
+		if !slices.Contains(after, r) {
+			l.stack.RemoveRoute(r)
+		}
+	}
+	for _, r := range after {
+		if !slices.Contains(before, r) {
+			l.stack.AddRoute(r)
+		}
+	}
 }
 
 // leaseRoutes are the routes of a lease.
@@ -165,23 +186,41 @@ func (l *ifaceLoop) conflict(addr netip.Addr) {
 	}
 }
 
-// sendLease sends a message of the client.
+// sendLease sends a message of the client: to all stations by itself, since there
+// is no address yet to speak from; to a server like any other datagram.
 func (l *ifaceLoop) sendLease(m dhcp.Message) {
 	f := link.NewFrame(len(m.Data))
 	copy(f.Bytes(), m.Data)
 	h := wire.UDP{SrcPort: m.Src.Port(), DstPort: m.Dst.Port(), PayloadLen: len(m.Data)}
 	h.Put(f.Prepend(wire.UDPLen))
-	wire.PutUDPChecksum(f.Bytes(), m.Src.Addr(), m.Dst.Addr())
-	ip := wire.IPv4{ID: l.stack.nextID(m.Src.Addr(), m.Dst.Addr(), wire.ProtoUDP), TTL: defaultTTL, Protocol: wire.ProtoUDP, Src: m.Src.Addr(), Dst: m.Dst.Addr()}
+	src, dst := m.Src.Addr(), m.Dst.Addr()
+	wire.PutUDPChecksum(f.Bytes(), src, dst)
+	ip := wire.IPv4{TTL: defaultTTL, Protocol: wire.ProtoUDP, Src: src, Dst: dst}
 	putIPv4(f, &ip)
-	dst := wire.Broadcast
-	if m.Dst.Addr() != limitedBroadcast {
-		if mac, ok := l.neighbour(m.Dst.Addr()); ok {
-			dst = mac // otherwise everybody hears it, and the server takes it
-		}
+	if dst == limitedBroadcast {
+		l.sendEthernet(wire.Broadcast, wire.TypeIPv4, f)
+		return
 	}
-	l.sendEthernet(dst, wire.TypeIPv4, f)
+	path, err := l.stack.tables.Load().route(src, dst)
+	if err != nil {
+		l.stack.tally.count(IPNoRoute)
+		f.Free()
+		return
+	}
+	switch mac, answer := l.arp.Lookup(l.now, path.nextHop); {
+	case answer == neigh.Found:
+		l.sendEthernet(mac, wire.TypeIPv4, f)
+	case l.dhcp.client.State() == dhcp.Stopped: // its last word, and the address goes now: ARP cannot ask any more
+		l.sendEthernet(wire.Broadcast, wire.TypeIPv4, f)
+	default:
+		l.stack.shardFor(m.Src, m.Dst).submit(&outgoing{frame: f, path: path, owner: nobody{}})
+	}
 }
+
+// nobody owns datagrams that no socket waits for.
+type nobody struct{}
+
+func (nobody) sent(int) {}
 
 // forLease reports whether the packet is for the DHCP client, which hears
 // addresses that are not the interface's yet.

@@ -144,8 +144,8 @@ func (i *Interface) loop() {
 			return
 		}
 		l.arp.Advance(l.now)
-		l.advanceLease()
 		l.publish()
+		l.advanceLease() // behind what publish may have told it
 		l.sendARP()
 		l.arm()
 	}

@@ -45,10 +45,9 @@ type peer struct {
 	out     []*link.Frame // to be sent: see hold
 	holding bool
 
-	reads chan struct{} // has one place, which is full while the peer reads: see stop
-
-	mu     sync.Mutex // guards frames
-	frames [][]byte   // that the stack has sent and the test has not looked at
+	mu      sync.Mutex    // guards what follows
+	frames  [][]byte      // that the stack has sent and the test has not looked at
+	stopped chan struct{} // closed by start; nil: the peer reads
 }
 
 // MAC addresses of the stack and of the peer.
@@ -75,9 +74,14 @@ func byHandOn(t *testing.T, p pipe.Config, script func(t *testing.T, w *peer)) {
 // newPeer is called inside a synctest bubble.
 func newPeer(t *testing.T, c stack.Config, p pipe.Config) *peer {
 	t.Helper()
-	w := newBarePeer(t, c, p)
+	return newBarePeer(t, c, p).introduce()
+}
+
+// introduce gives the stack its address, and makes the two known to each other.
+func (w *peer) introduce() *peer {
+	w.t.Helper()
 	if err := w.s.AddAddress("eth0", netip.PrefixFrom(addrA, 24)); err != nil {
-		t.Fatal(err)
+		w.t.Fatal(err)
 	}
 	w.ifc.SetNeighbour(addrB, macB)
 	w.advance(5 * time.Second) // past the announcements of the address
@@ -90,13 +94,19 @@ func newBarePeer(t *testing.T, c stack.Config, p pipe.Config) *peer {
 	t.Helper()
 	link.Track(true)
 	ring.Track(true)
+	return attachPeer(t, stack.New(c), p, stack.InterfaceConfig{})
+}
+
+// attachPeer joins a stack and a peer, and sees in the end that nothing is left.
+func attachPeer(t *testing.T, s *stack.Stack, p pipe.Config, c stack.InterfaceConfig) *peer {
+	t.Helper()
 	near, far := pipe.New(p)
-	w := &peer{t: t, s: stack.New(c), dev: far, queue: far.Queues()[0], reads: make(chan struct{}, 1)}
+	c.Name = "eth0"
+	w := &peer{t: t, s: s, dev: far, queue: far.Queues()[0]}
 	var err error
-	if w.ifc, err = w.s.Attach(near, stack.InterfaceConfig{Name: "eth0"}); err != nil {
+	if w.ifc, err = s.Attach(near, c); err != nil {
 		t.Fatal(err)
 	}
-	w.start()
 	go w.read()
 	t.Cleanup(func() {
 		w.s.Close()
@@ -112,8 +122,13 @@ func newBarePeer(t *testing.T, c stack.Config, p pipe.Config) *peer {
 func (w *peer) read() {
 	var fs [link.BatchSize]*link.Frame
 	for {
-		<-w.reads
-		w.reads <- struct{}{}
+		w.mu.Lock()
+		stopped := w.stopped
+		w.mu.Unlock()
+		if stopped != nil {
+			<-stopped
+			continue
+		}
 		n, err := w.queue.Recv(fs[:])
 		w.mu.Lock()
 		for _, f := range fs[:n] {
@@ -130,15 +145,19 @@ func (w *peer) read() {
 // stop has the peer read no more, but for what comes next: then the stack's
 // device fills up. start undoes it.
 func (w *peer) stop() {
-	<-w.reads
+	w.mu.Lock()
+	w.stopped = make(chan struct{})
+	w.mu.Unlock()
 	w.advance(0)
 }
 
 func (w *peer) start() {
-	select {
-	case w.reads <- struct{}{}:
-	default:
+	w.mu.Lock()
+	if w.stopped != nil {
+		close(w.stopped)
+		w.stopped = nil
 	}
+	w.mu.Unlock()
 	w.advance(0)
 }
 

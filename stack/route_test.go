@@ -25,8 +25,7 @@ func (w *peer) station(name, prefix string) *peer {
 	if err := w.s.AddAddress(name, netip.MustParsePrefix(prefix)); err != nil {
 		w.t.Fatal(err)
 	}
-	other := &peer{t: w.t, s: w.s, ifc: ifc, dev: far, queue: far.Queues()[0], reads: make(chan struct{}, 1)}
-	other.start()
+	other := &peer{t: w.t, s: w.s, ifc: ifc, dev: far, queue: far.Queues()[0]}
 	go other.read()
 	return other
 }

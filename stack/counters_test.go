@@ -1,0 +1,84 @@
+package stack
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"loam/link"
+	"loam/wire"
+)
+
+// Every counter has a name of its own, "protocol.thing".
+func TestCounterNames(t *testing.T) {
+	seen := map[string]Counter{}
+	for c := range numCounters {
+		name := c.String()
+		protocol, thing, ok := strings.Cut(name, ".")
+		if !ok || protocol == "" || thing == "" {
+			t.Errorf("counter %d is called %q", c, name)
+		}
+		if other, twice := seen[name]; twice {
+			t.Errorf("counters %d and %d are both called %q", other, c, name)
+		}
+		seen[name] = c
+	}
+	if EthReceived.String() != "eth.received" || ForwardOverflow.String() != "forward.overflow" {
+		t.Error("the names are not in the order of the counters")
+	}
+	if !strings.HasPrefix(numCounters.String(), "counter(") {
+		t.Errorf("what is no counter is called %q", numCounters)
+	}
+	var c Counters
+	c[UDPSent], c[TCPSent] = 2, 3
+	if got := c.String(); got != "udp.sent 2\ntcp.sent 3\n" {
+		t.Errorf("the snapshot reads %q", got)
+	}
+	n := 0
+	for range c.All() {
+		n++
+	}
+	if n != int(numCounters) {
+		t.Errorf("All yields %d of %d counters", n, numCounters)
+	}
+}
+
+// A shard that another one passes packets to takes so many at once, and frees
+// what it has not looked at when it ends.
+func TestInjectIsBounded(t *testing.T) {
+	link.Track(true)
+	from, to := &shard{}, &shard{inbox: newInbox()}
+	for range maxInjected + 10 {
+		to.inject(from, &packet{frame: link.NewFrame(20)})
+	}
+	if n := from.tally[IPOverflow].Load(); n != 10 {
+		t.Errorf("%d packets were dropped, want 10", n)
+	}
+	to.inbox.end()
+	to.inject(from, &packet{frame: link.NewFrame(20)})
+	if n := link.Outstanding(); n != 0 {
+		t.Errorf("%d frames are left behind", n)
+	}
+}
+
+// What the owner of a neighbour cache cannot keep up with is dropped and counted.
+func TestARPOverflow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(Config{Shards: 1})
+		defer s.Close()
+		lo, lo4 := s.Interfaces()[0], loopbackPrefix.Addr()
+		release := make(chan struct{})
+		lo.post(func(*ifaceLoop) { <-release })
+		synctest.Wait()
+		r := lo.receivers[0]
+		for range cap(lo.arpIn) + 10 {
+			f := link.NewFrame(28)
+			(&wire.ARP{Op: wire.ARPRequest, SenderIP: lo4, TargetIP: lo4}).Put(f.Bytes())
+			r.receiveARP(f)
+		}
+		if n := r.tally[ARPOverflow].Load(); n != 10 {
+			t.Errorf("%d packets were dropped, want 10", n)
+		}
+		close(release)
+	})
+}
