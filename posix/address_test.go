@@ -62,7 +62,7 @@ func FuzzParseAddress(f *testing.F) {
 	f.Add(Address{Family: syscall.AF_INET6, IP: netip.MustParseAddrPort("[::1]:1")}.Append(nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		a, errno := ParseAddress(b)
-		if errno != 0 {
+		if errno != 0 || len(a.Name) == maxUnixName { // Linux, too, gives the longest path back with a NUL more
 			return
 		}
 		if back, errno := ParseAddress(a.Append(nil)); a.Family != 0 && (back != a || errno != 0) {
