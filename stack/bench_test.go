@@ -2,7 +2,6 @@ package stack_test
 
 import (
 	"io"
-	"net"
 	"testing"
 
 	"loam/link"
@@ -10,25 +9,6 @@ import (
 	"loam/stack"
 	"loam/stack/ring"
 )
-
-// benchPair is newPair without the accounting, which costs time.
-func benchPair(b *testing.B, c stack.Config, p pipe.Config) (client, server net.Conn) {
-	b.Helper()
-	pr := newPair(b, c, p)
-	link.Track(false)
-	ring.Track(false)
-	l, err := pr.b.Listen("tcp", "10.0.0.2:80")
-	if err != nil {
-		b.Fatal(err)
-	}
-	if client, err = pr.a.Dial("tcp", "10.0.0.2:80"); err != nil {
-		b.Fatal(err)
-	}
-	if server, err = l.Accept(); err != nil {
-		b.Fatal(err)
-	}
-	return client, server
-}
 
 // Bulk throughput over a pipe, as a wire of MTU 1500 carries it and with the
 // offloads that a pipe can have at no cost.
@@ -39,7 +19,7 @@ func BenchmarkBulk(b *testing.B) {
 	}{{"mtu1500", pipe.Config{}}, {"offload", pipe.Config{Offloads: pipe.AllOffloads}}} {
 		for _, shards := range []int{1, 2} {
 			b.Run(c.name+"/shards="+string(rune('0'+shards)), func(b *testing.B) {
-				client, server := benchPair(b, stack.Config{Shards: shards}, c.pipe)
+				client, server := connected(b, stack.Config{Shards: shards}, c.pipe, false)
 				go io.Copy(io.Discard, server)
 				chunk := make([]byte, 64<<10)
 				b.SetBytes(int64(len(chunk)))
@@ -59,7 +39,7 @@ func BenchmarkBulk(b *testing.B) {
 func BenchmarkPingPong(b *testing.B) {
 	for _, shards := range []int{1, 2} {
 		b.Run("shards="+string(rune('0'+shards)), func(b *testing.B) {
-			client, server := benchPair(b, stack.Config{Shards: shards}, pipe.Config{})
+			client, server := connected(b, stack.Config{Shards: shards}, pipe.Config{}, false)
 			go io.Copy(server, server)
 			one := make([]byte, 1)
 			b.ReportAllocs()

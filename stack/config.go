@@ -20,6 +20,9 @@ type Config struct {
 	// MaxReassembly bounds the memory of incomplete datagrams, in bytes, for
 	// each shard. Zero: 1 MiB.
 	MaxReassembly int
+	// MaxTimeWait bounds the connections in TIME-WAIT that no program holds, for
+	// each shard; beyond it the oldest gives way. Zero: 16384.
+	MaxTimeWait int
 }
 
 const maxDefaultShards = 8
@@ -33,6 +36,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.MaxReassembly <= 0 {
 		c.MaxReassembly = 1 << 20
+	}
+	if c.MaxTimeWait <= 0 {
+		c.MaxTimeWait = defaultTimeWait
 	}
 	return c
 }

@@ -15,73 +15,76 @@ type Counter uint8
 const (
 	EthReceived Counter = iota
 	EthSent
-	EthMalformed    // header truncated, 802.3 length framing, too many tags
-	EthNotForUs     // unicast to another station
-	EthUnknownType  // no protocol bound to the EtherType
-	EthTagged       // a VLAN that is not configured
-	ARPReceived     //
-	ARPSent         //
-	ARPMalformed    //
-	ARPOverflow     // the neighbour cache's owner could not keep up
-	ARPConflict     // somebody else claims an address of ours
-	NeighResolved   //
-	NeighFailed     // no answer: the packets that waited were dropped
-	NeighOverflow   // too many packets waited for one neighbour; the oldest went
-	IPReceived      //
-	IPSent          //
-	IPDelivered     // handed to a protocol
-	IPMalformed     // header, length or option
-	IPChecksum      //
-	IPNotForUs      // destination is not an address of ours
-	IPMartian       // source or destination that cannot be on this interface
-	IPSourceRoute   // source-routed: refused
-	IPNoProtocol    // answered with "protocol unreachable"
-	IPNoRoute       //
-	IPFragments     // fragments received
-	IPReassembled   // datagrams put together
-	IPReassembly    // fragments dropped: overlap, time, memory
-	IPFragmented    // datagrams cut up for sending
-	IPFragsSent     //
-	IPOverflow      // the shard's queue for forwarded packets was full
-	ICMPReceived    //
-	ICMPSent        //
-	ICMPMalformed   //
-	ICMPChecksum    //
-	ICMPEcho        // echo requests answered
-	ICMPEchoReply   // replies delivered to a ping
-	ICMPErrors      // errors received and delivered to a socket
-	ICMPIgnored     // messages of other kinds, replies and errors that nobody waits for
-	ICMPErrorsSent  //
-	ICMPLimited     // errors not sent because of the rate limit
-	ICMPNoRoom      // answers dropped because the device was full
-	UDPReceived     //
-	UDPSent         //
-	UDPMalformed    //
-	UDPChecksum     //
-	UDPNoPort       // answered with "port unreachable"
-	UDPOverflow     // the socket's receive buffer was full
-	TCPReceived     //
-	TCPSent         //
-	TCPMalformed    //
-	TCPChecksum     //
-	TCPNoPort       // answered with a reset
-	TCPActiveOpens  //
-	TCPPassiveOpens //
-	TCPEstablished  // connections that reached ESTABLISHED
-	TCPResetsSent   //
-	TCPResets       // connections that the peer reset
-	TCPTimeouts     // connections given up
-	TCPRetransmits  //
-	TCPBacklogFull  // connection attempts dropped: the program does not accept fast enough
-	TCPCookiesSent  // SYNs answered with a cookie, without state
-	TCPCookiesBad   // acknowledgements without a connection whose cookie is wrong
-	TCPNoRoom       // resets dropped because the device was full
-	ForwardOverflow // connection attempts dropped: too many wait for the forwarder
+	EthMalformed        // header truncated, 802.3 length framing, too many tags
+	EthNotForUs         // unicast to another station
+	EthUnknownType      // no protocol bound to the EtherType
+	EthTagged           // a VLAN that is not configured
+	EthNoRoom           // ARP and DHCP packets dropped because the device was full
+	ARPReceived         //
+	ARPSent             //
+	ARPMalformed        //
+	ARPOverflow         // the neighbour cache's owner could not keep up
+	ARPConflict         // somebody else claims an address of ours
+	NeighResolved       //
+	NeighFailed         // no answer: the packets that waited were dropped
+	NeighOverflow       // too many packets waited for one neighbour; the oldest went
+	IPReceived          //
+	IPSent              //
+	IPDelivered         // handed to a protocol
+	IPMalformed         // header, length or option
+	IPChecksum          //
+	IPNotForUs          // destination is not an address of ours
+	IPMartian           // source or destination that cannot be on this interface
+	IPSourceRoute       // source-routed: refused
+	IPNoProtocol        // answered with "protocol unreachable"
+	IPNoRoute           //
+	IPFragments         // fragments received
+	IPReassembled       // datagrams put together
+	IPReassembly        // fragments dropped: overlap, time, memory
+	IPFragmented        // datagrams cut up for sending
+	IPFragsSent         //
+	IPOverflow          // the shard's queue for forwarded packets was full
+	ICMPReceived        //
+	ICMPSent            //
+	ICMPMalformed       //
+	ICMPChecksum        //
+	ICMPEcho            // echo requests answered
+	ICMPEchoReply       // replies delivered to a ping
+	ICMPErrors          // errors received and delivered to a socket
+	ICMPIgnored         // messages of other kinds, replies and errors that nobody waits for
+	ICMPErrorsSent      //
+	ICMPLimited         // errors not sent because of the rate limit
+	ICMPNoRoom          // answers dropped because the device was full
+	UDPReceived         //
+	UDPSent             //
+	UDPMalformed        //
+	UDPChecksum         //
+	UDPNoPort           // nobody listens: answered with "port unreachable", unless it was sent to all
+	UDPOverflow         // the socket's receive buffer was full
+	TCPReceived         //
+	TCPSent             //
+	TCPMalformed        //
+	TCPChecksum         //
+	TCPNoPort           // answered with a reset
+	TCPActiveOpens      //
+	TCPPassiveOpens     //
+	TCPEstablished      // connections that reached ESTABLISHED
+	TCPResetsSent       //
+	TCPResets           // connections that the peer reset
+	TCPTimeouts         // connections given up
+	TCPRetransmits      //
+	TCPBacklogFull      // connection attempts dropped: the program does not accept fast enough
+	TCPCookiesSent      // SYNs answered with a cookie, without state
+	TCPCookiesBad       // acknowledgements without a connection whose cookie is wrong
+	TCPNoRoom           // resets dropped because the device was full
+	TCPTimeWaitOverflow // connections that left TIME-WAIT early: there were too many
+	ForwardOverflow     // connection attempts dropped: too many wait for the forwarder
 	numCounters
 )
 
 var counterNames = [numCounters]string{
 	"eth.received", "eth.sent", "eth.malformed", "eth.not_for_us", "eth.unknown_type", "eth.tagged",
+	"eth.no_room",
 	"arp.received", "arp.sent", "arp.malformed", "arp.overflow", "arp.conflict",
 	"neigh.resolved", "neigh.failed", "neigh.overflow",
 	"ip.received", "ip.sent", "ip.delivered", "ip.malformed", "ip.checksum", "ip.not_for_us", "ip.martian",
@@ -92,7 +95,8 @@ var counterNames = [numCounters]string{
 	"udp.received", "udp.sent", "udp.malformed", "udp.checksum", "udp.no_port", "udp.overflow",
 	"tcp.received", "tcp.sent", "tcp.malformed", "tcp.checksum", "tcp.no_port", "tcp.active_opens",
 	"tcp.passive_opens", "tcp.established", "tcp.resets_sent", "tcp.resets", "tcp.timeouts", "tcp.retransmits",
-	"tcp.backlog_full", "tcp.cookies_sent", "tcp.cookies_bad", "tcp.no_room", "forward.overflow",
+	"tcp.backlog_full", "tcp.cookies_sent", "tcp.cookies_bad", "tcp.no_room", "tcp.time_wait_overflow",
+	"forward.overflow",
 }
 
 // String is the name, "protocol.thing".

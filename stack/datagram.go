@@ -46,6 +46,11 @@ func (q *datagramQueue) put(f *link.Frame, info Datagram) bool {
 		return false
 	}
 	q.size += size
+	if len(q.items) == cap(q.items) && q.head > len(q.items)/2 {
+		rest := copy(q.items, q.items[q.head:]) // a queue that never drains does not grow
+		clear(q.items[rest:])
+		q.items, q.head = q.items[:rest], 0
+	}
 	q.items = append(q.items, queued{f, info})
 	return true
 }

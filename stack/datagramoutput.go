@@ -61,7 +61,7 @@ func (sh *shard) submit(o *outgoing) {
 	sh.inbox.mu.Lock()
 	ended := sh.inbox.ended
 	if !ended {
-		sh.inbox.sends = append(sh.inbox.sends, *o)
+		sh.inbox.in.sends = append(sh.inbox.in.sends, *o)
 	}
 	sh.inbox.mu.Unlock()
 	if ended {

@@ -27,7 +27,8 @@ import (
 type waiter struct {
 	waiting  atomic.Int32
 	deadline atomic.Int64 // nanoseconds since clockZero; 0: none
-	mu       sync.Mutex
+	mu       sync.Mutex   // guards what follows
+	closed   bool
 	bell     chan struct{} // rung by anybody, received by waiting goroutines, never closed; full: a ring is waiting already
 	timer    *time.Timer
 }
@@ -75,20 +76,26 @@ func (w *waiter) expired() error {
 	return os.ErrDeadlineExceeded
 }
 
-// stop lets go of the timer, when the socket is closed.
-func (w *waiter) stop() { w.setDeadline(time.Time{}) }
-
-// setDeadline sets the time after which waiting ends; the zero time means never.
-func (w *waiter) setDeadline(t time.Time) {
+// close lets go of the timer and refuses another: the socket has been closed.
+func (w *waiter) close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.timer != nil {
-		w.timer.Stop()
-		w.timer = nil
+	w.closed = true
+	w.stopTimer()
+}
+
+// setDeadline sets the time after which waiting ends; the zero time means never.
+// Errors: ErrClosed.
+func (w *waiter) setDeadline(t time.Time) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return ErrClosed
 	}
+	w.stopTimer()
 	if t.IsZero() {
 		w.deadline.Store(0)
-		return
+		return nil
 	}
 	d := t.Sub(clockZero)
 	if d == 0 {
@@ -96,6 +103,14 @@ func (w *waiter) setDeadline(t time.Time) {
 	}
 	w.deadline.Store(int64(d))
 	w.timer = time.AfterFunc(time.Until(t), w.ring)
+	return nil
+}
+
+func (w *waiter) stopTimer() {
+	if w.timer != nil {
+		w.timer.Stop()
+		w.timer = nil
+	}
 }
 
 // await repeats try until it does not return ErrWouldBlock or the deadline has

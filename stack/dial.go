@@ -30,15 +30,23 @@ func (s *Stack) DialContext(ctx context.Context, network, address string) (net.C
 			return c, nil
 		}
 		if first == nil {
-			first = opError("dial", network, nil, net.TCPAddrFromAddrPort(remote), err)
+			first = opError("dial", network, nil, netAddr(network, remote), err)
 		}
 	}
 	return nil, first
 }
 
+// netAddr is an address in the type that package net has for the network.
+func netAddr(network string, a netip.AddrPort) net.Addr {
+	if network[0] == 'u' {
+		return net.UDPAddrFromAddrPort(a)
+	}
+	return net.TCPAddrFromAddrPort(a)
+}
+
 func (s *Stack) dialOne(ctx context.Context, network string, remote netip.AddrPort) (net.Conn, error) {
 	if network[0] == 'u' {
-		c, err := s.ListenUDP(netip.AddrPort{}, UDPOptions{})
+		c, err := s.ListenUDP(netip.AddrPort{}, UDPOptions{Broadcast: true})
 		if err != nil {
 			return nil, err
 		}

@@ -55,7 +55,10 @@ func (e *socketError) Timeout() bool {
 // Temporary is there for net.Error.
 func (e *socketError) Temporary() bool { return e.errno.Temporary() }
 
-// Is has the errno, and net.ErrClosed for ErrClosed, match.
+// Unwrap has errors.Is and errors.As find the errno.
+func (e *socketError) Unwrap() error { return e.errno }
+
+// Is has ErrClosed match net.ErrClosed.
 func (e *socketError) Is(target error) bool {
-	return target == e.errno || e.errno == syscall.EBADF && target == net.ErrClosed
+	return e.errno == syscall.EBADF && target == net.ErrClosed
 }

@@ -2,7 +2,6 @@ package stack_test
 
 import (
 	"net/netip"
-	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -31,14 +30,6 @@ func (w *peer) throughPeer() {
 	if err := w.s.AddRoute(stack.Route{Dst: netip.MustParsePrefix("10.0.0.0/8"), Gateway: addrB, Interface: "eth0"}); err != nil {
 		w.t.Fatal(err)
 	}
-}
-
-func heapInUse() int {
-	runtime.GC()
-	runtime.GC() // the first one empties the pools
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int(m.HeapAlloc)
 }
 
 func TestSYNFlood(t *testing.T) {

@@ -126,15 +126,18 @@ func (r *TCPRequest) Accept(o TCPOptions) (*TCPConn, error) {
 		return nil, ErrClosed
 	}
 	var c *TCPConn
-	ok := r.shard.request(func(sh *shard) {
+	r.shard.request(func(sh *shard) {
 		delete(sh.forward.pending, flowOf(r.id.Local, r.id.Remote))
+		if sh.closing {
+			return
+		}
 		c = sh.newConn(r.id, o)
 		key := sh.stack.key
 		c.machine = tcp.Accept(sh.now, &sh.tcpConfig, r.id, key.ISN(sh.now, r.id), key.TimestampOffset(r.id), sh.mss(r.id), &r.syn, &c.toSend, &c.received)
 		sh.tally.count(TCPPassiveOpens)
 		sh.add(c)
 	})
-	if !ok {
+	if c == nil {
 		return nil, ErrClosed
 	}
 	return c, nil

@@ -88,9 +88,9 @@ const maxInjected = 256
 // for another, so it is dropped when too many wait already.
 func (sh *shard) inject(from *shard, p *packet) {
 	sh.inbox.mu.Lock()
-	full := len(sh.inbox.packets) >= maxInjected || sh.inbox.ended
+	full := len(sh.inbox.in.packets) >= maxInjected || sh.inbox.ended
 	if !full {
-		sh.inbox.packets = append(sh.inbox.packets, *p)
+		sh.inbox.in.packets = append(sh.inbox.in.packets, *p)
 	}
 	sh.inbox.mu.Unlock()
 	if full {

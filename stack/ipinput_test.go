@@ -15,7 +15,7 @@ import (
 
 // refusals are the counters of packets that were dropped.
 var refusals = []stack.Counter{
-	stack.EthMalformed, stack.EthNotForUs, stack.EthUnknownType, stack.EthTagged,
+	stack.EthMalformed, stack.EthNotForUs, stack.EthUnknownType, stack.EthTagged, stack.EthNoRoom,
 	stack.ARPMalformed, stack.ARPOverflow,
 	stack.NeighFailed, stack.NeighOverflow,
 	stack.IPMalformed, stack.IPChecksum, stack.IPNotForUs, stack.IPMartian, stack.IPSourceRoute,

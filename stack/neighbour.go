@@ -212,7 +212,11 @@ func (l *ifaceLoop) publishOne(addr netip.Addr, mac wire.MAC) {
 	table[addr] = n
 	l.neighbours.Store(&table)
 	for _, sh := range l.stack.shards {
-		sh.post(func(sh *shard) { sh.link(l.Interface).resolved(addr, mac) })
+		sh.post(func(sh *shard) {
+			if out := sh.knownLink(l.Interface); out != nil {
+				out.resolved(addr, mac)
+			}
+		})
 	}
 }
 
@@ -225,12 +229,15 @@ func (l *ifaceLoop) unpublish(addr netip.Addr) {
 
 func (l *ifaceLoop) tellFailed(addr netip.Addr) {
 	for _, sh := range l.stack.shards {
-		sh.post(func(sh *shard) { sh.link(l.Interface).failed(addr) })
+		sh.post(func(sh *shard) {
+			if out := sh.knownLink(l.Interface); out != nil {
+				out.failed(addr)
+			}
+		})
 	}
 }
 
-// sendARP sends what the machine has to say. A device that is full loses it:
-// ARP repeats.
+// sendARP sends what the machine has to say.
 func (l *ifaceLoop) sendARP() {
 	var a wire.ARP
 	var dst wire.MAC
@@ -253,8 +260,8 @@ func (l *ifaceLoop) sendEthernet(dst wire.MAC, t wire.EtherType, f *link.Frame) 
 }
 
 func (l *ifaceLoop) sendFrame(f *link.Frame) {
-	if !l.ports[0].trySend(f) {
-		f.Free()
+	if !l.ports[0].sendControl(f) {
+		l.stack.tally.count(EthNoRoom)
 	}
 }
 

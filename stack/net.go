@@ -43,8 +43,11 @@ func (c *TCPConn) Read(p []byte) (int, error) {
 	return n, c.opError("read", err)
 }
 
-// Write implements net.Conn: it returns when all of p is in the send buffer.
+// Write implements net.Conn: it returns when all of p is in the send buffer. What
+// several goroutines write at once is sent one after the other.
 func (c *TCPConn) Write(p []byte) (int, error) {
+	c.turn.Lock() // whatever ends the wait of its holder ends ours next
+	defer c.turn.Unlock()
 	done := 0
 	for {
 		n, err := await(&c.writers, func() (int, error) { return c.TryWrite(p[done:]) })
@@ -76,11 +79,7 @@ func (c *TCPConn) SetReadDeadline(t time.Time) error { return c.setDeadline(&c.r
 func (c *TCPConn) SetWriteDeadline(t time.Time) error { return c.setDeadline(&c.writers, t) }
 
 func (c *TCPConn) setDeadline(w *waiter, t time.Time) error {
-	if c.status.Load()&statusClosed != 0 {
-		return c.opError("set", ErrClosed)
-	}
-	w.setDeadline(t)
-	return nil
+	return c.opError("set", w.setDeadline(t))
 }
 
 // SetNoDelay is net.TCPConn's.
@@ -149,8 +148,7 @@ func (l *TCPListener) Addr() net.Addr { return net.TCPAddrFromAddrPort(l.LocalAd
 
 // SetDeadline is net.TCPListener's: Accept returns an error when t has passed.
 func (l *TCPListener) SetDeadline(t time.Time) error {
-	l.acceptors.setDeadline(t)
-	return nil
+	return opError("set", "tcp", nil, l.Addr(), l.acceptors.setDeadline(t))
 }
 
 func (c *UDPConn) opError(op string, to netip.AddrPort, err error) error {
@@ -203,6 +201,9 @@ func (c *UDPConn) Read(p []byte) (int, error) {
 // WriteToUDPAddrPort is net.UDPConn's. It waits while the device is full.
 func (c *UDPConn) WriteToUDPAddrPort(p []byte, to netip.AddrPort) (int, error) {
 	n, err := await(&c.writers, func() (int, error) { return c.TryWriteTo(p, to) })
+	if !to.IsValid() {
+		to = c.RemoteAddrPort()
+	}
 	return n, c.opError("write", to, err)
 }
 
@@ -233,19 +234,18 @@ func (c *UDPConn) RemoteAddr() net.Addr {
 
 // SetDeadline implements net.Conn.
 func (c *UDPConn) SetDeadline(t time.Time) error {
-	c.readers.setDeadline(t)
-	c.writers.setDeadline(t)
-	return nil
+	if err := c.SetReadDeadline(t); err != nil {
+		return err
+	}
+	return c.SetWriteDeadline(t)
 }
 
 // SetReadDeadline implements net.Conn.
 func (c *UDPConn) SetReadDeadline(t time.Time) error {
-	c.readers.setDeadline(t)
-	return nil
+	return c.opError("set", c.RemoteAddrPort(), c.readers.setDeadline(t))
 }
 
 // SetWriteDeadline implements net.Conn.
 func (c *UDPConn) SetWriteDeadline(t time.Time) error {
-	c.writers.setDeadline(t)
-	return nil
+	return c.opError("set", c.RemoteAddrPort(), c.writers.setDeadline(t))
 }

@@ -2,55 +2,14 @@ package stack
 
 import (
 	"net/netip"
-	"sync"
 
 	"loam/link"
 	"loam/wire"
 )
 
 // How packets leave. Each shard has a txLink for each interface: it collects
-// the frames of a turn and hands them to the device at once. A txPort is a
-// device queue that several shards may share.
-
-// txPort guards one device queue, since a device allows one sender at a time.
-type txPort struct {
-	mu      sync.Mutex
-	queue   link.Queue
-	waiting []*txLink // came up short; each is in here once
-}
-
-// send passes frames to the device and returns how many it took. If there are
-// more, l is told when there is room again.
-func (p *txPort) send(l *txLink, frames []*link.Frame) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	n, err := p.queue.Send(frames)
-	if err == nil && n < len(frames) {
-		p.waiting = append(p.waiting, l)
-	}
-	return n, err
-}
-
-// trySend sends one frame if there is room now.
-func (p *txPort) trySend(f *link.Frame) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	n, err := p.queue.Send([]*link.Frame{f})
-	return n == 1 && err == nil
-}
-
-// loop wakes the shards that wait for room. It ends when the device closes.
-func (p *txPort) loop() {
-	for range p.queue.Room() {
-		p.mu.Lock()
-		waiting := p.waiting
-		p.waiting = nil
-		p.mu.Unlock()
-		for _, l := range waiting {
-			l.shard.post(l.resume)
-		}
-	}
-}
+// the frames of a turn and hands them to the device at once, through a txPort
+// (txport.go) that several shards may share.
 
 // txLink is a shard's way out through one interface. It belongs to the shard.
 type txLink struct {
@@ -63,6 +22,7 @@ type txLink struct {
 	waiting   map[netip.Addr][]*link.Frame // packets whose next hop is being resolved
 	held      int                          // how many these are
 	datagrams []outgoing                   // of programs, in order, until there is room; bounded by their send buffers
+	goOn      func(*shard)                 // resume, made once
 }
 
 // Bounds on packets that wait for a neighbour, for each interface and shard.
@@ -74,18 +34,29 @@ const (
 
 // link finds the way out through ifc, and makes it when it is used first.
 func (sh *shard) link(ifc *Interface) *txLink {
+	if l := sh.knownLink(ifc); l != nil {
+		return l
+	}
+	l := &txLink{shard: sh, ifc: ifc, port: ifc.ports[sh.index%len(ifc.ports)], waiting: make(map[netip.Addr][]*link.Frame)}
+	l.goOn = l.resume
+	sh.links = append(sh.links, l)
+	return l
+}
+
+// knownLink is link for those that have nothing to do if it has not been used.
+func (sh *shard) knownLink(ifc *Interface) *txLink {
 	for _, l := range sh.links {
 		if l.ifc == ifc {
 			return l
 		}
 	}
-	l := &txLink{shard: sh, ifc: ifc, port: ifc.ports[sh.index%len(ifc.ports)], waiting: make(map[netip.Addr][]*link.Frame)}
-	sh.links = append(sh.links, l)
-	return l
+	return nil
 }
 
-// unlink forgets an interface that has been detached.
+// unlink forgets an interface that has been detached. From now on the shard
+// looks routes up in tables that do not have it.
 func (sh *shard) unlink(ifc *Interface) {
+	sh.tables = sh.stack.tables.Load()
 	for i, l := range sh.links {
 		if l.ifc == ifc {
 			l.drop()
@@ -128,12 +99,17 @@ func (l *txLink) resume(sh *shard) {
 	l.blocked = false
 	l.flush()
 	l.resumeDatagrams()
-	stalled := l.stalled
-	l.stalled = nil
-	for _, c := range stalled {
+	l.unstall()
+}
+
+// unstall has the connections that wait for room look again.
+func (l *txLink) unstall() {
+	for i, c := range l.stalled {
+		l.stalled[i] = nil
 		c.stalled = false
-		sh.mark(c)
+		l.shard.mark(c)
 	}
+	l.stalled = l.stalled[:0]
 }
 
 // transmit sends an IP packet, whose header is at the front of f, to a next hop
@@ -218,6 +194,7 @@ func (l *txLink) failed(nextHop netip.Addr) {
 
 // drop frees everything.
 func (l *txLink) drop() {
+	l.unstall()
 	for i := range l.datagrams {
 		l.datagrams[i].drop()
 	}

@@ -1,6 +1,7 @@
 package stack_test
 
 import (
+	"net"
 	"net/netip"
 	"runtime"
 	"strings"
@@ -83,4 +84,27 @@ func stackGoroutines() string {
 		time.Sleep(time.Millisecond)
 	}
 	return strings.Join(left, "\n\n")
+}
+
+// connected is a TCP connection between two stacks, or over the loopback of one.
+func connected(t testing.TB, c stack.Config, p pipe.Config, loopback bool) (client, server net.Conn) {
+	t.Helper()
+	pr := newPair(t, c, p)
+	link.Track(false)
+	ring.Track(false)
+	s, address := pr.b, "10.0.0.2:80"
+	if loopback {
+		s, address = pr.a, "127.0.0.1:80"
+	}
+	l, err := s.Listen("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if client, err = pr.a.Dial("tcp", address); err != nil {
+		t.Fatal(err)
+	}
+	if server, err = l.Accept(); err != nil {
+		t.Fatal(err)
+	}
+	return client, server
 }

@@ -36,12 +36,15 @@ import (
 //
 // TCP connections have verbs of their own: tcppeer_test.go.
 type peer struct {
-	t     testing.TB
-	s     *stack.Stack
-	ifc   *stack.Interface
-	dev   *pipe.Device // the far end of the stack's
-	queue link.Queue
-	arps  bool          // ARP is shown to the test; else the two know each other already
+	t       testing.TB
+	s       *stack.Stack
+	ifc     *stack.Interface
+	dev     *pipe.Device // the far end of the stack's
+	queue   link.Queue
+	arps    bool          // ARP is shown to the test; else the two know each other already
+	out     []*link.Frame // to be sent: see hold
+	holding bool
+
 	reads chan struct{} // has one place, which is full while the peer reads: see stop
 
 	mu     sync.Mutex // guards frames
@@ -211,9 +214,21 @@ func (w *peer) send(b []byte) {
 	w.t.Helper()
 	f := link.NewFrame(len(b))
 	copy(f.Bytes(), b)
-	if n, err := w.queue.Send([]*link.Frame{f}); n != 1 || err != nil {
-		w.t.Fatalf("the pipe took %d frames, %v", n, err)
+	w.out = append(w.out, f)
+	if !w.holding {
+		w.release()
 	}
+}
+
+// hold has frames wait until release, so that they reach the stack at once.
+func (w *peer) hold() { w.holding = true }
+
+func (w *peer) release() {
+	w.t.Helper()
+	if n, err := w.queue.Send(w.out); n != len(w.out) || err != nil {
+		w.t.Fatalf("the pipe took %d of %d frames, %v", n, len(w.out), err)
+	}
+	w.out, w.holding = nil, false
 	synctest.Wait()
 }
 
@@ -368,7 +383,10 @@ func (f *seen) String() string {
 		return fmt.Sprintf("arp %v is-at %v", f.arp.SenderIP, f.arp.SenderMAC)
 	case f.tcp != nil:
 		text := fmt.Sprintf("tcp %v:%d > %v:%d %v", f.ip.Src, f.tcp.SrcPort, f.ip.Dst, f.tcp.DstPort, f.tcp.Flags)
-		if len(f.data) > 0 {
+		switch {
+		case len(f.data) > 100:
+			text += fmt.Sprintf(" %d bytes", len(f.data))
+		case len(f.data) > 0:
 			text += fmt.Sprintf(" %q", f.data)
 		}
 		return text

@@ -50,7 +50,8 @@ func (s *Stack) ListenPing(source netip.Addr, id uint16) (*Pinger, error) {
 		return nil, err
 	}
 	p.id = p.binding.Local().Port()
-	if !s.onEach(func(sh *shard) { sh.pings[p.id] = p }) {
+	if !s.enter(func(sh *shard) { sh.pings[p.id] = p }) {
+		p.Close()
 		return nil, ErrClosed
 	}
 	return p, nil
@@ -171,6 +172,7 @@ func (p *Pinger) Close() error {
 	p.stack.ports.release(p.binding)
 	p.queue.close()
 	p.readers.ring()
+	p.readers.close()
 	p.tell(Readable | Hangup)
 	return nil
 }

@@ -3,9 +3,9 @@ package stack
 import (
 	"math/rand/v2"
 	"net/netip"
-	"sync"
 	"time"
 
+	"loam/internal/list"
 	"loam/internal/siphash"
 	"loam/stack/icmp"
 	"loam/stack/ip"
@@ -26,8 +26,8 @@ type shard struct {
 	stack *Stack
 	index int
 
-	rx      chan *batch // sent by receivers and never closed; full: they wait
-	inbox   inbox
+	rx      chan *batch   // sent by receivers and never closed; full: they wait
+	inbox   inbox         // what programs and others ask for
 	stopped chan struct{} // closed by loop when it ends
 
 	now    tcp.Time // read once a turn
@@ -36,10 +36,13 @@ type shard struct {
 	random *rand.Rand
 
 	conns     map[flow]*TCPConn
+	timeWaits map[flow]*timeWait                // never the same key as in conns
 	listeners map[netip.AddrPort][]*TCPListener // several: SO_REUSEPORT
 	sockets   map[netip.AddrPort][]*UDPConn
 	pings     map[uint16]*Pinger
 	forward   forwarding
+
+	waitingByAge list.List[timeWait] // all of timeWaits
 
 	wheel timer.Wheel
 	timer *time.Timer
@@ -53,6 +56,7 @@ type shard struct {
 	pmtu       ip.PathMTUs
 	tcpConfig  tcp.Config   // the stack's, with counters of this shard
 	tcpCounts  tcp.Counters //
+	closing    bool         // the stack is being closed: nothing new begins
 	stopping   bool
 }
 
@@ -61,10 +65,11 @@ func newShard(s *Stack, index int) *shard {
 		stack:      s,
 		index:      index,
 		rx:         make(chan *batch, rxDepth),
-		inbox:      inbox{wake: make(chan struct{}, 1)},
+		inbox:      newInbox(),
 		stopped:    make(chan struct{}),
 		random:     rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
 		conns:      make(map[flow]*TCPConn),
+		timeWaits:  make(map[flow]*timeWait),
 		listeners:  make(map[netip.AddrPort][]*TCPListener),
 		sockets:    make(map[netip.AddrPort][]*UDPConn),
 		pings:      make(map[uint16]*Pinger),
@@ -77,77 +82,6 @@ func newShard(s *Stack, index int) *shard {
 	sh.tcpConfig = s.config.TCP
 	sh.tcpConfig.Counters = &sh.tcpCounts
 	return sh
-}
-
-// inbox is how programs and other goroutines reach a shard: lists under a short
-// lock, and a doorbell. Connections are listed once however often they ask.
-type inbox struct {
-	mu       sync.Mutex
-	conns    []*TCPConn     // the program wrote, read or closed
-	requests []func(*shard) // control work: bind, dial, close; run in order
-	sends    []outgoing     // datagrams that programs send; bounded by their send buffers
-	packets  []packet       // from another shard, see maxInjected
-	ended    bool           // nobody will look any more
-	wake     chan struct{}  // one place: rung by anybody, received by loop, never closed
-}
-
-// ring wakes the loop, if it is not awake already.
-func (in *inbox) ring() {
-	select {
-	case in.wake <- struct{}{}:
-	default:
-	}
-}
-
-// touch has the shard look at a connection of its own. It reports false when the
-// shard has ended.
-func (sh *shard) touch(c *TCPConn) bool {
-	sh.inbox.mu.Lock()
-	ended := sh.inbox.ended
-	if !ended {
-		sh.inbox.conns = append(sh.inbox.conns, c)
-	}
-	sh.inbox.mu.Unlock()
-	sh.inbox.ring()
-	return !ended
-}
-
-// post has f run by the shard, and does not wait for it. It reports false when
-// the shard has ended.
-func (sh *shard) post(f func(*shard)) bool {
-	sh.inbox.mu.Lock()
-	ended := sh.inbox.ended
-	if !ended {
-		sh.inbox.requests = append(sh.inbox.requests, f)
-	}
-	sh.inbox.mu.Unlock()
-	sh.inbox.ring()
-	return !ended
-}
-
-// request has f run by the shard and returns when it has run. It reports false
-// when the shard has ended instead.
-func (sh *shard) request(f func(*shard)) bool {
-	done := make(chan struct{})
-	if !sh.post(func(sh *shard) { f(sh); close(done) }) {
-		return false
-	}
-	select {
-	case <-done:
-		return true
-	case <-sh.stopped:
-		select {
-		case <-done:
-			return true
-		default:
-			return false
-		}
-	}
-}
-
-// stop ends the loop once it has done what was asked before.
-func (sh *shard) stop() {
-	sh.post(func(sh *shard) { sh.stopping = true })
 }
 
 // onEach has f run by every shard and waits for all: how a listener or a socket
@@ -205,33 +139,15 @@ func (sh *shard) turn() {
 	sh.arm()
 }
 
-// takeInbox runs what was asked. The lists are swapped out, so that they can
-// grow meanwhile, and their memory is used again.
-func (sh *shard) takeInbox() {
-	in := &sh.inbox
-	in.mu.Lock()
-	conns, requests, sends, packets := in.conns, in.requests, in.sends, in.packets
-	in.conns, in.requests, in.sends, in.packets = nil, nil, nil, nil
-	in.mu.Unlock()
-	for _, f := range requests {
-		f(sh)
-	}
-	for _, c := range conns {
-		c.serve(sh)
-	}
-	for i := range sends {
-		sh.sendDatagram(&sends[i])
-	}
-	for i := range packets {
-		sh.deliver(&packets[i])
-	}
-}
-
-// fire is called for every timer whose time has come; all are connections'.
+// fire is called for every timer whose time has come.
 func (sh *shard) fire(e *timer.Entry) {
-	c := e.Owner.(*TCPConn)
-	c.machine.Tick(sh.now)
-	sh.mark(c)
+	switch o := e.Owner.(type) {
+	case *TCPConn:
+		o.machine.Tick(sh.now)
+		sh.mark(o)
+	case *timeWait:
+		o.tick(sh)
+	}
 }
 
 // mark puts a connection on the list that output works through.
@@ -271,17 +187,5 @@ func (sh *shard) end() {
 	for d := range sh.reassembly.Expire(ip.Never) {
 		d.Payload.Free()
 	}
-	sh.inbox.mu.Lock()
-	defer sh.inbox.mu.Unlock()
-	sh.inbox.ended = true
-	for _, o := range sh.inbox.sends {
-		o.drop()
-	}
-	for _, p := range sh.inbox.packets {
-		p.frame.Free()
-	}
-	for _, c := range sh.inbox.conns {
-		c.wish.And(^wishServe) // whoever asks again learns that there is no shard
-		c.forget()
-	}
+	sh.inbox.end()
 }

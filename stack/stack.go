@@ -2,7 +2,6 @@ package stack
 
 import (
 	crand "crypto/rand"
-	"errors"
 	"math/rand/v2"
 	"net/netip"
 	"sync"
@@ -64,31 +63,6 @@ func New(config Config) *Stack {
 
 // now is the time that protocol machines are given: since the stack was made.
 func (s *Stack) now() tcp.Time { return time.Since(s.epoch) }
-
-// Close ends every connection with a reset, closes every socket and every
-// device, and returns when all goroutines of the stack have ended.
-func (s *Stack) Close() error {
-	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
-		s.wg.Wait()
-		return nil
-	}
-	s.closed = true
-	s.mu.Unlock()
-	for _, sh := range s.shards {
-		sh.request(func(sh *shard) { sh.abortAll() })
-	}
-	var errs []error
-	for _, ifc := range s.tables.Load().interfaces {
-		errs = append(errs, ifc.close())
-	}
-	for _, sh := range s.shards {
-		sh.stop()
-	}
-	s.wg.Wait()
-	return errors.Join(errs...)
-}
 
 // Counters returns a snapshot.
 func (s *Stack) Counters() Counters {

@@ -232,3 +232,23 @@ func TestCloseWriteBeforeConnected(t *testing.T) {
 		c.Abort()
 	})
 }
+
+// A connection that is opened, used and reset before the shard has looked up is
+// nobody's: what it has received is given back (the cleanup checks that).
+func TestOpenedAndResetAtOnce(t *testing.T) {
+	byHand(t, func(t *testing.T, w *peer) {
+		l := mustListen(t, w.s, 80, 10)
+		defer l.Close()
+		p := w.tcp(5000, 80)
+		p.send(wire.SYN, "")
+		p.want("the SYN is answered", "SA", "")
+		w.hold()
+		p.send(wire.ACK, "hello")
+		p.send(wire.RST, "")
+		w.release()
+		w.wantNone("it is over")
+		if _, err := l.TryAccept(); err != stack.ErrWouldBlock {
+			t.Errorf("accept: %v, want %v", err, stack.ErrWouldBlock)
+		}
+	})
+}

@@ -33,6 +33,7 @@ type TCPConn struct {
 	writers       waiter
 	readMu        sync.Mutex // one reader at a time in received
 	writeMu       sync.Mutex // one writer at a time in toSend
+	turn          sync.Mutex // one Write at a time, until it has written all
 
 	status  atomic.Uint32 // statusBits, set by the shard and by the program
 	wish    atomic.Uint32 // wishBits, set by the program, taken by the shard
@@ -88,10 +89,11 @@ func (c *TCPConn) LocalAddrPort() netip.AddrPort { return c.local }
 // RemoteAddrPort is the peer's address.
 func (c *TCPConn) RemoteAddrPort() netip.AddrPort { return c.remote }
 
-// ask leaves a wish and has the shard look, unless it is going to anyway. It
-// reports false when the shard has ended.
-func (c *TCPConn) ask(wish uint32) bool {
-	return c.wish.Or(wish|wishServe)&wishServe != 0 || c.shard.touch(c)
+// ask leaves a wish and has the shard look, unless it is going to anyway.
+func (c *TCPConn) ask(wish uint32) {
+	if c.wish.Or(wish|wishServe)&wishServe == 0 && !c.shard.touch(c) {
+		c.forget() // there is no shard any more to do it
+	}
 }
 
 // TryRead reads what is there. Errors: ErrWouldBlock; io.EOF at the end of the
@@ -298,9 +300,9 @@ func (c *TCPConn) CloseWrite() error {
 // background, unless SetLinger says otherwise.
 func (c *TCPConn) Close() error {
 	if c.options.abortive() {
-		return c.leave(wishAbort)
+		return c.opError("close", c.leave(wishAbort))
 	}
-	return c.leave(wishClose)
+	return c.opError("close", c.leave(wishClose))
 }
 
 // Abort ends the connection with a reset.
@@ -311,12 +313,13 @@ func (c *TCPConn) leave(wish uint32) error {
 	if old := c.status.Or(statusClosed | statusShutRead | statusShutWrite); old&statusClosed != 0 {
 		return ErrClosed
 	}
-	if !c.ask(wish) {
-		c.received.Reset() // there is no shard any more to do it
+	c.ask(wish)
+	if c.shard.hasEnded() {
+		c.forget()
 	}
 	c.wake()
-	c.readers.stop()
-	c.writers.stop()
+	c.readers.close()
+	c.writers.close()
 	return nil
 }
 

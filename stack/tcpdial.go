@@ -141,8 +141,12 @@ func (s *Stack) dialTCP(local, remote netip.AddrPort, o TCPOptions, b *port.Bind
 	}
 	local = flow.Local()
 	var c *TCPConn
-	ok := s.shardFor(local, remote).request(func(sh *shard) { c = sh.dial(flow, o) })
-	if !ok {
+	s.shardFor(local, remote).request(func(sh *shard) {
+		if !sh.closing {
+			c = sh.dial(flow, o)
+		}
+	})
+	if c == nil {
 		s.ports.close(flow)
 		return nil, ErrClosed
 	}

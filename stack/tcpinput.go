@@ -31,7 +31,9 @@ func (sh *shard) inputTCP(p *packet) {
 		c = nil
 	}
 	if c == nil {
-		sh.inputTCPUnknown(p, &seg)
+		if !sh.inputTimeWait(key, &seg) {
+			sh.inputTCPUnknown(p, &seg)
+		}
 		return
 	}
 	c.machine.Receive(sh.now, &seg)
@@ -45,6 +47,9 @@ func (sh *shard) inputTCP(p *packet) {
 // beginning of one, the answer to a SYN cookie, something for a forwarder, or
 // something to be reset (RFC 9293 section 3.10.7).
 func (sh *shard) inputTCPUnknown(p *packet, seg *tcp.Segment) {
+	if sh.closing {
+		return
+	}
 	id := tcpID(p, seg)
 	if l := sh.listener(id); l != nil {
 		if l.input(sh, id, p, seg) {
@@ -118,20 +123,8 @@ func (sh *shard) remove(c *TCPConn) {
 	delete(sh.conns, flowOf(c.local, c.remote))
 	sh.stack.ports.close(c.flow)
 	c.toSend.Reset()
-	c.forget()
 	c.leaveListener()
-}
-
-// abortAll resets every connection, when the stack closes.
-func (sh *shard) abortAll() {
-	for _, c := range sh.conns {
-		c.machine.Abort(sh.now)
-		sh.mark(c)
-	}
-	sh.output()
-	for _, c := range sh.conns {
-		sh.remove(c)
-	}
+	c.forget()
 }
 
 // countEnd counts how a connection ended.

@@ -58,10 +58,11 @@ func (b *TCPBinding) Listen(backlog int) (*TCPListener, error) {
 	if err := b.stack.ports.listen(b.port); err != nil {
 		return nil, err
 	}
-	ok := b.stack.onEach(func(sh *shard) {
+	known := b.stack.enter(func(sh *shard) {
 		sh.listeners[b.local] = append(sh.listeners[b.local], l)
 	})
-	if !ok {
+	if !known {
+		l.Close()
 		return nil, ErrClosed
 	}
 	return l, nil
@@ -125,7 +126,7 @@ func (l *TCPListener) Close() error {
 	l.mu.Lock()
 	if l.closed {
 		l.mu.Unlock()
-		return ErrClosed
+		return opError("close", "tcp", nil, l.Addr(), ErrClosed)
 	}
 	l.closed = true
 	queue := l.queue
@@ -144,6 +145,7 @@ func (l *TCPListener) Close() error {
 		c.Abort()
 	}
 	l.acceptors.ring()
+	l.acceptors.close()
 	l.tell(Readable | Hangup)
 	return l.binding.Close()
 }
@@ -308,11 +310,13 @@ func (c *TCPConn) handOver() {
 	l.tell(Readable)
 }
 
-// leaveListener forgets a connection that ended before its handshake did.
+// leaveListener forgets a connection that ended before it was handed over: no
+// program will close it.
 func (c *TCPConn) leaveListener() {
 	if c.listener != nil {
 		c.listener.halfOpen.Add(-1)
 		c.listener = nil
+		c.status.Or(statusClosed)
 	}
 }
 

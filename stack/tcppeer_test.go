@@ -97,7 +97,7 @@ func (p *tcpPeer) want(sentence, flags, data string) *seen {
 	case f.tcp == nil || f.tcp.SrcPort != p.remote.Port() || f.tcp.DstPort != p.local.Port():
 		p.w.t.Fatalf("%s: there is %s on the wire, want %s %q", sentence, f, flags, data)
 	case (f.tcp.Flags&^wire.PSH).String() != flags || string(f.data) != data:
-		p.w.t.Fatalf("%s:\n got %s\nwant %s %q", sentence, f, flags, data)
+		p.w.t.Fatalf("%s:\n got %s\nwant %s %.100q", sentence, f, flags, data)
 	case f.tcp.Flags.Has(wire.SYN) && p.expect == 0:
 		p.expect = f.tcp.Seq
 	case f.tcp.Seq != p.expect:

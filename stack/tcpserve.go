@@ -66,27 +66,42 @@ func (c *TCPConn) output(sh *shard) {
 	if c.status.Load()&(statusShutRead|statusClosed) == statusShutRead {
 		c.discard(sh)
 	}
+	c.sendAll(sh)
+	c.settle(sh)
+}
+
+// sendAll sends what the machine has to say, until it has no more, there is no
+// room, or others are to have a turn.
+func (c *TCPConn) sendAll(sh *shard) {
+	var l *txLink
 	if c.path.ifc != nil {
-		l := sh.link(c.path.ifc)
-		for n := 0; ; n++ {
-			if !l.room() {
-				c.stall(l)
-				break
-			}
-			if n == quantum {
-				if c.machine.Pending() {
-					sh.mark(c)
-				}
-				break
-			}
-			var out tcp.Out
-			if !c.machine.Poll(sh.now, c.maxPayload(), &out) {
-				break
-			}
+		l = sh.link(c.path.ifc)
+	}
+	var out tcp.Out
+	for range quantum {
+		if l != nil && !l.room() {
+			c.stall(l)
+			return
+		}
+		if !c.machine.Poll(sh.now, c.maxPayload(), &out) {
+			return
+		}
+		if l != nil {
 			c.send(sh, l, &out)
+		} else {
+			c.lose(sh, &out)
 		}
 	}
-	c.settle(sh)
+	if c.machine.Pending() {
+		sh.mark(c)
+	}
+}
+
+// lose drops a segment for which there is no route. The machine will try again,
+// and give up if there is none for long.
+func (c *TCPConn) lose(sh *shard, out *tcp.Out) {
+	sh.tally.count(IPNoRoute)
+	c.machine.ICMP(sh.now, tcp.ICMPUnreachable, out.Seq, 0)
 }
 
 // discard throws away what arrives after CloseRead, so that the peer is not held
@@ -107,22 +122,25 @@ func (c *TCPConn) stall(l *txLink) {
 	}
 }
 
-// findPath looks the route up again after the tables have changed. Without a
-// route nothing is sent and the machine's timers run.
+// findPath looks the route up again after the tables have changed.
 func (c *TCPConn) findPath(sh *shard) {
+	before := c.path.tables
 	p, err := sh.tables.route(c.local.Addr(), c.remote.Addr())
 	if err != nil {
-		sh.tally.count(IPNoRoute)
 		c.path = path{tables: sh.tables}
 		return
 	}
 	c.path = p
+	c.stalled = false // if it was, it was on another way
+	if before != nil {
+		c.machine.SetMSS(sh.now, sh.mss(c.machine.ID()))
+	}
 }
 
 // maxPayload is how much one frame may carry: with segmentation offload, as
 // much as an IP packet holds.
 func (c *TCPConn) maxPayload() int {
-	if c.path.ifc.offloads.Has(link.OffloadTSO4) {
+	if c.path.ifc != nil && c.path.ifc.offloads.Has(link.OffloadTSO4) {
 		return wire.MaxIPv4 - wire.IPv4MinLen - wire.TCPMaxLen
 	}
 	return 0 // one segment
@@ -185,8 +203,12 @@ func (c *TCPConn) settle(sh *shard) {
 		c.change(sh, old, status)
 	}
 	c.wakeProgram()
-	if m.Done() {
+	switch {
+	case m.Done():
 		sh.remove(c)
+		return
+	case m.State() == tcp.TimeWait && !m.Pending() && m.Rest():
+		sh.retire(c)
 		return
 	}
 	c.settleWindow(sh)

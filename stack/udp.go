@@ -63,8 +63,8 @@ func (s *Stack) ListenUDP(local netip.AddrPort, o UDPOptions) (*UDPConn, error) 
 	}
 	c := s.newUDPConn(b.Local(), o)
 	c.port = b
-	if !s.onEach(c.enter) {
-		s.ports.release(c.port)
+	if !s.enter(c.enter) {
+		c.Close()
 		return nil, ErrClosed
 	}
 	return c, nil
@@ -368,7 +368,7 @@ func (c *UDPConn) Close() error {
 	c.mu.Lock()
 	if c.closed {
 		c.mu.Unlock()
-		return ErrClosed
+		return c.opError("close", c.RemoteAddrPort(), ErrClosed)
 	}
 	c.closed = true
 	c.mu.Unlock()
@@ -381,6 +381,8 @@ func (c *UDPConn) Close() error {
 	c.queue.close()
 	c.readers.ring()
 	c.writers.ring()
+	c.readers.close()
+	c.writers.close()
 	c.tell(Readable | Writable | Hangup)
 	return nil
 }

@@ -47,7 +47,7 @@ func TestUDPSizes(t *testing.T) {
 }
 
 // A connected socket learns that nobody listens (RFC 1122 section 4.1.3.3).
-func TestUDPRefused(t *testing.T) {
+func TestUDPNobodyListens(t *testing.T) {
 	p := newPair(t, stack.Config{}, pipe.Config{})
 	c, err := p.a.Dial("udp", "10.0.0.2:9")
 	if err != nil {

@@ -58,36 +58,52 @@ func (sh *shard) deliverTo(c *UDPConn, f *link.Frame, info Datagram) {
 }
 
 // socket finds who a datagram is for: the socket connected to its sender, else
-// one bound to the address, else one bound to all addresses. Several equal ones
-// (SO_REUSEPORT) divide the flows.
+// one bound to the address, else one bound to all addresses.
 func (sh *shard) socket(from, to netip.AddrPort) *UDPConn {
-	for _, local := range [...]netip.AddrPort{to, netip.AddrPortFrom(anyAddr(to.Addr()), to.Port())} {
-		list := sh.sockets[local]
-		open := 0
-		for _, c := range list {
-			switch peer := c.peer.Load(); {
-			case peer == nil:
-				open++
-			case *peer == from:
-				return c
-			}
+	exact, all := sh.sockets[to], sh.sockets[netip.AddrPortFrom(anyAddr(to.Addr()), to.Port())]
+	if c := connectedTo(exact, from); c != nil {
+		return c
+	}
+	if c := connectedTo(all, from); c != nil {
+		return c
+	}
+	if c := sh.unconnected(exact, from, to); c != nil {
+		return c
+	}
+	return sh.unconnected(all, from, to)
+}
+
+// connectedTo finds a socket whose peer is from.
+func connectedTo(list []*UDPConn, from netip.AddrPort) *UDPConn {
+	for _, c := range list {
+		if peer := c.peer.Load(); peer != nil && *peer == from {
+			return c
 		}
-		if open == 0 {
+	}
+	return nil
+}
+
+// unconnected picks a socket without a peer. Several of them (SO_REUSEPORT)
+// divide the flows.
+func (sh *shard) unconnected(list []*UDPConn, from, to netip.AddrPort) *UDPConn {
+	open := 0
+	for _, c := range list {
+		if c.peer.Load() == nil {
+			open++
+		}
+	}
+	n := 0
+	if open > 1 {
+		n = shardOf(from.Addr(), to.Addr(), from.Port(), to.Port(), ^sh.stack.seed, open)
+	}
+	for _, c := range list {
+		if c.peer.Load() != nil {
 			continue
 		}
-		n := 0
-		if open > 1 {
-			n = shardOf(from.Addr(), to.Addr(), from.Port(), to.Port(), ^sh.stack.seed, open)
+		if n == 0 {
+			return c
 		}
-		for _, c := range list {
-			if c.peer.Load() != nil {
-				continue
-			}
-			if n == 0 {
-				return c
-			}
-			n--
-		}
+		n--
 	}
 	return nil
 }
@@ -95,21 +111,32 @@ func (sh *shard) socket(from, to netip.AddrPort) *UDPConn {
 // deliverToAll gives a broadcast or multicast datagram to every socket that is
 // for it. It owns the frame.
 func (sh *shard) deliverToAll(p *packet, payload []byte, info Datagram) {
-	any := netip.AddrPortFrom(anyAddr(info.To.Addr()), info.To.Port())
-	for _, local := range [...]netip.AddrPort{info.To, any} {
+	wanted := false
+	all := netip.AddrPortFrom(anyAddr(info.To.Addr()), info.To.Port())
+	for _, local := range [...]netip.AddrPort{info.To, all} {
 		for _, c := range sh.sockets[local] {
-			if peer := c.peer.Load(); peer != nil && *peer != info.From {
+			if !c.hearsAll(&info) {
 				continue
 			}
-			if info.To.Addr().IsMulticast() && !c.inGroup(info.To.Addr()) {
-				continue
-			}
+			wanted = true
 			f := link.NewFrame(len(payload))
 			copy(f.Bytes(), payload)
 			sh.deliverTo(c, f, info)
 		}
 	}
+	if !wanted {
+		sh.tally.count(UDPNoPort)
+	}
 	p.frame.Free()
+}
+
+// hearsAll reports whether a datagram to many, to the socket's port, is for it.
+func (c *UDPConn) hearsAll(info *Datagram) bool {
+	if peer := c.peer.Load(); peer != nil && *peer != info.From {
+		return false
+	}
+	to := info.To.Addr()
+	return !to.IsMulticast() || c.inGroup(to)
 }
 
 // forwardUDP makes a socket for a flow that a forwarder takes.

@@ -22,6 +22,10 @@ var debian = []struct {
 	{"ip", "iproute2", "tests make network namespaces with it"},
 	{"curl", "curl", "a client that is not ours"},
 	{"tshark", "tshark", "a judge of packets that is not ours"},
+	{"tcpdump", "tcpdump", "writes down what the kernel sees"},
+	{"ping", "iputils-ping", "asks our stack, as everybody does"},
+	{"arping", "iputils-arping", "the same at the link layer"},
+	{"traceroute", "traceroute", "finds our stack by closed ports"},
 }
 
 // installPackages installs what is missing if that is possible. Where it is

@@ -153,7 +153,10 @@ func (c *Conn) measure(ev *arrival) {
 		d = c.ts.since(ev.now, ev.seg.TSEcr)
 	}
 	if d > 0 {
-		c.rtt.sample(c.cfg, ev.now, d, (ev.before+2*int(c.window.MSS)-1)/(2*int(c.window.MSS)))
+		// One for two segments (appendix G), or fewer, if devices join segments and so
+		// acknowledgments are for many: else it takes hundreds to forget a bad measurement.
+		share := max(ev.acked, 2*int(c.window.MSS))
+		c.rtt.sample(c.cfg, ev.now, d, (ev.before+share-1)/share)
 	}
 }
 
@@ -172,7 +175,7 @@ func (c *Conn) afterAck(now Time) bool {
 	case Closing:
 		c.enterTimeWait(now)
 	case LastAck:
-		c.close(nil)
+		c.close(finished)
 		return false
 	}
 	return true

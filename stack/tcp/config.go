@@ -21,8 +21,8 @@ type Config struct {
 	MinRTO, MaxRTO time.Duration
 
 	// DelayedAck is how long an acknowledgment may wait for data to ride on or
-	// for a second segment (default 40 ms; RFC 9293 section 3.8.6.3 allows
-	// 500 ms).
+	// for a second segment (default 40 ms, at most 500 ms, MUST-58 of RFC 9293
+	// section 3.8.6.3).
 	DelayedAck time.Duration
 
 	// TimeWait is twice the maximum segment lifetime, the stay in TIME-WAIT
@@ -34,9 +34,10 @@ type Config struct {
 	// half closed waits for ever.
 	FinWait2 time.Duration
 
-	// SynRetries is how often a SYN or SYN-ACK is repeated (default 6, at 1, 3,
-	// 7, 15, 31 and 63 s; the attempt fails at 127 s, less than RFC 9293's
-	// three minutes as every system does).
+	// SynRetries is how often a SYN or SYN-ACK is repeated. The default for a
+	// SYN is 7: the attempt fails after 183 s, and RFC 9293 section 3.8.3 wants
+	// three minutes at least (MUST-23). For a SYN-ACK, which anybody can make us
+	// send and remember, it is 5: 63 s.
 	SynRetries int
 
 	// Retries is R2 of RFC 9293 section 3.8.3 in retransmissions without an
@@ -94,9 +95,10 @@ const (
 	DefaultDelayedAck        = 40 * time.Millisecond
 	DefaultTimeWait          = 60 * time.Second
 	DefaultFinWait2          = 60 * time.Second
-	DefaultSynRetries        = 6
+	DefaultSynRetries        = 7
+	DefaultSynAckRetries     = 5
 	DefaultRetries           = 15
-	DefaultKeepAlive         = 2 * time.Hour // when switched on without a time
+	DefaultKeepAlive         = 2 * time.Hour // for owners that switch it on without a time (MUST-28)
 	DefaultKeepAliveInterval = 75 * time.Second
 	DefaultKeepAliveCount    = 9
 	DefaultInitialWindow     = 10
@@ -130,10 +132,20 @@ func clampBuffer(n, otherwise int) int {
 func (c *Config) minRTO() Time { return duration(c.MinRTO, DefaultMinRTO) }
 func (c *Config) maxRTO() Time { return duration(c.MaxRTO, DefaultMaxRTO) }
 
-func (c *Config) delayedAck() Time { return duration(c.DelayedAck, DefaultDelayedAck) }
+func (c *Config) delayedAck() Time {
+	return min(duration(c.DelayedAck, DefaultDelayedAck), maxDelayedAck)
+}
 
-func (c *Config) synRetries() int { return number(c.SynRetries, DefaultSynRetries) }
-func (c *Config) retries() int    { return number(c.Retries, DefaultRetries) }
+const maxDelayedAck = 500 * time.Millisecond
+
+func (c *Config) synRetries(passive bool) int {
+	if passive {
+		return number(c.SynRetries, DefaultSynAckRetries)
+	}
+	return number(c.SynRetries, DefaultSynRetries)
+}
+
+func (c *Config) retries() int { return number(c.Retries, DefaultRetries) }
 
 func (c *Config) congestion() Congestion {
 	if c.Congestion != nil {

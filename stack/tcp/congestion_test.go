@@ -2,6 +2,7 @@ package tcp
 
 import (
 	"testing"
+	"time"
 )
 
 // ackRound acknowledges a whole window, segment by segment, with a round trip
@@ -63,5 +64,22 @@ func TestNewRenoAvoidance(t *testing.T) {
 	}
 	if got := cc.Reduce(w, now, 1000); got != 2000 {
 		t.Errorf("threshold is %d, want two segments at least", got)
+	}
+}
+
+func TestRestartBeginsNewRound(t *testing.T) {
+	r := NewReno().(*newReno)
+	w, una := newWindow(10), Seq(0)
+	ackRound(r, w, 0, 10*ms, &una)
+	r.Restart(w, time.Hour, time.Hour)
+	now := ackRound(r, w, time.Hour, 30*ms, &una) // not compared with an hour ago
+	ackRound(r, w, now, 30*ms, &una)
+	if w.Size != 80_000 || r.start.base != 0 {
+		t.Errorf("window is %d, want it doubled three times", w.Size)
+	}
+	r.Timeout(w, now)
+	r.Undo(w, now) // keep no state beyond the window
+	if w.Size != 80_000 {
+		t.Errorf("window is %d", w.Size)
 	}
 }

@@ -140,12 +140,12 @@ func (c *Conn) WriteClosed() bool { return c.snd.fin || c.state == Closed }
 func (c *Conn) Done() bool { return c.state == Closed && c.todo == 0 }
 
 // close ends the connection, silently unless todo holds a reset.
-func (c *Conn) close(why error) {
+func (c *Conn) close(why reason) {
 	if c.state == Closed {
 		return
 	}
 	c.state = Closed
-	c.reason = reasonOf(why)
+	c.reason = why
 	c.todo &= todoReset | todoRefuse
 	c.ack.dups = 0
 	c.releaseAll()
@@ -161,7 +161,7 @@ func (c *Conn) releaseAll() {
 }
 
 // reset ends the connection and tells the peer.
-func (c *Conn) reset(why error) {
+func (c *Conn) reset(why reason) {
 	if c.state == Closed {
 		return
 	}

@@ -107,3 +107,12 @@ func TestHalfOfSmallBufferIsAcknowledgedAtOnce(t *testing.T) {
 	c.send("A 1001:1101 ack 1") // the peer has not room for a second full segment
 	c.want("A 1 ack 1101")
 }
+
+func TestSeveralSegmentsInOneFrameAreAcknowledgedAtOnce(t *testing.T) {
+	c := established(t, nil, "")
+	c.send("A 1:4001 ack 1") // more than our own MSS: put together on the way
+	c.want("A 1 ack 4001")
+	if got := c.Info(c.now).RcvMSS; got > 1000 {
+		t.Errorf("a frame of 4000 bytes is taken for a segment: %d", got)
+	}
+}

@@ -12,6 +12,39 @@
 // the outgoing stream (Out.Off, Out.Len), and the owner copies them into a
 // frame. Bytes that arrive are handed to Incoming at their place in the stream,
 // in or out of order, and committed when nothing is missing in front of them.
+//
+// # An owner's loop
+//
+//	c := tcp.Dial(now, cfg, id, key.ISN(now, id), key.TimestampOffset(id), mss, out, in)
+//	for !c.Done() {
+//		// wait for a segment, the program, or c.Deadline(), whichever is first
+//		c.Receive(now, &seg)       // segments that have arrived
+//		c.Written(now)             // the program has written
+//		c.Consumed(now)            // the program has read
+//		if c.Deadline() <= now {
+//			c.Tick(now)
+//		}
+//		for roomToSend() && c.Poll(now, maxPayload, &o) {
+//			send(&o)
+//		}
+//	}
+//
+// Several events may come before the polling: acknowledgments are merged, and
+// what is sent follows from all of them. An owner whose device cuts large frames
+// passes the size of such a frame to Poll, any other 0. An Outgoing must keep what
+// is written until Release; an Incoming must be able to take all of the window
+// that was offered, which grows up to Config.MaxReceiveBuffer as the program
+// reads.
+//
+// Segments without a connection are answered by ResetFor; a SYN in TIME-WAIT is
+// first shown to CanReuse; a listener under a flood answers by Key.CookieSYNACK
+// and keeps nothing.
+//
+// # What is not there
+//
+// Urgent data can be received (in its place in the stream), not sent. TCP Fast
+// Open, AccECN, the user timeout option (RFC 5482), authentication (RFC 5925) and
+// pacing are not implemented, nor offered to a peer.
 package tcp
 
 import (
@@ -52,7 +85,8 @@ type Incoming interface {
 	Consumed() uint64
 }
 
-// Segment is one segment that arrived; checksums are verified, lengths checked.
+// Segment is one segment that arrived, or several in order that a device or the
+// owner has put together; checksums are verified, lengths checked.
 type Segment struct {
 	wire.TCP
 	Payload []byte

@@ -13,10 +13,18 @@ func (c *Conn) dupBytes() int {
 	return max(0, min(int(c.rec.dups)*int(c.window.MSS), room))
 }
 
-// duplicate counts a duplicate acknowledgment.
+// duplicate counts a duplicate acknowledgment: no more than there were segments in
+// flight when recovery began (RFC 5681 section 3.2 step 4), and outside of it no
+// more than tell of loss.
 func (c *Conn) duplicate(ev *arrival) {
-	c.rec.dups++
-	ev.deliver += int(c.window.MSS)
+	most := uint32(dupThresh)
+	if c.rec.state == CARecovery {
+		most += c.rec.prr.flight / c.window.MSS
+	}
+	if c.rec.dups < most {
+		c.rec.dups++
+		ev.deliver += int(c.window.MSS)
+	}
 }
 
 // lowerDups takes off the duplicates what a cumulative acknowledgment covers.
@@ -31,9 +39,6 @@ func (c *Conn) lowerDups(ev *arrival) {
 
 // markFirstLost takes the first segment in flight for lost.
 func (c *Conn) markFirstLost(ev *arrival) {
-	if c.sent.len() == 0 {
-		return
-	}
 	r := c.sent.at(0)
 	if r.resend() {
 		return
@@ -49,7 +54,7 @@ func (c *Conn) markFirstLost(ev *arrival) {
 // impatient reports whether the retransmission timer is left to run: without
 // SACK one hole is found in a round trip, so that after many losses a timeout and
 // slow start are faster. Only the first partial acknowledgment starts the timer
-// again (RFC 6582 section 3.2 step 5, the Impatient variant).
+// again (RFC 6582 section 3.2 step 3, the Impatient variant of section 4).
 func (c *Conn) impatient() bool {
 	return c.rec.state == CARecovery && c.rec.partial && c.snd.una.Less(c.rec.point)
 }

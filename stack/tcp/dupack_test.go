@@ -87,3 +87,30 @@ func TestNewRenoImpatient(t *testing.T) {
 		}
 	}
 }
+
+func TestForgedDuplicatesDoNotInflate(t *testing.T) {
+	// A peer that sends duplicates without end gets no more than one for each
+	// segment in flight.
+	c := sending(t, nil, "", 10)
+	for range 1000 {
+		c.send("A 1 ack 1")
+		c.drain()
+	}
+	if n := c.flight(); n > 25_000 {
+		t.Errorf("%d bytes in flight, the window was ten segments", n)
+	}
+
+	c = sending(t, nil, "", 10) // the same outside of recovery
+	c.advance(c.timers[timerRTO] - c.now)
+	c.drain()
+	c.send("A 1 ack 10001")
+	c.drain()
+	n := c.flight()
+	for range 1000 {
+		c.send("A 1 ack 10001")
+		c.drain()
+	}
+	if c.flight() > n+3000 { // limited transmit
+		t.Errorf("%d bytes in flight, %d before the duplicates", c.flight(), n)
+	}
+}

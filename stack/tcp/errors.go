@@ -11,18 +11,25 @@ var (
 	ErrUnreachable = errors.New("destination unreachable")
 )
 
-// reason is one of these errors in a byte.
+// reason is one of these errors, or none, in a byte.
 type reason uint8
 
-var reasons = [...]error{nil, ErrReset, ErrRefused, ErrTimeout, ErrAborted, ErrUnreachable}
+const (
+	finished reason = iota // in order, or not yet
+	wasReset
+	wasRefused
+	timedOut
+	aborted
+	unreachable
+)
 
-func (r reason) err() error { return reasons[r] }
-
-func reasonOf(err error) reason {
-	for i, e := range reasons {
-		if e == err {
-			return reason(i)
-		}
-	}
-	panic("tcp: not a reason: " + err.Error())
+var reasonErrors = [...]error{
+	finished:    nil,
+	wasReset:    ErrReset,
+	wasRefused:  ErrRefused,
+	timedOut:    ErrTimeout,
+	aborted:     ErrAborted,
+	unreachable: ErrUnreachable,
 }
+
+func (r reason) err() error { return reasonErrors[r] }

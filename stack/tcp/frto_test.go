@@ -58,3 +58,16 @@ func TestFRTOAckOfEverything(t *testing.T) {
 		t.Errorf("%+v", i)
 	}
 }
+
+func TestFRTONewDataHeldBack(t *testing.T) {
+	c := established(t, nil, "")
+	c.write(5000)
+	c.drain()
+	c.SetCork(c.now, true)
+	c.write(100)
+	c.wantIdle()
+	c.advance(c.timers[timerRTO] - c.now)
+	c.want("A 1:1001 ack 1")
+	c.send("A 1 ack 1001")
+	c.want("A 1001:2001 ack 1") // there is new data, but it does not go
+}

@@ -43,11 +43,11 @@ func (c *Conn) ICMP(now Time, kind ICMPKind, seq uint32, mss int) bool {
 		}
 		c.SetMSS(now, mss)
 	case kind == ICMPRefused && !c.state.synchronized():
-		c.close(ErrRefused)
+		c.close(wasRefused)
 	case kind == ICMPNoNeighbour && !c.state.synchronized():
-		c.close(ErrUnreachable)
+		c.close(unreachable)
 	default:
-		c.soft = reasonOf(ErrUnreachable)
+		c.soft = unreachable
 	}
 	return true
 }

@@ -93,7 +93,7 @@ func (c *Conn) receiveSynSent(now Time, seg *Segment) {
 			c.count(DropRST)
 			return
 		}
-		c.close(ErrRefused)
+		c.close(wasRefused)
 		return
 	}
 	if !seg.Flags.Has(wire.SYN) {
@@ -150,7 +150,7 @@ func (c *Conn) establish(now Time) {
 	c.snd.lastSent = now
 	c.snd.progress = now
 	c.rec.stamp = 0
-	c.soft = 0
+	c.soft = finished
 	c.state = Established
 	if c.snd.fin {
 		c.state = FinWait1

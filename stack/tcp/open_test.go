@@ -1,6 +1,7 @@
 package tcp
 
 import (
+	"net/netip"
 	"testing"
 	"time"
 )
@@ -122,13 +123,16 @@ func TestSimultaneousOpenAnsweredByAck(t *testing.T) {
 func TestSynRetries(t *testing.T) {
 	c := dial(t, nil)
 	c.want("S 0")
-	for _, s := range []int{1, 2, 4, 8, 16, 32} {
+	for _, s := range []int{1, 2, 4, 8, 16, 32, 60} { // no more than MaxRTO
 		c.wantTimer(time.Duration(s) * time.Second)
 		c.want("S 0 win 65535 <mss 1460, ws 7, sackOK, ts " + itoa(c.now/ms) + " 0>")
 		c.wantIdle()
 	}
-	c.wantTimer(60 * time.Second) // 64, but no more than MaxRTO
+	c.wantTimer(60 * time.Second)
 	c.wantEnd(ErrTimeout)
+	if d := c.now - time.Hour; d < 3*time.Minute {
+		t.Errorf("gave up after %v, before three minutes (MUST-23)", d)
+	}
 }
 
 func TestSynLost(t *testing.T) {
@@ -221,8 +225,10 @@ func TestSynReceivedUnacceptableAck(t *testing.T) {
 		c.send("A 1 ack " + ack)
 		c.want("R " + ack) // "If the segment acknowledgment is not acceptable, form a reset"
 		c.wantState(SynReceived)
+		c.send("A 1 ack " + ack)
 		c.send("A 1 ack 1")
 		c.wantState(Established)
+		c.want("R " + ack) // owed from before
 	}
 }
 
@@ -325,6 +331,42 @@ func TestOpenAcrossSequenceWrap(t *testing.T) {
 	if c.out.released != 1500 {
 		t.Errorf("%d bytes released, want 1500", c.out.released)
 	}
+}
+
+func TestOpenIPv6WithDefaults(t *testing.T) {
+	id := ID{netip.MustParseAddrPort("[2001:db8::1]:80"), netip.MustParseAddrPort("[2001:db8::2]:40000")}
+	c := newTest(t)
+	c.Conn = Dial(c.now, nil, id, c.iss, 0, 1440, &c.out, &c.in)
+	c.in.t, c.in.conn = t, c.Conn
+	if c.ID() != id {
+		t.Error("another ID")
+	}
+	c.want("S 0")
+	c.send("SA 0 ack 1 win 60000")
+	c.want("A 1 ack 1")
+	if i := c.Info(c.now); i.SndMSS != 1220 {
+		t.Errorf("MSS is %d without the option, want 1220 (RFC 9293 MUST-15)", i.SndMSS)
+	}
+}
+
+func TestStreamLongerThan4GiB(t *testing.T) {
+	c := established(t, nil, ", sackOK")
+	c.snd.off += 1 << 33
+	c.out.end, c.snd.end, c.out.released = 1<<33, 1<<33, 1<<33
+	c.rcv.off += 1 << 33
+	c.in.committed, c.in.consumed, c.in.discard = 1<<33, 1<<33, true
+	c.write(3000)
+	if out := c.poll(); out.Off != 1<<33 {
+		t.Errorf("offset is %d", out.Off)
+	}
+	c.drain()
+	c.send("A 1 ack 2001")
+	if c.out.released != 1<<33+2000 {
+		t.Errorf("%d released", c.out.released)
+	}
+	c.send("A 1001:2001 ack 2001")
+	c.send("A 1:1001 ack 2001")
+	c.wantReadable(1<<33 + 2000)
 }
 
 // The next hop does not answer: unlike ICMP's word that a host is unreachable,

@@ -51,7 +51,7 @@ func (c *Conn) persistTimeout(now Time) {
 	case c.gone && int(c.snd.persists) >= retries:
 		// Nobody would miss it, and a peer that answers for ever would hold
 		// memory for ever.
-		c.reset(ErrTimeout)
+		c.reset(timedOut)
 		return
 	}
 	if c.snd.probes < 255 {

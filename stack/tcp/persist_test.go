@@ -137,3 +137,16 @@ func TestPeerThatShrinksItsWindow(t *testing.T) {
 	c.send("A 1 ack 5001")
 	c.wantIdle()
 }
+
+func TestAckNumberIsInsideShrunkWindow(t *testing.T) {
+	c := established(t, nil, ", sackOK")
+	c.write(5000)
+	c.drain()
+	c.send("A 1 ack 1001 win 1500") // of 4000 bytes in flight
+	c.send("PA 1:11 ack 1001 win 1500")
+	c.advance(40 * ms)
+	for c.poll() != nil {
+	}
+	c.send("PA 1:11 ack 1001 win 1500")
+	c.want("A 2501 ack 11") // a number behind the window would not be looked at
+}

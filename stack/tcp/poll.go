@@ -231,7 +231,7 @@ func (c *Conn) defers(n int) bool {
 }
 
 // restart lets the window decay while nothing is in flight: by half for each
-// RTO, down to the initial window (RFC 2861 section 3.2, RFC 5681 section 4.1).
+// RTO, down to the initial window (RFC 2861, within what RFC 5681 section 4.1 asks for).
 func (c *Conn) restart(now Time) {
 	idle := now - c.snd.lastSent
 	if idle <= c.rtt.rto || c.cc == nil || c.unsent() == 0 {

@@ -7,7 +7,7 @@ package tcp
 
 import "time"
 
-// probe is the state of section 7.2.
+// probe is the state of section 5.3 that serves it.
 type probe struct {
 	end     Seq  // SND.NXT when the probe was sent (TLP.end_seq)
 	on      bool // a probe is outstanding
@@ -46,9 +46,6 @@ func (c *Conn) cancelProbe() {
 
 // probeTimeout asks Poll for a probe and gives it a whole timeout's time.
 func (c *Conn) probeTimeout(now Time) {
-	if c.sent.len() == 0 || c.rec.state != CAOpen {
-		return
-	}
 	c.todo |= todoProbe
 	c.armRTO(now)
 }

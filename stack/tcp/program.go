@@ -38,12 +38,12 @@ func (c *Conn) Close(now Time) {
 	c.gone = true
 	switch {
 	case c.state == SynSent:
-		c.close(nil)
+		c.close(finished)
 		return
 	case c.state == TimeWait:
 		return
 	case c.in.Consumed() < c.rcv.off || c.rcv.gaps():
-		c.reset(ErrAborted)
+		c.reset(aborted)
 		return
 	}
 	c.CloseWrite(now)
@@ -56,9 +56,9 @@ func (c *Conn) Close(now Time) {
 func (c *Conn) Abort(now Time) {
 	switch c.state {
 	case SynSent, Closing, LastAck, TimeWait:
-		c.close(ErrAborted)
+		c.close(aborted)
 	default:
-		c.reset(ErrAborted)
+		c.reset(aborted)
 	}
 }
 

@@ -19,7 +19,7 @@ func (c *Conn) prrBegin(ev *arrival) {
 	c.rec.prr = prr{flight: uint32(max(flight, int(c.window.MSS)))}
 }
 
-// prrAcked sets the window from what an acknowledgment delivered (section 6).
+// prrAcked sets the window from what an acknowledgment delivered.
 func (c *Conn) prrAcked(ev *arrival) {
 	if ev.deliver == 0 {
 		return

@@ -136,9 +136,6 @@ func (c *Conn) detectLoss(now Time) int {
 
 // reorderTimeout runs when data overtaken by other data has not come in time.
 func (c *Conn) reorderTimeout(now Time) {
-	if c.sent.len() == 0 {
-		return
-	}
 	ev := arrival{now: now, before: c.pipe()}
 	if ev.lost = c.detectLoss(now); ev.lost > 0 && c.rec.state < CARecovery {
 		c.enterRecovery(&ev)

@@ -144,11 +144,11 @@ func (c *Conn) receiveReset(now Time, seg *Segment) {
 		c.count(DropRST)
 		c.challenge(now)
 	case c.state == SynReceived && !c.passive:
-		c.close(ErrRefused)
+		c.close(wasRefused)
 	case (c.state == Closing || c.state == LastAck) && c.snd.finSent && c.flight() <= 1:
-		c.close(nil) // all data had arrived
+		c.close(finished) // all data had arrived
 	default:
-		c.close(ErrReset)
+		c.close(wasReset)
 	}
 }
 

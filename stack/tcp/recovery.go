@@ -84,7 +84,7 @@ func (c *Conn) reactOpen(ev *arrival) {
 		c.duplicate(ev)
 		// RFC 6582 section 3.2 step 2: not for duplicates that the last
 		// recovery itself has caused.
-		if c.rec.dups == dupThresh && c.rec.point.Less(c.snd.una) {
+		if ev.deliver > 0 && c.rec.dups == dupThresh && c.rec.point.Less(c.snd.una) {
 			c.markFirstLost(ev)
 		}
 	}
@@ -129,7 +129,7 @@ func (c *Conn) reactRecovery(ev *arrival) {
 		ev.lost = c.detectLoss(ev.now)
 	case ev.acked > 0:
 		// A partial acknowledgment: the next hole begins at SND.UNA (RFC 6582
-		// section 3.2 step 5). One segment of what was acknowledged was the one
+		// section 3.2 step 3). One segment of what was acknowledged was the one
 		// sent again; the others are what the duplicates stood for.
 		c.rec.partial = true
 		c.lowerDups(ev)

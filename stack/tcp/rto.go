@@ -6,9 +6,6 @@ package tcp
 // retransmitTimeout runs when the oldest data in flight has not been
 // acknowledged in time.
 func (c *Conn) retransmitTimeout(now Time) {
-	if c.sent.len() == 0 {
-		return
-	}
 	if c.sent.at(0).resend() && c.resendable() > 0 {
 		// The owner had no room to send what the last timeout asked for: that
 		// says nothing about the path.
@@ -54,7 +51,7 @@ const maxBackoff = 30
 // enough, without an answer.
 func (c *Conn) gaveUp(now Time) bool {
 	if c.state < Established {
-		return int(c.snd.retries) >= c.cfg.synRetries()
+		return int(c.snd.retries) >= c.cfg.synRetries(c.passive)
 	}
 	if c.snd.userTimeout > 0 {
 		return now-c.snd.progress >= c.snd.userTimeout.duration()
@@ -63,11 +60,11 @@ func (c *Conn) gaveUp(now Time) bool {
 }
 
 // failure is why a connection that gave up ended: what ICMP said, or silence.
-func (c *Conn) failure() error {
-	if c.soft != 0 {
-		return c.soft.err()
+func (c *Conn) failure() reason {
+	if c.soft != finished {
+		return c.soft
 	}
-	return ErrTimeout
+	return timedOut
 }
 
 // enterLoss takes what is in flight for lost as RFC 8985 section 6.3 does: the

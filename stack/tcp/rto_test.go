@@ -47,6 +47,20 @@ func TestRTOEstimator(t *testing.T) {
 	}
 }
 
+// An acknowledgment of a whole flight is the only measurement of its round trip,
+// and has full weight.
+func TestOneAckForManySegmentsMeasures(t *testing.T) {
+	c := established(t, nil, "") // 10 ms
+	c.burst = 64000
+	c.write(10000)
+	c.drain()
+	c.advance(50 * ms)
+	c.send("A 1 ack 10001")
+	if i := c.Info(c.now); i.RTT != 15*ms { // 7/8 10 + 1/8 50
+		t.Errorf("RTT %v, want 15 ms", i.RTT)
+	}
+}
+
 func TestMinRTTExpires(t *testing.T) {
 	var r rtt
 	cfg := &Config{}

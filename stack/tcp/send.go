@@ -24,11 +24,11 @@ func (c *Conn) fill(now Time, out *Out) {
 // numberForAck is the sequence number of a segment without data: SND.NXT, but
 // inside of a window that the peer has shrunk, so that it is looked at.
 func (c *Conn) numberForAck() Seq {
-	end := c.snd.una.Add(int(c.snd.wnd))
-	if c.snd.wnd == 0 || c.snd.nxt.LessEq(end) {
-		return c.snd.nxt
+	if c.state == SynReceived {
+		return c.snd.nxt // a SYN needs no window
 	}
-	return end
+	end := c.snd.una.Add(int(c.snd.wnd))
+	return minSeq(c.snd.nxt, end)
 }
 
 // sendSYN sends the SYN or SYN-ACK, for the first time or again.

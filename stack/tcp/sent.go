@@ -156,9 +156,6 @@ func (q *sentQueue) pop() {
 func (q *sentQueue) trimFront(seq Seq) {
 	r := q.at(0)
 	q.account(r, -1)
-	if r.flags&sentSYN != 0 {
-		r.flags &^= sentSYN
-	}
 	r.seq = seq
 	r.countSegments()
 	q.account(r, 1)
@@ -195,7 +192,6 @@ func (q *sentQueue) split(i int, seq Seq) bool {
 	q.account(front, -1)
 	front.end, back.seq = seq, seq
 	front.flags &^= sentFIN
-	back.flags &^= sentSYN
 	front.countSegments()
 	back.countSegments()
 	q.account(front, 1)

@@ -111,3 +111,36 @@ func TestSentQueueIsBounded(t *testing.T) {
 		t.Error("splits beyond the limit")
 	}
 }
+
+func TestSmallSegmentsInFlightAreBounded(t *testing.T) {
+	c := established(t, &Config{NoDelay: true, InitialWindow: 1000}, ", sackOK")
+	for range maxSent + 100 {
+		c.write(1)
+		c.poll()
+	}
+	if got := c.flight(); got != maxSent {
+		t.Fatalf("%d segments of a byte in flight, want %d", got, maxSent)
+	}
+	c.wantIdle()
+	c.send("A 1 ack 2")
+	c.want("PA 8193:8293 ack 1")
+
+	// Nor can selective acknowledgments make more of them.
+	c = established(t, &Config{NoDelay: true, InitialWindow: 1000}, ", sackOK")
+	c.burst = 64_000
+	c.write(9000)
+	c.poll()
+	for range maxSent - 1 {
+		c.write(1)
+		c.poll()
+	}
+	c.send("A 1 ack 1 <sack 2001-3001>")
+	if c.sent.len() != maxSent || c.sent.sacked != 0 {
+		t.Fatalf("%d ranges, %d bytes acknowledged selectively", c.sent.len(), c.sent.sacked)
+	}
+	c.send("A 1 ack 9001")
+	c.send("A 1 ack 9001 <sack 9101-9201>")
+	if c.sent.sacked != 100 {
+		t.Fatalf("%d bytes acknowledged selectively", c.sent.sacked)
+	}
+}

@@ -113,6 +113,35 @@ func TestSimReorderingCostsLittle(t *testing.T) {
 	}
 }
 
+// constantWindow is a congestion control that does not.
+type constantWindow uint32
+
+func (constantWindow) Name() string                          { return "constant" }
+func (n constantWindow) Acked(w *Window, a Ack)              { w.Size = uint32(n) }
+func (n constantWindow) Reduce(*Window, Time, uint32) uint32 { return uint32(n) }
+func (constantWindow) Timeout(*Window, Time)                 {}
+func (constantWindow) Undo(*Window, Time)                    {}
+func (constantWindow) Restart(*Window, Time, Time)           {}
+
+func TestSimRealLossIsNotUndone(t *testing.T) {
+	// A window of thousands of segments, many of which are lost in every round
+	// trip: recoveries follow each other while the last one's repairs are still
+	// on their way.
+	for _, loss := range []float64{0.001, 0.01, 0.05} {
+		s := duplex(path{rate: 1e9, delay: 25 * ms})
+		s.ab.loss, s.bytesA, s.buffer = loss, 30<<20, 16<<20
+		s.cfgB.MaxReceiveBuffer = 16 << 20
+		s.cfgA.Congestion = func() Congestion { return constantWindow(6 << 20) }
+		w := newSim(t, s)
+		w.run(time.Hour)
+		i := w.a.Info(w.now)
+		lost := loss * float64(i.DataSegmentsOut)
+		if w.a.counters[Undos] > 0 || float64(i.TotalRetrans) > 1.3*lost+10 {
+			t.Errorf("%v, of which %.0f were lost", w, lost)
+		}
+	}
+}
+
 func TestSimDuplicationCostsNothing(t *testing.T) {
 	s := duplex(path{rate: 50e6, delay: 10 * ms, dup: 0.2})
 	s.bytesA = 4 << 20

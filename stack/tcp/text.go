@@ -56,7 +56,7 @@ func (c *Conn) text(now Time, seg *Segment, seq Seq) {
 	}
 	if len(p) > 0 && c.gone {
 		c.count(DropGone)
-		c.reset(ErrAborted)
+		c.reset(aborted)
 		return
 	}
 	if fin && !c.rcv.finSeen {
@@ -147,12 +147,8 @@ func (c *Conn) receiveFIN(now Time) {
 	switch c.state {
 	case Established:
 		c.state = CloseWait
-	case FinWait1:
-		if c.finAcked() {
-			c.enterTimeWait(now)
-		} else {
-			c.state = Closing
-		}
+	case FinWait1: // our FIN is not acknowledged, or step 5 would have left this state
+		c.state = Closing
 	case FinWait2:
 		c.enterTimeWait(now)
 	}

@@ -67,7 +67,7 @@ func (c *Conn) expired(now Time, i timer) {
 		c.delayedAckTimeout()
 	case timerLife:
 		if c.ending() {
-			c.close(nil)
+			c.close(finished)
 		} else {
 			c.keepAliveTimeout(now)
 		}

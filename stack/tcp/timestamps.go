@@ -5,8 +5,8 @@ import "time"
 // Timestamps (RFC 7323 sections 3 to 5).
 //
 // Our clock ticks once a millisecond, from an offset that differs for each
-// connection so that it does not tell how long the machine has been up (section
-// 5.4, 7.1). Round trip times are taken from the time at which a range was sent,
+// connection so that it does not tell how long the machine has been up (sections
+// 5.4 and 7). Round trip times are taken from the time at which a range was sent,
 // which is finer; timestamps serve where that is ambiguous, after a
 // retransmission (see rtt.go and undo.go).
 

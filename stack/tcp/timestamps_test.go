@@ -63,3 +63,15 @@ func TestTimestampEchoedIsOfFirstSegmentDelayed(t *testing.T) {
 	c.send("A 601:701 ack 1 <ts 7210 3600000>")
 	c.want("A 1 ack 801 <ts 3600050 7210>")
 }
+
+func TestEchoOfTimestampNeverSentIsNotMeasured(t *testing.T) {
+	c := established(t, nil, ", ts 7000 0")
+	c.write(100)
+	c.want("PA 1:101 ack 1")
+	c.advance(c.timers[timerRTO] - c.now)
+	c.want("PA 1:101 ack 1")
+	c.send("A 1 ack 101 <ts 8000 3700000>")
+	if i := c.Info(c.now); i.RTT != 10*ms {
+		t.Errorf("RTT is %v", i.RTT)
+	}
+}

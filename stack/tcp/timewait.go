@@ -16,6 +16,17 @@ func (c *Conn) enterTimeWait(now Time) {
 	c.restartTimeWait(now)
 }
 
+// Rest reports whether the connection is in TIME-WAIT and its program is gone.
+// Then neither stream is touched any more, and the owner may let go of what
+// holds them.
+func (c *Conn) Rest() bool {
+	if c.state != TimeWait || !c.gone {
+		return false
+	}
+	c.out, c.in = nil, nil
+	return true
+}
+
 func (c *Conn) restartTimeWait(now Time) {
 	c.timers[timerLife] = now + duration(c.cfg.TimeWait, DefaultTimeWait)
 }

@@ -71,3 +71,12 @@ func TestTimeWaitIsSmall(t *testing.T) {
 		t.Error("TIME-WAIT keeps memory")
 	}
 }
+
+func TestProgramInTimeWait(t *testing.T) {
+	c := inState(t, TimeWait)
+	c.SetKeepAlive(c.now, time.Second, time.Second, 1)
+	c.Close(c.now)
+	c.Consumed(c.now)
+	c.wantTimer(60 * time.Second)
+	c.wantEnd(nil)
+}

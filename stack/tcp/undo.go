@@ -12,12 +12,15 @@ package tcp
 // The window goes back to what it was (RFC 4015 with Linux's leniency: slow start
 // from one segment would punish a path for being slow once).
 
-// remember keeps what a reduction is about to change.
+// remember keeps what a reduction is about to change. Something may already be in
+// flight again, from a recovery that has ended at its point: its acknowledgment
+// must not look like one of a first transmission, so the stamp of that time stays.
 func (c *Conn) remember() {
 	r := &c.rec
-	r.undoable, r.stamped, r.answered = true, false, false
+	r.undoable, r.answered = true, false
+	r.stamped = r.stamped && c.sent.retrans > 0
 	r.marker = c.snd.una
-	r.resent, r.doubled = 0, 0
+	r.resent, r.doubled = c.sent.retrans, 0
 	r.size0, r.threshold = c.window.Size, c.window.Threshold
 }
 

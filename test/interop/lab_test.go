@@ -86,6 +86,7 @@ func (l *lab) makeTap(s setup, kernel netip.Addr) {
 	if s.queues > 1 {
 		mode = append(mode, "multi_queue")
 	}
+	l.ip("link", "set", "lo", "up") // by which the kernel tells its own sockets that nobody answers ARP
 	l.ip(append([]string{"tuntap", "add", "dev", l.tap}, mode...)...)
 	// The queue holds what a thousand senders send at once, so that nothing is lost
 	// but what a test wants to lose.

@@ -122,5 +122,5 @@ func (s *service) end() {
 // capture has tcpdump write what passes the tap to a file.
 func (l *lab) capture(file string) *service {
 	l.Helper()
-	return l.start("tcpdump", "-i", l.tap, "-U", "-s", "200", "-B", "16384", "-w", file).says("listening on")
+	return l.start("tcpdump", "-i", l.tap, "-U", "--immediate-mode", "-s", "200", "-B", "16384", "-w", file).says("listening on")
 }

@@ -1,0 +1,70 @@
+package stack_test
+
+import (
+	"net"
+	"runtime"
+	"testing"
+
+	"loam/link"
+	"loam/link/pipe"
+	"loam/stack"
+	"loam/stack/ring"
+)
+
+// heapInUse is what is allocated and in use, pools emptied.
+func heapInUse() int {
+	runtime.GC()
+	runtime.GC() // the first one empties the pools
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
+}
+
+// idleConnections opens n connections that carry a byte each way and then rest,
+// and returns the memory that each of them takes, both ends together.
+func idleConnections(t testing.TB, n int) (bytes int) {
+	t.Helper()
+	p := newPair(t, stack.Config{Shards: 2}, pipe.Config{})
+	link.Track(false)
+	l := mustListen(t, p.b, 80, stack.MaxBacklog)
+	open := func() (client, server net.Conn) {
+		client, err := p.a.Dial("tcp", "10.0.0.2:80")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if server, err = l.Accept(); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range [][2]net.Conn{{client, server}, {server, client}} {
+			if _, err := c[0].Write([]byte("x")); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := c[1].Read(make([]byte, 1)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return client, server
+	}
+	open()
+	conns := make([]net.Conn, 0, 2*n)
+	before := heapInUse()
+	for range n {
+		client, server := open()
+		conns = append(conns, client, server)
+	}
+	for ring.Outstanding() > 0 { // until the last bytes are acknowledged
+		runtime.Gosched()
+	}
+	after := heapInUse()
+	runtime.KeepAlive(conns)
+	return (after - before) / n
+}
+
+// Memory that a connection takes that does nothing, both ends in one process.
+func BenchmarkIdle(b *testing.B) {
+	const n = 10_000
+	for range b.N {
+		b.ReportMetric(float64(idleConnections(b, n)), "bytes/conn")
+	}
+	b.ReportMetric(0, "ns/op")
+}

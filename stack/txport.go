@@ -1,0 +1,100 @@
+package stack
+
+import (
+	"sync"
+
+	"loam/link"
+)
+
+// txPort guards one device queue, since a device allows one sender at a time and
+// promises to ring only after a Send that came up short. So once there was no
+// room, everybody waits in line until it rings: a Send in between would undo the
+// promise, and overtake.
+type txPort struct {
+	queue link.Queue
+
+	mu      sync.Mutex    // guards what follows
+	control []*link.Frame // of the interface itself (ARP, DHCP), first in line; at most maxControl
+	waiting []*txLink     // came up short; each is in here once
+	closed  bool
+
+	woken []*txLink // belongs to loop: the other of two lists that waiting alternates between
+}
+
+// maxControl bounds the frames of the interface that wait for room.
+const maxControl = 64
+
+// send passes frames to the device and returns how many it took. If there are
+// more, l is told when there is room again.
+func (p *txPort) send(l *txLink, frames []*link.Frame) (n int, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.closed:
+		return 0, link.ErrClosed
+	case len(p.control) == 0 && len(p.waiting) == 0:
+		n, err = p.queue.Send(frames)
+	}
+	if err == nil && n < len(frames) {
+		p.waiting = append(p.waiting, l)
+	}
+	return n, err
+}
+
+// sendControl sends one frame of the interface, now or before anything else that
+// waits for room. It owns the frame; false: it was dropped, for want of room.
+func (p *txPort) sendControl(f *link.Frame) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		f.Free()
+		return true
+	}
+	if len(p.control) == maxControl {
+		f.Free()
+		return false
+	}
+	inLine := len(p.control) > 0 || len(p.waiting) > 0
+	p.control = append(p.control, f)
+	if !inLine {
+		p.flushControl()
+	}
+	return true
+}
+
+// flushControl sends the interface's own frames and reports whether all are sent.
+func (p *txPort) flushControl() bool {
+	if len(p.control) == 0 {
+		return true
+	}
+	n, err := p.queue.Send(p.control)
+	if err != nil {
+		link.FreeAll(p.control[n:])
+		n = len(p.control)
+	}
+	rest := copy(p.control, p.control[n:])
+	clear(p.control[rest:])
+	p.control = p.control[:rest]
+	return rest == 0
+}
+
+// loop wakes the shards that wait for room. It ends when the device closes.
+func (p *txPort) loop() {
+	for range p.queue.Room() {
+		p.mu.Lock()
+		if p.flushControl() {
+			p.waiting, p.woken = p.woken, p.waiting
+		}
+		p.mu.Unlock()
+		for _, l := range p.woken {
+			l.shard.post(l.goOn)
+		}
+		clear(p.woken)
+		p.woken = p.woken[:0]
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	link.FreeAll(p.control)
+	p.control, p.waiting = nil, nil
+}
