@@ -218,16 +218,19 @@ func (e *epoll) ask(it *item) (EpollEvent, bool) {
 	return ev, true
 }
 
-// putBack returns items that there was no place for.
+// putBack returns items that there was no place for, in front of those that have
+// had their turn.
 func (e *epoll) putBack(items []*item) {
 	e.ready.mu.Lock()
 	defer e.ready.mu.Unlock()
+	var front []*item
 	for _, it := range items {
 		if !it.queued {
 			it.queued = true
-			e.ready.items = append(e.ready.items, it)
+			front = append(front, it)
 		}
 	}
+	e.ready.items = append(front, e.ready.items...)
 }
 
 // forget drops an item whose file was closed.

@@ -364,7 +364,7 @@ func (s *unixSocket) send(b []byte, m Outgoing) (int, Errno) {
 		return 0, 0
 	}
 	l := letter{data: b}
-	if s.typ == syscall.SOCK_DGRAM {
+	if s.typ == syscall.SOCK_DGRAM && from != "" { // an unnamed sender has no address at all
 		l.from = s.unixAddress(from)
 	}
 	for _, c := range m.Control {

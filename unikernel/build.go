@@ -24,7 +24,7 @@ func (p *Plan) Build(ctx context.Context) error {
 	}
 	args := []string{"build"}
 	if p.target.Test {
-		args = []string{"test", "-c"}
+		args = []string{"test", "-c", "-vet=off"} // vet looks for Loam's packages on the disk
 	}
 	args = append(args, "-overlay", list, "-o", p.Program)
 	args = append(args, p.at.flags...)

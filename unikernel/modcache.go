@@ -18,9 +18,7 @@ import (
 // listed is what go list says about a package.
 type listed struct {
 	Dir, ImportPath, Name string
-	Module                *struct {
-		Path, Version, Dir string
-	}
+	Module                *struct{ Path, Version, Dir string }
 }
 
 func listPackage(ctx context.Context, t *toolchain, dir, arg string) (listed, error) {

@@ -46,17 +46,27 @@ func NewPlan(ctx context.Context, t Target) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	name, added, err := addedFile(ctx, at, t.Test)
-	if err != nil {
-		return nil, err
+	p := &Plan{target: t, at: at, replace: s.replace}
+	pkg, name := "main", mainFile
+	var tested listed
+	if t.Test {
+		if tested, err = listPackage(ctx, at.tools, at.dir, at.args[0]); err != nil {
+			return nil, err
+		}
+		pkg, name = tested.Name+"_test", testFile
 	}
 	key := []string{s.hash, at.dir, at.pkg, at.tools.GOFLAGS, os.Getenv("GOEXPERIMENT"), name}
 	key = append(append(append(key, at.args...), at.flags...), t.Flags...)
-	p := &Plan{target: t, at: at, dir: c.path("build", digest(key...)), replace: s.replace}
+	p.dir = c.path("build", digest(key...))
 	p.Program = filepath.Join(p.dir, at.name)
-	file := filepath.Join(p.dir, name)
-	p.replace[filepath.Join(at.pkg, name)] = file
-	return p, writeFile(file, []byte(added))
+	if t.Test {
+		if err := s.adjustFirst(ctx, at.tools, p.dir, tested); err != nil {
+			return nil, err
+		}
+	}
+	added := filepath.Join(p.dir, name)
+	p.replace[filepath.Join(at.pkg, name)] = added
+	return p, writeFile(added, []byte("package "+pkg+"\n\nimport _ \""+runtimePackage+"\"\n"))
 }
 
 // inCheckout reports whether the program is of Loam's own module: then Loam's
@@ -89,18 +99,4 @@ func moduleOf(gomod string) string {
 		}
 	}
 	return ""
-}
-
-// addedFile is the file that links Loam into the program, and its name.
-func addedFile(ctx context.Context, at *located, test bool) (name, text string, err error) {
-	pkg := "main"
-	name = mainFile
-	if test {
-		p, err := listPackage(ctx, at.tools, at.dir, at.args[0])
-		if err != nil {
-			return "", "", err
-		}
-		name, pkg = testFile, p.Name+"_test"
-	}
-	return name, "package " + pkg + "\n\nimport _ \"" + runtimePackage + "\"\n", nil
 }

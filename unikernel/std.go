@@ -17,7 +17,11 @@ import (
 type std struct {
 	hash    string
 	replace map[string]string // path below GOROOT -> file in the cache
+	first   []string          // packages that are initialised before the program's
 }
+
+// firstFile holds std.first in the cache.
+const firstFile = "first.txt"
 
 // prepareStd makes the overlay for a toolchain, or finds it in the cache.
 // checkout says that the program is of Loam's own module, whose packages are
@@ -55,10 +59,41 @@ func prepareStd(ctx context.Context, c cache, t *toolchain, checkout bool) (*std
 		if err != nil {
 			return err
 		}
+		if err := writeFile(filepath.Join(tmp, firstFile), []byte(strings.Join(order, "\n"))); err != nil {
+			return err
+		}
 		return writeFile(filepath.Join(tmp, overlay.InitOrderFile), overlay.InitOrder(order))
 	})
+	if err != nil {
+		return nil, err
+	}
 	s.add(t, dir, overlay.InitOrderFile)
+	first, err := os.ReadFile(filepath.Join(dir, firstFile))
+	s.first = strings.Fields(string(first))
 	return s, err
+}
+
+// adjustFirst is for the tests of a package that Loam itself imports, such as
+// net: with its tests the package imports more, and all of that has to be
+// initialised before it. The file goes to dir.
+func (s *std) adjustFirst(ctx context.Context, t *toolchain, dir string, p listed) error {
+	if !slices.Contains(s.first, p.ImportPath) {
+		return nil
+	}
+	imports, err := t.run(ctx, p.Dir, "list", "-f", `{{join .TestImports "\n"}}`, p.ImportPath)
+	if err != nil {
+		return err
+	}
+	args := append([]string{"list", "-deps", "-f", "{{.ImportPath}}", p.ImportPath}, strings.Fields(string(imports))...)
+	out, err := t.run(ctx, p.Dir, args...)
+	if err != nil {
+		return err
+	}
+	all := append(strings.Fields(string(out)), s.first...)
+	slices.Sort(all)
+	file := filepath.Join(dir, filepath.Base(overlay.InitOrderFile))
+	s.replace[filepath.Join(t.GOROOT, "src", overlay.InitOrderFile)] = file
+	return writeFile(file, overlay.InitOrder(slices.Compact(all)))
 }
 
 func (s *std) add(t *toolchain, dir, name string) {
@@ -67,7 +102,7 @@ func (s *std) add(t *toolchain, dir, name string) {
 
 // hashFiles names what the overlay is made from.
 func hashFiles(goroot string, sets ...overlay.Files) string {
-	parts := []string{goroot}
+	parts := []string{goroot, firstFile} // and so how the folder is laid out
 	for _, files := range sets {
 		for _, name := range sortedKeys(files) {
 			parts = append(parts, name, string(files[name]))

@@ -1,6 +1,8 @@
 package rt
 
 import (
+	"strconv"
+	"sync"
 	"syscall"
 	"time"
 	"unsafe"
@@ -9,7 +11,7 @@ import (
 )
 
 // Files that Loam serves: those that say what the network says, and a sink. The
-// first are files in the host's memory, made anew at each open, so that
+// first are files in the host's memory, one each, made when first asked for; so
 // everything that can be done to a file can be done to them.
 
 // servedPaths are the paths; served1 returns an index.
@@ -30,6 +32,29 @@ const (
 
 // contents are set when the network is, before the program runs.
 var contents = map[servedFile]string{}
+
+// memory has the descriptors of the files in the host's memory.
+var memory struct {
+	mu  sync.Mutex
+	fds map[servedFile]int
+}
+
+// memoryOf returns the descriptor of a file.
+func memoryOf(f servedFile) (int, syscall.Errno) {
+	memory.mu.Lock()
+	defer memory.mu.Unlock()
+	if fd, there := memory.fds[f]; there {
+		return fd, 0
+	}
+	fd, errno := memoryFile("loam", contents[f], started)
+	if errno == 0 {
+		if memory.fds == nil {
+			memory.fds = make(map[servedFile]int)
+		}
+		memory.fds[f] = fd
+	}
+	return fd, errno
+}
 
 // started is when the files were last changed, for people who ask.
 var started = time.Now()
@@ -81,7 +106,13 @@ func openFile(f servedFile, flags int) (uintptr, uintptr) {
 	if f == sinkFile {
 		return result(process.OpenSink(flags & (syscall.O_CLOEXEC | syscall.O_NONBLOCK)))
 	}
-	return result(memoryFile("loam", contents[f], started))
+	fd, errno := memoryOf(f)
+	if errno != 0 {
+		return fail(errno)
+	}
+	// Opened again, it has a position of its own.
+	again, err := syscall.Open("/proc/self/fd/"+strconv.Itoa(fd), flags&^syscall.O_NOFOLLOW, 0)
+	return result(again, errnoOf(err))
 }
 
 // statServed is stat, lstat and newfstatat. It is nosplit for call.
@@ -97,11 +128,10 @@ func statServed(f servedFile, p uintptr) (r1, errno uintptr, served bool) {
 
 //go:noinline
 func statFile(f servedFile, p unsafe.Pointer) (uintptr, uintptr) {
-	fd, errno := memoryFile("loam", contents[f], started)
+	fd, errno := memoryOf(f)
 	if errno != 0 {
 		return fail(errno)
 	}
-	defer syscall.Close(fd)
 	if p == nil {
 		return fail(syscall.EFAULT)
 	}

@@ -1,0 +1,262 @@
+package posix
+
+import (
+	"bytes"
+	"encoding/binary"
+	"net/netip"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A blocking socket waits; with SO_RCVTIMEO only so long; a non-blocking one
+// does not (socket(7)).
+func TestTCPBlocking(t *testing.T) {
+	p := process(t)
+	client, server := tcpPair(t, p, 0)
+	go p.Write(client, []byte("hello"))
+	buf := make([]byte, 10)
+	if n, errno := p.Read(server, buf); string(buf[:max(n, 0)]) != "hello" || errno != 0 {
+		t.Errorf("read %q, %v", buf[:max(n, 0)], errno)
+	}
+	ok(t, p.SetSockOpt(server, syscall.SOL_SOCKET, syscall.SO_RCVTIMEO, timeValue(time.Millisecond)))
+	_, errno := p.Read(server, buf)
+	wantErrno(t, errno, syscall.EAGAIN, "SO_RCVTIMEO")
+	_, errno = p.Recv(server, buf, syscall.MSG_DONTWAIT)
+	wantErrno(t, errno, syscall.EAGAIN, "MSG_DONTWAIT")
+
+	const size = 32 << 20
+	go func() {
+		if n, errno := p.Write(client, make([]byte, size)); n != size || errno != 0 {
+			t.Errorf("a blocking write wrote %d, %v", n, errno)
+		}
+		p.Close(client)
+	}()
+	ok(t, p.SetSockOpt(server, syscall.SOL_SOCKET, syscall.SO_RCVTIMEO, timeValue(0)))
+	r, errno := p.Recv(server, make([]byte, 1<<20), syscall.MSG_WAITALL)
+	if r.N != 1<<20 || errno != 0 {
+		t.Errorf("MSG_WAITALL: %d, %v", r.N, errno)
+	}
+	total := r.N
+	for buf = make([]byte, 1<<20); ; {
+		n, errno := p.Read(server, buf)
+		ok(t, errno)
+		if n == 0 {
+			break
+		}
+		total += n
+	}
+	if total != size {
+		t.Errorf("read %d bytes", total)
+	}
+}
+
+// A connection comes about step by step on a non-blocking socket (connect(2)).
+func TestTCPConnectStates(t *testing.T) {
+	p := process(t)
+	l := fd(t)(p.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_NONBLOCK, 0))
+	_, _, errno := p.Accept4(l, 0)
+	wantErrno(t, errno, syscall.EINVAL, "accept before listen")
+	ok(t, p.Bind(l, localhost(0)))
+	wantErrno(t, p.Bind(l, localhost(0)), syscall.EINVAL, "bind twice")
+	ok(t, p.Listen(l, 1))
+	ok(t, p.Listen(l, 2))
+	name, _ := p.GetSockName(l)
+	_, _, errno = p.Accept4(l, 0)
+	wantErrno(t, errno, syscall.EAGAIN, "accept of nobody")
+
+	c := fd(t)(p.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_NONBLOCK, 0))
+	_, errno = p.GetPeerName(c)
+	wantErrno(t, errno, syscall.ENOTCONN, "peer before connect")
+	_, errno = p.Read(c, make([]byte, 1))
+	wantErrno(t, errno, syscall.ENOTCONN, "read before connect")
+	wantErrno(t, p.Connect(c, name), syscall.EINPROGRESS, "connect")
+	fds := []PollFD{{FD: c, Events: PollOut}}
+	if n, errno := p.Poll(fds, long); n != 1 || errno != 0 || fds[0].Revents != PollOut {
+		t.Errorf("poll: %d, %v, %v", n, errno, fds)
+	}
+	if v, errno := p.GetSockOpt(c, syscall.SOL_SOCKET, syscall.SO_ERROR); !bytes.Equal(v, intValue(0)) || errno != 0 {
+		t.Errorf("SO_ERROR: %v, %v", v, errno)
+	}
+	ok(t, p.Connect(c, name)) // says once that it has come about
+	wantErrno(t, p.Connect(c, name), syscall.EISCONN, "connect once more")
+
+	ok(t, p.Close(l))
+	refused := fd(t)(p.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0))
+	wantErrno(t, p.Connect(refused, name), syscall.ECONNREFUSED, "nobody listens")
+	wantErrno(t, p.Connect(refused, Address{Family: syscall.AF_UNIX, Name: "/x"}), syscall.EAFNOSUPPORT, "another family")
+	far := inet(netip.MustParseAddrPort("192.0.2.1:1"))
+	wantErrno(t, p.Connect(refused, far), syscall.ENETUNREACH, "no route")
+	wantErrno(t, p.Bind(refused, far), syscall.EADDRNOTAVAIL, "not our address")
+}
+
+// SO_LINGER with no time has close send a reset.
+func TestTCPReset(t *testing.T) {
+	p := process(t)
+	client, server := tcpPair(t, p, 0)
+	ok(t, p.SetSockOpt(server, syscall.SOL_SOCKET, syscall.SO_LINGER, append(intValue(1), intValue(0)...)))
+	ok(t, p.Close(server))
+	_, errno := p.Read(client, make([]byte, 1))
+	wantErrno(t, errno, syscall.ECONNRESET, "read")
+	_, errno = p.Write(client, make([]byte, 1))
+	wantErrno(t, errno, syscall.EPIPE, "write")
+}
+
+func TestTCPHalfClose(t *testing.T) {
+	p := process(t)
+	client, server := tcpPair(t, p, 0)
+	ok(t, p.Shutdown(client, syscall.SHUT_WR))
+	if n, errno := p.Read(server, make([]byte, 1)); n != 0 || errno != 0 {
+		t.Errorf("end: %d, %v", n, errno)
+	}
+	p.Write(server, []byte("still"))
+	buf := make([]byte, 10)
+	r, errno := p.Recv(client, buf, syscall.MSG_PEEK)
+	if string(buf[:r.N]) != "still" || errno != 0 {
+		t.Errorf("peek %q, %v", buf[:r.N], errno)
+	}
+	if n, errno := p.Ioctl(client, fioNRead, 0); n != 5 || errno != 0 {
+		t.Errorf("FIONREAD: %d, %v", n, errno)
+	}
+	wantErrno(t, p.Shutdown(client, 5), syscall.EINVAL, "how")
+}
+
+func TestTCPOptions(t *testing.T) {
+	p := process(t)
+	client, _ := tcpPair(t, p, 0)
+	fresh := fd(t)(p.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0))
+	for _, s := range []int{client, fresh} {
+		for _, c := range []struct{ level, name, set, want int }{
+			{syscall.SOL_SOCKET, syscall.SO_KEEPALIVE, 5, 1},
+			{syscall.SOL_SOCKET, syscall.SO_RCVBUF, 50_000, 100_000},
+			{syscall.SOL_SOCKET, syscall.SO_PRIORITY, 3, 3},
+			{syscall.IPPROTO_TCP, syscall.TCP_NODELAY, 1, 1},
+			{syscall.IPPROTO_TCP, syscall.TCP_KEEPIDLE, 9, 9},
+			{syscall.IPPROTO_TCP, syscall.TCP_KEEPCNT, 3, 3},
+			{syscall.IPPROTO_TCP, tcpUserTimeout, 1500, 1500},
+			{syscall.IPPROTO_TCP, syscall.TCP_DEFER_ACCEPT, 1, 1},
+			{syscall.IPPROTO_IP, syscall.IP_TOS, 16, 16},
+			{syscall.IPPROTO_IP, syscall.IP_TTL, 10, 10},
+		} {
+			ok(t, p.SetSockOpt(s, c.level, c.name, intValue(c.set)))
+			if v, errno := p.GetSockOpt(s, c.level, c.name); errno != 0 || !bytes.Equal(v, intValue(c.want)) {
+				t.Errorf("option %d/%d: % x, %v, want %d", c.level, c.name, v, errno, c.want)
+			}
+		}
+		wantErrno(t, p.SetSockOpt(s, syscall.IPPROTO_TCP, syscall.TCP_KEEPCNT, intValue(0)), syscall.EINVAL, "out of range")
+		wantErrno(t, p.SetSockOpt(s, syscall.IPPROTO_TCP, syscall.TCP_NODELAY, []byte{1}), syscall.EINVAL, "too short")
+		wantErrno(t, p.SetSockOpt(s, syscall.IPPROTO_TCP, 999, intValue(1)), syscall.ENOPROTOOPT, "unknown")
+		_, errno := p.GetSockOpt(s, 999, 1)
+		wantErrno(t, errno, syscall.ENOPROTOOPT, "unknown level")
+	}
+	info, errno := p.GetSockOpt(client, syscall.IPPROTO_TCP, syscall.TCP_INFO)
+	if errno != 0 || len(info) != 232 || info[0] != 1 {
+		t.Errorf("TCP_INFO: %d bytes, state %d, %v", len(info), info[0], errno)
+	}
+}
+
+func TestUDP(t *testing.T) {
+	p := process(t)
+	a := fd(t)(p.Socket(syscall.AF_INET, syscall.SOCK_DGRAM|syscall.SOCK_NONBLOCK, 0))
+	b := fd(t)(p.Socket(syscall.AF_INET, syscall.SOCK_DGRAM, 0))
+	_, errno := p.Recv(a, make([]byte, 1), 0)
+	wantErrno(t, errno, syscall.EAGAIN, "receive before bind")
+	_, errno = p.Send(b, []byte("x"), Outgoing{})
+	wantErrno(t, errno, syscall.EDESTADDRREQ, "no destination")
+	ok(t, p.Bind(a, localhost(0)))
+	name, _ := p.GetSockName(a)
+	ok(t, p.SetSockOpt(a, syscall.IPPROTO_IP, syscall.IP_PKTINFO, intValue(1)))
+	_, errno = p.Send(b, []byte("hello"), Outgoing{To: name})
+	ok(t, errno)
+	fds := []PollFD{{FD: a, Events: PollIn}}
+	p.Poll(fds, long)
+	if n, errno := p.Ioctl(a, fioNRead, 0); n != 5 || errno != 0 {
+		t.Errorf("FIONREAD: %d, %v", n, errno)
+	}
+	buf := make([]byte, 3)
+	r, errno := p.Recv(a, buf, 0)
+	if errno != 0 || string(buf) != "hel" || r.Len != 5 || r.Flags&syscall.MSG_TRUNC == 0 {
+		t.Errorf("%q, %+v, %v", buf, r, errno)
+	}
+	if len(r.Control) != 1 || len(r.Control[0].Data) != 12 || binary.NativeEndian.Uint32(r.Control[0].Data) != 1 {
+		t.Errorf("IP_PKTINFO: %+v", r.Control)
+	}
+	ok(t, p.Connect(a, r.From))
+	if peer, errno := p.GetPeerName(a); errno != 0 || peer != r.From {
+		t.Errorf("peer %v, %v", peer, errno)
+	}
+	p.Write(a, nil)
+	if r, errno := p.Recv(b, make([]byte, 1), 0); errno != 0 || r.N != 0 || r.From != name {
+		t.Errorf("empty datagram: %+v, %v", r, errno)
+	}
+	_, errno = p.Write(a, make([]byte, 70_000))
+	wantErrno(t, errno, syscall.EMSGSIZE, "too long")
+	wantErrno(t, p.Listen(a, 1), syscall.EOPNOTSUPP, "listen")
+}
+
+// Interfaces and addresses are read by a netlink dump, as package net does it.
+func TestNetlink(t *testing.T) {
+	p := process(t)
+	s := fd(t)(p.Socket(syscall.AF_NETLINK, syscall.SOCK_RAW, syscall.NETLINK_ROUTE))
+	ok(t, p.Bind(s, Address{Family: syscall.AF_NETLINK}))
+	ask := func(typ, flags uint16) []syscall.NetlinkMessage {
+		t.Helper()
+		b := binary.NativeEndian.AppendUint32(nil, 17)
+		b = binary.NativeEndian.AppendUint16(b, typ)
+		b = binary.NativeEndian.AppendUint16(b, flags)
+		b = append(b, 1, 0, 0, 0, 0, 0, 0, 0, syscall.AF_UNSPEC)
+		_, errno := p.Send(s, b, Outgoing{To: Address{Family: syscall.AF_NETLINK}})
+		ok(t, errno)
+		var all []syscall.NetlinkMessage
+		for {
+			buf := make([]byte, 4096)
+			r, errno := p.Recv(s, buf, syscall.MSG_DONTWAIT)
+			if errno == syscall.EAGAIN {
+				return all
+			}
+			ok(t, errno)
+			messages, err := syscall.ParseNetlinkMessage(buf[:r.N])
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, messages...)
+		}
+	}
+	links := ask(syscall.RTM_GETLINK, syscall.NLM_F_REQUEST|syscall.NLM_F_DUMP)
+	if len(links) != 2 || links[0].Header.Type != syscall.RTM_NEWLINK || links[1].Header.Type != syscall.NLMSG_DONE {
+		t.Fatalf("links: %+v", links)
+	}
+	attrs, err := syscall.ParseNetlinkRouteAttr(&links[0])
+	if err != nil || string(attrs[0].Value) != "lo\x00" {
+		t.Errorf("attributes: %v, %v", attrs, err)
+	}
+	addrs := ask(syscall.RTM_GETADDR, syscall.NLM_F_REQUEST|syscall.NLM_F_DUMP)
+	if len(addrs) != 2 || addrs[0].Header.Type != syscall.RTM_NEWADDR {
+		t.Errorf("addresses: %+v", addrs)
+	}
+	refused := ask(syscall.RTM_NEWLINK, syscall.NLM_F_REQUEST)
+	if len(refused) != 1 || int32(binary.NativeEndian.Uint32(refused[0].Data)) != -int32(syscall.EPERM) {
+		t.Errorf("a change: %+v", refused)
+	}
+}
+
+// Requests of any form are answered or refused, and break nothing.
+func FuzzNetlink(f *testing.F) {
+	f.Add([]byte{16, 0, 0, 0, 18, 0, 1, 3, 1, 0, 0, 0, 0, 0, 0, 0})
+	f.Add([]byte{255, 255, 255, 255, 18, 0, 1, 3, 1, 0, 0, 0, 0, 0, 0, 0})
+	f.Add([]byte{17, 0, 0, 0, 18, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 9})
+	p := process(f)
+	s, _ := p.newNetlink(syscall.SOCK_RAW, syscall.NETLINK_ROUTE)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		s.send(b, Outgoing{})
+		for {
+			r, errno := s.recv(make([]byte, 1<<16), 0)
+			if errno != 0 {
+				break
+			}
+			if r.N == 0 {
+				t.Error("an empty answer")
+			}
+		}
+	})
+}

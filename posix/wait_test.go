@@ -1,0 +1,211 @@
+package posix
+
+import (
+	"syscall"
+	"testing"
+	"time"
+)
+
+// wait collects events, for at most as long as a test should take.
+func epollWait(t testing.TB, p *Process, ep int, timeout time.Duration) []EpollEvent {
+	t.Helper()
+	events := make([]EpollEvent, 8)
+	n, errno := p.EpollWait(ep, events, timeout)
+	ok(t, errno)
+	return events[:n]
+}
+
+const long = 10 * time.Second
+
+// Level-triggered, an event is told as long as it holds; edge-triggered, when it
+// begins; one-shot, once (epoll(7)).
+func TestEpollTriggers(t *testing.T) {
+	for name, c := range map[string]struct {
+		flags        uint32
+		again, later int // events on asking again, and after more has arrived
+	}{
+		"level":    {0, 1, 1},
+		"edge":     {epollET, 0, 1},
+		"one shot": {epollOneShot, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := process(t)
+			client, server := tcpPair(t, p, syscall.SOCK_NONBLOCK)
+			ep := fd(t)(p.EpollCreate(0))
+			ok(t, p.EpollCtl(ep, syscall.EPOLL_CTL_ADD, server, EpollEvent{uint32(PollIn) | c.flags, 99}))
+			if got := epollWait(t, p, ep, 0); len(got) != 0 {
+				t.Errorf("before data: %v", got)
+			}
+			p.Write(client, []byte("one"))
+			got := epollWait(t, p, ep, long)
+			if len(got) != 1 || got[0] != (EpollEvent{uint32(PollIn), 99}) {
+				t.Errorf("after data: %v", got)
+			}
+			if got := epollWait(t, p, ep, 0); len(got) != c.again {
+				t.Errorf("again: %v, want %d", got, c.again)
+			}
+			p.Read(server, make([]byte, 10))
+			p.Write(client, []byte("two"))
+			timeout := long
+			if c.later == 0 {
+				timeout = 10 * time.Millisecond
+			}
+			if got := epollWait(t, p, ep, timeout); len(got) != c.later {
+				t.Errorf("later: %v, want %d", got, c.later)
+			}
+		})
+	}
+}
+
+func TestEpollControl(t *testing.T) {
+	p := process(t)
+	a, b := unixPair(t, p, syscall.SOCK_STREAM)
+	ep := fd(t)(p.EpollCreate(0))
+	in := EpollEvent{Events: uint32(PollIn)}
+	wantErrno(t, p.EpollCtl(ep, syscall.EPOLL_CTL_MOD, a, in), syscall.ENOENT, "change of what is not there")
+	wantErrno(t, p.EpollCtl(ep, syscall.EPOLL_CTL_DEL, a, in), syscall.ENOENT, "removal of what is not there")
+	ok(t, p.EpollCtl(ep, syscall.EPOLL_CTL_ADD, a, in))
+	wantErrno(t, p.EpollCtl(ep, syscall.EPOLL_CTL_ADD, a, in), syscall.EEXIST, "adding twice")
+	wantErrno(t, p.EpollCtl(ep, syscall.EPOLL_CTL_ADD, ep, in), syscall.EINVAL, "adding itself")
+	wantErrno(t, p.EpollCtl(a, syscall.EPOLL_CTL_ADD, b, in), syscall.EINVAL, "a socket as a set")
+	wantErrno(t, p.EpollCtl(ep, syscall.EPOLL_CTL_ADD, 3, in), syscall.EBADF, "a descriptor of a host that is not there")
+	wantErrno(t, p.EpollCtl(ep, 77, a, in), syscall.EINVAL, "another operation")
+	p.Write(b, []byte("x"))
+	if got := epollWait(t, p, ep, 0); len(got) != 1 {
+		t.Errorf("readable: %v", got)
+	}
+	ok(t, p.EpollCtl(ep, syscall.EPOLL_CTL_MOD, a, EpollEvent{Events: uint32(PollOut)}))
+	if got := epollWait(t, p, ep, 0); len(got) != 1 || got[0].Events != uint32(PollOut) {
+		t.Errorf("writable: %v", got)
+	}
+	ok(t, p.Close(a)) // takes it out of the set
+	if got := epollWait(t, p, ep, 0); len(got) != 0 {
+		t.Errorf("after close: %v", got)
+	}
+}
+
+// A set lies in another, and not in a circle.
+func TestEpollNesting(t *testing.T) {
+	p := process(t)
+	a, b := unixPair(t, p, syscall.SOCK_STREAM)
+	inner, outer := fd(t)(p.EpollCreate(0)), fd(t)(p.EpollCreate(0))
+	in := EpollEvent{Events: uint32(PollIn)}
+	ok(t, p.EpollCtl(outer, syscall.EPOLL_CTL_ADD, inner, in))
+	wantErrno(t, p.EpollCtl(inner, syscall.EPOLL_CTL_ADD, outer, in), syscall.ELOOP, "a circle")
+	ok(t, p.EpollCtl(inner, syscall.EPOLL_CTL_ADD, a, in))
+	p.Write(b, []byte("x"))
+	if got := epollWait(t, p, outer, long); len(got) != 1 {
+		t.Errorf("events: %v", got)
+	}
+}
+
+// More events than asked for come in turns.
+func TestEpollFair(t *testing.T) {
+	p := process(t)
+	ep := fd(t)(p.EpollCreate(0))
+	for i := range 5 {
+		a, b := unixPair(t, p, syscall.SOCK_STREAM)
+		p.Write(b, []byte("x"))
+		ok(t, p.EpollCtl(ep, syscall.EPOLL_CTL_ADD, a, EpollEvent{uint32(PollIn), uint64(i)}))
+	}
+	seen := map[uint64]int{}
+	for range 10 {
+		events := make([]EpollEvent, 2)
+		n, errno := p.EpollWait(ep, events, 0)
+		ok(t, errno)
+		for _, e := range events[:n] {
+			seen[e.Data]++
+		}
+	}
+	for i := range uint64(5) {
+		if seen[i] != 4 {
+			t.Errorf("events of each: %v", seen)
+			break
+		}
+	}
+}
+
+func TestPoll(t *testing.T) {
+	p := process(t)
+	a, b := unixPair(t, p, syscall.SOCK_STREAM)
+	fds := []PollFD{{FD: a, Events: PollIn}, {FD: -1, Events: PollIn, Revents: 1}, {FD: firstFD + 50, Events: PollIn}, {FD: 3}}
+	if n, errno := p.Poll(fds, 0); n != 2 || errno != 0 || fds[0].Revents != 0 || fds[1].Revents != 0 || fds[2].Revents != PollNval || fds[3].Revents != PollNval {
+		t.Errorf("%d, %v, %v", n, errno, fds)
+	}
+	fds = fds[:1]
+	if n, errno := p.Poll(fds, time.Millisecond); n != 0 || errno != 0 {
+		t.Errorf("timeout: %d, %v", n, errno)
+	}
+	go p.Write(b, []byte("x"))
+	if n, errno := p.Poll(fds, -1); n != 1 || errno != 0 || fds[0].Revents != PollIn {
+		t.Errorf("%d, %v, %v", n, errno, fds)
+	}
+	go p.Close(b)
+	p.Read(a, make([]byte, 1))
+	fds[0].Events = PollRdHup
+	if n, errno := p.Poll(fds, -1); n != 1 || errno != 0 || fds[0].Revents&PollRdHup == 0 {
+		t.Errorf("%d, %v, %v", n, errno, fds)
+	}
+}
+
+// hostStub is a host whose descriptors below 10 are ready when somebody says so.
+type hostStub struct {
+	Host
+	poller *pollerStub
+}
+
+func (h *hostStub) NewPoller() (HostPoller, Errno) { return h.poller, 0 }
+
+type pollerStub struct {
+	events chan EpollEvent
+	armed  chan func()
+}
+
+func (p *pollerStub) Control(op, fd int, ev EpollEvent) Errno {
+	if fd == 5 {
+		return syscall.EPERM // a regular file
+	}
+	return 0
+}
+func (p *pollerStub) Poll(events []EpollEvent) (int, Errno) {
+	select {
+	case events[0] = <-p.events:
+		return 1, 0
+	default:
+		return 0, 0
+	}
+}
+func (p *pollerStub) Arm(f func()) {
+	select {
+	case p.armed <- f:
+	default:
+	}
+}
+func (p *pollerStub) Close() {}
+
+// The host's descriptors wake a set and a poll as ours do.
+func TestHostDescriptors(t *testing.T) {
+	host := &hostStub{poller: &pollerStub{make(chan EpollEvent, 1), make(chan func(), 1)}}
+	p := New(Options{Host: host, FirstFD: firstFD})
+	ready := func(e EpollEvent) {
+		f := <-host.poller.armed
+		host.poller.events <- e
+		f()
+	}
+	ep := fd(t)(p.EpollCreate(0))
+	ok(t, p.EpollCtl(ep, syscall.EPOLL_CTL_ADD, 4, EpollEvent{Events: uint32(PollIn)}))
+	go ready(EpollEvent{uint32(PollIn), 44})
+	if got := epollWait(t, p, ep, long); len(got) != 1 || got[0].Data != 44 {
+		t.Errorf("epoll: %v", got)
+	}
+	a, _ := unixPair(t, p, syscall.SOCK_STREAM)
+	fds := []PollFD{{FD: a, Events: PollIn}, {FD: 4, Events: PollIn}}
+	go ready(EpollEvent{uint32(PollIn), 1})
+	if n, errno := p.Poll(fds, long); n != 1 || errno != 0 || fds[1].Revents != PollIn {
+		t.Errorf("poll: %d, %v, %v", n, errno, fds)
+	}
+	fds[1] = PollFD{FD: 5, Events: PollIn}
+	if n, errno := p.Poll(fds, long); n != 1 || errno != 0 || fds[1].Revents != PollIn {
+		t.Errorf("a regular file is always ready: %d, %v, %v", n, errno, fds)
+	}
+}
