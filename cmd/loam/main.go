@@ -2,6 +2,7 @@
 //
 //	loam run -p 8080:80 ./server    an unmodified program, on its own network
 //	loam doctor                     what this machine offers, and what is missing
+//	loam bench syscall              what a system call costs, on Loam and on Linux
 //	loam version                    what this is, and which Go it knows
 //
 // The command is thin: it turns flags into the options of packages, and checks
@@ -87,22 +88,23 @@ func newRoot() *cobra.Command {
 		Args:          knownCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SuggestionsMinimumDistance = 2
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &usageError{err.Error(), "see " + cmd.CommandPath() + " --help"}
 	})
-	root.AddCommand(newRun(), newDoctor(), newVersion())
+	root.AddCommand(newRun(), newDoctor(), newBench(), newVersion())
 	return root
 }
 
-// knownCommand refuses arguments of loam itself: they are misspelt commands.
+// knownCommand refuses arguments of a command that only has others: they are
+// misspelt commands.
 func knownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	do := "see loam --help"
+	cmd.SuggestionsMinimumDistance = 2 // letters that may be wrong
+	do := "see " + cmd.CommandPath() + " --help"
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-		do = "did you mean loam " + near[0] + "?"
+		do = "did you mean " + cmd.CommandPath() + " " + near[0] + "?"
 	}
 	return &usageError{fmt.Sprintf("there is no command %q", args[0]), do}
 }

@@ -61,13 +61,14 @@ const layers = `
 	NONE < .; # the sources of what is linked into a guest, for a loam without a checkout
 	NONE < unikernel/overlay;
 	., unikernel/overlay, unikernel/rt, usernet < unikernel;
+	unikernel < unikernel/cost;
 
 	# The tool.
 	NONE < internal/machine;
-	unikernel, internal/machine < cmd/loam;
+	unikernel/cost, internal/machine < cmd/loam;
 
 	# Programs that know nothing of Loam.
-	NONE < examples/web, examples/echo;
+	NONE < examples/web, examples/echo, unikernel/cost/calls;
 
 	# What runs the tests, and keeps the rules.
 	NONE < internal/ci;
