@@ -1,6 +1,7 @@
 // Command loam runs Go programs on Loam, a kernel written in Go.
 //
 //	loam run -p 8080:80 ./server    an unmodified program, on its own network
+//	loam test -run Fetch ./...      go test, and the tests run on Loam
 //	loam doctor                     what this machine offers, and what is missing
 //	loam bench syscall              what a system call costs, on Loam and on Linux
 //	loam version                    what this is, and which Go it knows
@@ -33,7 +34,7 @@ const (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	status := execute(ctx, newRoot(), os.Args[1:])
+	status := execute(ctx, newRoot(), goStyle(os.Args[1:]))
 	stop()
 	os.Exit(status)
 }
@@ -91,7 +92,7 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &usageError{err.Error(), "see " + cmd.CommandPath() + " --help"}
 	})
-	root.AddCommand(newRun(), newDoctor(), newBench(), newVersion())
+	root.AddCommand(newRun(), newTest(), newExec(), newDoctor(), newBench(), newVersion())
 	return root
 }
 

@@ -86,7 +86,7 @@ const layers = `
 // library and ours, and what. Nothing that is linked into a guest ever does:
 // what a guest is made of, a reader finds in this tree or in Go's.
 var modules = map[string][]string{
-	"cmd/loam": {"github.com/spf13/cobra"},
+	"cmd/loam": {"github.com/spf13/cobra", "github.com/spf13/pflag"},
 }
 
 func TestLayers(t *testing.T) {
