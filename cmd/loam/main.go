@@ -1,6 +1,7 @@
 // Command loam runs Go programs on Loam, a kernel written in Go.
 //
 //	loam run -p 8080:80 ./server    an unmodified program, on its own network
+//	loam gen                        send packets in every way, and measure what arrives
 //	loam doctor                     what this machine offers, and what is missing
 //	loam version                    what this is, and which Go it knows
 //
@@ -91,18 +92,19 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &usageError{err.Error(), "see " + cmd.CommandPath() + " --help"}
 	})
-	root.AddCommand(newRun(), newDoctor(), newVersion())
+	root.AddCommand(newRun(), newGenCommand(), newDoctor(), newVersion())
 	return root
 }
 
-// knownCommand refuses arguments of loam itself: they are misspelt commands.
+// knownCommand refuses arguments of loam itself, and of a command that only has
+// subcommands: they are misspelt commands.
 func knownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	do := "see loam --help"
+	do := "see " + cmd.CommandPath() + " --help"
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-		do = "did you mean loam " + near[0] + "?"
+		do = "did you mean " + cmd.CommandPath() + " " + near[0] + "?"
 	}
 	return &usageError{fmt.Sprintf("there is no command %q", args[0]), do}
 }

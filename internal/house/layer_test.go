@@ -40,6 +40,7 @@ const layers = `
 
 	# Devices.
 	wire < link < link/ring, link/fd, link/offload;
+	wire < link/match;
 	link/ring < link/relay;
 	link/relay, link/ring, link/fd, link/offload
 	< link/pipe, link/loop, link/tap, link/unixsock,
@@ -62,9 +63,13 @@ const layers = `
 	NONE < unikernel/overlay;
 	., unikernel/overlay, unikernel/rt, usernet < unikernel;
 
+	# The packet engine: methods to send by, and what drives them. Nothing below
+	# knows of it.
+	stack, DEVICES, link/match < gen/method;
+
 	# The tool.
 	NONE < internal/machine;
-	unikernel, internal/machine < cmd/loam;
+	unikernel, internal/machine, gen/method < cmd/loam;
 
 	# Programs that know nothing of Loam.
 	NONE < examples/web, examples/echo;
