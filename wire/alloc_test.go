@@ -13,6 +13,11 @@ func TestNoAllocation(t *testing.T) {
 	tcp, _, _ := ParseTCP(capturedSACK)
 	udp, _, _ := ParseUDP(capturedUDP)
 	icmp, _, _ := ParseICMPv4(capturedEcho)
+	ip6, _, _ := ParseIPv6(ipv6Echo)
+	icmp6, _, _ := ParseICMPv6(echo6)
+	mpls, _, _ := ParseMPLS(mplsInner)
+	vxlan, _, _ := ParseVXLAN(vxlanHeader)
+	gre, _, _ := ParseGRE(greFull)
 	offer, _ := ParseDHCPv4(capturedOffer)
 	query, _ := ParseDNS(capturedDNSQuery)
 	alias, _ := ParseDNS(capturedDNSAlias)
@@ -34,6 +39,16 @@ func TestNoAllocation(t *testing.T) {
 		"PutUDPChecksum":  func() { PutUDPChecksum(frame[:100], src, dst) },
 		"ParseICMPv4":     func() { ParseICMPv4(capturedEcho) },
 		"ICMPv4.Put":      func() { icmp.Put(frame) },
+		"ParseIPv6":       func() { ParseIPv6(ipv6Echo) },
+		"IPv6.Put":        func() { ip6.Put(frame) },
+		"ParseICMPv6":     func() { ParseICMPv6(echo6) },
+		"ICMPv6.Put":      func() { icmp6.Put(frame) },
+		"ParseMPLS":       func() { ParseMPLS(mplsInner) },
+		"MPLS.Put":        func() { mpls.Put(frame) },
+		"ParseVXLAN":      func() { ParseVXLAN(vxlanHeader) },
+		"VXLAN.Put":       func() { vxlan.Put(frame) },
+		"ParseGRE":        func() { ParseGRE(greFull) },
+		"GRE.Put":         func() { gre.Put(frame) },
 		"ParseDHCPv4":     func() { ParseDHCPv4(capturedOffer) },
 		"DHCPv4.Put":      func() { offer.Put(frame) },
 		"DHCPv4.Get":      func() { offer.Get(DHCPv4OptDNS) },

@@ -35,6 +35,8 @@ const (
 	TypeVLAN EtherType = 0x8100 // IEEE 802.1Q C-tag
 	TypeQinQ EtherType = 0x88a8 // IEEE 802.1ad S-tag
 	TypeIPv6 EtherType = 0x86dd
+	TypeTEB  EtherType = 0x6558 // in GRE: an Ethernet frame (RFC 7637 section 3.2)
+	TypeMPLS EtherType = 0x8847 // unicast or downstream-assigned label (RFC 5332)
 
 	minEtherType EtherType = 0x0600 // below this the field is a length (802.3)
 )

@@ -15,6 +15,7 @@ const (
 	ProtoICMP   Protocol = 1
 	ProtoTCP    Protocol = 6
 	ProtoUDP    Protocol = 17
+	ProtoGRE    Protocol = 47
 	ProtoICMPv6 Protocol = 58
 )
 

@@ -40,6 +40,7 @@ const layers = `
 
 	# Devices.
 	wire < link < link/ring, link/fd, link/offload;
+	wire < link/match;
 	link/ring < link/relay;
 	link/relay, link/ring, link/fd, link/offload
 	< link/pipe, link/loop, link/tap, link/unixsock,
@@ -63,9 +64,14 @@ const layers = `
 	., unikernel/overlay, unikernel/rt, usernet < unikernel;
 	unikernel < unikernel/cost;
 
+	# The packet engine: methods to send by, and what drives them. Nothing below
+	# knows of it.
+	stack, DEVICES, link/match < gen/method;
+	wire < gen/frame;
+
 	# The tool.
 	NONE < internal/machine;
-	unikernel/cost, internal/machine < cmd/loam;
+	unikernel/cost, internal/machine, gen/method < cmd/loam;
 
 	# Programs that know nothing of Loam.
 	NONE < examples/web, examples/echo, unikernel/cost/calls;

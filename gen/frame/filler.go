@@ -1,0 +1,157 @@
+package frame
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// varying is a field that changes.
+type varying struct {
+	at       int // of the first byte that it has bits in
+	size     int // bytes that it has bits in, at most 8; 16 for an IPv6 address
+	shift    int // bits of the last of these bytes that lie behind it
+	whole    bool
+	sumShift int // bits behind it in its last 16-bit word
+	width    int
+	sums     uint32
+	salt     uint64
+	pattern
+}
+
+func newVarying(l *placed, f *field, p pattern) varying {
+	first, end := f.bit, f.bit+f.width
+	return varying{
+		at: l.at + first/8, size: (end+7)/8 - first/8, shift: (8 - end%8) % 8,
+		whole:    first%8 == 0 && end%8 == 0,
+		sumShift: (16 - end%16) % 16, width: f.width,
+		salt: salt(l.name + "." + f.name), pattern: p,
+	}
+}
+
+// inAddresses reports whether the field is an address of an IP header.
+func (v *varying) inAddresses(ip *placed) bool {
+	from, to := ip.addresses()
+	return v.at >= from && v.at < to
+}
+
+// put writes a value into b, which begins skip bytes into the frame.
+func (v *varying) put(b []byte, skip int, x value) {
+	b = b[v.at-skip : v.at-skip+v.size]
+	switch {
+	case v.size == 16:
+		binary.BigEndian.PutUint64(b, x.hi)
+		binary.BigEndian.PutUint64(b[8:], x.lo)
+	case v.whole && v.size == 2:
+		binary.BigEndian.PutUint16(b, uint16(x.lo))
+	case v.whole && v.size == 4:
+		binary.BigEndian.PutUint32(b, uint32(x.lo))
+	default:
+		mask := ones(v.width).lo << v.shift
+		n := x.lo << v.shift
+		for i := len(b) - 1; i >= 0; i-- {
+			b[i] = b[i]&^byte(mask) | byte(n)
+			mask, n = mask>>8, n>>8
+		}
+	}
+}
+
+// sumOf is what a value adds to a checksum.
+func (v *varying) sumOf(x value) uint64 {
+	if v.size == 16 {
+		return fold(x.hi) + fold(x.lo)
+	}
+	return fold(x.lo << v.sumShift)
+}
+
+// Filler writes the frames of a program, one after another. It is used by one
+// goroutine, and allocates nothing.
+type Filler struct {
+	*Program
+	generators []generator
+	sizer      sizer
+	end        int // of the last frame's packet
+}
+
+// Filler returns the given shard, from 0, of so many: several Fillers on several
+// queues make together the frames that one would make, each frame once.
+func (p *Program) Filler(shard, shards int) *Filler {
+	f := &Filler{Program: p, sizer: newSizer(p.sizes, shard, shards, p.options.Seed)}
+	for i := range p.vary {
+		v := &p.vary[i]
+		f.generators = append(f.generators, newGenerator(v.pattern, v.width, shard, shards, p.options.Seed, v.salt))
+	}
+	return f
+}
+
+// maxSums is the number of checksums that a template of MaxLayers can have.
+const maxSums = MaxLayers
+
+// Next writes the next frame into slot, which has at least MaxLen bytes, and
+// returns its length, without FCS and without what is skipped.
+func (f *Filler) Next(slot []byte) int {
+	skip := f.options.Skip
+	n := f.sizer.next()
+	end := n
+	if f.Program.end != 0 {
+		end = f.Program.end
+	}
+	f.end = end
+	slot = slot[:n-skip]
+	copy(slot, f.proto[skip:n])
+
+	var acc [maxSums]uint64
+	body := uint64(0)
+	if len(f.sums) > 0 {
+		body = f.bodySum(end - f.payload)
+	}
+	for i := range f.sums {
+		s := &f.sums[i]
+		acc[i] = s.base
+		if s.stop == 0 {
+			acc[i] += body
+		}
+		if s.pseudo {
+			acc[i] += uint64(end - s.start)
+		}
+	}
+	for i := range f.lens {
+		l := &f.lens[i]
+		if length := end - l.base; l.at >= skip {
+			binary.BigEndian.PutUint16(slot[l.at-skip:], uint16(length))
+			add(&acc, l.sums, uint64(length))
+		}
+	}
+	for i := range f.generators {
+		v := &f.vary[i]
+		x := f.generators[i].next()
+		v.put(slot, skip, x)
+		add(&acc, v.sums, v.sumOf(x))
+	}
+	for i := range f.sums {
+		if s := &f.sums[i]; s.at >= skip {
+			c := ^uint16(fold(acc[i]))
+			if c == 0 && s.noZero {
+				c = 0xffff
+			}
+			binary.BigEndian.PutUint16(slot[s.at-skip:], c)
+			add(&acc, s.in, uint64(c))
+		}
+	}
+	return n - skip
+}
+
+// add adds x to every sum of the set.
+func add(acc *[maxSums]uint64, set uint32, x uint64) {
+	for ; set != 0; set &= set - 1 {
+		acc[bits.TrailingZeros32(set)] += x
+	}
+}
+
+// Body is the payload of the frame that Next has just written into slot.
+func (f *Filler) Body(slot []byte) []byte {
+	return slot[f.payload-f.options.Skip : f.end-f.options.Skip]
+}
+
+// WireLen is the size on the wire of a frame for which Next returned n: with FCS
+// and what the kernel writes, without preamble and gap.
+func (f *Filler) WireLen(n int) int { return n + f.options.Skip + FCSLen }

@@ -1,0 +1,218 @@
+package frame
+
+import (
+	"encoding/binary"
+	"net/netip"
+
+	"loam/wire"
+)
+
+// The table of layers: their fields, what they carry, and what they hold if
+// nothing else is said. To add a layer, add it here; everything else follows.
+
+// field is a field of a header.
+type field struct {
+	name  string
+	bit   int // from the front of the header
+	width int // bits, at most 48, or 128
+	form  form
+}
+
+// space is a set of numbers by which a header says what it carries.
+type space uint8
+
+const (
+	nothing   space = iota
+	etherType       // of Ethernet and its tags
+	greType         // the same numbers, and Ethernet too
+	proto4          // the IP protocol number in IPv4
+	proto6          // in IPv6
+	labels          // what an MPLS stack carries is not numbered
+	udpPort         // the destination port
+	vxlanOnly       // Ethernet, unnumbered
+	data            // a payload, unnumbered
+)
+
+// sumRule is the checksum of a layer.
+type sumRule struct {
+	at     int  // offset of the field, 0: the layer has none
+	header bool // covers the header only, not what follows
+	pseudo bool // and the pseudo header of the IP header in front
+	noZero bool // 0 would mean that there is none
+}
+
+// kind is a kind of layer.
+type kind struct {
+	name    string
+	summary string
+	fields  []field
+	length  int
+	put     func(b []byte) // the usual header, into length bytes
+	carries space
+	next    string           // the field that names what is carried
+	numbers map[space]uint64 // the layer's own number in what may carry it
+	proto   wire.Protocol    // for the pseudo header
+	sum     sumRule
+	lenAt   int // offset of a 16-bit length, 0: none
+	lenBase int // and how many bytes of the layer do not count
+}
+
+const (
+	protoIPv4 = 4  // IPv4 in IP (RFC 2003)
+	protoIPv6 = 41 // IPv6 in IP (RFC 2473)
+	protoTest = 253
+	typeTest  = 0x88b5 // IEEE 802, local experiments
+)
+
+var (
+	etherFields = []field{{"dst", 0, 48, mac}, {"src", 48, 48, mac}, {"type", 96, 16, number}}
+	tagFields   = []field{{"pcp", 0, 3, number}, {"dei", 3, 1, number}, {"id", 4, 12, number}, {"type", 16, 16, number}}
+	icmpFields  = []field{
+		{"type", 0, 8, number}, {"code", 8, 8, number}, {"checksum", 16, 16, number},
+		{"id", 32, 16, number}, {"seq", 48, 16, number},
+	}
+	portFields = []field{{"sport", 0, 16, number}, {"dport", 16, 16, number}}
+)
+
+var (
+	defaultSource      = wire.MAC{2, 0, 0, 0, 0, 1}
+	defaultDestination = wire.MAC{2, 0, 0, 0, 0, 2}
+	defaultSource4     = netip.AddrFrom4([4]byte{192, 0, 2, 1}) // RFC 5737
+	defaultDst4        = netip.AddrFrom4([4]byte{192, 0, 2, 2})
+	defaultSource6     = netip.AddrFrom16([16]byte{0x20, 1, 0xd, 0xb8, 15: 1}) // RFC 3849
+	defaultDst6        = netip.AddrFrom16([16]byte{0x20, 1, 0xd, 0xb8, 15: 2})
+)
+
+// kinds is the table. GRE stands in gre.go: its fields depend on what is given.
+var kinds = []kind{
+	{
+		name: "eth", summary: "Ethernet II", fields: etherFields, length: wire.EthernetLen,
+		put: func(b []byte) {
+			h := wire.Ethernet{Dst: defaultDestination, Src: defaultSource, Type: typeTest}
+			h.Put(b)
+		},
+		carries: etherType, next: "type", numbers: map[space]uint64{greType: uint64(wire.TypeTEB), vxlanOnly: 0},
+	},
+	{
+		name: "vlan", summary: "802.1Q tag", fields: tagFields, length: wire.VLANTagLen,
+		put:     func(b []byte) { binary.BigEndian.PutUint32(b, 1<<16|typeTest) },
+		carries: etherType, next: "type", numbers: map[space]uint64{etherType: uint64(wire.TypeVLAN)},
+	},
+	{
+		name: "qinq", summary: "802.1ad service tag", fields: tagFields, length: wire.VLANTagLen,
+		put:     func(b []byte) { binary.BigEndian.PutUint32(b, 1<<16|typeTest) },
+		carries: etherType, next: "type", numbers: map[space]uint64{etherType: uint64(wire.TypeQinQ)},
+	},
+	{
+		name: "mpls", summary: "MPLS label", length: wire.MPLSLen,
+		fields:  []field{{"label", 0, 20, number}, {"tc", 20, 3, number}, {"s", 23, 1, number}, {"ttl", 24, 8, number}},
+		put:     func(b []byte) { wire.MPLS{Label: 16, TTL: 64}.Put(b) },
+		carries: labels, numbers: map[space]uint64{etherType: uint64(wire.TypeMPLS), greType: uint64(wire.TypeMPLS), labels: 0},
+	},
+	{
+		name: "arp", summary: "ARP for IPv4", length: wire.ARPLen,
+		fields: []field{
+			{"htype", 0, 16, number}, {"ptype", 16, 16, number}, {"hlen", 32, 8, number}, {"plen", 40, 8, number},
+			{"op", 48, 16, number}, {"sha", 64, 48, mac}, {"spa", 112, 32, address4}, {"tha", 144, 48, mac}, {"tpa", 192, 32, address4},
+		},
+		put: func(b []byte) {
+			h := wire.ARP{Op: wire.ARPRequest, SenderMAC: defaultSource, SenderIP: defaultSource4, TargetIP: defaultDst4}
+			h.Put(b)
+		},
+		numbers: map[space]uint64{etherType: uint64(wire.TypeARP)},
+	},
+	{
+		name: "ip", summary: "IPv4", length: wire.IPv4MinLen,
+		fields: []field{
+			{"version", 0, 4, number}, {"ihl", 4, 4, number}, {"dscp", 8, 6, number}, {"ecn", 14, 2, number},
+			{"len", 16, 16, number}, {"id", 32, 16, number}, {"df", 49, 1, number}, {"mf", 50, 1, number},
+			{"frag", 51, 13, number}, {"ttl", 64, 8, number}, {"proto", 72, 8, number}, {"checksum", 80, 16, number},
+			{"src", 96, 32, address4}, {"dst", 128, 32, address4},
+		},
+		put: func(b []byte) {
+			h := wire.IPv4{TTL: 64, DontFragment: true, Protocol: protoTest, Src: defaultSource4, Dst: defaultDst4}
+			h.Put(b)
+		},
+		carries: proto4, next: "proto",
+		numbers: map[space]uint64{etherType: uint64(wire.TypeIPv4), greType: uint64(wire.TypeIPv4), labels: 0, proto4: protoIPv4, proto6: protoIPv4},
+		sum:     sumRule{at: 10, header: true}, lenAt: 2,
+	},
+	{
+		name: "ip6", summary: "IPv6", length: wire.IPv6Len,
+		fields: []field{
+			{"version", 0, 4, number}, {"dscp", 4, 6, number}, {"ecn", 10, 2, number}, {"flow", 12, 20, number},
+			{"len", 32, 16, number}, {"proto", 48, 8, number}, {"ttl", 56, 8, number},
+			{"src", 64, 128, address6}, {"dst", 192, 128, address6},
+		},
+		put: func(b []byte) {
+			h := wire.IPv6{HopLimit: 64, NextHeader: protoTest, Src: defaultSource6, Dst: defaultDst6}
+			h.Put(b)
+		},
+		carries: proto6, next: "proto",
+		numbers: map[space]uint64{etherType: uint64(wire.TypeIPv6), greType: uint64(wire.TypeIPv6), labels: 0, proto4: protoIPv6, proto6: protoIPv6},
+		lenAt:   4, lenBase: wire.IPv6Len,
+	},
+	{
+		name: "icmp", summary: "ICMP for IPv4", fields: icmpFields, length: wire.ICMPv4Len,
+		put:     func(b []byte) { wire.ICMPv4{Type: wire.ICMPv4Echo, Rest: wire.EchoRest(1, 1)}.Put(b) },
+		carries: data, numbers: map[space]uint64{proto4: uint64(wire.ProtoICMP)}, sum: sumRule{at: 2},
+	},
+	{
+		name: "icmp6", summary: "ICMP for IPv6", fields: icmpFields, length: wire.ICMPv6Len,
+		put:     func(b []byte) { wire.ICMPv6{Type: wire.ICMPv6Echo, Rest: wire.EchoRest(1, 1)}.Put(b) },
+		carries: data, numbers: map[space]uint64{proto6: uint64(wire.ProtoICMPv6)},
+		proto: wire.ProtoICMPv6, sum: sumRule{at: 2, pseudo: true},
+	},
+	{
+		name: "udp", summary: "UDP", length: wire.UDPLen,
+		fields: append(portFields[:2:2], field{"len", 32, 16, number}, field{"checksum", 48, 16, number}),
+		put: func(b []byte) {
+			h := wire.UDP{SrcPort: 1024, DstPort: DiscardPort}
+			h.Put(b)
+		},
+		carries: udpPort, next: "dport", numbers: map[space]uint64{proto4: uint64(wire.ProtoUDP), proto6: uint64(wire.ProtoUDP)},
+		proto: wire.ProtoUDP, sum: sumRule{at: 6, pseudo: true, noZero: true}, lenAt: 4,
+	},
+	{
+		name: "tcp", summary: "TCP without options", length: wire.TCPMinLen,
+		fields: append(portFields[:2:2], field{"seq", 32, 32, number}, field{"ack", 64, 32, number}, field{"offset", 96, 4, number},
+			field{"flags", 103, 9, tcpFlags}, field{"window", 112, 16, number}, field{"checksum", 128, 16, number}, field{"urgent", 144, 16, number}),
+		put: func(b []byte) {
+			h := wire.TCP{SrcPort: 1024, DstPort: DiscardPort, Flags: wire.SYN, Window: 65535}
+			h.Put(b)
+		},
+		carries: data, numbers: map[space]uint64{proto4: uint64(wire.ProtoTCP), proto6: uint64(wire.ProtoTCP)},
+		proto: wire.ProtoTCP, sum: sumRule{at: 16, pseudo: true},
+	},
+	{
+		name: "vxlan", summary: "VXLAN", fields: []field{{"flags", 0, 8, number}, {"vni", 32, 24, number}}, length: wire.VXLANLen,
+		put:     func(b []byte) { wire.VXLAN{VNI: 1}.Put(b) },
+		carries: vxlanOnly, numbers: map[space]uint64{udpPort: wire.VXLANPort},
+	},
+}
+
+// DiscardPort is the destination port unless another is given: discard (RFC 863).
+const DiscardPort = 9
+
+// kindOf finds a layer that a user names. has tells which fields are given.
+func kindOf(name string, has func(field string) bool) (*kind, bool) {
+	if name == "gre" {
+		return greKind(has), true
+	}
+	for i := range kinds {
+		if kinds[i].name == name {
+			return &kinds[i], true
+		}
+	}
+	return nil, false
+}
+
+// field finds a field by name.
+func (k *kind) field(name string) (*field, bool) {
+	for i := range k.fields {
+		if k.fields[i].name == name {
+			return &k.fields[i], true
+		}
+	}
+	return nil, false
+}

@@ -1,0 +1,222 @@
+package frame
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Template is what a user writes: layers from the outside in, each with the
+// fields that are given.
+type Template struct {
+	Layers []Layer
+}
+
+// Layer is one layer of a template.
+type Layer struct {
+	Kind   string // "eth", "ip", "udp", ...
+	Fields []Setting
+}
+
+// Setting gives a field a pattern: see pattern.go.
+type Setting struct{ Name, Pattern string }
+
+// MaxLayers bounds a template.
+const MaxLayers = 16
+
+// maxText bounds the text of a template in bytes.
+const maxText = 1 << 20
+
+// Parse reads the text form: layers divided by semicolons or line ends, each the
+// name of its kind and settings FIELD=PATTERN; a pattern with spaces stands in
+// double quotes. A line that begins with "#" is a comment. What fields exist and
+// what they may hold is checked by Compile.
+func Parse(text string) (*Template, error) {
+	if len(text) > maxText {
+		return nil, &Error{Field: "template", Wrong: fmt.Sprintf("it is longer than %d bytes", maxText)}
+	}
+	t := &Template{}
+	for text != "" {
+		var words []string
+		var err error
+		if words, text, err = nextLayer(text); err != nil {
+			return nil, err
+		}
+		if len(words) == 0 {
+			continue
+		}
+		l := Layer{Kind: words[0]}
+		if !isName(l.Kind) {
+			return nil, &Error{Field: "template", Wrong: fmt.Sprintf("%q is not the name of a layer", l.Kind), Allowed: strings.Join(Kinds(), ", ")}
+		}
+		for _, w := range words[1:] {
+			name, pattern, ok := strings.Cut(w, "=")
+			if !ok || !isName(name) {
+				return nil, &Error{Field: l.Kind, Wrong: fmt.Sprintf("%q is not a setting", w), Allowed: "FIELD=PATTERN"}
+			}
+			l.Fields = append(l.Fields, Setting{name, pattern})
+		}
+		if t.Layers = append(t.Layers, l); len(t.Layers) > MaxLayers {
+			return nil, &Error{Field: "template", Wrong: fmt.Sprintf("there are more than %d layers", MaxLayers)}
+		}
+	}
+	return t, nil
+}
+
+// isName reports whether s has the look of a name: lower-case letters and digits.
+func isName(s string) bool {
+	return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789") == ""
+}
+
+// nextLayer splits the words of one layer off text.
+func nextLayer(text string) (words []string, rest string, err error) {
+	word, inWord := "", false
+	end := func() {
+		if inWord {
+			words = append(words, word)
+		}
+		word, inWord = "", false
+	}
+	for text != "" {
+		switch c := text[0]; {
+		case c == ';' || c == '\n':
+			end()
+			return words, text[1:], nil
+		case c == ' ' || c == '\t' || c == '\r':
+			end()
+			text = text[1:]
+		case c == '#' && !inWord && len(words) == 0:
+			_, rest, _ := strings.Cut(text, "\n")
+			return nil, rest, nil
+		case c == '"':
+			quoted, err := strconv.QuotedPrefix(text)
+			if err != nil {
+				return nil, "", &Error{Field: "template", Wrong: "a quotation has no end"}
+			}
+			s, _ := strconv.Unquote(quoted)
+			word, inWord, text = word+s, true, text[len(quoted):]
+		default:
+			word, inWord, text = word+text[:1], true, text[1:]
+		}
+	}
+	end()
+	return words, "", nil
+}
+
+// String is the text form of the template, which Parse reads.
+func (t *Template) String() string {
+	var b strings.Builder
+	for i, l := range t.Layers {
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		b.WriteString(l.Kind)
+		for _, s := range l.Fields {
+			pattern := s.Pattern
+			if pattern == "" || strings.ContainsAny(pattern, " \t\r\n;\"\\") {
+				pattern = strconv.Quote(pattern)
+			}
+			b.WriteString(" " + s.Name + "=" + pattern)
+		}
+	}
+	return b.String()
+}
+
+// Clone returns a copy that may be changed.
+func (t *Template) Clone() *Template {
+	c := &Template{Layers: append([]Layer(nil), t.Layers...)}
+	for i := range c.Layers {
+		c.Layers[i].Fields = append([]Setting(nil), c.Layers[i].Fields...)
+	}
+	return c
+}
+
+// Set gives a field another pattern. name is LAYER.FIELD; where a layer comes
+// more than once, LAYER is the first and LAYER[2] the second of them.
+func (t *Template) Set(name, pattern string) error {
+	l, field, err := t.find(name)
+	if err != nil {
+		return err
+	}
+	if k, ok := kindOf(l.Kind, func(f string) bool { return f == field || l.has(f) }); ok && l.Kind != payloadKind {
+		if _, ok := k.field(field); !ok {
+			return unknownField(name, k)
+		}
+	}
+	for i := range l.Fields {
+		if l.Fields[i].Name == field {
+			l.Fields[i].Pattern = pattern
+			return nil
+		}
+	}
+	l.Fields = append(l.Fields, Setting{field, pattern})
+	return nil
+}
+
+// Get is the pattern that is given for a field, "" if none is: its usual value,
+// or one that is computed.
+func (t *Template) Get(name string) string {
+	if l, field, err := t.find(name); err == nil {
+		for _, s := range l.Fields {
+			if s.Name == field {
+				return s.Pattern
+			}
+		}
+	}
+	return ""
+}
+
+// Has reports whether there is a layer of that kind.
+func (t *Template) Has(kind string) bool {
+	for i := range t.Layers {
+		if t.Layers[i].Kind == kind {
+			return true
+		}
+	}
+	return false
+}
+
+func (t *Template) find(name string) (*Layer, string, error) {
+	layer, field, ok := strings.Cut(name, ".")
+	which := 1
+	if kind, index, indexed := strings.Cut(layer, "["); indexed {
+		n, err := strconv.Atoi(strings.TrimSuffix(index, "]"))
+		ok = ok && err == nil && strings.HasSuffix(index, "]") && n > 0
+		layer, which = kind, n
+	}
+	if !ok {
+		return nil, "", &Error{Field: name, Wrong: "it names no field", Allowed: "LAYER.FIELD such as ip.src, or vlan[2].id"}
+	}
+	for i := range t.Layers {
+		if t.Layers[i].Kind == layer {
+			if which--; which == 0 {
+				return &t.Layers[i], field, nil
+			}
+		}
+	}
+	var present []string
+	for _, l := range t.Layers {
+		present = append(present, l.Kind)
+	}
+	return nil, "", &Error{Field: name, Wrong: "the template has no such layer", Allowed: "a field of " + strings.Join(present, ", ")}
+}
+
+func (l *Layer) has(field string) bool {
+	for _, s := range l.Fields {
+		if s.Name == field {
+			return true
+		}
+	}
+	return false
+}
+
+func unknownField(name string, k *kind) error {
+	var known []string
+	for _, f := range k.fields {
+		known = append(known, f.name)
+	}
+	if k.name == "gre" {
+		known = []string{"type", "checksum", "key", "seq"}
+	}
+	return &Error{Field: name, Wrong: "there is no such field in " + k.summary, Allowed: strings.Join(known, ", ")}
+}

@@ -1,0 +1,38 @@
+package method
+
+import (
+	"strings"
+	"testing"
+
+	"loam/wire"
+)
+
+func TestByName(t *testing.T) {
+	for _, m := range All() {
+		if got, err := ByName(m.Name); err != nil || got.Name != m.Name || m.Summary == "" || m.Open == nil {
+			t.Errorf("%s: %+v, %v", m.Name, got, err)
+		}
+	}
+	if _, err := ByName("pigeon"); err == nil || !strings.Contains(err.Error(), `"pigeon"`) {
+		t.Errorf("an unknown name: %v", err)
+	}
+}
+
+// The headers that a caller does not write have the length that the wire sees.
+func TestHeaderLen(t *testing.T) {
+	const udp4 = wire.EthernetLen + wire.IPv4MinLen + wire.UDPLen
+	for layer, want := range map[Layer][2]int{Frame: {0, 0}, Packet: {14, 14}, Payload: {udp4, udp4 + 20}} {
+		if got := [2]int{layer.HeaderLen(false), layer.HeaderLen(true)}; got != want {
+			t.Errorf("%v: %v, want %v", layer, got, want)
+		}
+	}
+}
+
+func TestCountersAdd(t *testing.T) {
+	one := Counters{1, 2, 3, 4, 5, 6, 7, 8}
+	sum := one
+	sum.Add(one)
+	if want := (Counters{2, 4, 6, 8, 10, 12, 14, 16}); sum != want {
+		t.Errorf("%+v, want %+v", sum, want)
+	}
+}

@@ -1,0 +1,110 @@
+package wire
+
+import "encoding/binary"
+
+// GRE (RFC 2784) with key and sequence number (RFC 2890).
+
+// GREMinLen is the size of a header without options in bytes; each option takes
+// four more.
+const GREMinLen = 4
+
+const (
+	greChecksum = 1 << 15 // C
+	greKey      = 1 << 13 // K
+	greSequence = 1 << 12 // S
+	greRefused  = 1<<14 | 1<<11 | 1<<10
+	greVersion  = 7
+)
+
+// GRE is a header.
+type GRE struct {
+	Type        EtherType // of the payload
+	HasChecksum bool
+	HasKey      bool
+	HasSequence bool
+	Key         uint32
+	Sequence    uint32
+}
+
+// ParseGRE checks the version. Bits that had a meaning in RFC 1701 only (routing,
+// and the rest of bits 1 to 5) are refused, as RFC 2784 section 2.3 wants; bits
+// 6 to 12 are ignored, and sent as zero.
+func ParseGRE(b []byte) (h GRE, payload []byte, err error) {
+	if len(b) < GREMinLen {
+		return h, nil, ErrShort
+	}
+	flags := binary.BigEndian.Uint16(b)
+	if flags&greVersion != 0 {
+		return h, nil, ErrVersion
+	}
+	if flags&greRefused != 0 {
+		return h, nil, ErrField
+	}
+	h = GRE{
+		Type:        EtherType(binary.BigEndian.Uint16(b[2:])),
+		HasChecksum: flags&greChecksum != 0,
+		HasKey:      flags&greKey != 0,
+		HasSequence: flags&greSequence != 0,
+	}
+	if len(b) < h.Len() {
+		return h, nil, ErrShort
+	}
+	at := GREMinLen
+	if h.HasChecksum {
+		at += 4
+	}
+	if h.HasKey {
+		h.Key = binary.BigEndian.Uint32(b[at:])
+		at += 4
+	}
+	if h.HasSequence {
+		h.Sequence = binary.BigEndian.Uint32(b[at:])
+		at += 4
+	}
+	return h, b[at:], nil
+}
+
+// GREChecksumOK verifies the checksum over header and payload b, which ParseGRE
+// has accepted; a packet without one is fine.
+func GREChecksumOK(b []byte) bool { return b[0]&0x80 == 0 || Sum(b, 0) == 0xffff }
+
+// Len is the size of the header with its options.
+func (h *GRE) Len() int {
+	n := GREMinLen
+	for _, has := range [...]bool{h.HasChecksum, h.HasKey, h.HasSequence} {
+		if has {
+			n += 4
+		}
+	}
+	return n
+}
+
+// Put writes the header, with an empty checksum if it has one, into the first
+// Len bytes of b.
+func (h *GRE) Put(b []byte) {
+	_ = b[h.Len()-1]
+	var flags uint16
+	at := GREMinLen
+	if h.HasChecksum {
+		flags |= greChecksum
+		binary.BigEndian.PutUint32(b[at:], 0)
+		at += 4
+	}
+	if h.HasKey {
+		flags |= greKey
+		binary.BigEndian.PutUint32(b[at:], h.Key)
+		at += 4
+	}
+	if h.HasSequence {
+		flags |= greSequence
+		binary.BigEndian.PutUint32(b[at:], h.Sequence)
+	}
+	binary.BigEndian.PutUint16(b, flags)
+	binary.BigEndian.PutUint16(b[2:], uint16(h.Type))
+}
+
+// PutGREChecksum fills in the checksum of header and payload b, whose header has
+// room for one.
+func PutGREChecksum(b []byte) {
+	binary.BigEndian.PutUint16(b[4:], ^Sum(b, 0))
+}
