@@ -66,6 +66,7 @@ const layers = `
 	# The packet engine: methods to send by, and what drives them. Nothing below
 	# knows of it.
 	stack, DEVICES, link/match < gen/method;
+	NONE < gen/probe/target;
 
 	# The tool.
 	NONE < internal/machine;
