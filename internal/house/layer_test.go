@@ -68,6 +68,10 @@ const layers = `
 	# knows of it.
 	stack, DEVICES, link/match < gen/method;
 	wire < gen/frame;
+	NONE < gen/probe/target;
+
+	# The virtual file system, the file systems under it, and what judges them.
+	NONE < fs < fs/memfs, fs/fstest;
 
 	# The tool.
 	NONE < internal/machine;
