@@ -60,12 +60,7 @@ var (
 
 func newLab(t testing.TB, s setup) *lab {
 	t.Helper()
-	netns.Need(t)
-	n := networks.Add(1)
-	ctx, cancel := context.WithTimeoutCause(t.Context(), bound, fmt.Errorf("not done after %v", bound))
-	t.Cleanup(cancel)
-	l := &lab{TB: t, ctx: ctx, tap: fmt.Sprintf("loam%d", n)}
-	kernel := netip.AddrFrom4([4]byte{10, 77, byte(n), 1})
+	l, kernel := openLab(t)
 	l.makeTap(s, kernel)
 	if *pcapDir != "" {
 		l.capture(filepath.Join(*pcapDir, strings.ReplaceAll(t.Name(), "/", "-")+".pcap"))
@@ -77,6 +72,16 @@ func newLab(t testing.TB, s setup) *lab {
 		l.must(l.stack.AddAddress(l.tap, netip.PrefixFrom(l.loam.addr, 24)))
 	}
 	return l
+}
+
+// openLab returns a lab with nothing in it, and the address of the kernel's end.
+func openLab(t testing.TB) (*lab, netip.Addr) {
+	t.Helper()
+	netns.Need(t)
+	n := networks.Add(1)
+	ctx, cancel := context.WithTimeoutCause(t.Context(), bound, fmt.Errorf("not done after %v", bound))
+	t.Cleanup(cancel)
+	return &lab{TB: t, ctx: ctx, tap: fmt.Sprintf("loam%d", n)}, netip.AddrFrom4([4]byte{10, 77, byte(n), 1})
 }
 
 // makeTap makes the interface and gives the kernel's end its address.

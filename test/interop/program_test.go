@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // Programs that nobody here wrote. They run in the namespace since the test does.
@@ -17,6 +18,7 @@ var packages = map[string]string{
 	"ip": "iproute2", "ss": "iproute2",
 	"ping":    "iputils-ping",
 	"tcpdump": "tcpdump", "tshark": "tshark",
+	"curl": "curl", "nginx": "nginx-light",
 }
 
 // need skips a test that wants a program which is not there.
@@ -85,6 +87,7 @@ func (l *lab) start(program string, args ...string) *service {
 	l.need(program)
 	s := &service{lab: l, cmd: exec.Command(program, args...), ended: make(chan struct{})}
 	s.cmd.Stdout, s.cmd.Stderr = &s.output, &s.output
+	s.cmd.WaitDelay = time.Second // for a child of its own that it leaves behind with our pipe
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	l.must(s.cmd.Start())
 	go func() {

@@ -1,0 +1,33 @@
+//go:build linux
+
+package interop
+
+import (
+	"testing"
+	"time"
+)
+
+// TestFaultyYardstick sends the same stream over the same faults from Loam and from
+// Linux, both to Linux, and logs the ratio of the two. It asks only that the streams
+// arrive: how fast is for people to read, with -v.
+func TestFaultyYardstick(t *testing.T) {
+	for i, v := range faultVariants {
+		t.Run(v.name, func(t *testing.T) {
+			size := scale(min(v.size, 64), quickSize) << 20
+			v.setup.wrap = faulty(uint64(10 + i))
+			loam := sendingTime(newLab(t, v.setup), size)
+			linux := sendingTime(newLinuxLab(t, v.setup), size)
+			t.Logf("%d MiB: Loam %v, Linux %v, ratio of speeds %.2f", size>>20, loam, linux, linux.Seconds()/loam.Seconds())
+		})
+	}
+}
+
+// sendingTime is how long the end behind the faults takes to send a stream.
+func sendingTime(l *lab, size int) time.Duration {
+	l.Helper()
+	streamHash(size)
+	client, server := l.connect(direction{l.loam, l.linux})
+	began := time.Now()
+	l.must(transfer(client, server, size))
+	return time.Since(began).Round(time.Millisecond)
+}
