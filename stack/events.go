@@ -2,7 +2,8 @@ package stack
 
 import "sync/atomic"
 
-// Events is a set of conditions of a socket, the ones that poll(2) knows.
+// Events is a set of conditions of a socket: the ones that poll(2) knows, and
+// Drained.
 type Events uint32
 
 // Conditions. All but the first two stay once they have come.
@@ -12,6 +13,7 @@ const (
 	ReadHangup                    // the peer will send no more
 	Hangup                        // both directions have ended
 	Error                         // an error is waiting: Err returns it
+	Drained                       // nothing that was written waits to be acknowledged: see TCPConn.Drained
 )
 
 // watcher holds the function that learns when events begin. The zero value has

@@ -150,13 +150,11 @@ func (sh *shard) deliverError(q *icmp.Quote, kind icmp.Kind, mtu int) bool {
 		}
 		return c.inputError(sh, q, kind, mtu)
 	case wire.ProtoUDP:
+		// As on Linux without IP_RECVERR, a socket hears only what is final. "Too
+		// big" cannot be true: no datagram of ours forbids fragmentation.
 		c := sh.socket(remote, local)
-		if c == nil || c.peer.Load() == nil {
+		if c == nil || c.peer.Load() == nil || !kind.Hard() {
 			return false
-		}
-		if kind == icmp.TooBig {
-			sh.learnMTU(q.Dst, mtu, q.Length)
-			return true
 		}
 		if err := kindError(kind); err != nil {
 			c.fail(err)

@@ -137,8 +137,10 @@ func TestErrorsReachUDP(t *testing.T) {
 		want error
 	}{
 		{"port unreachable", wire.ICMPv4{Type: wire.ICMPv4Unreachable, Code: wire.CodePortUnreachable}, syscall.ECONNREFUSED},
-		{"host unreachable", wire.ICMPv4{Type: wire.ICMPv4Unreachable, Code: wire.CodeHostUnreachable}, syscall.EHOSTUNREACH},
-		{"net unreachable", wire.ICMPv4{Type: wire.ICMPv4Unreachable, Code: wire.CodeNetUnreachable}, syscall.ENETUNREACH},
+		{"host unreachable, which may pass", wire.ICMPv4{Type: wire.ICMPv4Unreachable, Code: wire.CodeHostUnreachable}, stack.ErrWouldBlock},
+		{"net unreachable, which may pass", wire.ICMPv4{Type: wire.ICMPv4Unreachable, Code: wire.CodeNetUnreachable}, stack.ErrWouldBlock},
+		{"time exceeded, which may pass", wire.ICMPv4{Type: wire.ICMPv4TimeExceeded}, stack.ErrWouldBlock},
+		{"net prohibited", wire.ICMPv4{Type: wire.ICMPv4Unreachable, Code: wire.CodeNetProhibited}, syscall.ENETUNREACH},
 		{"protocol unreachable", wire.ICMPv4{Type: wire.ICMPv4Unreachable, Code: wire.CodeProtoUnreachable}, syscall.ENOPROTOOPT},
 		{"prohibited", wire.ICMPv4{Type: wire.ICMPv4Unreachable, Code: wire.CodeAdminProhibited}, syscall.EHOSTUNREACH},
 	} {

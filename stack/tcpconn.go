@@ -74,6 +74,7 @@ const (
 	wishOptions                       // options have changed
 	wishRead                          // a read found nothing: tell when there is something
 	wishWrite                         // a write found no room: likewise
+	wishDrained                       // somebody waits until all is acknowledged: likewise
 )
 
 // Sizes of the send ring in bytes: what a program may have written and not yet
@@ -168,6 +169,17 @@ func (c *TCPConn) Buffered() int { return c.received.Readable() }
 
 // Unsent is how many bytes have been written and not been acknowledged.
 func (c *TCPConn) Unsent() int { return c.toSend.Len() }
+
+// Drained reports whether nothing that was written waits any more, because the
+// peer has acknowledged all of it or the connection has ended, and otherwise
+// arranges that Drained or Hangup is told.
+func (c *TCPConn) Drained() bool {
+	if c.toSend.Len() == 0 || c.status.Load()&statusEnded != 0 {
+		return true
+	}
+	c.wish.Or(wishDrained)
+	return c.toSend.Len() == 0 || c.status.Load()&statusEnded != 0
+}
 
 // TryWrite takes as much of p as there is room for. Errors: ErrWouldBlock when
 // that is nothing; ErrPipe after CloseWrite and after the connection has ended

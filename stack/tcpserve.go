@@ -262,7 +262,7 @@ func (c *TCPConn) change(sh *shard, old, status uint32) {
 }
 
 // wakeProgram tells goroutines that found nothing to read, or no room to write,
-// that there is some now.
+// that there is some now, and who waits for it that all is acknowledged.
 func (c *TCPConn) wakeProgram() {
 	wish := c.wish.Load()
 	if wish&wishRead != 0 && c.received.Readable() > 0 {
@@ -277,6 +277,10 @@ func (c *TCPConn) wakeProgram() {
 			c.writers.ring()
 			c.tell(Writable)
 		}
+	}
+	if wish&wishDrained != 0 && c.toSend.Len() == 0 {
+		c.wish.And(^wishDrained)
+		c.tell(Drained)
 	}
 }
 

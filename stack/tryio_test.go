@@ -139,3 +139,43 @@ func TestEventsUDP(t *testing.T) {
 		e.want(t, "closed", c.Events(), stack.Readable|stack.Writable|stack.Hangup, stack.Hangup)
 	})
 }
+
+// Who wants to know when the peer has everything is told once, and not for each
+// acknowledgment.
+func TestDrained(t *testing.T) {
+	openByHand(t, func(t *testing.T, w *peer, p *tcpPeer, c *stack.TCPConn) {
+		told := 0
+		c.Watch(func(e stack.Events) {
+			if e&stack.Drained != 0 {
+				told++
+			}
+		})
+		if !c.Drained() {
+			t.Error("nothing was written, and it is not drained")
+		}
+		mustWrite(t, c, "hello")
+		p.want("data", "A", "hello")
+		if c.Drained() {
+			t.Error("drained before the acknowledgment")
+		}
+		half := p.expect
+		mustWrite(t, c, "again")
+		p.want("more data", "A", "again")
+		p.sendAs(wire.TCP{Seq: p.next, Ack: half, Flags: wire.ACK}, "")
+		if told != 0 {
+			t.Error("told although half is not acknowledged")
+		}
+		p.send(wire.ACK, "")
+		synctest.Wait()
+		if told != 1 || !c.Drained() {
+			t.Errorf("told %d times when all is acknowledged, want once", told)
+		}
+		mustWrite(t, c, "lost")
+		p.want("data", "A", "lost")
+		p.send(wire.RST, "")
+		if !c.Drained() {
+			t.Error("a connection that has ended still holds data")
+		}
+		c.Close()
+	})
+}

@@ -194,24 +194,21 @@ func reset(c *net.TCPConn) {
 	c.Close()
 }
 
-// lingerPoll is how often a guest that is slow to read is looked at.
-const lingerPoll = 100 * time.Millisecond
-
 // finish closes both connections after their streams have ended. What the guest
 // has not acknowledged yet is memory that it holds, so the relay keeps its place
 // among the connections until that is gone, and loses patience at last. Of the
 // host's side the kernel takes care.
 func (r *relay) finish() {
 	r.host.Close()
-	for began := time.Now(); r.guest.Unsent() > 0 && !r.aborted.Load(); {
-		if time.Since(began) > r.linger {
+	patience := time.NewTimer(r.linger)
+	defer patience.Stop()
+	for !r.guest.Drained() && !r.aborted.Load() {
+		select {
+		case <-r.bell:
+		case <-patience.C:
 			r.tally.count(TCPLingered)
 			r.guest.Abort()
 			return
-		}
-		select {
-		case <-r.bell: // perhaps the connection has ended
-		case <-time.After(lingerPoll):
 		}
 	}
 	r.guest.Close()
