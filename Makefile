@@ -16,6 +16,10 @@ test: ## everything that has to pass before a change lands (as root on Debian it
 bench: ## measure, beside our peers, on this machine
 	@cd test/bench && go run . -out results
 
+.PHONY: std
+std: ## Go's own tests on Loam beside Linux, in full, and the table docs/std.md
+	@go run ./test/std
+
 .PHONY: fmt
 fmt: ## format every Go file
 	@gofmt -s -w .

@@ -61,6 +61,7 @@ func TestStackClose(t *testing.T) {
 		if err := w.s.Close(); err != nil {
 			t.Errorf("Close: %v", err)
 		}
+		synctest.Wait() // until all that were woken have ended
 		for name, done := range calls {
 			select {
 			case err := <-done:

@@ -93,6 +93,21 @@ func TestCloseWithUnreadData(t *testing.T) {
 	})
 }
 
+// And has what was written before, as a server's answer to a request that it has
+// not read to its end.
+func TestCloseWithUnreadDataAndAnAnswer(t *testing.T) {
+	openByHand(t, func(t *testing.T, w *peer, p *tcpPeer, c *stack.TCPConn) {
+		p.send(wire.ACK, "unread")
+		w.forget()
+		if _, err := c.Write([]byte("too long")); err != nil {
+			t.Fatal(err)
+		}
+		c.Close()
+		p.want("the answer", "A", "too long")
+		p.want("and a reset", "RA", "")
+	})
+}
+
 func TestDataAfterClose(t *testing.T) {
 	openByHand(t, func(t *testing.T, w *peer, p *tcpPeer, c *stack.TCPConn) {
 		c.Close()

@@ -25,6 +25,9 @@ func (c *TCPConn) serve(sh *shard) {
 	}
 	c.hearWritten(sh)
 	m.Consumed(sh.now)
+	if wish&wishAbort != 0 || wish&wishClose != 0 && c.received.Readable() > 0 {
+		c.sendWritten(sh, wish)
+	}
 	switch {
 	case wish&wishAbort != 0:
 		m.Abort(sh.now)
@@ -34,6 +37,20 @@ func (c *TCPConn) serve(sh *shard) {
 		m.CloseWrite(sh.now)
 	}
 	sh.mark(c)
+}
+
+// sendWritten sends what was written before a Close that resets the connection,
+// as far as the windows allow. A program may expect that: elsewhere a write has
+// sent when it returns, and a server that refuses a request which it has not read
+// to its end writes why, and closes.
+func (c *TCPConn) sendWritten(sh *shard, wish uint32) {
+	if wish&wishCloseWrite != 0 {
+		c.machine.CloseWrite(sh.now)
+	}
+	if c.path.tables != sh.tables {
+		c.findPath(sh)
+	}
+	c.sendAll(sh)
 }
 
 // forget gives back what arrived and nobody is going to read.

@@ -85,6 +85,7 @@ const layers = `
 	NONE < internal/house;
 	NONE < internal/netns;
 	NONE < test/interop;
+	NONE < test/std;
 
 	# The same stack runs on Linux, in fake time and in ring 0.
 	link !< wire, MACHINES;

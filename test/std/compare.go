@@ -1,0 +1,122 @@
+package main
+
+import (
+	"bufio"
+	_ "embed"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+//go:embed reasons.txt
+var reasonsText string
+
+// difference is a test that ended otherwise on Loam than on Linux.
+type difference struct {
+	test
+	loam, linux verdict
+}
+
+func (d difference) String() string {
+	return fmt.Sprintf("%s %s: %s on Loam, %s on Linux", d.Package, d.Name, d.loam.or("did not run"), d.linux.or("did not run"))
+}
+
+func (v verdict) or(s string) string {
+	if v == "" {
+		return s
+	}
+	return string(v)
+}
+
+// compare lists the top-level tests, and the packages, that differ, or of which
+// a subtest does. A package differs by itself only if no test of it does.
+func compare(loam, linux results) []difference {
+	differing := map[test]bool{}
+	packages := map[string]bool{}
+	for _, side := range []results{loam, linux} {
+		for t := range side {
+			if t.Name != "" && loam[t] != linux[t] {
+				top, _, _ := strings.Cut(t.Name, "/")
+				differing[test{t.Package, top}] = true
+				packages[t.Package] = true
+			}
+		}
+	}
+	for t, v := range loam {
+		if t.Name == "" && v != linux[t] && !packages[t.Package] {
+			differing[t] = true
+		}
+	}
+	var list []difference
+	for t := range differing {
+		list = append(list, difference{t, loam[t], linux[t]})
+	}
+	slices.SortFunc(list, func(a, b difference) int {
+		return strings.Compare(a.Package+" "+a.Name, b.Package+" "+b.Name)
+	})
+	return list
+}
+
+// reason says why a test ends otherwise.
+type reason struct {
+	when          string // always, full (not with -short), or may: it sometimes does
+	pkg, name     string // name is a pattern of path.Match; "-" is the package
+	why           string
+	differs, seen bool
+}
+
+// readReasons reads lines of "when package test why".
+func readReasons(text string) ([]*reason, error) {
+	var list []*reason
+	lines := bufio.NewScanner(strings.NewReader(text))
+	for lines.Scan() {
+		line := strings.TrimSpace(lines.Text())
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		f := strings.Fields(line)
+		if len(f) < 4 || f[0] != "always" && f[0] != "full" && f[0] != "may" {
+			return nil, fmt.Errorf("reasons.txt: %q is no line of: when package test why", line)
+		}
+		list = append(list, &reason{when: f[0], pkg: f[1], name: strings.TrimPrefix(f[2], "-"), why: strings.Join(f[3:], " ")})
+	}
+	return list, nil
+}
+
+// explain finds the reason of a difference.
+func explain(reasons []*reason, t test) *reason {
+	for _, r := range reasons {
+		if ok, _ := path.Match(r.name, t.Name); ok && r.pkg == t.Package {
+			return r
+		}
+	}
+	return nil
+}
+
+// judge is an error if a difference has no reason, or a reason no difference
+// although its test was run.
+func judge(loam results, differing []difference, reasons []*reason, short bool) error {
+	var wrong []string
+	for _, d := range differing {
+		if r := explain(reasons, d.test); r != nil {
+			r.differs = true
+		} else {
+			wrong = append(wrong, d.String()+": reasons.txt does not say why")
+		}
+	}
+	for t := range loam {
+		if r := explain(reasons, t); r != nil {
+			r.seen = true
+		}
+	}
+	for _, r := range reasons {
+		if r.seen && !r.differs && (r.when == "always" || r.when == "full" && !short) {
+			wrong = append(wrong, fmt.Sprintf("%s %s ends as on Linux: take it out of reasons.txt", r.pkg, r.name))
+		}
+	}
+	if wrong != nil {
+		return fmt.Errorf("%d wrong\n%s", len(wrong), strings.Join(wrong, "\n"))
+	}
+	return nil
+}

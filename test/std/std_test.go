@@ -1,0 +1,87 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+const printed = `{"Action":"start","Package":"p"}
+{"Action":"pass","Package":"p","Test":"TestSame"}
+{"Action":"fail","Package":"p","Test":"TestFails/sub"}
+{"Action":"fail","Package":"p","Test":"TestFails"}
+{"Action":"output","Package":"p","Output":"FAIL\n"}
+{"Action":"fail","Package":"p"}
+`
+
+// sides are what is printed on Loam, and the same with nothing failing on Linux.
+func sides(t *testing.T) (loam, linux results) {
+	t.Helper()
+	var both []results
+	for _, text := range []string{printed, strings.ReplaceAll(printed, `"fail"`, `"pass"`)} {
+		r, err := readResults(strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		both = append(both, r)
+	}
+	return both[0], both[1]
+}
+
+// Subtests are told by their test, and a package by its tests.
+func TestCompare(t *testing.T) {
+	got := compare(sides(t))
+	if len(got) != 1 || got[0].String() != "p TestFails: fail on Loam, pass on Linux" {
+		t.Errorf("differing: %v", got)
+	}
+	loam, linux := results{{"p", ""}: "fail", {"p", "T"}: "pass"}, results{{"p", ""}: "pass", {"p", "T"}: "pass"}
+	if got := compare(loam, linux); len(got) != 1 || got[0].Name != "" {
+		t.Errorf("a package that fails without a test: %v", got)
+	}
+}
+
+// A difference needs a reason, and a reason a difference.
+func TestJudge(t *testing.T) {
+	loam, linux := sides(t)
+	for text, want := range map[string]string{
+		"":                             "p TestFails: fail on Loam, pass on Linux: reasons.txt does not say why",
+		"always p TestFails it must":   "",
+		"always p Test* it must":       "",
+		"may p TestFails it sometimes": "",
+		"always p TestFails a\nalways p TestSame b": "p TestSame ends as on Linux",
+		"always p TestFails a\nmay p TestSame b":    "",
+		"always p TestFails a\nfull p TestSame b":   "",
+		"always p TestFails a\nalways q TestX b":    "", // was not run
+	} {
+		reasons, err := readReasons(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = judge(loam, compare(loam, linux), reasons, true)
+		if err == nil && want != "" || err != nil && (want == "" || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}
+
+func TestReasonsAreReasons(t *testing.T) {
+	if _, err := readReasons(reasonsText); err != nil {
+		t.Error(err)
+	}
+	for _, text := range []string{"always p TestX", "never p TestX why"} {
+		if _, err := readReasons(text); err == nil {
+			t.Errorf("%q is taken", text)
+		}
+	}
+}
+
+func TestTable(t *testing.T) {
+	loam, linux := sides(t)
+	if got := table(loam, linux); !strings.Contains(got, "| p | 1 | 1 | 0 | 2 | 0 | 0 |\n") {
+		t.Errorf("%s", got)
+	}
+	reasons, _ := readReasons("always p TestFails because")
+	got := document(loam, linux, compare(loam, linux), reasons)
+	if !strings.Contains(got, "| p | TestFails | fail | pass | because |\n") {
+		t.Errorf("%s", got)
+	}
+}
