@@ -16,6 +16,10 @@ test: ## everything that has to pass before a change lands (as root on Debian it
 bench: ## measure, beside our peers, on this machine
 	@cd test/bench && go run . -out results
 
+.PHONY: servers
+servers: ## run well-known servers on Loam for a minute each, under load, and on Linux; writes docs/servers.md
+	@go test ./test/servers -count=1 -timeout=40m -v -all -seconds=60 -update
+
 .PHONY: fmt
 fmt: ## format every Go file
 	@gofmt -s -w .

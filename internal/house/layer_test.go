@@ -74,7 +74,7 @@ const layers = `
 	NONE < internal/ci;
 	NONE < internal/house;
 	NONE < internal/netns;
-	NONE < test/interop;
+	NONE < test/interop, test/servers;
 
 	# The same stack runs on Linux, in fake time and in ring 0.
 	link !< wire, MACHINES;
