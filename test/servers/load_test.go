@@ -53,7 +53,7 @@ func number(report, pattern string) float64 {
 func wrk(path string) load {
 	return load{"wrk, 64 connections", func(t *testing.T, port int, d time.Duration) figure {
 		need(t, "wrk")
-		out, f := client(t, "wrk", "-t2", "-c64", "-d"+d.String(), "http://"+address(port)+path)
+		out, f := client(t, "wrk", "-t2", "-c64", fmt.Sprintf("-d%.0fs", d.Seconds()), "http://"+address(port)+path)
 		f.readWrk(out)
 		return f
 	}}

@@ -21,12 +21,12 @@ func writeReport(rows []row, seconds int) error {
 Made by %s, %s on %d CPUs, which server and client share.
 Each server is built from its module as it is, with %s on the network
 that needs no privilege, and loaded for %d s by a client that knows nothing of
-Loam; then the same on Linux. An error is whatever the client counts as one.
+Loam; then on Linux, for %d s at most. An error is whatever the client counts as one.
 Ctrl-C ended every server with status 0.
 
 | server | load | on Loam | errors | on Linux | ratio | grew on Loam, KiB | grew on Linux, KiB |
 |---|---|--:|--:|--:|--:|--:|--:|
-`, "`make servers`", strings.TrimSpace(string(version)), runtime.NumCPU(), "`loam run`", seconds)
+`, "`make servers`", strings.TrimSpace(string(version)), runtime.NumCPU(), "`loam run`", seconds, int(linuxTime.Seconds()))
 	for _, r := range rows {
 		fmt.Fprintf(&b, "| %s | %s | %.0f %s | %d | %.0f | %.2f | %d | %d |\n", r.server, r.load,
 			r.loam.rate, r.loam.unit, r.loam.errors, r.linux.rate, r.loam.rate/r.linux.rate, r.loam.grown, r.linux.grown)
