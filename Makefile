@@ -20,6 +20,10 @@ bench: ## measure, beside our peers, on this machine
 std: ## Go's own tests on Loam beside Linux, in full, and the table docs/std.md
 	@go run ./test/std
 
+.PHONY: servers
+servers: ## run well-known servers on Loam for a minute each, under load, and on Linux; writes docs/servers.md
+	@go test ./test/servers -count=1 -timeout=40m -v -all -seconds=60 -update
+
 .PHONY: fmt
 fmt: ## format every Go file
 	@gofmt -s -w .

@@ -30,6 +30,9 @@ type Options struct {
 	FirstFD int
 	// Credentials are what a peer sees of this process.
 	Credentials Credentials
+	// Hostname is the name of the machine, and Release that of the host's kernel,
+	// such as "6.1.0": see Uname.
+	Hostname, Release string
 }
 
 // Credentials are struct ucred (unix(7)).

@@ -102,6 +102,7 @@ var Table = []Call{
 	full(syscall.SYS_SOCKETPAIR, "socketpair", TakesSome),
 	partial(syscall.SYS_SETSOCKOPT, "setsockopt", TakesFD, fewOptions),
 	partial(syscall.SYS_GETSOCKOPT, "getsockopt", TakesFD, fewOptions),
+	full(syscall.SYS_UNAME, "uname", TakesSome),
 	partial(syscall.SYS_FCNTL, "fcntl", TakesFD, "F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETFL (O_NONBLOCK); else EINVAL"),
 	refused(syscall.SYS_FSYNC, "fsync", TakesFD, syscall.EINVAL),
 	refused(syscall.SYS_FDATASYNC, "fdatasync", TakesFD, syscall.EINVAL),

@@ -26,6 +26,8 @@ var debian = []struct {
 	{"ping", "iputils-ping", "asks our stack, as everybody does"},
 	{"arping", "iputils-arping", "the same at the link layer"},
 	{"traceroute", "traceroute", "finds our stack by closed ports"},
+	{"wrk", "wrk", "loads HTTP servers"},
+	{"dnsperf", "dnsperf", "loads DNS servers"},
 }
 
 // installPackages installs what is missing if that is possible. Where it is

@@ -84,7 +84,7 @@ const layers = `
 	NONE < internal/ci;
 	NONE < internal/house;
 	NONE < internal/netns;
-	NONE < test/interop;
+	NONE < test/interop, test/servers;
 	NONE < test/std;
 
 	# The same stack runs on Linux, in fake time and in ring 0.

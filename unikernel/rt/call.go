@@ -126,6 +126,10 @@ func call(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, errno uintptr, served bool)
 		}
 		r1, errno = sysSelect(int(int32(a1)), ptr(a2), ptr(a3), ptr(a4), ptr(a5), trap == syscall.SYS_SELECT)
 
+	// Names.
+	case syscall.SYS_UNAME:
+		r1, errno = sysUname(ptr(a1))
+
 	// Files that say what the network says.
 	case syscall.SYS_OPEN:
 		return openServed(served1(a1), a2)

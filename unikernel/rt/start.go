@@ -54,10 +54,15 @@ func start(c guest.Config) error {
 	if err != nil {
 		return err
 	}
+	if err := syscall.Uname(&hostUname); err != nil {
+		return err
+	}
 	process = posix.New(posix.Options{
-		Network: network,
-		Host:    linux{},
-		FirstFD: firstFD,
+		Network:  network,
+		Host:     linux{},
+		FirstFD:  firstFD,
+		Hostname: c.Hostname,
+		Release:  stringOf(hostUname.Release[:]),
 		Credentials: posix.Credentials{
 			PID: int32(syscall.Getpid()), UID: int32(syscall.Getuid()), GID: int32(syscall.Getgid()),
 		},

@@ -4,6 +4,7 @@ package main
 
 import (
 	"os"
+	"strings"
 	"syscall"
 	"time"
 	"unsafe"
@@ -22,6 +23,7 @@ func main() {
 	pollBoth()
 	duplicates()
 	sequenced()
+	names()
 	check.Done()
 }
 
@@ -348,4 +350,33 @@ func sequenced() {
 	_, err = syscall.Write(fds[1], b)
 	check.Equal(err, error(syscall.EPIPE), "nobody reads")
 	closeAll(fds[1])
+}
+
+// names: the release is the host's, which programs read to know what they may
+// call, and says Loam; the machine's name is not changed.
+func names() {
+	var u syscall.Utsname
+	check.Nil(syscall.Uname(&u), "uname")
+	release := text(u.Release[:])
+	host, err := os.ReadFile("/proc/sys/kernel/osrelease")
+	check.Nil(err, "osrelease")
+	check.Equal(release, strings.TrimSpace(string(host))+"-loam", "release")
+	check.Equal(text(u.Sysname[:]), "Linux", "system")
+	check.Equal(text(u.Machine[:]), "x86_64", "machine")
+	name, err := os.Hostname()
+	check.Nil(err, "hostname")
+	check.Equal(text(u.Nodename[:]), name, "node")
+	_, _, e := syscall.RawSyscall(syscall.SYS_UNAME, 0, 0, 0)
+	check.Equal(e, syscall.EFAULT, "uname to nowhere")
+}
+
+func text(field []int8) string {
+	var b strings.Builder
+	for _, c := range field {
+		if c == 0 {
+			break
+		}
+		b.WriteByte(byte(c))
+	}
+	return b.String()
 }

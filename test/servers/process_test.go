@@ -1,0 +1,217 @@
+//go:build linux && !race
+
+package servers
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// patience is how long a server may take to build and to serve, or to end.
+const patience = 10 * time.Minute
+
+// process is a server that runs.
+type process struct {
+	cmd   *exec.Cmd
+	port  int
+	log   *log
+	ended chan error // one value: how it ended
+}
+
+// log keeps the end of what a program prints.
+type log struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+const logSize = 16 << 10
+
+func (l *log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text = append(l.text, p...)
+	if n := len(l.text) - logSize; n > 0 {
+		l.text = l.text[n:]
+	}
+	return len(p), nil
+}
+
+func (l *log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return string(l.text)
+}
+
+// buildLoam builds the loam command.
+func buildLoam(t *testing.T) string {
+	t.Helper()
+	bin := filepath.Join(t.TempDir(), "loam")
+	if out, err := exec.Command("go", "build", "-o", bin, "loam/cmd/loam").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	return bin
+}
+
+// install builds a program of a module as anybody does.
+func install(t *testing.T, pkg string) string {
+	t.Helper()
+	dir := t.TempDir()
+	cmd := exec.Command("go", "install", pkg)
+	cmd.Env = append(os.Environ(), "GOBIN="+dir, "GOFLAGS=", "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("go install %s: %v\n%s", pkg, err, out)
+	}
+	files, err := os.ReadDir(dir)
+	if err != nil || len(files) != 1 {
+		t.Fatalf("go install %s made %v, %v", pkg, files, err)
+	}
+	return filepath.Join(dir, files[0].Name())
+}
+
+func (s *server) startOnLoam(t *testing.T, loam string) *process {
+	port := freePort(t)
+	forward := fmt.Sprintf("%d:%d", port, port)
+	args := []string{"run", "-p", forward}
+	if s.udp {
+		args = append(args, "-p", forward+"/udp")
+	}
+	args = append(append(args, s.pkg, "--"), s.args(t.TempDir(), port)...)
+	return s.start(t, exec.Command(loam, args...), port)
+}
+
+func (s *server) startOnLinux(t *testing.T) *process {
+	port := freePort(t)
+	return s.start(t, exec.Command(install(t, s.pkg), s.args(t.TempDir(), port)...), port)
+}
+
+// start starts a server and waits until it serves.
+func (s *server) start(t *testing.T, cmd *exec.Cmd, port int) *process {
+	t.Helper()
+	p := &process{cmd: cmd, port: port, log: &log{}, ended: make(chan error, 1)}
+	cmd.Dir = t.TempDir()
+	cmd.Stdout, cmd.Stderr = p.log, p.log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { p.ended <- cmd.Wait() }()
+	t.Cleanup(func() { cmd.Process.Kill() })
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := s.up(ctx, port)
+		if err == nil {
+			return p
+		}
+		select {
+		case end := <-p.ended:
+			t.Fatalf("%s ended before it served: %v\n%s", s.name, end, p.log)
+		case <-ctx.Done():
+			t.Fatalf("%s does not serve: %v\n%s", s.name, err, p.log)
+		case <-tick.C:
+		}
+	}
+}
+
+// interrupt ends a server as Ctrl-C does. All of these servers then end with 0.
+func (p *process) interrupt(t *testing.T) {
+	t.Helper()
+	p.cmd.Process.Signal(os.Interrupt)
+	select {
+	case err := <-p.ended:
+		if err != nil {
+			t.Errorf("after Ctrl-C: %v\n%s", err, p.log)
+		}
+	case <-time.After(patience):
+		t.Fatalf("does not end on Ctrl-C\n%s", p.log)
+	}
+}
+
+// resident is the memory of the server, in KiB; 0 if it cannot be read. On Loam
+// the server is a child of the loam command.
+func (p *process) resident() int {
+	pid := strconv.Itoa(p.cmd.Process.Pid)
+	children, _ := filepath.Glob("/proc/" + pid + "/task/*/children")
+	for _, file := range children {
+		list, _ := os.ReadFile(file)
+		if f := strings.Fields(string(list)); len(f) > 0 {
+			pid = f[0]
+		}
+	}
+	status, _ := os.ReadFile("/proc/" + pid + "/status")
+	_, rest, _ := bytes.Cut(status, []byte("\nVmRSS:"))
+	if f := bytes.Fields(rest); len(f) > 0 {
+		kib, _ := strconv.Atoi(string(f[0]))
+		return kib
+	}
+	return 0
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+func address(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }
+
+// tryTime bounds one look at a server that may not be there yet.
+const tryTime = 2 * time.Second
+
+func servesHTTP(ctx context.Context, port int) error {
+	ctx, cancel := context.WithTimeout(ctx, tryTime)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, "GET", "http://"+address(port)+"/", nil)
+	if err != nil {
+		return err
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err == nil {
+		answer.Body.Close()
+	}
+	return err
+}
+
+func servesDNS(ctx context.Context, port int) error {
+	ctx, cancel := context.WithTimeout(ctx, tryTime)
+	defer cancel()
+	r := net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, network, address(port))
+	}}
+	_, err := r.LookupNetIP(ctx, "ip4", "up.example.org.")
+	return err
+}
+
+// servesNATS waits for the line with which a server of NATS greets.
+func servesNATS(ctx context.Context, port int) error {
+	c, err := (&net.Dialer{Timeout: tryTime}).DialContext(ctx, "tcp", address(port))
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(tryTime))
+	line, err := bufio.NewReader(c).ReadString('\n')
+	if err == nil && !strings.HasPrefix(line, "INFO ") {
+		err = fmt.Errorf("it says %q", line)
+	}
+	return err
+}

@@ -1,0 +1,138 @@
+//go:build linux && !race
+
+package servers
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+var (
+	seconds = flag.Int("seconds", 4, "how long each load lasts")
+	all     = flag.Bool("all", false, "run the servers that take minutes to build, too")
+	update  = flag.Bool("update", false, "measure on Linux as well, and write docs/servers.md")
+)
+
+// server is a program from the module proxy.
+type server struct {
+	name string
+	what string
+	pkg  string                                 // with its version
+	slow bool                                   // takes minutes to build: only with -all
+	udp  bool                                   // its port is one of UDP, too
+	args func(dir string, port int) []string    // dir is empty and its own
+	up   func(ctx context.Context, p int) error // nil once it serves
+	load []load
+}
+
+var servers = []server{
+	{
+		name: "go-httpbin", what: "HTTP", pkg: "github.com/mccutchen/go-httpbin/v2/cmd/go-httpbin@v2.26.0",
+		args: func(_ string, port int) []string { return []string{"-port", fmt.Sprint(port), "-log-level", "OFF"} },
+		up:   servesHTTP, load: []load{wrk("/get")},
+	},
+	{
+		name: "pebble-challtestsrv", what: "DNS", pkg: "github.com/letsencrypt/pebble/v2/cmd/pebble-challtestsrv@v2.10.1", udp: true,
+		args: func(_ string, port int) []string {
+			return []string{"-dnsserver", fmt.Sprintf(":%d", port), "-management", "", "-http01", "", "-https01", "", "-tlsalpn01", "", "-doh", ""}
+		},
+		up: servesDNS, load: []load{dnsperf()},
+	},
+	{
+		name: "nats-server", what: "messages", pkg: "github.com/nats-io/nats-server/v2@v2.15.2",
+		args: func(_ string, port int) []string { return []string{"-p", fmt.Sprint(port)} },
+		up:   servesNATS, load: []load{natsBench()},
+	},
+	{
+		name: "caddy", what: "HTTP", pkg: "github.com/caddyserver/caddy/v2/cmd/caddy@v2.11.9", slow: true,
+		args: func(dir string, port int) []string {
+			return []string{"file-server", "--listen", fmt.Sprintf(":%d", port), "--root", writePage(dir)}
+		},
+		up: servesHTTP, load: []load{wrk("/index.html")},
+	},
+}
+
+// writePage makes a folder with a page of 4 KiB.
+func writePage(dir string) string {
+	if err := os.WriteFile(filepath.Join(dir, "index.html"), make([]byte, 4<<10), 0o644); err != nil {
+		panic(err)
+	}
+	return dir
+}
+
+// figure is what came of one load.
+type figure struct {
+	rate   float64 // a second
+	unit   string
+	errors int
+	detail string // of the errors
+	grown  int    // memory of the server after the load, beyond that after a third of it, in KiB
+}
+
+// row is one line of docs/servers.md.
+type row struct {
+	server, load string
+	loam, linux  figure
+}
+
+// Every server serves under load without an error, and ends on Ctrl-C.
+func TestServers(t *testing.T) {
+	loam := buildLoam(t)
+	var rows []row
+	for _, s := range servers {
+		if s.slow && !*all {
+			continue
+		}
+		t.Run(s.name, func(t *testing.T) {
+			rows = append(rows, s.test(t, loam)...)
+		})
+	}
+	if *update && !t.Failed() {
+		if err := writeReport(rows, *seconds); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// linuxTime bounds a load on Linux, which is there to compare with.
+const linuxTime = 20 * time.Second
+
+// test runs s on Loam, and with -update natively too.
+func (s *server) test(t *testing.T, loam string) (rows []row) {
+	d := time.Duration(*seconds) * time.Second
+	p := s.startOnLoam(t, loam)
+	for _, l := range s.load {
+		r := row{server: s.name, load: s.what + ", " + l.name, loam: p.measure(t, l, d)}
+		t.Logf("%s: %.0f %s on Loam, %d errors; memory grew by %d KiB", r.load, r.loam.rate, r.loam.unit, r.loam.errors, r.loam.grown)
+		if r.loam.errors > 0 || r.loam.rate <= 0 {
+			t.Errorf("%s: %d errors in %v:\n%s", r.load, r.loam.errors, d, r.loam.detail)
+		}
+		rows = append(rows, r)
+	}
+	p.interrupt(t)
+	if !*update {
+		return rows
+	}
+	p = s.startOnLinux(t)
+	for i, l := range s.load {
+		rows[i].linux = p.measure(t, l, min(d, linuxTime))
+	}
+	p.interrupt(t)
+	return rows
+}
+
+// measure runs a load against a server, and looks at the server's memory.
+func (p *process) measure(t *testing.T, l load, d time.Duration) figure {
+	early := make(chan int, 1) // from the timer to here
+	timer := time.AfterFunc(d/3, func() { early <- p.resident() })
+	f := l.run(t, p.port, d)
+	if !timer.Stop() {
+		f.grown = p.resident() - <-early
+	}
+	return f
+}
