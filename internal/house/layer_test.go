@@ -66,7 +66,7 @@ const layers = `
 	# The packet engine: methods to send by, and what drives them. Nothing below
 	# knows of it.
 	stack, DEVICES, link/match < gen/method;
-	wire < gen/frame;
+	wire < gen/frame < gen/pace;
 
 	# The tool.
 	NONE < internal/machine;
@@ -92,6 +92,7 @@ const layers = `
 // what a guest is made of, a reader finds in this tree or in Go's.
 var modules = map[string][]string{
 	"cmd/loam": {"github.com/spf13/cobra"},
+	"gen/pace": {"github.com/HdrHistogram/hdrhistogram-go"},
 }
 
 func TestLayers(t *testing.T) {
