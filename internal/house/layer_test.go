@@ -67,6 +67,7 @@ const layers = `
 	# knows of it.
 	stack, DEVICES, link/match < gen/method;
 	wire < gen/frame < gen/pace;
+	wire < gen/measure;
 
 	# The tool.
 	NONE < internal/machine;
@@ -91,8 +92,9 @@ const layers = `
 // library and ours, and what. Nothing that is linked into a guest ever does:
 // what a guest is made of, a reader finds in this tree or in Go's.
 var modules = map[string][]string{
-	"cmd/loam": {"github.com/spf13/cobra"},
-	"gen/pace": {"github.com/HdrHistogram/hdrhistogram-go"},
+	"cmd/loam":    {"github.com/spf13/cobra"},
+	"gen/measure": {"github.com/HdrHistogram/hdrhistogram-go"},
+	"gen/pace":    {"github.com/HdrHistogram/hdrhistogram-go"},
 }
 
 func TestLayers(t *testing.T) {
