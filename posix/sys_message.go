@@ -77,6 +77,7 @@ func (p *Process) Recv(fd int, b []byte, flags int) (Received, Errno) {
 			r, errno = recvWaiting(s, b, flags, r, all)
 		}
 	}
+	r.Flags |= flags & syscall.MSG_CMSG_CLOEXEC // Linux says again what it was told
 	if errno == 0 && len(r.Control) > 0 {
 		p.unpackControl(r.Control, flags&syscall.MSG_CMSG_CLOEXEC != 0)
 	}

@@ -25,6 +25,8 @@ func heapInUse() int {
 func idleConnections(t testing.TB, n int) (bytes int) {
 	t.Helper()
 	p := newPair(t, stack.Config{Shards: 2}, pipe.Config{})
+	defer p.b.Close()
+	defer p.a.Close()
 	link.Track(false)
 	l := mustListen(t, p.b, 80, stack.MaxBacklog)
 	open := func() (client, server net.Conn) {

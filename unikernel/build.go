@@ -22,19 +22,10 @@ func (p *Plan) Build(ctx context.Context) error {
 	if err := writeOverlay(list, p.replace); err != nil {
 		return err
 	}
-	args := []string{"build"}
-	if p.target.Test {
-		args = []string{"test", "-c", "-vet=off"} // vet looks for Loam's packages on the disk
-	}
-	args = append(args, "-overlay", list, "-o", p.Program)
-	args = append(args, p.at.flags...)
+	args := append([]string{"build", "-overlay", list, "-o", p.Program}, p.at.flags...)
 	args = append(args, p.target.Flags...)
 	_, err = p.at.tools.run(ctx, p.at.dir, append(args, p.at.args...)...)
 	if err == nil {
-		_, err = os.Stat(p.Program)
-		if err != nil {
-			return errorf("", "%s has nothing to run", p.what())
-		}
 		return nil
 	}
 	os.Remove(p.Program)
@@ -50,7 +41,7 @@ func (p *Plan) explain(ctx context.Context, err error) error {
 	if !errors.As(err, &b) || b.Output == "" {
 		return err
 	}
-	if pkg, lerr := listPackage(ctx, p.at.tools, p.at.dir, p.at.args[0]); lerr == nil && pkg.Name != "main" && !p.target.Test {
+	if pkg, lerr := listPackage(ctx, p.at.tools, p.at.dir, p.at.args[0]); lerr == nil && pkg.Name != "main" {
 		b.What = fmt.Sprintf("%s is package %s, not a program", p.what(), pkg.Name)
 		b.Next = "name a main package"
 		return b

@@ -44,6 +44,18 @@ func launch(program string, o *Options, n *network) (status int, err error) {
 	return exitStatus(cmd.ProcessState, err)
 }
 
+// dieWithParent has this process killed when its parent ends.
+func dieWithParent() error {
+	parent := os.Getppid()
+	if _, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, syscall.PR_SET_PDEATHSIG, uintptr(syscall.SIGKILL), 0); errno != 0 {
+		return errno
+	}
+	if os.Getppid() != parent { // it was quicker
+		return errors.New("the parent has ended")
+	}
+	return nil
+}
+
 // exitStatus is how the guest ended, as a shell tells it.
 func exitStatus(state *os.ProcessState, err error) (int, error) {
 	var exit *exec.ExitError

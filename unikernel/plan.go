@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -21,12 +22,13 @@ type Plan struct {
 	replace map[string]string // the overlay
 }
 
-// The names of the files that are added to the package. A test gets it in its
-// external test package, which may import what imports the package.
-const (
-	mainFile = "loam_guest_main.go"
-	testFile = "loam_guest_test.go"
-)
+// mainFile is the file that is added to the main package.
+const mainFile = "loam_guest_main.go"
+
+// importRuntime is all that a file that is added to a package does.
+func importRuntime(pkg string) []byte {
+	return []byte("package " + pkg + "\n\nimport _ \"" + runtimePackage + "\"\n")
+}
 
 // NewPlan finds the target and prepares everything but the build itself.
 func NewPlan(ctx context.Context, t Target) (*Plan, error) {
@@ -38,7 +40,7 @@ func NewPlan(ctx context.Context, t Target) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	checkout, err := inCheckout(ctx, at)
+	checkout, err := checkoutOf(ctx, at.tools, at.dir)
 	if err != nil {
 		return nil, err
 	}
@@ -46,43 +48,31 @@ func NewPlan(ctx context.Context, t Target) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{target: t, at: at, replace: s.replace}
-	pkg, name := "main", mainFile
-	var tested listed
-	if t.Test {
-		if tested, err = listPackage(ctx, at.tools, at.dir, at.args[0]); err != nil {
-			return nil, err
-		}
-		pkg, name = tested.Name+"_test", testFile
-	}
-	key := []string{s.hash, at.dir, at.pkg, at.tools.GOFLAGS, os.Getenv("GOEXPERIMENT"), name}
+	key := []string{s.hash, at.dir, at.pkg, at.tools.GOFLAGS, os.Getenv("GOEXPERIMENT")}
 	key = append(append(append(key, at.args...), at.flags...), t.Flags...)
-	p.dir = c.path("build", digest(key...))
+	p := &Plan{target: t, at: at, dir: c.path("build", digest(key...)), replace: s.replace}
 	p.Program = filepath.Join(p.dir, at.name)
-	if t.Test {
-		if err := s.adjustFirst(ctx, at.tools, p.dir, tested); err != nil {
-			return nil, err
-		}
-	}
-	added := filepath.Join(p.dir, name)
-	p.replace[filepath.Join(at.pkg, name)] = added
-	return p, writeFile(added, []byte("package "+pkg+"\n\nimport _ \""+runtimePackage+"\"\n"))
+	added := filepath.Join(p.dir, mainFile)
+	p.replace[filepath.Join(at.pkg, mainFile)] = added
+	return p, writeFile(added, importRuntime("main"))
 }
 
-// inCheckout reports whether the program is of Loam's own module: then Loam's
-// packages are those of that module, and not added to the standard library,
-// where they would be in one another's way.
-func inCheckout(ctx context.Context, at *located) (bool, error) {
-	if w := at.tools.GOWORK; w != "" && w != "off" {
-		out, err := at.tools.run(ctx, at.dir, "list", "-m")
-		for _, m := range strings.Fields(string(out)) {
-			if m == module {
-				return true, nil
-			}
+// checkoutOf returns dir if what is built there is of Loam's own module, and
+// else nothing. In a checkout Loam's packages are those of that module, and not
+// added to the standard library, where they would be in one another's way.
+func checkoutOf(ctx context.Context, t *toolchain, dir string) (string, error) {
+	modules := []string{moduleOf(t.GOMOD)}
+	if w := t.GOWORK; w != "" && w != "off" {
+		out, err := t.run(ctx, dir, "list", "-m")
+		if err != nil {
+			return "", err
 		}
-		return false, err
+		modules = strings.Fields(string(out))
 	}
-	return moduleOf(at.tools.GOMOD) == module, nil
+	if slices.Contains(modules, module) {
+		return dir, nil
+	}
+	return "", nil
 }
 
 // moduleOf reads the module line of a go.mod; empty if there is none.

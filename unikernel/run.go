@@ -11,7 +11,7 @@
 // package rt is the receiving end.
 //
 // Reading order: run.go, plan.go, target.go, toolchain.go, std.go, build.go;
-// then network.go and launch.go.
+// then network.go and launch.go; gotest.go for tests.
 package unikernel
 
 import (
@@ -32,6 +32,31 @@ type Options struct {
 // user can do something about. ctx bounds the time until the program starts;
 // after that signals go to the program, which decides when it is over.
 func Run(ctx context.Context, o Options) (status int, err error) {
+	return onNetwork(&o, func() (string, error) {
+		p, err := NewPlan(ctx, o.Target)
+		if err != nil {
+			return "", err
+		}
+		if err := p.Build(ctx); err != nil {
+			return "", err
+		}
+		return p.Program, context.Cause(ctx)
+	})
+}
+
+// RunProgram is Run for a program that has been built for Loam, such as a test
+// binary of Test. The process that calls it ends when its parent does, and so
+// does the program.
+func RunProgram(program string, o Options) (status int, err error) {
+	if err := dieWithParent(); err != nil {
+		return 0, err
+	}
+	return onNetwork(&o, func() (string, error) { return program, nil })
+}
+
+// onNetwork runs the program that build returns. The network comes first: what
+// is wrong with it is told at once.
+func onNetwork(o *Options, build func() (program string, err error)) (status int, err error) {
 	hostname, err := os.Hostname()
 	if err != nil {
 		return 0, err
@@ -41,15 +66,9 @@ func Run(ctx context.Context, o Options) (status int, err error) {
 		return 0, err
 	}
 	defer n.close()
-	p, err := NewPlan(ctx, o.Target)
+	program, err := build()
 	if err != nil {
 		return 0, err
 	}
-	if err := p.Build(ctx); err != nil {
-		return 0, err
-	}
-	if err := context.Cause(ctx); err != nil {
-		return 0, err
-	}
-	return launch(p.Program, &o, n)
+	return launch(program, o, n)
 }

@@ -14,9 +14,7 @@ type Target struct {
 	Args []string
 	// Dir is where Args are looked up; empty: the current folder.
 	Dir string
-	// Test makes a test binary of the package instead.
-	Test bool
-	// Flags are added to go build (or go test -c).
+	// Flags are added to go build.
 	Flags []string
 }
 

@@ -1,8 +1,10 @@
 // Command loam runs Go programs on Loam, a kernel written in Go.
 //
 //	loam run -p 8080:80 ./server    an unmodified program, on its own network
+//	loam test -run Fetch ./...      go test, and the tests run on Loam
 //	loam gen                        send packets in every way, and measure what arrives
 //	loam doctor                     what this machine offers, and what is missing
+//	loam bench syscall              what a system call costs, on Loam and on Linux
 //	loam version                    what this is, and which Go it knows
 //
 // The command is thin: it turns flags into the options of packages, and checks
@@ -33,7 +35,7 @@ const (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	status := execute(ctx, newRoot(), os.Args[1:])
+	status := execute(ctx, newRoot(), goStyle(os.Args[1:]))
 	stop()
 	os.Exit(status)
 }
@@ -88,20 +90,20 @@ func newRoot() *cobra.Command {
 		Args:          knownCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SuggestionsMinimumDistance = 2
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &usageError{err.Error(), "see " + cmd.CommandPath() + " --help"}
 	})
-	root.AddCommand(newRun(), newGenCommand(), newDoctor(), newVersion())
+	root.AddCommand(newRun(), newTest(), newExec(), newGenCommand(), newDoctor(), newBench(), newVersion())
 	return root
 }
 
-// knownCommand refuses arguments of loam itself, and of a command that only has
-// subcommands: they are misspelt commands.
+// knownCommand refuses arguments of a command that only has others: they are
+// misspelt commands.
 func knownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
+	cmd.SuggestionsMinimumDistance = 2 // letters that may be wrong
 	do := "see " + cmd.CommandPath() + " --help"
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		do = "did you mean " + cmd.CommandPath() + " " + near[0] + "?"

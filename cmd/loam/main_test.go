@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"loam/internal/machine"
+	"loam/unikernel/cost"
 )
 
 // loam runs a command line, and returns what it printed and its exit status.
@@ -34,6 +35,9 @@ func TestMistakesAreOneLine(t *testing.T) {
 		{"run -p", "loam: flag needs an argument: 'p' in -p; see loam run --help"},
 		{"run . -v", "loam: unknown shorthand flag: 'v' in -v; see loam run --help"},
 		{"doctor now", `loam: loam doctor takes no argument, and got "now"; leave it out`},
+		{"bench sycsall", `loam: there is no command "sycsall"; did you mean loam bench syscall?`},
+		{"bench syscall now", `loam: loam bench syscall takes no argument, and got "now"; leave it out`},
+		{"bench syscall --rounds 0", "loam: --rounds 0 measures nothing; use 1 or more"},
 		{"version 2", `loam: loam version takes no argument, and got "2"; leave it out`},
 	} {
 		out, errs, status := loam(t, strings.Fields(test.args)...)
@@ -90,6 +94,32 @@ What to do:
 `
 	if err != nil || out.String() != want {
 		t.Errorf("%v\n%s\nwant\n%s", err, out.String(), want)
+	}
+}
+
+func TestCostsTable(t *testing.T) {
+	var out strings.Builder
+	err := printCosts(&out, &cost.Result{Hook: 8.25, Rows: []cost.Row{
+		{Call: "nothing", What: "an empty function", Linux: 1.5, Loam: 1.5, Ratio: 1},
+		{Call: "write", What: "a byte", Linux: 300, Loam: 20, Ratio: 15},
+	}})
+	const want = `     call  Linux, ns  Loam, ns  Linux/Loam
+  nothing        1.5       1.5         1.0  an empty function
+    write      300.0      20.0        15.0  a byte
+
+The hook costs 8.2 ns before a call does any work.
+`
+	if err != nil || out.String() != want {
+		t.Errorf("%v\n%s\nwant\n%s", err, out.String(), want)
+	}
+}
+
+// TestBenchSyscall runs the real thing, briefly.
+func TestBenchSyscall(t *testing.T) {
+	out, errs, status := loam(t, "bench", "syscall", "--rounds", "1", "--json")
+	var r cost.Result
+	if err := json.Unmarshal([]byte(out), &r); err != nil || status != 0 || errs != "" || len(r.Rows) == 0 {
+		t.Errorf("status %d, %v, %s:\n%s", status, err, errs, out)
 	}
 }
 

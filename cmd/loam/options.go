@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// The flags of "loam run", and what they mean. Everything about a value that can
+// The flags of "loam run", which "loam test" shares, and what they mean. Everything about a value that can
 // be checked without building or running is checked here, once.
 
 // runFlags are the flags as they were given.
@@ -24,15 +24,29 @@ type runFlags struct {
 }
 
 func (f *runFlags) register(cmd *cobra.Command) {
+	f.registerShared(cmd)
+	cmd.Flags().StringArrayVarP(&f.publish, "publish", "p", nil, "forward a port to the program, `HOST:GUEST[/udp]`; HOST is PORT, of 127.0.0.1, or ADDRESS:PORT (repeat for more)")
+}
+
+// registerShared registers the flags that mean something to tests too.
+func (f *runFlags) registerShared(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&f.platform, "platform", "process", "what the program runs on: process")
-	flags.StringArrayVarP(&f.publish, "publish", "p", nil, "forward a port to the program, `HOST:GUEST[/udp]`; HOST is PORT, of 127.0.0.1, or ADDRESS:PORT (repeat for more)")
 	flags.StringVar(&f.net, "net", "user", "the network, `user|tap:NAME|none`; user needs no privilege")
 	flags.StringVar(&f.ip, "ip", "", "with --net tap:NAME, the program's address and prefix, `CIDR` (default: ask DHCP)")
 	flags.StringVar(&f.gateway, "gw", "", "with --ip, the router's address, `IP`")
 	flags.StringArrayVarP(&f.env, "env", "e", nil, "set a variable of the program's environment, `KEY=VALUE` (repeat for more)")
 	flags.StringVar(&f.pcap, "pcap", "", "write every packet of the program to `FILE`, for Wireshark")
+}
+
+// shared is a command line of the flags of registerShared.
+func (f *runFlags) shared() []string {
+	args := []string{"--platform=" + f.platform, "--net=" + f.net, "--ip=" + f.ip, "--gw=" + f.gateway, "--pcap=" + f.pcap}
+	for _, kv := range f.env {
+		args = append(args, "--env="+kv)
+	}
+	return args
 }
 
 // runOptions are the flags as they are meant.

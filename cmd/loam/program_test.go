@@ -205,3 +205,71 @@ func TestRunRefusals(t *testing.T) {
 		})
 	}
 }
+
+// Tests of a module run on Loam, in the folder of their package, and what is
+// printed and the exit status are go test's.
+func TestTestIsGoTest(t *testing.T) {
+	loam := command(t)
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod":    "module example.com/m\n\ngo 1.24\n",
+		"m.go":      "package m\n",
+		"bare/b.go": "package bare\n",
+		"file.txt":  "of the package",
+		"m_test.go": `package m
+
+import (
+	"flag"
+	"net"
+	"os"
+	"testing"
+)
+
+func TestNetwork(t *testing.T) {
+	ifs, err := net.InterfaceByName("eth0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addrs, err := ifs.Addrs()
+	if err != nil || len(addrs) != 1 || addrs[0].String() != "10.0.2.15/24" {
+		t.Errorf("eth0 has %v, %v", addrs, err)
+	}
+	if _, err := os.Stat("file.txt"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestFails(t *testing.T) { t.Error("on purpose", flag.Args(), os.Getenv("COLOUR")) }
+`,
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		args   []string
+		status int
+		want   []string
+	}{
+		{[]string{"-run", "Network", "-v", "./..."}, 0, []string{"--- PASS: TestNetwork", "ok  \texample.com/m\t", "bare\t[no test files]"}},
+		{[]string{"-e", "COLOUR=blue", "-args", "two"}, 1, []string{"--- FAIL: TestFails", "on purpose [two] blue", "FAIL\texample.com/m\t"}},
+		{[]string{"-json", "-skip=Fails"}, 0, []string{`"Action":"pass","Package":"example.com/m","Test":"TestNetwork"`}},
+		{[]string{"net/url", "-run=JoinPath"}, 0, []string{"ok  \tnet/url\t"}},
+	} {
+		cmd := loam(append([]string{"test"}, c.args...)...)
+		cmd.Dir = dir
+		out, _ := cmd.CombinedOutput()
+		if status := cmd.ProcessState.ExitCode(); status != c.status {
+			t.Errorf("loam test %q: exit status %d, want %d\n%s", c.args, status, c.status, out)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(string(out), want) {
+				t.Errorf("loam test %q does not print %q:\n%s", c.args, want, out)
+			}
+		}
+	}
+}

@@ -31,15 +31,26 @@ func TestReference(t *testing.T) {
 	}
 }
 
+// leaves are the commands that do something, and that somebody wrote.
+func leaves(parent *cobra.Command) (list []*cobra.Command) {
+	for _, cmd := range parent.Commands() {
+		switch {
+		case !cmd.IsAvailableCommand() || cmd.Name() == "completion" || cmd.Name() == "help":
+		case cmd.HasSubCommands():
+			list = append(list, leaves(cmd)...)
+		default:
+			list = append(list, cmd)
+		}
+	}
+	return list
+}
+
 // writeReference prints the help of every command that somebody wrote.
 func writeReference(root *cobra.Command) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# The command loam\n\nMade from the command by `go test ./cmd/loam -update`.\n\n%s.\n", root.Short)
 	b.WriteString("What the user gets wrong is told in one line, and the exit status is 2.\n")
-	for _, cmd := range root.Commands() {
-		if !cmd.IsAvailableCommand() || cmd.Name() == "completion" || cmd.Name() == "help" {
-			continue
-		}
+	for _, cmd := range leaves(root) {
 		fmt.Fprintf(&b, "\n## %s\n\n", cmd.CommandPath())
 		long := cmd.Long
 		if long == "" {

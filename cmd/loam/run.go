@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -32,7 +31,7 @@ loam.`,
 			if err != nil {
 				return err
 			}
-			return start(cmd.Context(), o)
+			return ended(unikernel.Run(cmd.Context(), o.unikernel()))
 		},
 	}
 	f.register(cmd)
@@ -53,18 +52,6 @@ func oneProgram(cmd *cobra.Command, args []string) error {
 			fmt.Sprintf("%q stands behind the program %q", args[1], args[0]),
 			"put the program's arguments behind --: loam run " + args[0] + " -- " + strings.Join(args[1:dash], " "),
 		}
-	}
-	return nil
-}
-
-// start builds and runs the program.
-func start(ctx context.Context, o *runOptions) error {
-	status, err := unikernel.Run(ctx, o.unikernel())
-	if err != nil {
-		return err
-	}
-	if status != 0 {
-		return exitError(status)
 	}
 	return nil
 }

@@ -62,19 +62,24 @@ const layers = `
 	NONE < .; # the sources of what is linked into a guest, for a loam without a checkout
 	NONE < unikernel/overlay;
 	., unikernel/overlay, unikernel/rt, usernet < unikernel;
+	unikernel < unikernel/cost;
 
 	# The packet engine: methods to send by, and what drives them. Nothing below
 	# knows of it.
 	stack, DEVICES, link/match < gen/method;
 	wire < gen/frame < gen/pace;
 	wire < gen/measure;
+	NONE < gen/probe/target;
+
+	# The virtual file system, the file systems under it, and what judges them.
+	NONE < fs < fs/memfs, fs/fstest;
 
 	# The tool.
 	NONE < internal/machine;
-	unikernel, internal/machine, gen/method < cmd/loam;
+	unikernel/cost, internal/machine, gen/method < cmd/loam;
 
 	# Programs that know nothing of Loam.
-	NONE < examples/web, examples/echo;
+	NONE < examples/web, examples/echo, unikernel/cost/calls;
 
 	# What runs the tests, and keeps the rules.
 	NONE < internal/ci;
@@ -92,7 +97,7 @@ const layers = `
 // library and ours, and what. Nothing that is linked into a guest ever does:
 // what a guest is made of, a reader finds in this tree or in Go's.
 var modules = map[string][]string{
-	"cmd/loam":    {"github.com/spf13/cobra"},
+	"cmd/loam":    {"github.com/spf13/cobra", "github.com/spf13/pflag"},
 	"gen/measure": {"github.com/HdrHistogram/hdrhistogram-go"},
 	"gen/pace":    {"github.com/HdrHistogram/hdrhistogram-go"},
 }

@@ -6,15 +6,17 @@ package tcp
 import (
 	"encoding/binary"
 	"time"
+
+	"loam/internal/siphash"
 )
 
 // Key is a secret from which initial sequence numbers, timestamp offsets and
 // SYN cookies are made. Machines that share a Key accept each other's cookies.
-type Key struct{ k0, k1 uint64 }
+type Key struct{ secret siphash.Key }
 
 // NewKey makes a key of 16 random bytes.
 func NewKey(b [16]byte) *Key {
-	return &Key{binary.LittleEndian.Uint64(b[:8]), binary.LittleEndian.Uint64(b[8:])}
+	return &Key{siphash.NewKey(b)}
 }
 
 // What is hashed for.
@@ -34,7 +36,7 @@ func (k *Key) hash(tag uint32, id ID, arg uint64) uint64 {
 	binary.LittleEndian.PutUint16(b[34:], id.Remote.Port())
 	binary.LittleEndian.PutUint32(b[36:], tag)
 	binary.LittleEndian.PutUint64(b[40:], arg)
-	return sipHash(k.k0, k.k1, b[:])
+	return siphash.Sum(k.secret, b[:])
 }
 
 // ISN is the initial sequence number of a connection (RFC 6528): a clock of

@@ -122,20 +122,20 @@ func (c *Conn) ackedSYN(now Time, seg *Segment) {
 	c.sent.pop()
 	c.snd.una = Seq(seg.Ack)
 	c.timers.stop(timerRTO)
-	spurious := syn.sends > 1 && c.ts.on && seg.TSEcr == c.rec.stamp
-	switch {
-	case syn.sends == 1:
+	again := syn.sends > 1
+	spurious := again && c.ts.on && seg.TSEcr == c.rec.stamp
+	// The echo of an earlier SYN measures nothing: a peer whose SYN-ACK was lost
+	// sends it again with the same echo, after its own timeout.
+	if !again || c.ts.on && seg.TSEcr == c.ts.clock(syn.at) {
 		c.rtt.sample(c.cfg, now, now-syn.at, 1)
-	case c.ts.on:
-		if d := c.ts.since(now, seg.TSEcr); d > 0 {
-			c.rtt.sample(c.cfg, now, d, 1)
-		}
 	}
 	c.establish(now)
-	if syn.sends > 1 && !spurious {
+	if again {
+		c.rtt.afterLostSYN(c.cfg)
+	}
+	if again && !spurious {
 		// RFC 5681 section 3.1: after a lost SYN the window is one segment.
 		c.window.Size = c.window.MSS
-		c.rtt.afterLostSYN(c.cfg)
 	}
 }
 

@@ -160,6 +160,47 @@ func TestSynOnlySlow(t *testing.T) {
 	c.wantCwnd(10)
 }
 
+// A SYN-ACK that was lost is sent again with the echo of the first SYN (Linux does
+// so): the time since then is the peer's timeout, not a round trip.
+func TestRoundTripOfLostSynAck(t *testing.T) {
+	c := dial(t, nil)
+	c.want("S 0")
+	c.wantTimer(time.Second)
+	c.want("S 0")
+	c.advance(10 * ms)
+	c.send("SA 0 ack 1 win 60000 <mss 1000, ts 1 3600000>")
+	if i := c.Info(c.now); i.RTT != 0 || i.RTO != 3*time.Second {
+		t.Errorf("RTT %v, RTO %v; want none, and 3 s (RFC 6298 section 5.7)", i.RTT, i.RTO)
+	}
+}
+
+// The echo of the last SYN measures.
+func TestRoundTripOfSecondSyn(t *testing.T) {
+	c := dial(t, nil)
+	c.want("S 0")
+	c.wantTimer(time.Second)
+	c.want("S 0")
+	c.advance(10 * ms)
+	c.send("SA 0 ack 1 win 60000 <mss 1000, ts 1 3601000>")
+	if i := c.Info(c.now); i.RTT != 10*ms {
+		t.Errorf("RTT is %v, want 10 ms", i.RTT)
+	}
+}
+
+// The same for a SYN-ACK of ours: the peer may answer the second with the echo of
+// the first.
+func TestRoundTripOfSecondSynAck(t *testing.T) {
+	c := accept(t, nil, "S 0 win 50000 <mss 1000, ts 1 0>")
+	c.want("SA 0 ack 1")
+	c.wantTimer(time.Second)
+	c.want("SA 0 ack 1")
+	c.advance(10 * ms)
+	c.send("A 1 ack 1 <ts 2 3600000>")
+	if i := c.Info(c.now); i.RTT != 0 || i.RTO != 3*time.Second {
+		t.Errorf("RTT %v, RTO %v; want none, and 3 s", i.RTT, i.RTO)
+	}
+}
+
 func TestCloseInSynSent(t *testing.T) {
 	c := dial(t, nil)
 	c.want("S 0")

@@ -150,7 +150,8 @@ func TestLargeFramesAreWorthWaitingFor(t *testing.T) {
 	c := established(t, nil, "")
 	c.burst = 64000
 	c.write(1 << 20)
-	c.want("A 1:10001 ack 1")
+	c.want("A 1:5001 ack 1")
+	c.want("A 5001:10001 ack 1")
 	c.wantIdle()
 	c.send("A 1 ack 1001")
 	c.wantIdle() // two segments could go; a quarter of the window is worth more
@@ -162,6 +163,26 @@ func TestLargeFramesAreWorthWaitingFor(t *testing.T) {
 	c.drain()
 	c.send("A 1 ack 1001")
 	c.want("A 10001:11001 ack 1")
+}
+
+// A frame that takes all of the window may be lost as one, and then only time can tell.
+// So it takes half, and what follows it tells at once.
+func TestLossOfLargeFrameIsFoundByTheNext(t *testing.T) {
+	c := established(t, nil, ", sackOK")
+	c.burst = 64000
+	c.write(1 << 20)
+	c.want("A 1:5001 ack 1")
+	c.want("A 5001:10001 ack 1")
+	c.advance(10 * ms)
+	c.send("A 1 ack 1 <sack 5001-10001>")
+	c.want("A 1:2001 ack 1")
+	c.wantCount(FastRecoveries, 1)
+
+	c = established(t, &Config{InitialWindow: 40}, "") // the peer's window is smaller
+	c.burst = 64000
+	c.write(1 << 20)
+	c.want("A 1:20001 ack 1")
+	c.want("A 20001:40001 ack 1")
 }
 
 func TestSegmentsOfWindowAcrossFrames(t *testing.T) {

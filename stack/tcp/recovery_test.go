@@ -119,7 +119,7 @@ func TestLostRetransmissionIsFound(t *testing.T) {
 }
 
 func TestSplitFrame(t *testing.T) {
-	c := established(t, nil, ", sackOK")
+	c := established(t, &Config{InitialWindow: 20}, ", sackOK")
 	c.burst = 64000
 	c.write(9500)
 	c.want("PA 1:9501 ack 1")
@@ -129,10 +129,12 @@ func TestSplitFrame(t *testing.T) {
 		t.Fatalf("the frame is split into %d ranges, want 6", got)
 	}
 	c.want("A 1:1001 ack 1")
-	c.want("A 2001:4001 ack 1")
+	c.want("A 2001:3001 ack 1")
+	c.want("A 3001:4001 ack 1")
 	c.wantIdle() // proportional to what was delivered
 	c.send("A 1 ack 6001 <sack 9001-9501>")
-	c.want("A 6001:9001 ack 1")
+	c.want("A 6001:8001 ack 1")
+	c.want("A 8001:9001 ack 1")
 	c.send("A 1 ack 7001 <sack 7001-9501>")
 	if got := c.sent.len(); got != 1 {
 		t.Fatalf("%d ranges, want 1: neighbours are joined", got)
@@ -142,7 +144,7 @@ func TestSplitFrame(t *testing.T) {
 }
 
 func TestPeerCannotShredTheRecord(t *testing.T) {
-	c := established(t, nil, ", sackOK")
+	c := established(t, &Config{InitialWindow: 20}, ", sackOK")
 	c.burst = 64000
 	c.write(9000)
 	c.want("PA 1:9001 ack 1")

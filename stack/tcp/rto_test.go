@@ -229,7 +229,7 @@ func TestLostRangesAreJoined(t *testing.T) {
 }
 
 func TestTimeoutInFrames(t *testing.T) {
-	c := established(t, nil, ", sackOK")
+	c := established(t, &Config{InitialWindow: 20}, ", sackOK")
 	c.burst = 64000
 	c.write(9000)
 	c.want("PA 1:9001 ack 1")
@@ -239,7 +239,12 @@ func TestTimeoutInFrames(t *testing.T) {
 	c.want("A 1:1001 ack 1")
 	c.advance(10 * ms)
 	c.send("A 1 ack 1001")
-	c.want("A 1001:3001 ack 1") // two segments in one frame again
+	c.want("A 1001:2001 ack 1")
+	c.want("A 2001:3001 ack 1")
+	c.advance(10 * ms)
+	c.send("A 1 ack 3001")
+	c.want("A 3001:5001 ack 1") // two segments in one frame again
+	c.want("A 5001:7001 ack 1")
 	c.send("A 1 ack 9001")
 	c.wantIdle()
 }

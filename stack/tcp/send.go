@@ -83,9 +83,7 @@ func (c *Conn) sendReset(out *Out, a action) {
 // sendNew sends n bytes that were never sent, or the FIN, or both.
 func (c *Conn) sendNew(now Time, out *Out, n int) {
 	avail, mss := c.unsent(), c.segment()
-	if limit := max(int(c.snd.burst), mss); n > limit {
-		n = limit - limit%mss
-	}
+	n = c.frame(n, mss)
 	c.fill(now, out)
 	out.Seq = uint32(c.snd.nxt)
 	out.Off, out.Len, out.MSS = c.offset(c.snd.nxt), n, mss
@@ -115,6 +113,17 @@ func (c *Conn) sendNew(now Time, out *Out, n int) {
 	c.validate(c.limited())
 }
 
+// frame is how many of n bytes go in one frame: what the owner takes, but at most half
+// of what either window lets be in flight. A frame may be lost as one, and nobody
+// would tell if it were all that there is.
+func (c *Conn) frame(n, mss int) int {
+	most := max(min(int(c.snd.burst), int(c.window.Size/2), int(c.snd.maxWnd/2)), mss)
+	if n <= most {
+		return n
+	}
+	return most - most%mss
+}
+
 // limited reports whether the congestion window is all that keeps data back.
 func (c *Conn) limited() bool {
 	want := min(c.unsent(), c.windowRoom())
@@ -125,9 +134,7 @@ func (c *Conn) limited() bool {
 // lost ranges behind it that fit.
 func (c *Conn) sendAgain(now Time, out *Out, n int) {
 	mss := c.segment()
-	if limit := max(int(c.snd.burst), mss); n > limit {
-		n = limit - limit%mss
-	}
+	n = c.frame(n, mss)
 	i := c.sent.firstResend()
 	r := c.sent.at(i)
 	room := c.congestionRoom()

@@ -43,6 +43,7 @@ type simHost struct {
 	total    uint64 // bytes to write
 	buffer   uint64 // of them, at most so many unacknowledged
 	slow     int    // bytes that the program reads a millisecond; 0: all at once
+	notify   uint64 // when it has read so far, the machine is told
 	armed    Time   // wake-up in the event queue
 	accept   func(*Segment) *Conn
 	finished Time // when the peer's stream had been read to its end
@@ -211,6 +212,7 @@ func (h *simHost) step(seg *Segment) {
 		}
 	}
 	checkInvariants(h.sim.t, h.Conn)
+	h.notify = h.in.consumed + uint64(h.Notice())
 	if at := h.Deadline(); at < h.armed {
 		h.sim.at(at, h, nil)
 		h.armed = at
@@ -225,7 +227,7 @@ func (h *simHost) program() {
 	}
 	if h.slow == 0 && h.in.consumed < h.in.committed {
 		h.in.consumed = h.in.committed
-		h.Consumed(h.sim.now)
+		h.tellConsumed()
 	}
 	if h.out.end == h.total && !h.WriteClosed() && h.State() >= Established {
 		h.CloseWrite(h.sim.now)
@@ -239,6 +241,13 @@ func (h *simHost) program() {
 func (h *simHost) readSlowly() {
 	if n := min(uint64(h.slow), h.in.committed-h.in.consumed); n > 0 && h.Conn != nil {
 		h.in.consumed += n
+		h.tellConsumed()
+	}
+}
+
+// tellConsumed tells no more often than the machine wants.
+func (h *simHost) tellConsumed() {
+	if h.in.consumed >= h.notify {
 		h.Consumed(h.sim.now)
 	}
 }

@@ -87,6 +87,7 @@ func (c *Conn) inOrder(now Time, seg *Segment, p []byte) {
 		filled = c.fillGap()
 	}
 	if len(p) > 0 || filled {
+		c.tuneWindow(now) // of what was read before: the owner need not have told
 		c.in.Commit(c.rcv.off)
 	}
 	c.sawSegment(now, seg, len(p))

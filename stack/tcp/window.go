@@ -76,15 +76,12 @@ func (c *Conn) tuneWindow(now Time) {
 	if round == 0 {
 		round = c.rtt.srtt
 	}
-	if round == 0 || c.rcv.size >= c.rcv.max {
+	if round == 0 || c.rcv.size >= c.rcv.max || t.since != 0 && now-t.since < round {
 		return
 	}
 	consumed := uint32(c.in.Consumed())
 	if t.since == 0 {
 		t.since, t.off = now, consumed
-		return
-	}
-	if now-t.since < round {
 		return
 	}
 	read := consumed - t.off

@@ -2,6 +2,7 @@ package tcp
 
 import (
 	"testing"
+	"time"
 )
 
 // The receive window.
@@ -112,6 +113,30 @@ func TestWindowGrowsWithProgram(t *testing.T) {
 	}
 	if c.rcv.size != DefaultMaxReceiveBuffer {
 		t.Errorf("the buffer grew to %d, want %d", c.rcv.size, DefaultMaxReceiveBuffer)
+	}
+}
+
+func TestWindowGrowsThoughNothingIsTold(t *testing.T) {
+	// A program that reads each segment as it comes hardly ever consumes as much
+	// as Notice says between two of them, so its owner does not call Consumed.
+	c := established(t, nil, ", ws 0, ts 7000 0")
+	c.reads = false
+	for at := 1; c.rcv.size < 1<<20 && c.now < time.Hour+time.Second; {
+		c.advance(20 * ms)
+		for n := c.rcv.edge.Sub(c.rcv.nxt); n > 0; {
+			size := min(n, 988)
+			c.send("A " + itoa(at) + ":" + itoa(at+size) + " ack 1")
+			notice := c.Notice()
+			c.in.consumed = c.in.committed
+			if size >= notice {
+				c.Consumed(c.now)
+			}
+			c.drain()
+			at, n = at+size, n-size
+		}
+	}
+	if c.rcv.size < 1<<20 {
+		t.Errorf("in 50 round trips the buffer grew to %d", c.rcv.size)
 	}
 }
 

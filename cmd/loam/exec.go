@@ -1,0 +1,29 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"loam/unikernel"
+)
+
+// newExec is what "loam test" has go test put in front of each test binary. It
+// is not for users: a program that was not built for Loam runs on Linux here.
+func newExec() *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:    "exec [flags] PROGRAM [ARGS]",
+		Short:  "Run a program that has been built for Loam",
+		Hidden: true,
+		Args:   cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			o, err := f.options(args[0], args[1:])
+			if err != nil {
+				return err
+			}
+			return ended(unikernel.RunProgram(o.program, o.unikernel()))
+		},
+	}
+	f.registerShared(cmd)
+	cmd.Flags().SetInterspersed(false)
+	return cmd
+}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// The flags of go test that "loam test" passes on. They are registered like any
+// other flag, so that help and completion know them and mistakes are told by
+// loam; what their values mean is go test's business.
+
+// goFlag is one of them.
+type goFlag struct {
+	name  string
+	value string // what the value is, for people; empty: there need not be one
+	help  string // empty: passed on, and not listed
+}
+
+var goTestFlags = []goFlag{
+	{"run", "REGEXP", "run only tests and examples that match"},
+	{"skip", "REGEXP", "do not run those that match"},
+	{"v", "", "print every test"},
+	{"short", "", "tell tests to be quick"},
+	{"json", "", "print as go tool test2json does, for programs"},
+	{"count", "N", "run every test N times; 1 does not take results from the cache"},
+	{"failfast", "", "start no further tests after one has failed"},
+	{"timeout", "DURATION", "let no test binary run longer (default 10m)"},
+	{"parallel", "N", "run at most N parallel tests of a binary"},
+	{"bench", "REGEXP", "run benchmarks that match"},
+	{"benchtime", "DURATION", "run each benchmark for so long, or Nx times"},
+	{"benchmem", "", "print allocations of benchmarks"},
+	{"list", "REGEXP", "list tests, and run none"},
+	{"coverprofile", "FILE", "write which statements were run"},
+	{"tags", "LIST", "build with these tags"},
+
+	{"shuffle", "MODE", ""}, {"cpu", "LIST", ""}, {"fullpath", "", ""}, {"artifacts", "", ""},
+	{"fuzz", "REGEXP", ""}, {"fuzztime", "DURATION", ""}, {"fuzzminimizetime", "DURATION", ""},
+	{"cover", "", ""}, {"covermode", "MODE", ""}, {"coverpkg", "LIST", ""}, {"outputdir", "DIR", ""},
+	{"cpuprofile", "FILE", ""}, {"memprofile", "FILE", ""}, {"memprofilerate", "N", ""},
+	{"blockprofile", "FILE", ""}, {"blockprofilerate", "N", ""},
+	{"mutexprofile", "FILE", ""}, {"mutexprofilefraction", "N", ""}, {"trace", "FILE", ""},
+
+	{"a", "", ""}, {"n", "", ""}, {"x", "", ""}, {"p", "N", ""}, {"work", "", ""},
+	{"asmflags", "FLAGS", ""}, {"gcflags", "FLAGS", ""}, {"ldflags", "FLAGS", ""},
+	{"mod", "MODE", ""}, {"modfile", "FILE", ""}, {"modcacherw", "", ""}, {"pgo", "FILE", ""},
+	{"trimpath", "", ""},
+}
+
+// refusedFlags are those of go test that have no use here, and why.
+var refusedFlags = map[string]string{
+	"race": needsCgo, "msan": needsCgo, "asan": needsCgo,
+	"vet":     "vet is not run here; go vet does",
+	"c":       notAlone,
+	"o":       notAlone,
+	"exec":    "loam runs the test binaries",
+	"overlay": "loam builds with an overlay of its own",
+}
+
+const (
+	needsCgo = "needs cgo, and programs on Loam have none; go test has it"
+	notAlone = "a test binary does not run alone; go test -c makes one for Linux"
+)
+
+// goFlags collects what is to be passed on, in the order in which it was given.
+type goFlags struct{ given []string }
+
+func (g *goFlags) register(flags *pflag.FlagSet) {
+	for _, f := range goTestFlags {
+		p := flags.VarPF(&passedFlag{f, g}, f.name, "", f.help)
+		p.Hidden = f.help == ""
+		if f.value == "" {
+			p.NoOptDefVal = "true"
+		}
+	}
+	for name, why := range refusedFlags {
+		p := flags.VarPF(refusedFlag(why), name, "", "")
+		p.Hidden, p.NoOptDefVal = true, "true"
+	}
+}
+
+// passedFlag is one of them as a pflag.Value.
+type passedFlag struct {
+	flag goFlag
+	to   *goFlags
+}
+
+func (p *passedFlag) String() string { return "" }
+
+func (p *passedFlag) Set(value string) error {
+	p.to.given = append(p.to.given, "-"+p.flag.name+"="+value)
+	return nil
+}
+
+func (p *passedFlag) Type() string { return cmp.Or(p.flag.value, "bool") }
+
+// refusedFlag is one that cannot be set.
+type refusedFlag string
+
+func (f refusedFlag) String() string   { return "" }
+func (f refusedFlag) Set(string) error { return errors.New(string(f)) }
+func (f refusedFlag) Type() string     { return "bool" }
+
+// goStyle gives the flags of go test on a command line of "loam test" the two
+// dashes of all others, and what follows -args the dashes that end flags. Names
+// may begin with "test.", as go test has it.
+func goStyle(args []string) []string {
+	if len(args) == 0 || args[0] != "test" {
+		return args
+	}
+	out := []string{"test"}
+	for i := 1; i < len(args); i++ {
+		arg := args[i]
+		name, isFlag := strings.CutPrefix(strings.TrimPrefix(arg, "-"), "-")
+		if !isFlag {
+			name, isFlag = strings.CutPrefix(arg, "-")
+		}
+		if name == "args" && isFlag || arg == "--" {
+			return append(append(out, "--"), args[i+1:]...)
+		}
+		known, given := findGoFlag(strings.TrimPrefix(name, "test."))
+		if !isFlag || known == nil {
+			out = append(out, arg)
+			continue
+		}
+		out = append(out, "--"+strings.TrimPrefix(name, "test."))
+		if known.value != "" && !given && i+1 < len(args) { // the value, whatever it looks like
+			i++
+			out = append(out, args[i])
+		}
+	}
+	return out
+}
+
+// findGoFlag finds the flag of "name" or "name=value", and whether there is a
+// value; nil if there is no such flag.
+func findGoFlag(s string) (f *goFlag, given bool) {
+	name, _, given := strings.Cut(s, "=")
+	if i := slices.IndexFunc(goTestFlags, func(f goFlag) bool { return f.name == name }); i >= 0 {
+		return &goTestFlags[i], given
+	}
+	if _, refused := refusedFlags[name]; refused {
+		return &goFlag{name: name}, given
+	}
+	return nil, false
+}

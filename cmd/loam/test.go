@@ -1,0 +1,87 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"loam/unikernel"
+)
+
+func newTest() *cobra.Command {
+	var f runFlags
+	var passed goFlags
+	cmd := &cobra.Command{
+		Use:   "test [flags] [PACKAGE...] [-args ARGS]",
+		Short: "Run go test, with each test binary on Loam",
+		Long: `Test is "go test", and runs each test binary on Loam as "loam run" runs a program:
+with a network of its own. Packages are named as for "go test", those of the
+standard library included; flags of go test may stand in front of them or behind
+them, with one dash or two. What is printed and the exit status are go test's.
+
+Beside the flags below, those of go build and the rarer ones of go test are passed
+on too (go help test, go help testflag). What cannot be: -race, -msan and -asan
+need cgo; vet is not run; -c and -o make a binary that does not run alone.`,
+		Example: `  loam test                              the package of this folder
+  loam test -run Fetch -v ./...          every package below it
+  loam test -short net net/http          Go's own tests
+  loam test --net none -json ./server    without a network but the loopback, for programs`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			packages := args
+			var rest []string
+			if dash := cmd.ArgsLenAtDash(); dash >= 0 {
+				packages, rest = args[:dash], args[dash:]
+			}
+			exec, err := f.execCommand()
+			if err != nil {
+				return err
+			}
+			status, err := unikernel.Test(cmd.Context(), unikernel.TestOptions{
+				Packages: packages, Flags: f.flagsOfGo(passed.given), Args: rest, Exec: exec,
+			})
+			return ended(status, err)
+		},
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveFilterDirs
+		},
+	}
+	f.registerShared(cmd)
+	passed.register(cmd.Flags())
+	return cmd
+}
+
+// execCommand is what go test has to put in front of a test binary.
+func (f *runFlags) execCommand() ([]string, error) {
+	if _, err := f.options("", nil); err != nil {
+		return nil, err
+	}
+	if f.pcap != "" { // a test runs in the folder of its package
+		var err error
+		if f.pcap, err = filepath.Abs(f.pcap); err != nil {
+			return nil, err
+		}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return append([]string{self, "exec"}, f.shared()...), nil
+}
+
+// flagsOfGo adds to the flags for go test: what only one program at a time can
+// have is not for two test binaries.
+func (f *runFlags) flagsOfGo(given []string) []string {
+	if f.net != "user" && f.net != "none" || f.pcap != "" {
+		return append([]string{"-p=1"}, given...)
+	}
+	return given
+}
+
+// ended is how a command ends whose program has ended so.
+func ended(status int, err error) error {
+	if err == nil && status != 0 {
+		return exitError(status)
+	}
+	return err
+}

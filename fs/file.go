@@ -1,0 +1,214 @@
+package fs
+
+import (
+	"sync"
+	"sync/atomic"
+	"syscall"
+)
+
+// File is an open file description: what descriptors share that dup(2) made.
+// Several goroutines may use it; those that go by the offset take turns.
+type File struct {
+	place  Place
+	handle Handle // nil for a directory, and with PathOnly
+	flags  atomic.Int32
+	stream bool
+
+	mu     sync.Mutex
+	offset int64 // of a directory: where in the listing, see ReadDir
+}
+
+func newFile(p Place, h Handle, flags Flags) *File {
+	f := &File{place: p, handle: h}
+	f.flags.Store(int32(flags &^ (Create | Exclusive | Truncate | NoFollow)))
+	_, f.stream = h.(Stream)
+	return f
+}
+
+// Place is where the file was opened.
+func (f *File) Place() Place { return f.place }
+
+// Handle is the file below, for what only its own kind can do; nil for a
+// directory.
+func (f *File) Handle() Handle { return f.handle }
+
+// Flags are those of the open, and SetFlags changes the ones that fcntl(2) may:
+// Append, and others that the caller keeps here.
+func (f *File) Flags() Flags { return Flags(f.flags.Load()) }
+
+// SetFlags replaces the flags but for the access mode.
+func (f *File) SetFlags(flags Flags) {
+	f.flags.Store(int32(flags&^accessMode | f.Flags()&accessMode))
+}
+
+// ready checks that the file may be used as a caller wants.
+func (f *File) ready(may bool) error {
+	switch {
+	case !may:
+		return syscall.EBADF
+	case f.handle == nil:
+		return syscall.EISDIR
+	}
+	return nil
+}
+
+// Read reads at the offset and moves it. 0 bytes and no error is the end.
+func (f *File) Read(p []byte) (int, error) {
+	if err := f.ready(f.Flags().MayRead()); err != nil {
+		return 0, err
+	}
+	if f.stream {
+		return f.handle.ReadAt(p, 0)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n, err := f.handle.ReadAt(p, f.offset)
+	f.offset += int64(n)
+	return n, err
+}
+
+// Write writes at the offset, or with Append at the end, and moves the offset
+// behind what it wrote.
+func (f *File) Write(p []byte) (int, error) {
+	flags := f.Flags()
+	if err := f.ready(flags.MayWrite()); err != nil {
+		return 0, err
+	}
+	if f.stream {
+		return f.handle.WriteAt(p, 0)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if flags&Append != 0 {
+		n, end, err := f.handle.Append(p)
+		if err == nil {
+			f.offset = end
+		}
+		return n, err
+	}
+	n, err := f.handle.WriteAt(p, f.offset)
+	f.offset += int64(n)
+	return n, err
+}
+
+// ReadAt is pread(2).
+func (f *File) ReadAt(p []byte, offset int64) (int, error) {
+	if err := f.readyAt(f.Flags().MayRead(), offset); err != nil {
+		return 0, err
+	}
+	return f.handle.ReadAt(p, offset)
+}
+
+// WriteAt is pwrite(2), which with Append writes at the end all the same.
+func (f *File) WriteAt(p []byte, offset int64) (int, error) {
+	flags := f.Flags()
+	if err := f.readyAt(flags.MayWrite(), offset); err != nil {
+		return 0, err
+	}
+	if flags&Append != 0 {
+		n, _, err := f.handle.Append(p)
+		return n, err
+	}
+	return f.handle.WriteAt(p, offset)
+}
+
+func (f *File) readyAt(may bool, offset int64) error {
+	switch {
+	case offset < 0:
+		return syscall.EINVAL
+	case f.stream:
+		return syscall.ESPIPE
+	}
+	return f.ready(may)
+}
+
+// Values of whence for Seek (lseek(2)).
+const (
+	SeekSet  = 0
+	SeekCur  = 1
+	SeekEnd  = 2
+	SeekData = 3
+	SeekHole = 4
+)
+
+// Seek is lseek(2). A file has no holes to be told of: all of it is data.
+func (f *File) Seek(offset int64, whence int) (int64, error) {
+	switch {
+	case f.Flags()&PathOnly != 0:
+		return 0, syscall.EBADF
+	case f.stream:
+		return 0, syscall.ESPIPE
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	to, err := f.seekTarget(offset, whence)
+	if err != nil {
+		return 0, err
+	}
+	f.offset = to
+	return to, nil
+}
+
+func (f *File) seekTarget(offset int64, whence int) (int64, error) {
+	size := f.place.Node.Attr().Size
+	var from int64
+	switch whence {
+	case SeekSet:
+	case SeekCur:
+		from = f.offset
+	case SeekEnd:
+		if f.handle == nil {
+			return 0, syscall.EINVAL
+		}
+		from = size
+	case SeekData, SeekHole:
+		if offset < 0 || offset >= size {
+			return 0, syscall.ENXIO
+		}
+		if whence == SeekHole {
+			return size, nil
+		}
+	default:
+		return 0, syscall.EINVAL
+	}
+	to := from + offset
+	switch {
+	case to < 0 && offset > 0:
+		return 0, syscall.EOVERFLOW
+	case to < 0:
+		return 0, syscall.EINVAL
+	}
+	return to, nil
+}
+
+// Truncate is ftruncate(2).
+func (f *File) Truncate(size int64) error {
+	if size < 0 || !f.Flags().MayWrite() || f.place.Node.Attr().Mode.Type() != Regular {
+		return syscall.EINVAL
+	}
+	return f.place.Node.Change(Change{Fields: SetSize, Size: size})
+}
+
+// Attr is fstat(2).
+func (f *File) Attr() Attr { return f.place.Node.Attr() }
+
+// Sync is fsync(2).
+func (f *File) Sync() error {
+	switch {
+	case f.Flags()&PathOnly != 0:
+		return syscall.EBADF
+	case f.stream:
+		return syscall.EINVAL
+	case f.handle == nil:
+		return f.place.Sync()
+	}
+	return f.handle.Sync()
+}
+
+// Close ends the file. It is called once, when no call is under way.
+func (f *File) Close() error {
+	if f.handle == nil {
+		return nil
+	}
+	return f.handle.Close()
+}

@@ -1,0 +1,273 @@
+package memfs
+
+import (
+	"slices"
+	"sort"
+	"syscall"
+
+	"loam/fs"
+)
+
+// directory holds names. Everything but the embedded node's attributes is
+// guarded by system.names.
+type directory struct {
+	node
+	parent *directory
+	name   string // in parent, for NameOf
+	gone   bool   // removed: nothing is made here any more
+	index  map[string]*entry
+	list   []*entry // by rising cursor
+	holes  int      // entries of list whose file is nil
+	cursor uint64   // of the newest entry
+}
+
+type entry struct {
+	name   string
+	file   inode // nil once removed
+	cursor uint64
+}
+
+func newDirectory(m *FileSystem, mode fs.Mode, owner fs.Owner) *directory {
+	d := &directory{index: map[string]*entry{}}
+	d.init(m, fs.Dir|mode, owner)
+	d.links = 2
+	m.files.Add(1)
+	return d
+}
+
+// Open implements fs.Node. A directory is listed, never read.
+func (d *directory) Open(fs.Flags) (fs.Handle, error) { return nil, syscall.EISDIR }
+
+// Lookup implements fs.Directory.
+func (d *directory) Lookup(name string) (fs.Node, error) {
+	d.system.names.RLock()
+	defer d.system.names.RUnlock()
+	if e, ok := d.index[name]; ok {
+		return e.file, nil
+	}
+	return nil, syscall.ENOENT
+}
+
+// Parent implements fs.Directory.
+func (d *directory) Parent() fs.Directory {
+	d.system.names.RLock()
+	defer d.system.names.RUnlock()
+	return d.parent
+}
+
+// NameOf implements fs.Directory.
+func (d *directory) NameOf(child fs.Directory) (string, bool) {
+	d.system.names.RLock()
+	defer d.system.names.RUnlock()
+	c, ok := child.(*directory)
+	if !ok || c.parent != d || c.gone || c == d {
+		return "", false
+	}
+	return c.name, true
+}
+
+// Read implements fs.Directory. The names are collected first, so that yield
+// may do what it likes.
+func (d *directory) Read(cursor uint64, yield func(fs.Entry) bool) error {
+	const batch = 256
+	entries := make([]fs.Entry, 0, batch)
+	for {
+		entries = d.after(cursor, entries[:0])
+		for _, e := range entries {
+			if !yield(e) {
+				return nil
+			}
+			cursor = e.Cursor
+		}
+		if len(entries) < batch {
+			return nil
+		}
+	}
+}
+
+// after fills entries with those that follow cursor.
+func (d *directory) after(cursor uint64, entries []fs.Entry) []fs.Entry {
+	d.system.names.RLock()
+	defer d.system.names.RUnlock()
+	i := sort.Search(len(d.list), func(i int) bool { return d.list[i].cursor > cursor })
+	for _, e := range d.list[i:] {
+		if len(entries) == cap(entries) {
+			break
+		}
+		if e.file != nil {
+			n := e.file.common()
+			entries = append(entries, fs.Entry{Name: e.name, Inode: n.attr.Inode, Type: n.kind(), Cursor: e.cursor})
+		}
+	}
+	return entries
+}
+
+// kind is the type of a file, which never changes while its permissions may.
+func (n *node) kind() fs.Mode {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	return n.attr.Mode.Type()
+}
+
+// Make implements fs.Directory.
+func (d *directory) Make(name string, mode fs.Mode, owner fs.Owner, device fs.Device) (fs.Node, error) {
+	switch mode.Type() {
+	case fs.Dir:
+		return d.add(name, func() inode { return newDirectory(d.system, mode&fs.Permissions, owner) })
+	case fs.Regular:
+		return d.add(name, func() inode {
+			f := new(file)
+			f.init(d.system, mode, owner)
+			return f
+		})
+	}
+	return d.add(name, func() inode {
+		s := new(special)
+		s.init(d.system, mode, owner)
+		s.attr.Device = device
+		return s
+	})
+}
+
+// Symlink implements fs.Directory.
+func (d *directory) Symlink(name, target string, owner fs.Owner) (fs.Node, error) {
+	return d.add(name, func() inode {
+		l := &symlink{target: target}
+		l.init(d.system, fs.Symlink|0o777, owner)
+		l.attr.Size = int64(len(target))
+		return l
+	})
+}
+
+// add makes a file and enters it.
+func (d *directory) add(name string, make func() inode) (fs.Node, error) {
+	m := d.system
+	m.names.Lock()
+	defer m.names.Unlock()
+	if err := d.vacant(name); err != nil {
+		return nil, err
+	}
+	if err := m.takeFile(); err != nil {
+		return nil, err
+	}
+	f := make()
+	if sub, ok := f.(*directory); ok {
+		m.files.Add(-1) // newDirectory counted it, too
+		sub.parent, sub.name = d, name
+		d.links++
+	} else {
+		f.common().links = 1
+	}
+	d.enter(name, f)
+	d.touch(true)
+	return f, nil
+}
+
+func (d *directory) vacant(name string) error {
+	if d.gone {
+		return syscall.ENOENT
+	}
+	if _, ok := d.index[name]; ok {
+		return syscall.EEXIST
+	}
+	return nil
+}
+
+// enter adds an entry.
+func (d *directory) enter(name string, f inode) {
+	d.cursor++
+	e := &entry{name, f, d.cursor}
+	d.index[name] = e
+	d.list = append(d.list, e)
+}
+
+// leave takes an entry out.
+func (d *directory) leave(e *entry) {
+	delete(d.index, e.name)
+	e.file = nil
+	d.holes++
+	if d.holes > 16 && d.holes > len(d.list)/2 {
+		d.list = slices.DeleteFunc(d.list, func(e *entry) bool { return e.file == nil })
+		d.list = slices.Clip(d.list)
+		d.holes = 0
+	}
+}
+
+// Link implements fs.Directory.
+func (d *directory) Link(name string, to fs.Node) error {
+	f, ok := to.(inode)
+	if !ok || f.common().system != d.system {
+		return syscall.EXDEV
+	}
+	d.system.names.Lock()
+	defer d.system.names.Unlock()
+	if err := d.vacant(name); err != nil {
+		return err
+	}
+	n := f.common()
+	switch {
+	case n.links == 0:
+		return syscall.ENOENT
+	case n.links == 1<<32-1:
+		return syscall.EMLINK
+	}
+	n.links++
+	n.touch(false)
+	d.enter(name, f)
+	d.touch(true)
+	return nil
+}
+
+// Unlink implements fs.Directory.
+func (d *directory) Unlink(name string) error {
+	d.system.names.Lock()
+	defer d.system.names.Unlock()
+	e, ok := d.index[name]
+	if !ok {
+		return syscall.ENOENT
+	}
+	if _, ok := e.file.(*directory); ok {
+		return syscall.EISDIR
+	}
+	d.drop(e)
+	d.touch(true)
+	return nil
+}
+
+// Rmdir implements fs.Directory.
+func (d *directory) Rmdir(name string) error {
+	d.system.names.Lock()
+	defer d.system.names.Unlock()
+	e, ok := d.index[name]
+	if !ok {
+		return syscall.ENOENT
+	}
+	sub, ok := e.file.(*directory)
+	switch {
+	case !ok:
+		return syscall.ENOTDIR
+	case len(sub.index) > 0:
+		return syscall.ENOTEMPTY
+	}
+	d.drop(e)
+	d.touch(true)
+	return nil
+}
+
+// drop takes an entry out for good: one link fewer, and none for a directory.
+func (d *directory) drop(e *entry) {
+	f := e.file
+	d.leave(e)
+	n := f.common()
+	if sub, ok := f.(*directory); ok {
+		sub.gone = true
+		n.links = 0
+		d.links--
+	} else {
+		n.links--
+	}
+	n.touch(false)
+	if n.links == 0 {
+		f.unlinked()
+	}
+}

@@ -1,0 +1,218 @@
+package memfs
+
+import (
+	"syscall"
+
+	"loam/fs"
+)
+
+const (
+	pageSize  = 4096
+	leafPages = 512
+	leafSize  = pageSize * leafPages
+)
+
+type page [pageSize]byte
+
+// file is a regular file. Its content is guarded by mu; so is handles.
+type file struct {
+	node
+	leaves   [][]*page // a leaf is as long as its last page needs; nil pages are holes
+	held     int64     // pages that are not nil
+	handles  int
+	nameless bool // the last name has gone: the content goes with the last handle
+}
+
+// Open implements fs.Node.
+func (f *file) Open(fs.Flags) (fs.Handle, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.handles++
+	return handle{f}, nil
+}
+
+// unlinked implements inode.
+func (f *file) unlinked() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.nameless = true
+	f.retire()
+}
+
+// retire gives everything back when nobody can reach the file any more.
+func (f *file) retire() {
+	if f.nameless && f.handles == 0 {
+		f.cut(0)
+		f.system.files.Add(-1)
+	}
+}
+
+// Attr implements fs.Node.
+func (f *file) Attr() fs.Attr {
+	a := f.node.Attr()
+	f.mu.RLock()
+	a.Blocks = f.held * (pageSize / 512)
+	f.mu.RUnlock()
+	return a
+}
+
+// Change implements fs.Node.
+func (f *file) Change(c fs.Change) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if c.Fields&fs.SetSize != 0 {
+		switch {
+		case c.Size < 0:
+			return syscall.EINVAL
+		case c.Size > MaxSize:
+			return syscall.EFBIG
+		}
+		f.cut(c.Size)
+		f.attr.Size = c.Size
+		f.attr.Modify = f.system.now()
+	}
+	f.change(c)
+	return nil
+}
+
+// cut drops what lies beyond size, so that it is zero when the file grows again.
+func (f *file) cut(size int64) {
+	if size >= f.attr.Size {
+		return
+	}
+	if p := f.page(size / pageSize); p != nil {
+		clear(p[size%pageSize:])
+	}
+	first := (size + pageSize - 1) / pageSize // the first page that goes
+	whole := (first + leafPages - 1) / leafPages
+	before := f.held
+	for i := first / leafPages; i < int64(len(f.leaves)); i++ {
+		from := max(first-i*leafPages, 0)
+		leaf := f.leaves[i]
+		for j := from; j < int64(len(leaf)); j++ {
+			if leaf[j] != nil {
+				leaf[j] = nil
+				f.held--
+			}
+		}
+		if from < int64(len(leaf)) {
+			f.leaves[i] = leaf[:from]
+		}
+	}
+	if whole < int64(len(f.leaves)) {
+		clear(f.leaves[whole:])
+		f.leaves = f.leaves[:whole]
+	}
+	f.system.takePages(f.held - before)
+}
+
+// page is a page by number, nil for a hole.
+func (f *file) page(i int64) *page {
+	if i/leafPages >= int64(len(f.leaves)) {
+		return nil
+	}
+	leaf := f.leaves[i/leafPages]
+	if i %= leafPages; i < int64(len(leaf)) {
+		return leaf[i]
+	}
+	return nil
+}
+
+// makePage is a page to write to. Errors: ENOSPC.
+func (f *file) makePage(i int64) (*page, error) {
+	if p := f.page(i); p != nil {
+		return p, nil
+	}
+	if err := f.system.takePages(1); err != nil {
+		return nil, err
+	}
+	for int64(len(f.leaves)) <= i/leafPages {
+		f.leaves = append(f.leaves, nil)
+	}
+	leaf := &f.leaves[i/leafPages]
+	for int64(len(*leaf)) <= i%leafPages {
+		*leaf = append(*leaf, nil)
+	}
+	p := new(page)
+	(*leaf)[i%leafPages] = p
+	f.held++
+	return p, nil
+}
+
+// handle is an open file.
+type handle struct{ *file }
+
+// ReadAt implements fs.Handle.
+func (h handle) ReadAt(p []byte, offset int64) (int, error) {
+	f := h.file
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	p = p[:max(0, min(int64(len(p)), f.attr.Size-offset))]
+	n := 0
+	for n < len(p) {
+		at := offset + int64(n)
+		part := p[n:min(len(p), n+int(pageSize-at%pageSize))]
+		if from := f.page(at / pageSize); from != nil {
+			copy(part, from[at%pageSize:])
+		} else {
+			clear(part)
+		}
+		n += len(part)
+	}
+	return n, nil
+}
+
+// WriteAt implements fs.Handle.
+func (h handle) WriteAt(p []byte, offset int64) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.file.write(p, offset)
+}
+
+// Append implements fs.Handle.
+func (h handle) Append(p []byte) (int, int64, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	n, err := h.file.write(p, h.file.attr.Size)
+	return n, h.file.attr.Size, err
+}
+
+// write writes with mu held. An error comes only when nothing was written: what
+// fits is written first, as Linux does.
+func (f *file) write(p []byte, offset int64) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	if offset >= MaxSize {
+		return 0, syscall.EFBIG
+	}
+	p = p[:min(int64(len(p)), MaxSize-offset)]
+	n := 0
+	for n < len(p) {
+		at := offset + int64(n)
+		to, err := f.makePage(at / pageSize)
+		if err != nil {
+			if n == 0 {
+				return 0, err
+			}
+			break
+		}
+		n += copy(to[at%pageSize:], p[n:])
+	}
+	f.attr.Size = max(f.attr.Size, offset+int64(n))
+	f.attr.Modify = f.system.now()
+	f.attr.Status = f.attr.Modify
+	return n, nil
+}
+
+// Sync implements fs.Handle.
+func (h handle) Sync() error { return nil }
+
+// Close implements fs.Handle.
+func (h handle) Close() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.handles--
+	h.retire()
+	return nil
+}

@@ -1,0 +1,88 @@
+package memfs_test
+
+import (
+	"syscall"
+	"testing"
+
+	"loam/fs"
+	"loam/fs/fstest"
+	"loam/fs/memfs"
+)
+
+func TestFileSystem(t *testing.T) {
+	fstest.Test(t, func(*testing.T) fs.FileSystem { return memfs.New(memfs.Config{}) })
+}
+
+func newView(c memfs.Config) *fs.View { return fs.NewView(fs.NewTree(memfs.New(c))) }
+
+// A file system that is full says so, keeps what it has, and has room again
+// when something goes.
+func TestFull(t *testing.T) {
+	v := newView(memfs.Config{Bytes: 64 << 10, Files: 3})
+	f, err := v.Open(v.Dir, "f", fs.ReadWrite|fs.Create, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := f.Write(make([]byte, 100<<10))
+	if n != 64<<10 || err != nil {
+		t.Errorf("a write that does not fit: %d, %v; want as much as fits", n, err)
+	}
+	if n, err = f.Write([]byte("x")); n != 0 || err != syscall.ENOSPC {
+		t.Errorf("a write to a full file system: %d, %v", n, err)
+	}
+	if n, err := f.WriteAt([]byte("x"), 0); n != 1 || err != nil {
+		t.Errorf("a write where there is room: %d, %v", n, err)
+	}
+	if err := v.Mkdir(v.Dir, "d", 0o755); err != nil {
+		t.Error(err)
+	}
+	if err := v.Mkdir(v.Dir, "e", 0o755); err != syscall.ENOSPC {
+		t.Errorf("a fourth file of three: %v", err)
+	}
+	f.Close()
+	if err := v.Unlink(v.Dir, "f"); err != nil {
+		t.Error(err)
+	}
+	if u := v.Root.Usage(); u.BlocksFree != u.Blocks || u.FilesFree != 1 {
+		t.Errorf("after the removal: %+v", u)
+	}
+}
+
+// Reading and writing what is there allocates nothing.
+func TestNoAllocation(t *testing.T) {
+	v := newView(memfs.Config{})
+	f, err := v.Open(v.Dir, "f", fs.ReadWrite|fs.Create, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	b := make([]byte, 10000)
+	f.WriteAt(b, 0)
+	if n := testing.AllocsPerRun(100, func() { f.ReadAt(b, 0); f.WriteAt(b, 0) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func BenchmarkLookup(b *testing.B) {
+	v := newView(memfs.Config{})
+	for _, d := range []string{"usr", "usr/share", "usr/share/zoneinfo"} {
+		v.Mkdir(v.Dir, d, 0o755)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := v.Lookup(v.Dir, "/usr/share/zoneinfo", true); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkWrite(b *testing.B) {
+	v := newView(memfs.Config{})
+	f, _ := v.Open(v.Dir, "f", fs.ReadWrite|fs.Create, 0o644)
+	p := make([]byte, 4096)
+	b.SetBytes(int64(len(p)))
+	b.ReportAllocs()
+	for b.Loop() {
+		f.WriteAt(p, 0)
+	}
+}

@@ -1,0 +1,98 @@
+package memfs
+
+import (
+	"syscall"
+
+	"loam/fs"
+)
+
+// Rename implements fs.Directory.
+func (d *directory) Rename(name string, to fs.Directory, newName string, flags fs.RenameFlags) error {
+	into, ok := to.(*directory)
+	if !ok || into.system != d.system {
+		return syscall.EXDEV
+	}
+	d.system.names.Lock()
+	defer d.system.names.Unlock()
+	from, ok := d.index[name]
+	if !ok || into.gone {
+		return syscall.ENOENT
+	}
+	old := into.index[newName]
+	if err := mayRename(d, from, into, old, flags); err != nil {
+		return err
+	}
+	if old != nil && old.file == from.file {
+		return nil // two names of one file: rename(2) leaves both
+	}
+	if flags&fs.RenameExchange != 0 {
+		from.file, old.file = old.file, from.file
+		from.file.moved(into, d, from.name)
+		old.file.moved(d, into, old.name)
+	} else {
+		if old != nil {
+			into.drop(old)
+		}
+		f := from.file
+		d.leave(from)
+		into.enter(newName, f)
+		f.moved(d, into, newName)
+	}
+	d.touch(true)
+	into.touch(true)
+	return nil
+}
+
+// mayRename checks what rename(2) forbids. old is nil when nothing has the new name.
+func mayRename(d *directory, from *entry, into *directory, old *entry, flags fs.RenameFlags) error {
+	dir, isDir := from.file.(*directory)
+	if isDir && dir.contains(into) {
+		return syscall.EINVAL
+	}
+	exchange := flags&fs.RenameExchange != 0
+	if old == nil {
+		if exchange {
+			return syscall.ENOENT
+		}
+		return nil
+	}
+	oldDir, oldIsDir := old.file.(*directory)
+	switch {
+	case flags&fs.RenameNoReplace != 0:
+		return syscall.EEXIST
+	case exchange && oldIsDir && oldDir.contains(d):
+		return syscall.EINVAL
+	case exchange:
+		return nil
+	case oldIsDir && oldDir.contains(d):
+		return syscall.ENOTEMPTY // whatever from is: as Linux does
+	case isDir && !oldIsDir:
+		return syscall.ENOTDIR
+	case !isDir && oldIsDir:
+		return syscall.EISDIR
+	case oldIsDir && len(oldDir.index) > 0 && oldDir != dir:
+		return syscall.ENOTEMPTY
+	}
+	return nil
+}
+
+// contains tells whether sub is d or somewhere below it.
+func (d *directory) contains(sub *directory) bool {
+	for ; sub != d; sub = sub.parent {
+		if sub == sub.parent {
+			return false
+		}
+	}
+	return true
+}
+
+// moved is called after a file has moved from one directory to another, or got
+// another name in the same.
+func (n *node) moved(_, _ *directory, _ string) { n.touch(false) }
+
+func (d *directory) moved(from, to *directory, name string) {
+	from.links--
+	to.links++
+	d.parent, d.name = to, name
+	d.touch(false)
+}

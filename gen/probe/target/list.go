@@ -1,0 +1,74 @@
+package target
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"strings"
+)
+
+// Lists of ranges, as target files and block lists hold them: one range a line,
+// what follows a # is a comment, empty lines mean nothing. A range is an address,
+// a prefix, or two addresses joined by a dash:
+//
+//	192.0.2.1
+//	198.51.100.0/24        # bits behind the prefix are ignored
+//	203.0.113.7-203.0.113.9
+//	2001:db8::/120
+
+// MaxList is the most ranges that ReadList takes from one list.
+const MaxList = 1 << 22
+
+// ErrRange is in every error of ParseRange.
+var ErrRange = errors.New("is no address, prefix or range of addresses")
+
+// ParseRange reads one range. Zones, and IPv4 addresses dressed as IPv6, are
+// refused: they do not say what is meant on the wire.
+func ParseRange(s string) (Range, error) {
+	bad := func() (Range, error) { return Range{}, fmt.Errorf("%q %w", s, ErrRange) }
+	if first, last, ok := strings.Cut(s, "-"); ok {
+		a, errA := netip.ParseAddr(strings.TrimSpace(first))
+		b, errB := netip.ParseAddr(strings.TrimSpace(last))
+		if errA != nil || errB != nil || !plain(a) || !plain(b) || a.Is4() != b.Is4() || b.Less(a) {
+			return bad()
+		}
+		return Range{a, b}, nil
+	}
+	if strings.Contains(s, "/") {
+		p, err := netip.ParsePrefix(s)
+		if err != nil || !plain(p.Addr()) {
+			return bad()
+		}
+		return RangeOf(p), nil
+	}
+	a, err := netip.ParseAddr(s)
+	if err != nil || !plain(a) {
+		return bad()
+	}
+	return Range{a, a}, nil
+}
+
+func plain(a netip.Addr) bool { return a.Zone() == "" && !a.Is4In6() }
+
+// ReadList reads a list. An error names the line, counted from 1.
+func ReadList(r io.Reader) ([]Range, error) {
+	var list []Range
+	lines := bufio.NewScanner(r)
+	for n := 1; lines.Scan(); n++ {
+		text, _, _ := strings.Cut(lines.Text(), "#")
+		if text = strings.TrimSpace(text); text == "" {
+			continue
+		}
+		one, err := ParseRange(text)
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", n, err)
+		}
+		if len(list) == MaxList {
+			return nil, fmt.Errorf("line %d: more than %d ranges", n, MaxList)
+		}
+		list = append(list, one)
+	}
+	return list, lines.Err()
+}

@@ -1,0 +1,99 @@
+package target
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+	"net/netip"
+)
+
+// number is an address as a number, so that one can count from one to the next:
+// the address of IPv4 in lo, that of IPv6 in both.
+type number struct{ hi, lo uint64 }
+
+// most is the address whose bits are all set.
+func most(is4 bool) number {
+	if is4 {
+		return number{0, 1<<32 - 1}
+	}
+	return number{^uint64(0), ^uint64(0)}
+}
+
+func numberOf(a netip.Addr) number {
+	if a.Is4() {
+		b := a.As4()
+		return number{0, uint64(binary.BigEndian.Uint32(b[:]))}
+	}
+	b := a.As16()
+	return number{binary.BigEndian.Uint64(b[:8]), binary.BigEndian.Uint64(b[8:])}
+}
+
+func (n number) addr(is4 bool) netip.Addr {
+	if is4 {
+		return netip.AddrFrom4([4]byte{byte(n.lo >> 24), byte(n.lo >> 16), byte(n.lo >> 8), byte(n.lo)})
+	}
+	var b [16]byte
+	binary.BigEndian.PutUint64(b[:8], n.hi)
+	binary.BigEndian.PutUint64(b[8:], n.lo)
+	return netip.AddrFrom16(b)
+}
+
+func (n number) compare(o number) int {
+	switch {
+	case n == o:
+		return 0
+	case n.hi < o.hi || n.hi == o.hi && n.lo < o.lo:
+		return -1
+	}
+	return 1
+}
+
+func (n number) plus(k uint64) number {
+	lo, c := bits.Add64(n.lo, k, 0)
+	return number{n.hi + c, lo}
+}
+
+func (n number) minus(o number) number {
+	lo, c := bits.Sub64(n.lo, o.lo, 0)
+	hi, _ := bits.Sub64(n.hi, o.hi, c)
+	return number{hi, lo}
+}
+
+// Range is all addresses from First to Last, both included and of one family.
+// It is what users write down; see ParseRange.
+type Range struct{ First, Last netip.Addr }
+
+// RangeOf is the range that a prefix stands for.
+func RangeOf(p netip.Prefix) Range {
+	first := p.Masked().Addr()
+	last := numberOf(first)
+	ones := most(first.Is4())
+	shift := uint(p.Bits())
+	if first.Is4() {
+		last.lo |= ones.lo >> shift
+	} else if shift < 64 {
+		last = number{last.hi | ones.hi>>shift, ones.lo}
+	} else {
+		last.lo |= ones.lo >> (shift - 64)
+	}
+	return Range{first, last.addr(first.Is4())}
+}
+
+// Size is the number of addresses; ok is false if that is 1<<64 or more.
+func (r Range) Size() (n uint64, ok bool) {
+	d := numberOf(r.Last).minus(numberOf(r.First))
+	return d.lo + 1, d.hi == 0 && d.lo != ^uint64(0)
+}
+
+// String writes the range as users do.
+func (r Range) String() string {
+	if r.First == r.Last {
+		return r.First.String()
+	}
+	for bits := r.First.BitLen(); bits >= 0; bits-- {
+		if p := netip.PrefixFrom(r.First, bits); p == p.Masked() && RangeOf(p) == r {
+			return p.String()
+		}
+	}
+	return fmt.Sprintf("%v-%v", r.First, r.Last)
+}

@@ -1,0 +1,85 @@
+// Command calls measures what system calls cost the program that makes them. It
+// knows nothing of Loam: it is given the path of a device that swallows what is
+// written, and prints nanoseconds by call as JSON. Package cost builds it twice
+// and runs it on Loam and on Linux.
+//
+//	calls /dev/null 20ms
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+)
+
+func main() {
+	if err := measure(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "calls:", err)
+		os.Exit(1)
+	}
+}
+
+func measure(args []string) error {
+	if len(args) != 2 {
+		return fmt.Errorf("got %q; want a device and a time, such as /dev/null 20ms", args)
+	}
+	each, err := time.ParseDuration(args[1])
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(args[0], os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	costs := map[string]float64{}
+	for name, call := range calls(f, int(f.Fd())) {
+		if err := call(); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		costs[name] = least(each, call)
+	}
+	return json.NewEncoder(os.Stdout).Encode(costs)
+}
+
+// calls are what is measured. An error is a call that did not do what it is
+// measured for.
+func calls(f *os.File, fd int) map[string]func() error {
+	b := make([]byte, 1)
+	return map[string]func() error{
+		"nothing": func() error { return nil },
+		"fsync": func() error {
+			if err := syscall.Fsync(fd); err != syscall.EINVAL {
+				return fmt.Errorf("%v, and it should be refused", err)
+			}
+			return nil
+		},
+		"write":      func() error { _, err := syscall.Write(fd, b); return err },
+		"read":       func() error { _, err := syscall.Read(fd, b); return err },
+		"file.write": func() error { _, err := f.Write(b); return err },
+		"getppid":    func() error { syscall.Getppid(); return nil },
+	}
+}
+
+// batch is how many calls are timed at once: the clock is small beside them.
+const batch = 1000
+
+// least is the cost of one call, in nanoseconds, in the best of the batches that
+// fit into d. The least is what the call costs; whatever is more is what else
+// the machine was doing.
+func least(d time.Duration, call func() error) float64 {
+	best := time.Duration(1 << 62)
+	for end := time.Now().Add(d); ; {
+		start := time.Now()
+		for range batch {
+			call()
+		}
+		now := time.Now()
+		best = min(best, now.Sub(start))
+		if now.After(end) {
+			return float64(best.Nanoseconds()) / batch
+		}
+	}
+}
