@@ -67,7 +67,8 @@ const layers = `
 	# The packet engine: methods to send by, and what drives them. Nothing below
 	# knows of it.
 	stack, DEVICES, link/match < gen/method;
-	wire < gen/frame;
+	wire < gen/frame < gen/pace;
+	wire < gen/measure;
 	NONE < gen/probe/target;
 
 	# The virtual file system, the file systems under it, and what judges them.
@@ -97,7 +98,9 @@ const layers = `
 // library and ours, and what. Nothing that is linked into a guest ever does:
 // what a guest is made of, a reader finds in this tree or in Go's.
 var modules = map[string][]string{
-	"cmd/loam": {"github.com/spf13/cobra", "github.com/spf13/pflag"},
+	"cmd/loam":    {"github.com/spf13/cobra", "github.com/spf13/pflag"},
+	"gen/measure": {"github.com/HdrHistogram/hdrhistogram-go"},
+	"gen/pace":    {"github.com/HdrHistogram/hdrhistogram-go"},
 }
 
 func TestLayers(t *testing.T) {
