@@ -67,6 +67,7 @@ const layers = `
 	# knows of it.
 	stack, DEVICES, link/match < gen/method;
 	NONE < gen/probe/target;
+	gen/method, gen/probe/target, internal/siphash < gen/probe;
 
 	# The tool.
 	NONE < internal/machine;
