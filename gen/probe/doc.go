@@ -9,7 +9,8 @@
 //
 // Read in this order: config.go (what a run is told, and what it tells), run.go
 // and schedule.go (the goroutines), plan.go and throttle.go (whom, and how fast),
-// form.go and answer.go (frames out and in).
+// form.go and answer.go (frames out and in), output.go and state.go (results and
+// checkpoints as text).
 //
 //	scheduler ──work──> senders ──frames──>  network
 //	   ^  ^                │                    │
