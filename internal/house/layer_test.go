@@ -70,6 +70,7 @@ const layers = `
 	wire < gen/frame < gen/pace;
 	wire < gen/measure;
 	NONE < gen/probe/target;
+	gen/method, gen/probe/target, internal/siphash < gen/probe;
 
 	# The virtual file system, the file systems under it, and what judges them.
 	NONE < fs < fs/memfs, fs/fstest;

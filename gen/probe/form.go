@@ -1,0 +1,157 @@
+package probe
+
+import (
+	"encoding/binary"
+	"net/netip"
+
+	"loam/wire"
+)
+
+// A form is the frame that all probes of a run share, written once, with blanks
+// for what differs: destination, tag, time, and the checksums over them.
+//
+//	Ethernet | IPv4 or IPv6 | ICMP echo, 16 bytes of data
+//	                        | TCP SYN, MSS and timestamp
+//	                        | UDP, the user's payload
+type form struct {
+	Path
+	kind      Kind
+	is4       bool
+	tags      tagger
+	local     Ports
+	id        uint16 // of echoes
+	template  []byte
+	transport int    // offset of the transport header
+	pseudo    uint16 // partial sum of the pseudo header, without the destination
+}
+
+// Path is how probes leave: what stands in their Ethernet and IP headers.
+type Path struct {
+	Source     netip.Addr // of the interface; answers come to it
+	SourceMAC  wire.MAC
+	NextHopMAC wire.MAC // of the router that all targets lie behind
+	HopLimit   uint8    // TTL of IPv4; 0 is DefaultHopLimit
+}
+
+// DefaultHopLimit reaches whatever there is.
+const DefaultHopLimit = 64
+
+// synOptions are what a SYN carries: without an MSS some hosts do not answer
+// (RFC 9293 section 3.7.1 has them assume 536), and timestamps tell the time.
+var synOptions = wire.TCPOptions{MSS: 1460, HasTimestamps: true}
+
+func newForm(c *Config, tags tagger) *form {
+	f := &form{Path: c.Path, kind: c.Kind, is4: c.Source.Is4(), tags: tags, local: c.LocalPorts, id: c.ID}
+	if f.HopLimit == 0 {
+		f.HopLimit = DefaultHopLimit
+	}
+	body := f.body(c.Payload)
+	eth := wire.Ethernet{Dst: f.NextHopMAC, Src: f.SourceMAC, Type: wire.TypeIPv4}
+	ipLen := wire.IPv4MinLen
+	if !f.is4 {
+		eth.Type, ipLen = wire.TypeIPv6, wire.IPv6Len
+	}
+	f.transport = wire.EthernetLen + ipLen
+	f.template = make([]byte, f.transport+len(body))
+	eth.Put(f.template)
+	if f.is4 {
+		ip := wire.IPv4{DontFragment: true, TTL: f.HopLimit, Protocol: f.kind.protocol(true),
+			Src: f.Source, Dst: netip.IPv4Unspecified(), PayloadLen: len(body)}
+		ip.Put(f.template[wire.EthernetLen:])
+		f.pseudo = wire.PseudoSum(ip.Protocol, ip.Src, ip.Dst, len(body))
+	} else {
+		ip := wire.IPv6{NextHeader: f.kind.protocol(false), HopLimit: f.HopLimit,
+			Src: f.Source, Dst: netip.IPv6Unspecified(), PayloadLen: len(body)}
+		ip.Put(f.template[wire.EthernetLen:])
+		f.pseudo = wire.PseudoSum(ip.NextHeader, ip.Src, ip.Dst, len(body))
+	}
+	copy(f.template[f.transport:], body)
+	return f
+}
+
+// body is the template from the transport header on.
+func (f *form) body(payload []byte) []byte {
+	switch f.kind {
+	case SYN:
+		h := wire.TCP{Flags: wire.SYN, Window: 65535, TCPOptions: synOptions}
+		b := make([]byte, h.Len())
+		h.Put(b)
+		return b
+	case UDP:
+		h := wire.UDP{PayloadLen: len(payload)}
+		b := make([]byte, wire.UDPLen+len(payload))
+		h.Put(b)
+		copy(b[wire.UDPLen:], payload)
+		return b
+	}
+	b := make([]byte, wire.ICMPv4Len+echoData)
+	if f.is4 {
+		wire.ICMPv4{Type: wire.ICMPv4Echo}.Put(b)
+	} else {
+		wire.ICMPv6{Type: wire.ICMPv6Echo}.Put(b)
+	}
+	return b
+}
+
+// Offsets of the blanks (RFC 791, 8200, 9293, 768, 792).
+const (
+	ipv4ID, ipv4Sum, ipv4Dst  = 4, 10, 16
+	ipv6Dst                   = 24
+	tcpSeq, tcpSum, tcpTSVal  = 4, 16, 28 // behind MSS, two NOPs, kind and length
+	udpSum, icmpSum, icmpRest = 6, 2, 4
+)
+
+// len is the length of every frame of the form.
+func (f *form) len() int { return len(f.template) }
+
+// put writes the probe that asks q at now, in nanoseconds of the run's clock,
+// into slot, which has len bytes or more, and returns its length.
+func (f *form) put(slot []byte, q question, now int64) int {
+	n := copy(slot, f.template)
+	tag := f.tags.tag(q)
+	ip, body := slot[wire.EthernetLen:f.transport], slot[f.transport:n]
+	var sum uint16
+	if f.is4 {
+		dst := q.addr.As4()
+		copy(ip[ipv4Dst:], dst[:])
+		binary.BigEndian.PutUint16(ip[ipv4ID:], uint16(tag>>16))
+		binary.BigEndian.PutUint16(ip[ipv4Sum:], 0)
+		binary.BigEndian.PutUint16(ip[ipv4Sum:], ^wire.Sum(ip, 0))
+		sum = wire.Sum(dst[:], f.pseudo)
+	} else {
+		dst := q.addr.As16()
+		copy(ip[ipv6Dst:], dst[:])
+		sum = wire.Sum(dst[:], f.pseudo)
+	}
+	f.fill(body, q, tag, now, sum)
+	return n
+}
+
+// fill writes the blanks of the transport header, checksum last; pseudo is the
+// sum of the pseudo header.
+func (f *form) fill(b []byte, q question, tag uint64, now int64, pseudo uint16) {
+	sumAt := icmpSum
+	switch f.kind {
+	case SYN:
+		binary.BigEndian.PutUint16(b, f.local.of(tag))
+		binary.BigEndian.PutUint16(b[2:], q.port)
+		binary.BigEndian.PutUint32(b[tcpSeq:], initialSequence(tag))
+		binary.BigEndian.PutUint32(b[tcpTSVal:], timestamp(now))
+		sumAt = tcpSum
+	case UDP:
+		binary.BigEndian.PutUint16(b, f.local.of(tag))
+		binary.BigEndian.PutUint16(b[2:], q.port)
+		sumAt = udpSum
+	default:
+		binary.BigEndian.PutUint32(b[icmpRest:], wire.EchoRest(f.id, sequence(tag)))
+		f.tags.putEchoData(b[wire.ICMPv4Len:], tag, now)
+		if f.is4 {
+			pseudo = 0 // RFC 792 has none
+		}
+	}
+	sum := ^wire.Sum(b, pseudo)
+	if sum == 0 && f.kind == UDP {
+		sum = 0xffff // zero means that there is none
+	}
+	binary.BigEndian.PutUint16(b[sumAt:], sum)
+}

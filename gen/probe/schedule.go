@@ -1,0 +1,201 @@
+package probe
+
+import (
+	"context"
+	"time"
+)
+
+// scheduler decides when which questions are asked.
+type scheduler struct {
+	*run
+	plan     plan
+	throttle *throttle
+	batches  int // that there are
+
+	dispatched uint64 // probes given to senders
+	passSent   []uint64
+	sending    time.Duration
+	stopped    Checkpoint
+	finished   bool
+
+	// Checkpoints are told late: answers to the probes before them are to be on
+	// disk. marks holds the places of the last ticks, the oldest first.
+	marks    [2]Checkpoint
+	nextTick time.Duration
+	lastSent uint64
+}
+
+const (
+	tick     = time.Second
+	pollFull = 5 * time.Millisecond // how often waiting for answers looks whether all are there
+)
+
+// loop goes through all passes, until ctx is done.
+func (s *scheduler) loop(ctx context.Context) {
+	s.marks = [2]Checkpoint{s.place(), s.place()}
+	s.nextTick = tick
+	for {
+		began, before := s.elapsed(), s.dispatched
+		ok := s.sendPass(ctx)
+		s.collect()
+		s.sending += s.elapsed() - began
+		s.passSent = append(s.passSent, s.dispatched-before)
+		s.stopped = s.place()
+		if !ok {
+			return
+		}
+		if s.plan.pass+1 < s.plan.passes && !s.await(ctx, s.RetryAfter) {
+			return
+		}
+		if !s.plan.turn() {
+			s.finished = true
+			return
+		}
+	}
+}
+
+func (s *scheduler) elapsed() time.Duration { return time.Duration(s.now()) }
+
+func (s *scheduler) place() Checkpoint {
+	c := Checkpoint{Pass: s.plan.pass, Next: s.plan.next, Sent: s.dispatched}
+	if s.From != nil {
+		c.Sent += s.From.Sent
+	}
+	return c
+}
+
+// sendPass asks what is left of a pass, and reports whether it came to the end.
+func (s *scheduler) sendPass(ctx context.Context) bool {
+	for {
+		s.tick(false)
+		n, ok := s.permits(ctx)
+		if !ok {
+			return false
+		}
+		var b *batch
+		select {
+		case b = <-s.free:
+		case <-ctx.Done():
+			return false
+		}
+		b.n = s.plan.take(b.positions[:n])
+		if b.n == 0 {
+			s.free <- b
+			return true
+		}
+		s.throttle.spend(b.n)
+		s.dispatched += uint64(b.n)
+		s.work <- b
+	}
+}
+
+// permits waits until probes may go out and returns how many; ok is false when ctx
+// is done.
+func (s *scheduler) permits(ctx context.Context) (n int, ok bool) {
+	for ctx.Err() == nil {
+		if s.dispatched+batchSize > s.behind()+uint64(s.Window) {
+			select {
+			case <-s.caughtUp:
+			case <-ctx.Done():
+			}
+			continue
+		}
+		now := s.elapsed()
+		if s.throttle.due(now) {
+			s.throttle.check(now, s.dispatched, s.losses())
+		}
+		n, wait := s.throttle.allow(now, batchSize)
+		if n > 0 {
+			return n, true
+		}
+		s.pause(ctx, wait)
+		s.tick(false)
+	}
+	return 0, false
+}
+
+// losses are all frames that were lost on this machine, as far as it tells.
+func (s *scheduler) losses() uint64 {
+	if s.Losses == nil {
+		return 0
+	}
+	return s.Losses()
+}
+
+// collect waits until the senders have handed everything over.
+func (s *scheduler) collect() {
+	held := make([]*batch, 0, s.batches)
+	for range s.batches {
+		held = append(held, <-s.free)
+	}
+	for _, b := range held {
+		s.free <- b
+	}
+}
+
+// await waits for answers: for d, or until all are there, and reports whether ctx
+// let it.
+func (s *scheduler) await(ctx context.Context, d time.Duration) bool {
+	for end := s.elapsed() + d; s.seen.len() < s.plan.size; {
+		left := end - s.elapsed()
+		if left <= 0 || ctx.Err() != nil {
+			break
+		}
+		s.pause(ctx, min(left, pollFull))
+		s.tick(true)
+	}
+	return ctx.Err() == nil
+}
+
+// lastAnswers waits for what is still under way. An interrupted run does so too,
+// but not as long, and without listening to ctx, which is done already.
+func (s *scheduler) lastAnswers(ctx context.Context) {
+	d := s.Wait
+	if ctx.Err() != nil {
+		d, ctx = min(d, tick), context.Background()
+	}
+	if !s.await(ctx, d) {
+		s.await(context.Background(), min(d, tick))
+	}
+}
+
+func (s *scheduler) pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+// tick tells, once a second, how far the run is.
+func (s *scheduler) tick(waiting bool) {
+	now := s.elapsed()
+	if now < s.nextTick {
+		return
+	}
+	if s.Mark != nil {
+		mark := s.marks[0]
+		s.found <- record{mark: &mark}
+	}
+	s.marks[0], s.marks[1] = s.marks[1], s.place()
+	if s.Progress != nil {
+		since := (now - s.nextTick + tick).Seconds()
+		s.Progress(Status{
+			Elapsed: now, Pass: s.plan.pass, Done: float64(s.plan.next) / float64(s.plan.size),
+			Sent: s.dispatched, Rate: float64(s.dispatched-s.lastSent) / since,
+			Found: s.counts.found(), Waiting: waiting,
+		})
+	}
+	s.lastSent = s.dispatched
+	s.nextTick = now + tick
+}
+
+func (s *scheduler) summary() Summary {
+	sum := s.counts.summary()
+	sum.Asked, sum.Sent, sum.PassSent = s.space.size, s.sent.Load(), s.passSent
+	sum.LinkDrops, sum.Slowed = s.losses(), s.throttle.decreased
+	sum.Sending, sum.Elapsed = s.sending, s.elapsed()
+	sum.Finished, sum.Stopped = s.finished, s.stopped
+	return sum
+}

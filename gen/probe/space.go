@@ -1,0 +1,86 @@
+package probe
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"net/netip"
+	"slices"
+
+	"loam/gen/probe/target"
+)
+
+// space is all that a run asks, as positions from 0 up: the addresses times the
+// ports, in the order of a permutation, dealt out to the shards like cards.
+//
+//	number    address number times ports plus port number
+//	place     of the number in the permutation
+//	position  place/shards, in the shard place%shards
+//
+// It works both ways and does not change.
+type space struct {
+	addresses     *target.Set
+	ports         []uint16 // ascending; one 0 for kinds that have none
+	order         *target.Order
+	shard, shards uint64
+	size          uint64 // positions of this shard
+}
+
+// MaxQuestions is the most that one run, or one shard of it, asks: the memory of
+// who has answered is a bit for each, so at most a gigabyte.
+const MaxQuestions = 1 << 33
+
+// ErrTooManyQuestions is what it is called when there are more.
+var ErrTooManyQuestions = errors.New("probe: too many questions for one run")
+
+func newSpace(addresses *target.Set, ports []uint16, seed, shard, shards uint64) (*space, error) {
+	if len(ports) == 0 {
+		ports = []uint16{0}
+	}
+	ports = slices.Clone(ports)
+	slices.Sort(ports)
+	ports = slices.Compact(ports)
+	if shards == 0 || shard >= shards {
+		return nil, fmt.Errorf("probe: there is no shard %d of %d", shard, shards)
+	}
+	hi, all := bits.Mul64(addresses.Len(), uint64(len(ports)))
+	if hi != 0 || all/shards > MaxQuestions {
+		return nil, fmt.Errorf("%w: %d addresses times %d ports in %d shards, and a shard has at most %d",
+			ErrTooManyQuestions, addresses.Len(), len(ports), shards, uint64(MaxQuestions))
+	}
+	s := &space{addresses: addresses, ports: ports, order: target.NewOrder(all, seed), shard: shard, shards: shards}
+	if all > shard {
+		s.size = (all - shard + shards - 1) / shards
+	}
+	return s, nil
+}
+
+// question is one that is asked: an address and, unless the kind is Echo, a port.
+type question struct {
+	addr netip.Addr
+	port uint16
+}
+
+// at is the question at a position below size.
+func (s *space) at(position uint64) question {
+	number := s.order.At(position*s.shards + s.shard)
+	if len(s.ports) == 1 {
+		return question{s.addresses.At(number), s.ports[0]}
+	}
+	n := uint64(len(s.ports))
+	return question{s.addresses.At(number / n), s.ports[number%n]}
+}
+
+// position is where q is asked; ok is false if it is not, or in another shard.
+func (s *space) position(q question) (position uint64, ok bool) {
+	number, ok := s.addresses.Index(q.addr)
+	if !ok {
+		return 0, false
+	}
+	port, ok := slices.BinarySearch(s.ports, q.port)
+	if !ok {
+		return 0, false
+	}
+	place := s.order.Position(number*uint64(len(s.ports)) + uint64(port))
+	return place / s.shards, place%s.shards == s.shard
+}
