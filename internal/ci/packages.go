@@ -26,6 +26,7 @@ var debian = []struct {
 	{"ping", "iputils-ping", "asks our stack, as everybody does"},
 	{"arping", "iputils-arping", "the same at the link layer"},
 	{"traceroute", "traceroute", "finds our stack by closed ports"},
+	{"qemu-system-x86_64", "qemu-system-x86", "boots what was linked for a virtual machine"},
 }
 
 // installPackages installs what is missing if that is possible. Where it is
