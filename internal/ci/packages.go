@@ -28,6 +28,7 @@ var debian = []struct {
 	{"traceroute", "traceroute", "finds our stack by closed ports"},
 	{"wrk", "wrk", "loads HTTP servers"},
 	{"dnsperf", "dnsperf", "loads DNS servers"},
+	{"qemu-system-x86_64", "qemu-system-x86", "boots what was linked for a virtual machine"},
 }
 
 // installPackages installs what is missing if that is possible. Where it is

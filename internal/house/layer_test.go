@@ -58,6 +58,10 @@ const layers = `
 	stack, DEVICES < posix < unikernel/rt;
 	unikernel/guest < unikernel/rt;
 
+	# Ring 0: the processor, how a guest is loaded, and the core under the runtime.
+	NONE < boot, arch/amd64, kernel/frame, kernel/space, kernel/thread < kernel;
+	arch/amd64, boot < unikernel/image;
+
 	# Making and running images: on a host, beside the guest.
 	NONE < .; # the sources of what is linked into a guest, for a loam without a checkout
 	NONE < unikernel/overlay;

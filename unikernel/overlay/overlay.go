@@ -4,7 +4,8 @@
 //
 // Nothing of Go's source is kept in Loam's tree. Files are made from the
 // installed GOROOT by the edit rules in rules.go, each of which is checked
-// against what it finds (edit.go); files of our own, in _std, are added. A
+// against what it finds (edit.go); files of our own, in _std, are added; those in _vm are for programs that run in
+// a virtual machine. A
 // release of Go that is not in rules.go, or one that does not look as expected,
 // is refused.
 //
@@ -24,7 +25,7 @@ import (
 	"strings"
 )
 
-//go:embed all:_std
+//go:embed all:_std all:_vm
 var added embed.FS
 
 // ErrUnknownGo is what Generate returns for a release of Go that it has no
@@ -41,7 +42,7 @@ func Generate(goroot, version string) (Files, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w: %s (known: %s)", ErrUnknownGo, version, Known())
 	}
-	files, err := ours()
+	files, err := ours("_std")
 	if err != nil {
 		return nil, err
 	}
@@ -58,14 +59,18 @@ func Generate(goroot, version string) (Files, error) {
 	return files, nil
 }
 
-// ours are the files that are added.
-func ours() (Files, error) {
+// Machine returns the files that a program in a virtual machine needs besides:
+// the assembly by which it is entered. They need no edits, and so fit any release.
+func Machine() (Files, error) { return ours("_vm") }
+
+// ours are the files of a folder here that are added.
+func ours(folder string) (Files, error) {
 	files := Files{}
-	err := fs.WalkDir(added, "_std", func(path string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(added, folder, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		files[strings.TrimPrefix(path, "_std/")], err = added.ReadFile(path)
+		files[strings.TrimPrefix(path, folder+"/")], err = added.ReadFile(path)
 		return err
 	})
 	return files, err

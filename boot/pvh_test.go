@@ -1,0 +1,99 @@
+package boot
+
+import (
+	"encoding/binary"
+	"testing"
+)
+
+// machine is physical memory as a monitor fills it.
+func machine() []byte {
+	m := make([]byte, 0x5000)
+	le := binary.LittleEndian
+	le.PutUint32(m[0x1000:], pvhMagic)
+	le.PutUint32(m[0x1004:], 1)
+	le.PutUint32(m[0x100c:], 1)      // one module
+	le.PutUint64(m[0x1010:], 0x1100) // its description
+	le.PutUint64(m[0x1018:], 0x1200) // command line
+	le.PutUint64(m[0x1020:], 0xe0000)
+	le.PutUint64(m[0x1028:], 0x1300) // memory map
+	le.PutUint32(m[0x1030:], 4)
+	le.PutUint64(m[0x1100:], 0x2000)
+	le.PutUint64(m[0x1108:], 5)
+	copy(m[0x1200:], "-v x\x00")
+	copy(m[0x2000:], "hello")
+	for i, r := range []struct{ start, size, kind uint64 }{
+		{0, 0x9fc00, 1}, {0x9fc00, 0x400, 2}, {0x100000, 0x7ee0000, 1}, {1 << 51, 1 << 63, 1},
+	} {
+		le.PutUint64(m[0x1300+24*i:], r.start)
+		le.PutUint64(m[0x1308+24*i:], r.size)
+		le.PutUint32(m[0x1310+24*i:], uint32(r.kind))
+	}
+	return m
+}
+
+func TestParsePVH(t *testing.T) {
+	var info Info
+	m := machine()
+	if p := ParsePVH(m, 0x1000, &info); p != "" {
+		t.Fatal(p)
+	}
+	want := []Range{{0, 0x9fc00}, {0x100000, 0x7fe0000}} // reserved and impossible ones are left out
+	if info.Ranges != 2 || info.Usable[0] != want[0] || info.Usable[1] != want[1] {
+		t.Errorf("memory %x", info.Usable[:info.Ranges])
+	}
+	if string(m[info.Module.Start:info.Module.End]) != "hello" || info.RSDP != 0xe0000 {
+		t.Errorf("module %x, RSDP %x", info.Module, info.RSDP)
+	}
+	if c := info.CommandLine; string(m[c.Start:c.End]) != "-v x" {
+		t.Errorf("command line %q", m[c.Start:c.End])
+	}
+}
+
+// What a monitor leaves out or gets wrong has a name.
+func TestParsePVHProblems(t *testing.T) {
+	le := binary.LittleEndian
+	for want, spoil := range map[Problem]func(m []byte){
+		NoStartInfo: func(m []byte) { m[0x1000]++ },
+		NoMemoryMap: func(m []byte) { le.PutUint32(m[0x1004:], 0) },
+		BadModule:   func(m []byte) { le.PutUint64(m[0x1108:], 1<<63) },
+	} {
+		m := machine()
+		spoil(m)
+		var info Info
+		if got := ParsePVH(m, 0x1000, &info); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	var info Info
+	if got := ParsePVH(machine(), 0x4ff0, &info); got != NoStartInfo {
+		t.Errorf("at the end of memory: %q", got)
+	}
+}
+
+func FuzzParsePVH(f *testing.F) {
+	f.Add(machine(), uint64(0x1000))
+	f.Add([]byte{}, uint64(0))
+	f.Fuzz(func(t *testing.T, m []byte, at uint64) {
+		var info Info
+		if ParsePVH(m, at, &info) != "" {
+			return
+		}
+		size := uint64(len(m))
+		if info.Module.End > size || info.Module.Start > info.Module.End || info.CommandLine.End > size {
+			t.Errorf("outside of memory: %x", info)
+		}
+		for _, r := range info.Usable[:info.Ranges] {
+			if r.Start >= r.End || r.End > maxPhysical {
+				t.Errorf("range %x", r)
+			}
+		}
+	})
+}
+
+func TestParsePVHAllocatesNothing(t *testing.T) {
+	m := machine()
+	var info Info
+	if n := testing.AllocsPerRun(10, func() { info = Info{}; ParsePVH(m, 0x1000, &info) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}

@@ -1,0 +1,204 @@
+// Package space keeps account of a part of the address space: which addresses
+// are in use, and what may be done there. It says nothing of the memory behind
+// them, which appears when it is touched, and it touches none.
+//
+// Regions are kept in order in one array, and neighbours with the same rights are
+// one region: the Go runtime makes thousands of mappings, which become a few
+// dozen regions. The array has a fixed size. When it is full, what would make
+// another region is refused, as Linux does (vm.max_map_count).
+//
+// Nothing here allocates, and nothing locks: the owner does.
+package space
+
+// PageSize is what all addresses and sizes are multiples of.
+const PageSize = 4096
+
+// Rights say what may be done with memory.
+type Rights uint8
+
+// Rights. A region without any is reserved.
+const (
+	Read Rights = 1 << iota
+	Write
+	Execute
+)
+
+// Region is a piece of the address space in use.
+type Region struct {
+	Start, End uint64
+	Rights     Rights
+}
+
+// MaxRegions is how many there may be.
+const MaxRegions = 4096
+
+// Space is the account. The zero value has no addresses: see Init.
+type Space struct {
+	low, high uint64
+	cursor    uint64 // where to look for a gap first
+	regions   [MaxRegions]Region
+	count     int
+}
+
+// Init says which addresses there are. All are free.
+func (s *Space) Init(low, high uint64) {
+	s.low, s.high, s.cursor, s.count = low, high, low, 0
+}
+
+// search returns the index of the first region that ends behind addr.
+func (s *Space) search(addr uint64) int {
+	lo, hi := 0, s.count
+	for lo < hi {
+		mid := int(uint(lo+hi) >> 1)
+		if s.regions[mid].End <= addr {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	return lo
+}
+
+// Find returns the region that addr lies in.
+func (s *Space) Find(addr uint64) (Region, bool) {
+	i := s.search(addr)
+	if i == s.count || s.regions[i].Start > addr {
+		return Region{}, false
+	}
+	return s.regions[i], true
+}
+
+// contains reports whether start to end are whole pages of this space, and not
+// none.
+func (s *Space) contains(start, end uint64) bool {
+	return start < end && start >= s.low && end <= s.high && (start|end)%PageSize == 0
+}
+
+// Covered reports whether all from start to end is in use with these rights.
+func (s *Space) Covered(start, end uint64, rights Rights) bool {
+	for i := s.search(start); i < s.count && s.regions[i].Start <= start; i++ {
+		if s.regions[i].Rights&rights != rights {
+			return false
+		}
+		if start = s.regions[i].End; start >= end {
+			return true
+		}
+	}
+	return false
+}
+
+// Reserve puts a region of a size somewhere: at hint if that is free, else where
+// there is a gap, at a multiple of align, a power of 2. It reports false if there
+// is no room.
+func (s *Space) Reserve(hint, size, align uint64, rights Rights) (uint64, bool) {
+	if size == 0 || size%PageSize != 0 || size > s.high-s.low {
+		return 0, false
+	}
+	if end := hint + size; s.contains(hint, end) && s.isFree(hint, end) {
+		return hint, s.Set(hint, end, rights)
+	}
+	start, ok := s.gap(s.cursor, s.high, size, align)
+	if !ok {
+		if start, ok = s.gap(s.low, s.high, size, align); !ok {
+			return 0, false
+		}
+	}
+	if !s.Set(start, start+size, rights) {
+		return 0, false
+	}
+	s.cursor = start + size
+	return start, true
+}
+
+func (s *Space) isFree(start, end uint64) bool {
+	i := s.search(start)
+	return i == s.count || s.regions[i].Start >= end
+}
+
+// gap looks for free addresses between two bounds.
+func (s *Space) gap(low, high, size, align uint64) (uint64, bool) {
+	start := low
+	for i := s.search(low); ; i++ {
+		start = (start + align - 1) &^ (align - 1)
+		if start < low || start > high || size > high-start {
+			return 0, false
+		}
+		if i == s.count || s.regions[i].Start >= start && s.regions[i].Start-start >= size {
+			return start, true
+		}
+		start = max(start, s.regions[i].End)
+	}
+}
+
+// Set gives rights to all from start to end, in use before or not. It reports
+// false, and changes nothing, if the range is none or there would be too many
+// regions.
+func (s *Space) Set(start, end uint64, rights Rights) bool {
+	return s.replace(start, end, Region{start, end, rights}, true)
+}
+
+// Clear makes all from start to end free.
+func (s *Space) Clear(start, end uint64) bool {
+	return s.replace(start, end, Region{}, false)
+}
+
+// replace cuts start to end out of what there is, and puts a region there if put
+// is set.
+func (s *Space) replace(start, end uint64, region Region, put bool) bool {
+	if !s.contains(start, end) {
+		return false
+	}
+	// What is touched are the regions from first up to last; of the outer two a
+	// piece may remain.
+	first := s.search(start)
+	last := first
+	for last < s.count && s.regions[last].Start < end {
+		last++
+	}
+	var fresh [3]Region
+	n := 0
+	if first < last && s.regions[first].Start < start {
+		fresh[n] = Region{s.regions[first].Start, start, s.regions[first].Rights}
+		n++
+	} else if put && first > 0 && s.regions[first-1].End == start && s.regions[first-1].Rights == region.Rights {
+		first--
+		fresh[n] = s.regions[first]
+		n++
+	}
+	right := Region{}
+	if first < last && s.regions[last-1].End > end {
+		right = Region{end, s.regions[last-1].End, s.regions[last-1].Rights}
+	} else if put && last < s.count && s.regions[last].Start == end && s.regions[last].Rights == region.Rights {
+		right = s.regions[last]
+		last++
+	}
+	if put {
+		n = join(&fresh, n, region)
+	}
+	if right.End != 0 {
+		n = join(&fresh, n, right)
+	}
+	return s.splice(first, last, fresh[:n])
+}
+
+// join appends r to the n regions of list, or makes the last one longer.
+func join(list *[3]Region, n int, r Region) int {
+	if n > 0 && list[n-1].End == r.Start && list[n-1].Rights == r.Rights {
+		list[n-1].End = r.End
+		return n
+	}
+	list[n] = r
+	return n + 1
+}
+
+// splice puts fresh in the place of the regions from first up to last.
+func (s *Space) splice(first, last int, fresh []Region) bool {
+	count := s.count - (last - first) + len(fresh)
+	if count > MaxRegions {
+		return false
+	}
+	copy(s.regions[first+len(fresh):count], s.regions[last:s.count])
+	copy(s.regions[first:], fresh)
+	s.count = count
+	return true
+}

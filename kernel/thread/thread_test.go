@@ -1,0 +1,148 @@
+package thread
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+func newThreads(t *testing.T, n int) (*Table, []ID) {
+	t.Helper()
+	tab := new(Table)
+	var ids []ID
+	for range n {
+		id, ok := tab.New()
+		if !ok {
+			t.Fatal("no thread")
+		}
+		ids = append(ids, id)
+	}
+	return tab, ids
+}
+
+// want checks what Take returns, in order, until nothing is ready.
+func want(t *testing.T, tab *Table, ids ...ID) {
+	t.Helper()
+	for _, id := range append(ids, None) {
+		if got := tab.Take(); got != id {
+			t.Fatalf("takes %d, want %d", got, id)
+		}
+	}
+}
+
+// The queue is fair.
+func TestQueue(t *testing.T) {
+	tab, ids := newThreads(t, 3)
+	want(t, tab)
+	tab.Put(ids[2])
+	tab.Put(ids[0])
+	if !tab.HasReady() || tab.Take() != ids[2] {
+		t.Error("the first is not first")
+	}
+	tab.Put(ids[2])
+	want(t, tab, ids[0], ids[2])
+}
+
+// Wake wakes those that wait for its key, who waits longest first.
+func TestWake(t *testing.T) {
+	tab, ids := newThreads(t, 5)
+	const a, b = 0x1000, 0x1000 + buckets*4
+	for i, id := range ids {
+		tab.Wait(id, []uint64{a, b}[i%2], Never, -110)
+	}
+	if n := tab.Wake(a, 2, 7); n != 2 || tab.At(ids[0]).Result != 7 {
+		t.Errorf("%d, result %d", n, tab.At(ids[0]).Result)
+	}
+	want(t, tab, ids[0], ids[2])
+	if n := tab.Wake(b, 9, 0); n != 2 {
+		t.Errorf("%d", n)
+	}
+	want(t, tab, ids[1], ids[3])
+	if tab.Wake(b, 1, 0) != 0 || !tab.Interrupt(ids[4], -4) || tab.Interrupt(ids[4], -4) {
+		t.Error("an interrupt is not one")
+	}
+	want(t, tab, ids[4])
+}
+
+// A deadline ends a wait, not before its time.
+func TestExpire(t *testing.T) {
+	tab, ids := newThreads(t, 3)
+	tab.Wait(ids[0], 1, 300, -110)
+	tab.Wait(ids[1], 2, Never, -110)
+	tab.Wait(ids[2], 3, 200, -110)
+	if tab.Earliest() != 200 || tab.Expire(199) != 0 {
+		t.Error("too early")
+	}
+	if tab.Expire(200) != 1 || tab.At(ids[2]).Result != -110 || tab.Earliest() != 300 {
+		t.Error("not in time")
+	}
+	tab.Wake(1, 1, 0) // a deadline that is not waited for any more does no harm
+	if tab.Expire(1000) != 0 || tab.Earliest() != Never {
+		t.Errorf("earliest %d", tab.Earliest())
+	}
+	want(t, tab, ids[2], ids[0])
+}
+
+func TestTooMany(t *testing.T) {
+	tab, ids := newThreads(t, Max)
+	if _, ok := tab.New(); ok {
+		t.Error("one more is made")
+	}
+	tab.At(ids[5]).Page = 4096
+	tab.End(ids[5])
+	if tab.Exists(ids[5]) || tab.Exists(None) || tab.Exists(Max+1) || !tab.Exists(ids[6]) {
+		t.Error("Exists is wrong")
+	}
+	if id, ok := tab.New(); !ok || id != ids[5] || tab.At(id).Page != 4096 {
+		t.Errorf("%d, %v", id, ok)
+	}
+}
+
+// Whatever happens, a thread is in one place.
+func TestRandom(t *testing.T) {
+	tab, ids := newThreads(t, 20)
+	rng := rand.New(rand.NewPCG(5, 6))
+	for now := int64(1); now < 20000; now++ {
+		switch id := ids[rng.IntN(len(ids))]; rng.IntN(6) {
+		case 0:
+			tab.Wake(rng.Uint64N(6), rng.IntN(3), 0)
+		case 1:
+			tab.Expire(now)
+		case 2:
+			tab.Interrupt(id, 0)
+		case 3:
+			tab.Take()
+		default:
+			if tab.At(id).State != Running {
+				break
+			}
+			if rng.IntN(3) == 0 {
+				tab.Put(id)
+				break
+			}
+			tab.Wait(id, rng.Uint64N(6), now+rng.Int64N(50), 0)
+		}
+		tab.check(t)
+	}
+}
+
+func (t *Table) check(tt *testing.T) {
+	tt.Helper()
+	seen := map[ID]State{}
+	for id := t.head; id != None; id = t.threads[id].next {
+		seen[id] = Ready
+	}
+	for _, first := range t.waiting {
+		for id := first; id != None; id = t.threads[id].next {
+			seen[id] = Waiting
+		}
+	}
+	for id := ID(1); id <= t.used; id++ {
+		want := t.threads[id].State
+		if got, queued := seen[id]; queued != (want == Ready || want == Waiting) || queued && got != want {
+			tt.Fatalf("thread %d is %d and in a list of %d", id, want, got)
+		}
+		if want == Waiting && t.threads[id].deadline < t.Earliest() {
+			tt.Fatalf("thread %d has to be woken at %d, before %d", id, t.threads[id].deadline, t.Earliest())
+		}
+	}
+}

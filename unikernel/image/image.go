@@ -1,0 +1,199 @@
+// Package image makes of a program, as the Go linker leaves it, a file that a
+// virtual machine monitor boots: it is still the same ELF file, and nothing in it
+// moves. All that is added lies in the first page, of which the linker leaves
+// most free and which is loaded because a segment begins there:
+//
+//	entry code   from 32-bit mode, where monitors start a kernel, to the
+//	             program's own entry point in 64-bit mode (entry.go)
+//	a note       by which monitors find the entry code (PVH)
+//
+// The program is linked for the upper half of the address space, but loaded low,
+// so every segment is given its physical address; and the last one is made longer,
+// for the page tables of the entry code.
+package image
+
+import (
+	"debug/elf"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"loam/boot"
+)
+
+// LinkFlags are what the Go linker must be told: text in the upper half, and
+// where the program is entered.
+func LinkFlags() string {
+	const text = boot.Text - 1<<64 // the flag is a signed number
+	return fmt.Sprintf("-T %d -R %d -E %s", int64(text), pageSize, entrySymbol)
+}
+
+// entrySymbol is the entry point in 64-bit mode.
+const entrySymbol = "runtime.loamStart"
+
+// ErrNotProgram is returned for a file that the linker did not write with
+// LinkFlags.
+var ErrNotProgram = errors.New("image: not a program that was linked for a virtual machine")
+
+const (
+	pageSize = 1 << 12
+
+	headerSize  = 64 // of an ELF file of 64 bits
+	segmentSize = 56 // of a program header
+	sectionSize = 64 // of a section header
+)
+
+// Offsets in a program header.
+const (
+	segmentOffset   = 8
+	segmentVirtual  = 16
+	segmentPhysical = 24
+	segmentInFile   = 32
+	segmentInMemory = 40
+)
+
+// file is an ELF file that is changed in place.
+type file struct {
+	data     []byte
+	entry    uint64
+	segments []segment
+	free     uint64 // where nothing is any more in the first page, from here
+	note     uint64 // to here, where the linker's notes begin
+}
+
+// segment is a program header.
+type segment struct {
+	elf.ProgHeader
+	raw []byte // its bytes in the file
+}
+
+// Prepare changes data, a program, as the package comment says.
+func Prepare(data []byte) error {
+	f, err := parse(data)
+	if err != nil {
+		return err
+	}
+	tables, err := f.addTables()
+	if err != nil {
+		return err
+	}
+	for _, s := range f.segments {
+		if s.Vaddr >= boot.Image {
+			binary.LittleEndian.PutUint64(s.raw[segmentPhysical:], s.Vaddr-boot.Image)
+		}
+	}
+	f.free = (f.free + 15) &^ 15
+	at := boot.Load + f.free
+	code := entryCode(uint32(at), uint32(tables-boot.Image), f.entry)
+	if f.free+uint64(len(code)) > f.note-pvhNoteSize {
+		return fmt.Errorf("%w: its first page has no room", ErrNotProgram)
+	}
+	copy(f.data[f.free:], code)
+	f.addNote(uint32(at + entryOffset))
+	return nil
+}
+
+// parse checks that data is what Prepare takes.
+func parse(data []byte) (*file, error) {
+	fail := func(why string, args ...any) (*file, error) {
+		return nil, fmt.Errorf("%w: %s", ErrNotProgram, fmt.Sprintf(why, args...))
+	}
+	le := binary.LittleEndian
+	if len(data) < pageSize || string(data[:7]) != "\x7fELF\x02\x01\x01" {
+		return fail("no 64-bit ELF file")
+	}
+	if kind := elf.Type(le.Uint16(data[16:])); kind != elf.ET_EXEC || elf.Machine(le.Uint16(data[18:])) != elf.EM_X86_64 {
+		return fail("%v for %v", kind, elf.Machine(le.Uint16(data[18:])))
+	}
+	f := &file{data: data, entry: le.Uint64(data[24:])}
+	if f.entry < boot.Text {
+		return fail("its entry is at %#x", f.entry)
+	}
+	programs, count := le.Uint64(data[32:]), uint64(le.Uint16(data[56:]))
+	if programs > pageSize || programs+count*segmentSize > pageSize {
+		return fail("its program headers are not in the first page")
+	}
+	for i := range count {
+		raw := data[programs+i*segmentSize:][:segmentSize]
+		f.segments = append(f.segments, segment{elf.ProgHeader{
+			Type: elf.ProgType(le.Uint32(raw)), Flags: elf.ProgFlag(le.Uint32(raw[4:])),
+			Off: le.Uint64(raw[segmentOffset:]), Vaddr: le.Uint64(raw[segmentVirtual:]),
+			Paddr:  le.Uint64(raw[segmentPhysical:]),
+			Filesz: le.Uint64(raw[segmentInFile:]), Memsz: le.Uint64(raw[segmentInMemory:]),
+		}, raw})
+	}
+	f.free = programs + count*segmentSize
+	for _, s := range f.segments {
+		if s.Paddr != s.Vaddr {
+			return fail("it has been prepared before")
+		}
+	}
+	if sections := le.Uint64(data[40:]); sections < pageSize {
+		f.free = max(f.free, sections+uint64(le.Uint16(data[60:]))*sectionSize)
+	}
+	note := f.find(elf.PT_NOTE)
+	if note == nil || note.Off > pageSize || note.Off < f.free+pvhNoteSize {
+		return fail("its notes are not at the end of the first page")
+	}
+	f.note = note.Off
+	return f, nil
+}
+
+// find returns the only segment of a type.
+func (f *file) find(t elf.ProgType) *segment {
+	for i := range f.segments {
+		if f.segments[i].Type == t {
+			return &f.segments[i]
+		}
+	}
+	return nil
+}
+
+// addTables makes room behind the last segment for the page tables and returns
+// where they will be.
+func (f *file) addTables() (uint64, error) {
+	var last *segment
+	for i := range f.segments {
+		s := &f.segments[i]
+		if s.Type == elf.PT_LOAD && (last == nil || s.Vaddr > last.Vaddr) {
+			last = s
+		}
+	}
+	if last == nil || last.Flags&elf.PF_W == 0 || last.Vaddr < boot.Text || last.Vaddr+last.Memsz < last.Vaddr {
+		return 0, fmt.Errorf("%w: its last segment holds no data", ErrNotProgram)
+	}
+	tables := (last.Vaddr + last.Memsz + pageSize - 1) &^ (pageSize - 1)
+	size := tables + boot.TablePages*pageSize - last.Vaddr
+	const most = 1 << 30 // as much as the tables show at boot.Image
+	if tables+boot.TablePages*pageSize-boot.Image > most || tables < last.Vaddr {
+		return 0, fmt.Errorf("%w: it is larger than 1 GiB", ErrNotProgram)
+	}
+	binary.LittleEndian.PutUint64(last.raw[segmentInMemory:], size)
+	return tables, nil
+}
+
+// A note of type 18 with the 32-bit entry point (Xen,
+// xen/include/public/elfnote.h, XEN_ELFNOTE_PHYS32_ENTRY).
+const (
+	pvhNoteSize = 20
+	pvhNoteType = 18
+)
+
+// addNote puts a note in front of the linker's.
+func (f *file) addNote(entry uint32) {
+	le := binary.LittleEndian
+	at := f.note - pvhNoteSize
+	note := f.data[at:]
+	le.PutUint32(note, 4) // of the name
+	le.PutUint32(note[4:], 4)
+	le.PutUint32(note[8:], pvhNoteType)
+	copy(note[12:], "Xen\x00")
+	le.PutUint32(note[16:], entry)
+
+	s := f.find(elf.PT_NOTE)
+	le.PutUint64(s.raw[segmentOffset:], at)
+	le.PutUint64(s.raw[segmentVirtual:], s.Vaddr-pvhNoteSize)
+	le.PutUint64(s.raw[segmentPhysical:], s.Vaddr-pvhNoteSize-boot.Image)
+	le.PutUint64(s.raw[segmentInFile:], s.Filesz+pvhNoteSize)
+	le.PutUint64(s.raw[segmentInMemory:], s.Memsz+pvhNoteSize)
+}
