@@ -8,6 +8,7 @@
 // (lab_test.go) is one Loam host and one tap; each test makes its own.
 //
 //	sudo go test ./test/interop                 a gibibyte each way, a thousand connections
+//	sudo LOAM_INTEROP_FULL=1 go test ./test/interop   the same over a link with faults, where it is 128 MiB otherwise
 //	sudo go test -short ./test/interop          small sizes; under -race they are always small
 //	sudo go test ./test/interop -run Window -v -pcap /tmp   and keep what tcpdump saw
 //
