@@ -175,8 +175,7 @@ func (c *TCPConn) inputError(sh *shard, q *icmp.Quote, kind icmp.Kind, mtu int) 
 		if mtu == 0 {
 			mtu = ip.Plateau(q.Length)
 		}
-		mtu = max(mtu, ip.MinPathMTU)
-		what, mss = tcp.ICMPTooBig, mtu-wire.IPv4MinLen-wire.TCPMinLen
+		what, mss = tcp.ICMPTooBig, max(mtu, ip.MinPathMTU)-wire.IPv4MinLen-wire.TCPMinLen
 	case kind.Hard():
 		what = tcp.ICMPRefused
 	}
@@ -184,15 +183,18 @@ func (c *TCPConn) inputError(sh *shard, q *icmp.Quote, kind icmp.Kind, mtu int) 
 		return false
 	}
 	if kind == icmp.TooBig {
-		sh.learnMTU(q.Dst, mtu, q.Length)
+		sh.pmtu.Learn(sh.now, q.Dst, mtu, q.Length)
+		c.narrow = sh.isNarrow(q.Dst)
 	}
 	sh.mark(c)
 	return true
 }
 
-// learnMTU remembers the MTU of the path to dst.
-func (sh *shard) learnMTU(dst netip.Addr, mtu, length int) {
-	sh.pmtu.Learn(sh.now, dst, mtu, length)
+// isNarrow reports whether routers on the path to dst must be allowed to
+// fragment: see ip.PathMTU.
+func (sh *shard) isNarrow(dst netip.Addr) bool {
+	learned, ok := sh.pmtu.Lookup(sh.now, dst)
+	return ok && learned.Narrow
 }
 
 // kindError is the error that a connected socket gets.

@@ -65,7 +65,10 @@ func TestFragmentationNeededOdd(t *testing.T) {
 					w.wantNone("nothing changes")
 				} else {
 					p.expect -= 1460
-					p.want("it is sent again in pieces", "A", data[:test.want])
+					again := p.want("it is sent again in pieces", "A", data[:test.want])
+					if narrow := test.says == 68; again.ip.DontFragment == narrow {
+						t.Errorf("DF is %v: where the path is narrower than the least segment, routers must fragment", !narrow)
+					}
 				}
 				w.forget()
 				c.Abort()

@@ -49,6 +49,7 @@ type TCPConn struct {
 	timer    timer.Entry
 	ipID     uint16
 	ttl, tos uint8
+	narrow   bool // routers may fragment: see isNarrow
 	dirty    bool // on shard.dirty
 	stalled  bool // on txLink.stalled
 	removed  bool

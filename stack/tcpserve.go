@@ -148,6 +148,7 @@ func (c *TCPConn) findPath(sh *shard) {
 		return
 	}
 	c.path = p
+	c.narrow = sh.isNarrow(c.remote.Addr())
 	c.stalled = false // if it was, it was on another way
 	if before != nil {
 		c.machine.SetMSS(sh.now, sh.mss(c.machine.ID()))
@@ -157,7 +158,7 @@ func (c *TCPConn) findPath(sh *shard) {
 // maxPayload is how much one frame may carry: with segmentation offload, as
 // much as an IP packet holds.
 func (c *TCPConn) maxPayload() int {
-	if c.path.ifc != nil && c.path.ifc.offloads.Has(link.OffloadTSO4) {
+	if c.path.ifc != nil && c.path.ifc.offloads.Has(link.OffloadTSO4) && !c.narrow {
 		return wire.MaxIPv4 - wire.IPv4MinLen - wire.TCPMaxLen
 	}
 	return 0 // one segment
@@ -179,7 +180,7 @@ func (c *TCPConn) send(sh *shard, l *txLink, out *tcp.Out) {
 		f.ECN = out.Flags.Has(wire.CWR)
 		segments = uint16((out.Len + out.MSS - 1) / out.MSS)
 	}
-	h := wire.IPv4{ID: c.ipID, DontFragment: true, TTL: c.ttl, TOS: c.tos, Protocol: wire.ProtoTCP, Src: c.local.Addr(), Dst: c.remote.Addr()}
+	h := wire.IPv4{ID: c.ipID, DontFragment: !c.narrow, TTL: c.ttl, TOS: c.tos, Protocol: wire.ProtoTCP, Src: c.local.Addr(), Dst: c.remote.Addr()}
 	if out.ECT {
 		h.TOS |= 2
 	}
