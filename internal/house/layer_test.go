@@ -44,7 +44,8 @@ const layers = `
 	link/ring < link/relay;
 	link/relay, link/ring, link/fd, link/offload
 	< link/pipe, link/loop, link/tap, link/unixsock,
-	  link/trace, link/fault, link/shape, link/linktest
+	  link/trace, link/fault, link/shape, link/linktest,
+	  link/afpacket
 	< DEVICES;
 
 	# The stack sees link.Device and no certain device, but for its own loopback.
@@ -106,6 +107,9 @@ var modules = map[string][]string{
 	"cmd/loam":    {"github.com/spf13/cobra", "github.com/spf13/pflag"},
 	"gen/measure": {"github.com/HdrHistogram/hdrhistogram-go"},
 	"gen/pace":    {"github.com/HdrHistogram/hdrhistogram-go"},
+
+	// Devices of a host, which no guest has.
+	"link/afpacket": {"golang.org/x/sys/unix"},
 }
 
 func TestLayers(t *testing.T) {

@@ -11,6 +11,10 @@ import (
 	"loam/link/fd"
 )
 
+// maxMessages is how many messages go through one call. A receiver's queue holds
+// no more than net.unix.max_dgram_qlen, 10 by default.
+const maxMessages = 16
+
 // datagram is a queue over a socket that keeps frames apart. Its two halves have
 // nothing in common but the socket.
 type datagram struct {
@@ -27,9 +31,9 @@ type datagram struct {
 
 func newDatagram(f *fd.File, info *link.Info, header int, peer string) *datagram {
 	d := &datagram{info: info, file: f, room: fd.NewRoom(f, fd.Writable), header: header}
-	d.in.try = d.tryRecv
+	d.in.try, d.in.messages = d.tryRecv, fd.NewMessages(maxMessages, 0)
 	d.out.file, d.out.room, d.out.header, d.out.peer = f, d.room, header, peer
-	d.out.try = d.out.tryWrite
+	d.out.try, d.out.messages = d.out.tryWrite, fd.NewMessages(maxMessages, 0)
 	f.Do(func(fd uintptr) { // a descriptor that is no socket fails later, at every call
 		kind, _ := syscall.GetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_TYPE)
 		d.tells = kind == syscall.SOCK_SEQPACKET
@@ -61,7 +65,7 @@ type datagramReader struct {
 
 	mu       sync.Mutex // guards all below between Recv and close
 	landing  [maxMessages]*link.Frame
-	messages messages
+	messages *fd.Messages
 }
 
 // Recv implements link.Queue.
@@ -115,15 +119,15 @@ func (r *datagramReader) receive(fd uintptr) (int, error) {
 		if r.landing[i] == nil {
 			r.landing[i] = link.NewFrame(link.MaxFrame)
 		}
-		r.messages.set(i, r.landing[i].Bytes())
+		r.messages.Set(i, r.landing[i].Bytes())
 	}
-	return r.messages.receive(fd, places)
+	return r.messages.Receive(fd, places)
 }
 
 // take makes a frame of message i.
 func (d *datagram) take(i int) {
 	r := &d.in
-	length, whole := r.messages.length(i)
+	length, whole := r.messages.Length(i)
 	if length == 0 && d.tells {
 		if r.n == 0 { // else the next Recv finds it again
 			r.err = link.ErrClosed

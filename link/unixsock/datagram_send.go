@@ -23,7 +23,7 @@ type datagramWriter struct {
 	fs       []*link.Frame // what Send passes to tryWrite, and what came of it
 	n        int
 	err      error
-	messages messages
+	messages *fd.Messages
 }
 
 // Send implements link.Queue.
@@ -75,9 +75,9 @@ func (w *datagramWriter) tryWrite(fd uintptr) {
 				offload := f.Offload
 				offload.Put(f.Prepend(w.header))
 			}
-			w.messages.set(i, f.Bytes())
+			w.messages.Set(i, f.Bytes())
 		}
-		sent, err := w.messages.send(fd, len(batch))
+		sent, err := w.messages.Send(fd, 0, len(batch))
 		link.FreeAll(batch[:sent])
 		for _, f := range batch[sent:] {
 			f.TrimFront(w.header)

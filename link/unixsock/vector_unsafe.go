@@ -33,7 +33,7 @@ func (v *vector) add(b []byte) {
 // has gone. It returns how many bytes went.
 func (v *vector) send(fd uintptr) (int, error) {
 	m := syscall.Msghdr{Iov: &v.pieces[0]}
-	setIovlen(&m, v.n)
+	m.Iovlen = uint64(v.n)
 	for {
 		n, _, errno := syscall.Syscall(syscall.SYS_SENDMSG, fd, uintptr(unsafe.Pointer(&m)), syscall.MSG_NOSIGNAL|syscall.MSG_DONTWAIT)
 		switch errno {

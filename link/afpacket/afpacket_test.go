@@ -1,0 +1,202 @@
+//go:build linux
+
+package afpacket_test
+
+import (
+	"bytes"
+	"fmt"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"loam/internal/netns"
+	"loam/link"
+	"loam/link/afpacket"
+	"loam/link/linktest"
+)
+
+func TestMain(m *testing.M) { netns.Main(m) }
+
+func ip(t testing.TB, args ...string) {
+	t.Helper()
+	if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
+		t.Fatalf("ip %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+var pairs atomic.Int32
+
+// veth makes a pair of interfaces that goes away with the test.
+func veth(t testing.TB, mtu int) (a, b string) {
+	t.Helper()
+	netns.Need(t)
+	n := pairs.Add(1)
+	a, b = fmt.Sprintf("va%d", n), fmt.Sprintf("vb%d", n)
+	ip(t, "link", "add", a, "mtu", strconv.Itoa(mtu), "type", "veth", "peer", "name", b, "mtu", strconv.Itoa(mtu))
+	t.Cleanup(func() { ip(t, "link", "del", a) })
+	for _, name := range []string{a, b} {
+		ip(t, "link", "set", name, "up")
+	}
+	for _, name := range []string{a, b} {
+		for !isUp(t, name) { // the kernel starts it in the background, and loses what comes before
+			runtime.Gosched()
+		}
+	}
+	return a, b
+}
+
+func isUp(t testing.TB, name string) bool {
+	t.Helper()
+	out, err := exec.Command("ip", "-brief", "link", "show", name).CombinedOutput()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Contains(string(out), " UP ")
+}
+
+func open(t testing.TB, c afpacket.Config) *afpacket.Device {
+	t.Helper()
+	d, err := afpacket.Open(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// maker opens both ends of a veth pair.
+func maker(c afpacket.Config, mtu int) linktest.Make {
+	return func(t testing.TB) (link.Device, link.Device) {
+		from, to := c, c
+		from.Interface, to.Interface = veth(t, mtu)
+		return open(t, from), open(t, to)
+	}
+}
+
+func TestConformance(t *testing.T) {
+	netns.Need(t)
+	for name, c := range map[string]struct {
+		config afpacket.Config
+		mtu    int
+	}{
+		"plain":                      {afpacket.Config{}, 1500},
+		"plain, no offloads, bypass": {afpacket.Config{NoOffloads: true, Bypass: true}, 1500},
+		"plain, jumbo, no offloads":  {afpacket.Config{NoOffloads: true}, 9000},
+		"ring":                       {afpacket.Config{Ring: true}, 1500},
+		"ring, no offloads, bypass":  {afpacket.Config{Ring: true, NoOffloads: true, Bypass: true}, 1500},
+	} {
+		t.Run(name, func(t *testing.T) {
+			linktest.Run(t, maker(c.config, c.mtu), linktest.NeverShort, linktest.PeerUnseen)
+		})
+	}
+}
+
+// Several queues share what arrives: a flow stays in one of them, and nothing
+// comes twice.
+func TestFanout(t *testing.T) {
+	for name, ring := range map[string]bool{"plain": false, "ring": true} {
+		t.Run(name, func(t *testing.T) {
+			from, to := veth(t, 1500)
+			a := open(t, afpacket.Config{Interface: from})
+			defer a.Close()
+			b := open(t, afpacket.Config{Interface: to, Queues: 2, Ring: ring})
+			const flows, each = 32, 8
+			type arrival struct{ queue, flow int }
+			arrived := make(chan arrival) // from the receivers, which end with the device
+			for i, q := range b.Queues() {
+				go func() {
+					fs := make([]*link.Frame, 8)
+					for {
+						n, err := q.Recv(fs)
+						if err != nil {
+							return
+						}
+						for _, f := range fs[:n] {
+							arrived <- arrival{i, int(f.Bytes()[29])} // the last byte of the source address
+							f.Free()
+						}
+					}
+				}()
+			}
+			for range each {
+				for flow := range flows {
+					f := linktest.Unfinished(link.Ethernet, linktest.Transport{Protocol: 17, Payload: 20})
+					f.Bytes()[29] = byte(flow)
+					if n, err := a.Queues()[0].Send([]*link.Frame{f}); n != 1 || err != nil {
+						t.Fatal(n, err)
+					}
+				}
+			}
+			queueOf := map[int]int{}
+			for range flows * each {
+				got := <-arrived
+				if q, known := queueOf[got.flow]; known && q != got.queue {
+					t.Errorf("flow %d came to queues %d and %d", got.flow, q, got.queue)
+				}
+				queueOf[got.flow] = got.queue
+			}
+			if err := b.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// The kernel takes tags out of frames, and the device puts them back.
+func TestTags(t *testing.T) {
+	for name, c := range map[string]afpacket.Config{
+		"plain": {}, "plain, no offloads": {NoOffloads: true}, "ring": {Ring: true}, "ring, no offloads": {Ring: true, NoOffloads: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, b := maker(c, 1500)(t)
+			defer a.Close()
+			defer b.Close()
+			f := linktest.Plain(link.Ethernet, 100, 5)
+			copy(f.Bytes()[12:], []byte{0x88, 0xa8, 0, 7, 0x81, 0, 0, 9, 8, 6}) // two tags
+			want := append([]byte(nil), f.Bytes()...)
+			if n, err := a.Queues()[0].Send([]*link.Frame{f}); n != 1 || err != nil {
+				t.Fatal(n, err)
+			}
+			fs := make([]*link.Frame, 1)
+			if n, err := b.Queues()[0].Recv(fs); n != 1 || err != nil {
+				t.Fatal(n, err)
+			}
+			if !bytes.Equal(fs[0].Bytes(), want) {
+				t.Errorf("arrived as\n% x, want\n% x", fs[0].Bytes(), want)
+			}
+			fs[0].Free()
+		})
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	netns.Need(t)
+	if d, err := afpacket.Open(afpacket.Config{Interface: "none0"}); err == nil || !strings.Contains(err.Error(), "no interface") {
+		t.Errorf("%v, %v", d, err)
+	}
+}
+
+// Promiscuous mode ends with the device, also when others want it.
+func TestPromiscuous(t *testing.T) {
+	from, _ := veth(t, 1500)
+	count := func() string {
+		out, err := exec.Command("ip", "-d", "link", "show", from).CombinedOutput()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, rest, _ := strings.Cut(string(out), "promiscuity ")
+		return strings.Fields(rest)[0]
+	}
+	d := open(t, afpacket.Config{Interface: from, Promiscuous: true})
+	if got := count(); got != "1" {
+		t.Errorf("open: promiscuity %s", got)
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+	if got := count(); got != "0" {
+		t.Errorf("closed: promiscuity %s", got)
+	}
+}

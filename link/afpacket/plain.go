@@ -1,0 +1,268 @@
+//go:build linux
+
+package afpacket
+
+import (
+	"fmt"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"loam/link"
+	"loam/link/fd"
+	"loam/wire"
+)
+
+// plain is a queue on a socket without rings: a batch of frames by one system
+// call, each with its virtio-net header in front.
+type plain struct {
+	info     *link.Info
+	file     *fd.File
+	room     *fd.Room
+	counters link.Counters
+	header   int // bytes of virtio-net header in front of each frame
+
+	in  reader
+	out writer
+}
+
+// reader is the receiving half. Frames are read into landing buffers, since
+// nobody knows how long they are; a short one in a large buffer is copied out.
+type reader struct {
+	try func(fd uintptr) bool // q.tryRecv: made once, since making it allocates
+	fs  []*link.Frame         // what Recv passes to tryRecv, and what came of it
+	n   int
+	err error
+
+	mu       sync.Mutex // guards all below between Recv and close
+	landing  []*link.Frame
+	messages *fd.Messages
+}
+
+// writer is the sending half; it implements link.Sender.
+type writer struct {
+	q        *plain
+	try      func(fd uintptr) // w.tryWrite
+	fs       []*link.Frame
+	n        int
+	short    bool
+	err      error
+	messages *fd.Messages
+}
+
+// landings is how many frames are read by one call: large buffers are few.
+func (q *plain) landings() int {
+	if q.header > 0 {
+		return 16
+	}
+	return link.BatchSize
+}
+
+func openPlain(c Config, info *link.Info, index int, group *fanout) (end, error) {
+	s, err := newSocket()
+	if err != nil {
+		return nil, err
+	}
+	q := &plain{info: info}
+	if !c.NoOffloads {
+		q.header = link.VirtioHeaderLen
+	}
+	err = set(s,
+		option{"PACKET_VNET_HDR", unix.PACKET_VNET_HDR, 1, q.header > 0},
+		option{"PACKET_QDISC_BYPASS", unix.PACKET_QDISC_BYPASS, 1, c.Bypass},
+		option{"PACKET_IGNORE_OUTGOING", unix.PACKET_IGNORE_OUTGOING, 1, true},
+		option{"PACKET_AUXDATA", unix.PACKET_AUXDATA, 1, true})
+	if err == nil {
+		err = receive(s, index, c, group)
+	}
+	if err != nil {
+		unix.Close(s)
+		return nil, err
+	}
+	if q.file, err = fd.New(s, info.Name); err != nil {
+		return nil, err
+	}
+	q.room = fd.NewRoom(q.file, fd.Writable)
+	q.in.try, q.in.messages = q.tryRecv, fd.NewMessages(q.landings(), auxSpace)
+	q.in.landing = make([]*link.Frame, q.landings())
+	q.out.q, q.out.try, q.out.messages = q, q.out.tryWrite, fd.NewMessages(link.BatchSize, 0)
+	return q, nil
+}
+
+// Room implements link.Queue.
+func (q *plain) Room() <-chan struct{} { return q.room.C() }
+
+func (q *plain) stats() link.Stats { return q.counters.Stats() }
+
+// Recv implements link.Queue.
+func (q *plain) Recv(fs []*link.Frame) (int, error) {
+	r := &q.in
+	r.fs, r.n, r.err = fs, 0, nil
+	err := q.file.Read(r.try)
+	r.fs = nil
+	if err == nil {
+		err = r.err
+	}
+	if err != nil {
+		return 0, err
+	}
+	bytes := 0
+	for _, f := range fs[:r.n] {
+		bytes += f.Len()
+	}
+	q.counters.Received(r.n, bytes)
+	return r.n, nil
+}
+
+// tryRecv reads frames and returns false if there is none.
+func (q *plain) tryRecv(fd uintptr) bool {
+	r := &q.in
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for r.n == 0 && r.err == nil {
+		n, err := q.fill(fd)
+		switch err {
+		case nil:
+		case unix.EAGAIN:
+			return false
+		case unix.EINVAL: // a frame whose metadata the virtio-net header has no words for
+			q.counters.RxError()
+		case unix.ENETDOWN: // told once, when it goes down; frames come when it is up again
+		default:
+			r.err = fmt.Errorf("%s: %w", q.info.Name, err)
+		}
+		for i := range n {
+			q.take(i)
+		}
+	}
+	return true
+}
+
+// fill reads frames into the landing buffers.
+func (q *plain) fill(fd uintptr) (int, error) {
+	r := &q.in
+	places := min(len(r.fs), len(r.landing))
+	size := q.info.MaxLen() + 2*wire.VLANTagLen
+	if q.header > 0 {
+		size = link.MaxFrame
+	}
+	for i := range places {
+		if r.landing[i] == nil {
+			r.landing[i] = link.NewFrame(size)
+		}
+		r.messages.Set(i, r.landing[i].Bytes())
+	}
+	return r.messages.Receive(fd, places)
+}
+
+// take makes a frame of message i.
+func (q *plain) take(i int) {
+	r := &q.in
+	length, whole := r.messages.Length(i)
+	f := r.landing[i]
+	if !whole || length < q.header+wire.EthernetLen {
+		q.counters.RxError()
+		return
+	}
+	if q.header > 0 && length <= link.MaxSmall {
+		f = link.NewFrame(length)
+		copy(f.Bytes(), r.landing[i].Bytes())
+	} else {
+		r.landing[i] = nil
+		f.Resize(length)
+	}
+	if q.header > 0 && !accept(f) {
+		f.Free()
+		q.counters.RxError()
+		return
+	}
+	auxTag(r.messages.Control(i)).putBack(f)
+	r.fs[r.n] = f
+	r.n++
+}
+
+// accept takes the virtio-net header off f and makes metadata of it.
+func accept(f *link.Frame) bool {
+	offload, ok := link.ParseOffload(f.Bytes(), f.Len()-link.VirtioHeaderLen)
+	f.TrimFront(link.VirtioHeaderLen)
+	f.Offload = offload
+	return ok && f.Admit(link.Ethernet)
+}
+
+// Send implements link.Queue.
+func (q *plain) Send(fs []*link.Frame) (int, error) {
+	return link.Transmit(q.info, &q.counters, &q.out, fs)
+}
+
+// Send takes frames that the device carries.
+func (w *writer) Send(fs []*link.Frame) (int, error) {
+	w.fs, w.n, w.short, w.err = fs, 0, false, nil
+	err := w.q.file.Do(w.try)
+	w.fs = nil
+	if err == nil {
+		err = w.err
+	}
+	if w.short {
+		w.q.room.Short()
+	}
+	return w.n, err
+}
+
+func (w *writer) tryWrite(fd uintptr) {
+	for w.n < len(w.fs) && !w.short && w.err == nil {
+		batch := w.fs[w.n:min(len(w.fs), w.n+w.messages.Len())]
+		for i, f := range batch {
+			if w.q.header > 0 {
+				offload := f.Offload
+				offload.Put(f.Prepend(w.q.header))
+			}
+			w.messages.Set(i, f.Bytes())
+		}
+		sent, err := w.messages.Send(fd, 0, len(batch))
+		link.FreeAll(batch[:sent])
+		for _, f := range batch[sent:] {
+			f.TrimFront(w.q.header)
+		}
+		w.n += sent
+		w.judge(err)
+	}
+}
+
+// judge decides about the frame that did not go.
+func (w *writer) judge(err error) {
+	switch err {
+	case nil:
+	case unix.EAGAIN:
+		w.short = true
+	case unix.EINVAL, unix.EMSGSIZE: // the kernel does not believe the header
+		w.q.counters.TxError()
+		w.skip()
+	case unix.ENOBUFS, unix.ENOMEM, unix.ENETDOWN: // lost on the way, as on a wire
+		w.q.counters.TxDropped(1)
+		w.skip()
+	default:
+		w.err = fmt.Errorf("%s: %w", w.q.info.Name, err)
+	}
+}
+
+// skip gives up the frame at the front.
+func (w *writer) skip() {
+	w.fs[w.n].Free()
+	w.n++
+}
+
+// close may be called more than once.
+func (q *plain) close() error {
+	err := q.file.Close()
+	q.room.Close()
+	r := &q.in
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i, f := range r.landing {
+		if f != nil {
+			f.Free()
+			r.landing[i] = nil
+		}
+	}
+	return err
+}

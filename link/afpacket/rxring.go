@@ -1,0 +1,193 @@
+//go:build linux
+
+package afpacket
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"loam/link"
+	"loam/wire"
+)
+
+// RxRing receives frames into memory that is shared with the kernel:
+// PACKET_RX_RING, version 3. It is used by one goroutine, but for Drops.
+//
+// The ring is a circle of blocks. The kernel fills a block with frames of any
+// length, one behind the other, and hands it over when it is full or a time after
+// its first frame (RxConfig.Retire); when all its frames have been looked at it
+// is given back. So a frame costs no system call and no slot of the longest
+// length, at the price of that delay.
+type RxRing struct {
+	fd      int
+	mem     []byte
+	block   int // bytes
+	blocks  int
+	current int  // the block that is read next
+	ours    bool // the kernel has handed it over
+	left    int  // frames of it not yet returned
+	at      int  // offset of the next
+	header  int  // virtio-net header in front of each frame, or 0
+	dropped atomic.Uint64
+}
+
+// RxConfig says what ring to open.
+type RxConfig struct {
+	Interface   string
+	Blocks      int           // default 16
+	BlockSize   int           // bytes, a power of two; default 1 MB
+	Retire      time.Duration // how long a frame may wait for its block to fill, in ms; default 1 ms
+	Offloads    bool          // frames may be long and unfinished: see Received.Offload
+	Promiscuous bool
+}
+
+// Received is one frame in the ring, valid until the next call of Next.
+type Received struct {
+	Frame   []byte
+	Wire    int   // length on the wire: more than len(Frame) if it was cut
+	At      int64 // ns since 1970
+	Offload []byte
+}
+
+// Offsets in struct tpacket_block_desc and struct tpacket3_hdr.
+const (
+	blockStatus, blockFrames, blockFirst = 8, 12, 16
+
+	v3Next, v3Sec, v3Nsec, v3Caplen, v3Len, v3Status, v3Mac, v3TCI, v3TPID = 0, 4, 8, 12, 16, 20, 24, 32, 36
+)
+
+// OpenRx opens a receive ring.
+func OpenRx(c RxConfig) (*RxRing, error) {
+	_, index, err := describe(c.Interface)
+	if err != nil {
+		return nil, err
+	}
+	r := &RxRing{fd: -1}
+	if err = r.open(c); err == nil {
+		err = receive(r.fd, index, Config{Promiscuous: c.Promiscuous}, nil)
+	}
+	if err != nil {
+		r.Close()
+		return nil, explain(c.Interface, err)
+	}
+	return r, nil
+}
+
+func (r *RxRing) open(c RxConfig) (err error) {
+	if r.fd, err = newSocket(); err != nil {
+		return err
+	}
+	if c.Offloads {
+		r.header = link.VirtioHeaderLen
+	}
+	err = set(r.fd,
+		option{"PACKET_VERSION", unix.PACKET_VERSION, unix.TPACKET_V3, true},
+		option{"PACKET_VNET_HDR", unix.PACKET_VNET_HDR, 1, c.Offloads},
+		option{"PACKET_IGNORE_OUTGOING", unix.PACKET_IGNORE_OUTGOING, 1, true},
+		option{"PACKET_RESERVE", unix.PACKET_RESERVE, 16, true}) // for a VLAN tag
+	if err != nil {
+		return err
+	}
+	r.blocks, r.block = c.Blocks, c.BlockSize
+	if r.blocks == 0 {
+		r.blocks = 16
+	}
+	if r.block == 0 {
+		r.block = 1 << 20
+	}
+	const frame = 2048 // means nothing for version 3, but has to divide a block
+	req := unix.TpacketReq3{
+		Block_size:     uint32(r.block),
+		Block_nr:       uint32(r.blocks),
+		Frame_size:     frame,
+		Frame_nr:       uint32(r.blocks * (r.block / frame)),
+		Retire_blk_tov: uint32(max(1, c.Retire.Milliseconds())),
+	}
+	if err := unix.SetsockoptTpacketReq3(r.fd, unix.SOL_PACKET, unix.PACKET_RX_RING, &req); err != nil {
+		return fmt.Errorf("PACKET_RX_RING of %d blocks of %d bytes: %w", r.blocks, r.block, err)
+	}
+	r.mem, err = unix.Mmap(r.fd, 0, r.blocks*r.block, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_POPULATE)
+	return os.NewSyscallError("mmap", err)
+}
+
+// Next returns the next frame that is there, without waiting.
+func (r *RxRing) Next() (f Received, ok bool) {
+	for r.left == 0 {
+		if r.ours {
+			r.giveBack()
+		}
+		base := r.current * r.block
+		if loadWord(r.mem, base+blockStatus)&unix.TP_STATUS_USER == 0 {
+			return f, false
+		}
+		r.ours = true
+		r.left = int(r.word(base + blockFrames))
+		r.at = base + int(r.word(base+blockFirst))
+	}
+	f = r.read(r.at)
+	r.at += int(r.word(r.at + v3Next))
+	r.left--
+	return f, true
+}
+
+func (r *RxRing) giveBack() {
+	storeWord(r.mem, r.current*r.block+blockStatus, unix.TP_STATUS_KERNEL)
+	r.ours = false
+	r.current++
+	if r.current == r.blocks {
+		r.current = 0
+	}
+}
+
+func (r *RxRing) word(at int) uint32 { return binary.NativeEndian.Uint32(r.mem[at:]) }
+func (r *RxRing) half(at int) uint16 { return binary.NativeEndian.Uint16(r.mem[at:]) }
+
+// read makes a Received of the frame whose header is at h.
+func (r *RxRing) read(h int) (f Received) {
+	start, length := h+int(r.half(h+v3Mac)), int(r.word(h+v3Caplen))
+	f.At = int64(r.word(h+v3Sec))*1e9 + int64(r.word(h+v3Nsec))
+	f.Wire = int(r.word(h + v3Len))
+	f.Offload = r.mem[start-r.header : start]
+	if t := newTag(r.word(h+v3Status), r.half(h+v3TCI), r.half(h+v3TPID)); t.valid && length >= wire.EthernetLen {
+		if r.header > 0 { // stands where the tag is written
+			f.Offload = append([]byte(nil), f.Offload...)
+		}
+		start, length, f.Wire = start-wire.VLANTagLen, length+wire.VLANTagLen, f.Wire+wire.VLANTagLen
+		t.write(r.mem[start:])
+	}
+	f.Frame = r.mem[start:][:length]
+	return f
+}
+
+// Wait waits until there may be a frame or the timeout is over.
+func (r *RxRing) Wait(timeout time.Duration) error { return poll(r.fd, unix.POLLIN, timeout) }
+
+// Drops is how many frames found no room in the ring.
+func (r *RxRing) Drops() uint64 {
+	// The kernel starts its count anew each time that it is asked.
+	s, err := unix.GetsockoptTpacketStatsV3(r.fd, unix.SOL_PACKET, unix.PACKET_STATISTICS)
+	if err != nil {
+		return r.dropped.Load()
+	}
+	return r.dropped.Add(uint64(s.Drops))
+}
+
+// Close ends the ring.
+func (r *RxRing) Close() error {
+	if r.fd < 0 {
+		return nil
+	}
+	r.Drops()
+	if r.mem != nil {
+		unix.Munmap(r.mem)
+		r.mem = nil
+	}
+	err := unix.Close(r.fd)
+	r.fd = -1
+	return err
+}

@@ -1,0 +1,4 @@
+package fd
+
+// sysSendmmsg is missing in package syscall on this machine.
+const sysSendmmsg = 307

@@ -1,0 +1,5 @@
+package fd
+
+import "syscall"
+
+const sysSendmmsg = syscall.SYS_SENDMMSG
