@@ -2,7 +2,6 @@
 //
 //	loam run -p 8080:80 ./server    an unmodified program, on its own network
 //	loam test -run Fetch ./...      go test, and the tests run on Loam
-//	loam gen                        send packets in every way, and measure what arrives
 //	loam doctor                     what this machine offers, and what is missing
 //	loam bench syscall              what a system call costs, on Loam and on Linux
 //	loam version                    what this is, and which Go it knows
@@ -93,7 +92,7 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &usageError{err.Error(), "see " + cmd.CommandPath() + " --help"}
 	})
-	root.AddCommand(newRun(), newTest(), newExec(), newGenCommand(), newDoctor(), newBench(), newVersion())
+	root.AddCommand(newRun(), newTest(), newExec(), newDoctor(), newBench(), newVersion())
 	return root
 }
 

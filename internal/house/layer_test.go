@@ -82,7 +82,7 @@ const layers = `
 
 	# The tool.
 	NONE < internal/machine;
-	unikernel/cost, internal/machine, gen/method < cmd/loam;
+	unikernel/cost, internal/machine < cmd/loam;
 
 	# Programs that know nothing of Loam.
 	NONE < examples/web, examples/echo, unikernel/cost/calls;
