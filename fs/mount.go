@@ -118,13 +118,6 @@ func (t *Tree) cross(p Place) Place {
 	return p
 }
 
-// isMountPoint tells whether something is mounted on the node, which may then
-// be neither removed nor renamed.
-func (t *Tree) isMountPoint(p Place) bool {
-	_, ok := (*t.mounts.Load())[p]
-	return ok
-}
-
 // parent is the directory above a directory, across mounts.
 func (t *Tree) parent(p Place) Place {
 	for p.Node == Node(p.mount.fs.Root()) {

@@ -138,9 +138,7 @@ func testOverlay(ctx context.Context, c cache, t *toolchain, checkout string, ow
 	if checkout == "" {
 		packages[filepath.Join(t.GOROOT, "src", testMainFile)] = "testdeps"
 	}
-	for _, file := range sortedKeys(packages) {
-		key = append(key, file)
-	}
+	key = append(key, sortedKeys(packages)...)
 	dir := c.path("build", digest(key...))
 	for file, pkg := range packages {
 		added := filepath.Join(dir, pkg+".go")
