@@ -33,8 +33,12 @@ Ctrl-C ended every server with status 0.
 	}
 	b.WriteString(`
 What grew is the memory that the server holds at the end of its load beyond what it
-held after a third of it. The gateway takes its part of the CPUs: a connection to the
-program is one of the host's and one of Loam's, and each byte goes through both.
+held after a third of it; pebble-challtestsrv keeps every question on purpose. The
+gateway takes its part of the CPUs: a connection to the program is one of the host's
+and one of Loam's, and each byte goes through both.
+
+The two systems were measured one after the other, once. Where the machine does
+other work at the time the ratios are rough; test/bench measures with more care.
 
 | server | module |
 |---|---|
