@@ -89,7 +89,7 @@ func (w *leasing) answer(sentence string, kind wire.DHCPv4Type) *seen {
 
 // waitFrame lets time pass until there is something on the wire, d at most.
 func (w *leasing) waitFrame(d time.Duration) {
-	for until := time.Now().Add(d); time.Now().Before(until) && len(w.frames) == 0; {
+	for until := time.Now().Add(d); time.Now().Before(until) && !w.heard(); {
 		w.advance(time.Second)
 	}
 }

@@ -142,6 +142,13 @@ func (w *peer) read() {
 	}
 }
 
+// heard tells whether there is a frame that nobody has looked at.
+func (w *peer) heard() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.frames) > 0
+}
+
 // stop has the peer read no more, but for what comes next: then the stack's
 // device fills up. start undoes it.
 func (w *peer) stop() {

@@ -58,18 +58,17 @@ func (t *toolchain) inModuleCache(path string) bool {
 }
 
 // moveOut gives a toolchain that was downloaded, and so lies in the module
-// cache, a GOROOT elsewhere, made of links to it.
+// cache, a GOROOT elsewhere, made of links to it. Its source has real folders and
+// hard links, or copies: the go command lists no packages (std) in folders that
+// are symbolic links, and embeds no such files.
 func (t *toolchain) moveOut(c cache) error {
-	root := c.path("goroot", digest(t.GOROOT, t.GOVERSION))
+	root := c.path("goroot", digest(t.GOROOT, t.GOVERSION, "real files"))
 	real := t.GOROOT
 	err := c.fill(root, func(dir string) error {
-		if err := os.Mkdir(filepath.Join(dir, "src"), 0o755); err != nil {
-			return err
-		}
 		if err := linkAll(real, dir, "src"); err != nil {
 			return err
 		}
-		return linkAll(filepath.Join(real, "src"), filepath.Join(dir, "src"), "")
+		return linkTree(filepath.Join(real, "src"), filepath.Join(dir, "src"))
 	})
 	if err != nil {
 		return err
@@ -95,6 +94,31 @@ func linkAll(from, to, except string) error {
 		}
 	}
 	return nil
+}
+
+// linkTree makes the folders of from anew in to, with hard links to its files, or
+// copies where the two are on different devices.
+func linkTree(from, to string) error {
+	return filepath.WalkDir(from, func(path string, e os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		if e.IsDir() {
+			return os.MkdirAll(filepath.Join(to, rel), 0o755)
+		}
+		if os.Link(path, filepath.Join(to, rel)) == nil {
+			return nil
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(to, rel), data, 0o444)
+	})
 }
 
 // stopDelay is how long a go command that was interrupted may tidy up.
