@@ -1,6 +1,6 @@
-// Package method holds the ways to send frames from a Linux machine, and some to
-// receive them, behind one interface each: from net.Dial to AF_XDP and DPDK. One
-// file or folder below link is one way; this file is what they all promise.
+// Package method is what a way to send frames from a Linux machine promises, and a
+// way to receive them: the contract that the packet engine is written against, so
+// that every way, from net.Dial to AF_XDP, can stand behind it.
 //
 // A method is asked for a batch (Sender.Send) and asks back for each frame: so
 // the frame is written once, where the kernel or the device reads it. Which part
@@ -15,7 +15,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"strings"
 	"time"
 
 	"loam/link/match"
@@ -188,30 +187,3 @@ type Receiver interface {
 
 // ErrTimeout is what Flush returns when frames have not left in time.
 var ErrTimeout = errors.New("method: frames have not left in time")
-
-// Method is one way to send and, where Listen is not nil, to receive.
-type Method struct {
-	Name    string // as users type it
-	Summary string // one line
-	Open    func(Config) (Sender, error)
-	Listen  func(Config) (Receiver, error)
-}
-
-// methods are those of this build, in the order of the article: from the
-// portable to the fast.
-var methods []Method
-
-// All returns the methods of this build.
-func All() []Method { return append([]Method(nil), methods...) }
-
-// ByName finds a method; the error lists those that there are.
-func ByName(name string) (Method, error) {
-	var known []string
-	for _, m := range methods {
-		if m.Name == name {
-			return m, nil
-		}
-		known = append(known, m.Name)
-	}
-	return Method{}, fmt.Errorf("there is no method %q in this build; it has %s", name, strings.Join(known, ", "))
-}

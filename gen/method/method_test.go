@@ -1,22 +1,10 @@
 package method
 
 import (
-	"strings"
 	"testing"
 
 	"loam/wire"
 )
-
-func TestByName(t *testing.T) {
-	for _, m := range All() {
-		if got, err := ByName(m.Name); err != nil || got.Name != m.Name || m.Summary == "" || m.Open == nil {
-			t.Errorf("%s: %+v, %v", m.Name, got, err)
-		}
-	}
-	if _, err := ByName("pigeon"); err == nil || !strings.Contains(err.Error(), `"pigeon"`) {
-		t.Errorf("an unknown name: %v", err)
-	}
-}
 
 // The headers that a caller does not write have the length that the wire sees.
 func TestHeaderLen(t *testing.T) {
