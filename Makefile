@@ -16,9 +16,25 @@ test: ## everything that has to pass before a change lands (as root on Debian it
 bench: ## measure, beside our peers, on this machine
 	@cd test/bench && go run . -out results
 
+.PHONY: genbench
+genbench: ## the packet engine beside trafgen, DPDK, hping3 and loops in C, for a few minutes; writes docs/gen
+	@go test ./test/genbench -count=1 -timeout=40m -v -full -update
+
+.PHONY: probebench
+probebench: ## the prober beside zmap and masscan, over 8.4 million addresses, for a quarter of an hour; writes docs/probe
+	@go test ./test/probebench -count=1 -timeout=60m -v -full -update
+
+.PHONY: dpdk
+dpdk: ## the method over DPDK, which is left out otherwise: needs Debian's libdpdk-dev, and gcc
+	@go test -tags dpdk ./gen/method -count=1 -run DPDK
+
 .PHONY: std
 std: ## Go's own tests on Loam beside Linux, in full, and the table docs/std.md
 	@go run ./test/std
+
+.PHONY: releases
+releases: ## programs on Loam with every patch release of Go that it knows, each fetched if need be (about 70 MB)
+	@LOAM_TEST_RELEASES=all go test ./unikernel -count=1 -timeout=90m -v -run=TestReleases
 
 .PHONY: servers
 servers: ## run well-known servers on Loam for a minute each, under load, and on Linux; writes docs/servers.md

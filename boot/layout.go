@@ -35,3 +35,10 @@ const (
 	TablePages   = TableBig + 4
 	WindowAtBoot = 4 << 30 // how much of physical memory Window shows
 )
+
+// The ports between the loam command and the kernel: see kernel/control.go.
+const (
+	PortOutput  = 0x520 // what the program writes to descriptor 1
+	PortErrors  = 0x521 // and to descriptor 2
+	PortControl = 0x522 // the exit status
+)

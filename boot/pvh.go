@@ -13,6 +13,16 @@ type Range struct{ Start, End uint64 }
 // Size is in bytes.
 func (r Range) Size() uint64 { return r.End - r.Start }
 
+// WithoutModule is what of a range is not taken by the module: one piece or two, of
+// which any may be empty.
+func (i *Info) WithoutModule(r Range) [2]Range {
+	m := i.Module
+	if m.End <= r.Start || m.Start >= r.End {
+		return [2]Range{r, {}}
+	}
+	return [2]Range{{r.Start, max(r.Start, m.Start)}, {min(r.End, m.End), r.End}}
+}
+
 // MaxRanges is how many pieces of memory are taken note of. Monitors make less
 // than ten.
 const MaxRanges = 32

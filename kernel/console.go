@@ -1,21 +1,28 @@
 package kernel
 
-import "loam/arch/amd64"
+import (
+	"loam/arch/amd64"
+	"loam/boot"
+)
 
-// What the kernel has to say goes to the first serial port: a 16550 (National
-// Semiconductor PC16550D data sheet). It is polled: there is no interrupt.
+// What the program writes to descriptors 1 and 2, and what the kernel itself has
+// to say, goes to the ports of control.go, or else to the first serial port: a
+// 16550 (National Semiconductor PC16550D data sheet), which is watched while it
+// sends.
 
 const (
-	serialPort   = 0x3f8
-	serialData   = serialPort
-	serialEnable = serialPort + 1 // of interrupts; of the rate while serialLine says so
-	serialQueue  = serialPort + 2
-	serialLine   = serialPort + 3
-	serialModem  = serialPort + 4
-	serialStatus = serialPort + 5
+	serialPort    = 0x3f8
+	serialData    = serialPort
+	serialEnable  = serialPort + 1 // of interrupts; of the rate while serialLine says so
+	serialQueue   = serialPort + 2
+	serialLine    = serialPort + 3
+	serialModem   = serialPort + 4
+	serialStatus  = serialPort + 5
+	serialScratch = serialPort + 7
 
-	serialRoom = 1 << 5 // in serialStatus: the queue is empty
-	serialDeep = 16     // bytes in the queue
+	serialReady = 1 << 0 // in serialStatus: a byte has come
+	serialRoom  = 1 << 5 // the queue is empty
+	serialDeep  = 16     // bytes in the queue
 )
 
 // startConsole sets 115200 bits a second, 8 data bits, no parity, 1 stop bit.
@@ -32,8 +39,18 @@ func startConsole() {
 // consoleTries bounds the wait for a port that never gets room: there may be none.
 const consoleTries = 1e6
 
-// write sends bytes.
-func write(b []byte) {
+// write sends bytes that the program has written to a descriptor.
+func write(fd uint64, b []byte) {
+	if controlled {
+		port := uint16(boot.PortOutput)
+		if fd == 2 {
+			port = boot.PortErrors
+		}
+		for _, c := range b {
+			amd64.Out8(port, c)
+		}
+		return
+	}
 	for len(b) > 0 {
 		for tries := 0; amd64.In8(serialStatus)&serialRoom == 0 && tries < consoleTries; tries++ {
 			amd64.Pause()
@@ -51,9 +68,19 @@ func say(text string) {
 	for len(text) > 0 {
 		var b [64]byte
 		n := copy(b[:], text)
-		write(b[:n])
+		write(2, b[:n])
 		text = text[n:]
 	}
+}
+
+// sayHex sends a number with 16 digits.
+func sayHex(v uint64) {
+	var b [18]byte
+	b[0], b[1] = '0', 'x'
+	for i := range 16 {
+		b[17-i] = "0123456789abcdef"[v>>(4*i)&15]
+	}
+	write(2, b[:])
 }
 
 // sayInt sends a number.
@@ -67,19 +94,29 @@ func sayInt(v uint64) {
 			break
 		}
 	}
-	write(b[i:])
+	write(2, b[i:])
 }
 
 // exitPort is QEMU's device isa-debug-exit, which ends QEMU with the status
 // 2*value + 1.
 const exitPort = 0x501
 
-// statusFailed is the value when the kernel cannot go on.
-const statusFailed = 125
+// exitMost is what of a status QEMU's own has room for.
+const exitMost = 0x7f
+
+// How the machine ends when it is not the program that ends it.
+const (
+	statusCrash       = 125 // the kernel itself fails
+	statusFailed      = 124 // the machine is not one on which it can start
+	statusOutOfMemory = 123
+)
 
 // powerOff ends the machine.
-func powerOff(status uint8) {
-	amd64.Out8(exitPort, status)
+func powerOff(status uint32) {
+	if controlled {
+		amd64.Out8(boot.PortControl, uint8(status))
+	}
+	amd64.Out32(exitPort, status&exitMost)
 	// There is no such device. The keyboard controller can reset the machine,
 	// which ends a monitor that was told not to start it again.
 	amd64.Out8(0x64, 0xfe)

@@ -9,7 +9,7 @@
 // with other work. Nothing is dropped for want of room inside one process; only
 // the receiving edge of a device may drop, and it counts.
 //
-// The devices are in folders of their own: pipe, loop, tap, unixsock; offload,
-// trace, fault and shape wrap another device. Each passes linktest. README.md
-// lists them all.
+// The devices are in folders of their own: pipe, loop, tap, unixsock, afpacket,
+// afxdp; offload, trace, fault and shape wrap another device. Each passes
+// linktest. README.md lists them all.
 package link

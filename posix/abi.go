@@ -63,6 +63,7 @@ const (
 	fioNRead   = 0x541b
 	sioInq     = fioNRead
 	sioOutq    = 0x5411
+	sioAtMark  = 0x8905
 	fioClex    = 0x5451
 	fioNClex   = 0x5450
 	sioGifConf = 0x8912
@@ -75,6 +76,8 @@ const (
 	epollOneShot   = 1 << 30
 	epollET        = 1 << 31
 	fDupFDCloexec  = 1030
+	fSetPipeSize   = 1031
+	fGetPipeSize   = 1032
 )
 
 // protocolMPTCP is multipath TCP, which Go's net.Listen asks for first.

@@ -11,7 +11,8 @@ func (p *Process) Attach(fd int, f func(Events)) Errno {
 	if errno != 0 {
 		return errno
 	}
-	if _, always := o.file.(*sink); always {
+	switch o.file.(type) {
+	case *sink, *treeFile:
 		return syscall.EPERM
 	}
 	w := &watch{f: f}

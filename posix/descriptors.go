@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+
+	"loam/fs"
 )
 
 // file is what a descriptor leads to. Its methods never block.
@@ -28,9 +30,10 @@ type open struct {
 	refs  atomic.Int32 // descriptors, and messages under way that carry it
 }
 
+// newOpen makes a description; flags are the access mode and what F_GETFL tells.
 func newOpen(f file, flags int) *open {
 	o := &open{file: f}
-	o.flags.Store(int32(syscall.O_RDWR | flags&syscall.O_NONBLOCK))
+	o.flags.Store(int32(flags))
 	return o
 }
 
@@ -41,6 +44,18 @@ func (o *open) setNonblocking(on bool) {
 		o.flags.Or(syscall.O_NONBLOCK)
 	} else {
 		o.flags.And(^syscall.O_NONBLOCK)
+	}
+}
+
+// settable are the flags that F_SETFL changes.
+const settable = syscall.O_APPEND | syscall.O_NONBLOCK | syscall.O_NOATIME
+
+// setFlags is F_SETFL.
+func (o *open) setFlags(flags int) {
+	flags = int(o.flags.Load())&^settable | flags&settable
+	o.flags.Store(int32(flags))
+	if f, ok := o.file.(*treeFile); ok {
+		f.SetFlags(fs.Flags(flags))
 	}
 }
 
@@ -202,6 +217,14 @@ func (d *descriptors) poller(fd int) *atomic.Pointer[watch] {
 
 // removeAll takes every descriptor away.
 func (d *descriptors) removeAll() {
+	for _, fd := range d.list() {
+		d.remove(fd)
+	}
+}
+
+// list has the descriptors that are open, by rising number.
+func (d *descriptors) list() []int {
+	var fds []int
 	for i := range d.chunks {
 		c := d.chunks[i].Load()
 		if c == nil {
@@ -209,10 +232,11 @@ func (d *descriptors) removeAll() {
 		}
 		for j := range c.slots {
 			if c.slots[j].Load() != nil {
-				d.remove(d.base + i*chunkSize + j)
+				fds = append(fds, d.base+i*chunkSize+j)
 			}
 		}
 	}
+	return fds
 }
 
 func (c *chunk) setCloexec(i int, on bool) {

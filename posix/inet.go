@@ -31,6 +31,9 @@ func pollEvents(e stack.Events) Events {
 	if e&stack.Readable != 0 {
 		p |= PollIn
 	}
+	if e&stack.Urgent != 0 {
+		p |= PollPri
+	}
 	if e&stack.Writable != 0 {
 		p |= PollOut
 	}

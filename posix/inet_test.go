@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"net/netip"
+	"runtime"
 	"syscall"
 	"testing"
 	"time"
@@ -259,4 +260,43 @@ func FuzzNetlink(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestUrgentByte(t *testing.T) {
+	p := process(t)
+	client, server := tcpPair(t, p, syscall.SOCK_NONBLOCK)
+	if n, errno := p.Send(client, []byte("abc"), Outgoing{Flags: syscall.MSG_OOB}); n != 3 || errno != 0 {
+		t.Fatalf("%d, %v", n, errno)
+	}
+	buf := make([]byte, 10)
+	for {
+		r, errno := p.Recv(server, buf, syscall.MSG_OOB|syscall.MSG_PEEK)
+		if errno == 0 && r.N == 1 && buf[0] == 'c' && r.Flags&syscall.MSG_OOB != 0 {
+			break
+		}
+		if errno != syscall.EAGAIN && errno != syscall.EINVAL { // it is under way
+			t.Fatalf("%q, %v", buf[:max(r.N, 0)], errno)
+		}
+		runtime.Gosched()
+	}
+	if r, errno := p.Recv(server, buf, 0); string(buf[:r.N]) != "ab" || errno != 0 {
+		t.Errorf("%q, %v", buf[:r.N], errno)
+	}
+	if at, errno := p.Ioctl(server, sioAtMark, 0); at != 1 || errno != 0 {
+		t.Errorf("SIOCATMARK: %d, %v", at, errno)
+	}
+	_, errno := p.Recv(server, buf, 0)
+	wantErrno(t, errno, syscall.EAGAIN, "behind the mark")
+	udp := fd(t)(p.Socket(syscall.AF_INET, syscall.SOCK_DGRAM, 0))
+	_, errno = p.Send(udp, []byte("x"), Outgoing{Flags: syscall.MSG_OOB})
+	wantErrno(t, errno, syscall.EOPNOTSUPP, "UDP")
+}
+
+// There is no queue of errors, and nobody is told that there is.
+func TestNoErrorQueue(t *testing.T) {
+	p := process(t)
+	for _, typ := range []int{syscall.SOCK_STREAM, syscall.SOCK_DGRAM} {
+		s := fd(t)(p.Socket(syscall.AF_INET, typ, 0))
+		wantErrno(t, p.SetSockOpt(s, syscall.IPPROTO_IP, syscall.IP_RECVERR, []byte{1, 0, 0, 0}), syscall.ENOPROTOOPT, "IP_RECVERR")
+	}
 }

@@ -2,14 +2,17 @@ package posix
 
 import (
 	"sync"
+	"sync/atomic"
 	"syscall"
 
+	"loam/fs"
+	"loam/fs/memfs"
 	"loam/stack"
 )
 
-// Process is one program's view of Loam: its descriptors, and the network and
-// the names of Unix sockets that it shares with nobody else. Its methods may be
-// called from several goroutines.
+// Process is one program's view of Loam: its descriptors, its files, and the
+// network and the names of Unix sockets that it shares with nobody else. Its
+// methods may be called from several goroutines.
 type Process struct {
 	options Options
 	net     *stack.Stack
@@ -17,6 +20,12 @@ type Process struct {
 	names   unixNames
 	serial  serial // of netlink ports
 	leaving leaving
+
+	view   atomic.Pointer[fs.View] // replaced, never changed
+	viewMu sync.Mutex              // held while it is replaced
+	fifos  fifos
+	flocks lockTable // flock(2)
+	ranges lockTable // fcntl(2)
 }
 
 // Options says what a process stands on.
@@ -24,6 +33,12 @@ type Options struct {
 	// Network is the stack that AF_INET sockets use; nil: there is none, and
 	// making one fails with EAFNOSUPPORT.
 	Network *stack.Stack
+	// Files is what paths lead to; nil: an empty file system in memory.
+	Files *fs.Tree
+	// Streams are the descriptors 0, 1 and 2; nil: not open.
+	Streams [3]Stream
+	// Missed, if it is there, is told each path that open(2) does not find.
+	Missed func(path string)
 	// Host is what is below, if anything is.
 	Host Host
 	// FirstFD is the lowest descriptor that is handed out.
@@ -67,11 +82,20 @@ type HostPoller interface {
 	Close()
 }
 
-// New makes a process without any descriptors.
+// New makes a process that has no descriptors but its streams. It begins in the
+// root folder.
 func New(o Options) *Process {
 	p := &Process{options: o, net: o.Network}
 	p.fds.base = o.FirstFD
 	p.names.init()
+	files := o.Files
+	if files == nil {
+		files = fs.NewTree(memfs.New(memfs.Config{}))
+	}
+	v := fs.NewView(files)
+	v.Who = fs.Credentials{UID: uint32(o.Credentials.UID), GID: uint32(o.Credentials.GID)}
+	p.view.Store(v)
+	p.installStreams()
 	return p
 }
 
@@ -113,18 +137,26 @@ func (p *Process) socket(fd int) (*open, socket, Errno) {
 // install gives a new file its first descriptor. typeFlags may have
 // SOCK_NONBLOCK and SOCK_CLOEXEC, which are O_NONBLOCK and O_CLOEXEC.
 func (p *Process) install(f file, typeFlags int) (int, Errno) {
-	o := newOpen(f, typeFlags)
-	fd, errno := p.fds.insert(o, 0, typeFlags&syscall.O_CLOEXEC != 0)
+	return p.installWith(f, syscall.O_RDWR|typeFlags&syscall.O_NONBLOCK, typeFlags&syscall.O_CLOEXEC != 0)
+}
+
+// installWith is install for a file with an access mode; flags are those of
+// newOpen.
+func (p *Process) installWith(f file, flags int, cloexec bool) (int, Errno) {
+	fd, errno := p.fds.insert(newOpen(f, flags), 0, cloexec)
 	if errno != 0 {
 		f.close()
 	}
 	return fd, errno
 }
 
-// toErrno is the number of an error of the stack; nil is 0.
+// toErrno is the number of an error of the stack or of the tree; nil is 0.
 func toErrno(err error) Errno {
 	if err == nil {
 		return 0
+	}
+	if e, ok := err.(Errno); ok {
+		return e
 	}
 	if e, ok := err.(interface{ Errno() Errno }); ok {
 		return e.Errno()

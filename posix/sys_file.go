@@ -1,6 +1,11 @@
 package posix
 
-import "syscall"
+import (
+	"math"
+	"syscall"
+
+	"loam/fs"
+)
 
 // Calls that work on any descriptor: read, write, close, dup, fcntl, ioctl, stat.
 
@@ -72,7 +77,32 @@ func (o *open) writeWaiting(b []byte, done int) (int, Errno) {
 }
 
 // Close is close(2).
-func (p *Process) Close(fd int) Errno { return p.fds.remove(fd) }
+func (p *Process) Close(fd int) Errno {
+	if p.ranges.count.Load() > 0 {
+		if _, f, errno := p.tree(fd, 0); errno == 0 && f != nil {
+			p.ranges.release(f.Place().Node, held{owner: p, last: math.MaxInt64})
+		}
+	}
+	return p.fds.remove(fd)
+}
+
+// CloseRange is close_range(2).
+func (p *Process) CloseRange(first, last uint32, flags int) Errno {
+	const unshare, cloexec = 2, 4
+	if flags&^(unshare|cloexec) != 0 || first > last {
+		return syscall.EINVAL
+	}
+	for _, fd := range p.fds.list() {
+		switch {
+		case fd < int(first) || fd > int(last):
+		case flags&cloexec != 0:
+			p.fds.setCloexec(fd, true)
+		default:
+			p.Close(fd)
+		}
+	}
+	return 0
+}
 
 // Dup is dup(2).
 func (p *Process) Dup(fd int) (int, Errno) { return p.dupAbove(fd, 0, false) }
@@ -107,8 +137,8 @@ func (p *Process) Dup3(fd, to, flags int, dup2 bool) (int, Errno) {
 	return to, 0
 }
 
-// Fcntl is fcntl(2). Locks, leases and signals (F_SETLK, F_SETOWN, ...) are
-// refused with EINVAL.
+// Fcntl is fcntl(2) but for locks, which are Lock's. Leases, seals and signals
+// (F_SETOWN, ...) are refused with EINVAL.
 func (p *Process) Fcntl(fd, cmd, arg int) (int, Errno) {
 	o, errno := p.get(fd)
 	if errno != 0 {
@@ -131,8 +161,13 @@ func (p *Process) Fcntl(fd, cmd, arg int) (int, Errno) {
 	case syscall.F_GETFL:
 		return int(o.flags.Load()), 0
 	case syscall.F_SETFL:
-		o.setNonblocking(arg&syscall.O_NONBLOCK != 0)
+		o.setFlags(arg)
 		return 0, 0
+	case fGetPipeSize, fSetPipeSize:
+		if _, ok := o.file.(*pipeEnd); ok {
+			return pipeSize, 0
+		}
+		return -1, syscall.EBADF
 	}
 	return -1, syscall.EINVAL
 }
@@ -152,30 +187,37 @@ func (p *Process) Ioctl(fd, request, arg int) (int, Errno) {
 		p.fds.setCloexec(fd, request == fioClex)
 		return arg, 0
 	}
-	s, ok := o.file.(socket)
-	if !ok {
-		return 0, syscall.ENOTTY
+	if f, ok := o.file.(interface{ buffered() int }); ok && request == fioNRead {
+		return f.buffered(), 0
 	}
-	switch request {
-	case fioNRead:
-		return s.buffered(), 0
-	case sioOutq:
-		return s.unsent(), 0
+	switch f := o.file.(type) {
+	case socket:
+		if request == sioOutq {
+			return f.unsent(), 0
+		}
+		if t, ok := f.(*tcpSocket); ok && request == sioAtMark {
+			return t.atMark(), 0
+		}
+	case *treeFile:
+		if a := f.Attr(); request == fioNRead && a.Mode.Type() == fs.Regular {
+			at, err := f.Seek(0, fs.SeekCur)
+			return int(max(a.Size-at, 0)), toErrno(err)
+		}
 	}
 	return 0, syscall.ENOTTY
 }
 
-// Stat describes a file as fstat(2) does, as far as it makes sense here.
-type Stat struct {
-	Mode  uint32
-	Inode uint64
-}
-
-// Fstat is fstat(2).
-func (p *Process) Fstat(fd int) (Stat, Errno) {
+// Terminal is ioctl(2) for requests whose argument is no int: those of terminals
+// (ioctl_tty(2)), which go to the stream. arg are the bytes at the caller's
+// address. Errors: ENOTTY.
+func (p *Process) Terminal(fd, request int, arg []byte) Errno {
 	o, errno := p.get(fd)
 	if errno != 0 {
-		return Stat{}, errno
+		return errno
 	}
-	return Stat{Mode: o.mode(), Inode: uint64(fd)}, 0
+	s, ok := o.file.(*stream)
+	if !ok {
+		return syscall.ENOTTY
+	}
+	return s.host.Ioctl(request, arg)
 }

@@ -14,7 +14,7 @@ func (p *Process) Send(fd int, b []byte, m Outgoing) (int, Errno) {
 	if errno != 0 {
 		return -1, errno
 	}
-	if m.Flags&syscall.MSG_OOB != 0 {
+	if _, tcp := s.(*tcpSocket); m.Flags&syscall.MSG_OOB != 0 && !tcp {
 		return -1, syscall.EOPNOTSUPP
 	}
 	if len(m.Control) > 0 {
@@ -66,7 +66,7 @@ func (p *Process) Recv(fd int, b []byte, flags int) (Received, Errno) {
 	case errno != 0:
 		return Received{}, errno
 	case flags&syscall.MSG_OOB != 0:
-		return Received{}, syscall.EINVAL
+		return recvUrgent(s, b, flags)
 	case flags&syscall.MSG_ERRQUEUE != 0:
 		return Received{}, syscall.EAGAIN
 	}
@@ -82,6 +82,15 @@ func (p *Process) Recv(fd int, b []byte, flags int) (Received, Errno) {
 		p.unpackControl(r.Control, flags&syscall.MSG_CMSG_CLOEXEC != 0)
 	}
 	return r, errno
+}
+
+// recvUrgent receives the urgent byte, and never waits for it.
+func recvUrgent(s socket, b []byte, flags int) (Received, Errno) {
+	t, ok := s.(*tcpSocket)
+	if !ok {
+		return Received{}, syscall.EINVAL
+	}
+	return t.recvUrgent(b, flags)
 }
 
 // recvWaiting waits for a message, or, when all is set, until b is full or the

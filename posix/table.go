@@ -57,10 +57,10 @@ const (
 
 const (
 	noSignalMask  = "signals do not interrupt it and the signal mask is ignored"
-	twoPaths      = "/etc/resolv.conf and /etc/hosts, for reading, say what the guest's network says; other paths are the host's"
+	networkPaths  = "/etc/resolv.conf, /etc/hosts, /proc/net/igmp and igmp6, for reading, say what the guest's network says; other paths are the host's"
 	sameSideDup   = "a descriptor of Loam's cannot take the place of one of the host's, or the reverse: EBADF"
-	fewIoctls     = "FIONREAD, FIONBIO, FIOCLEX, FIONCLEX and SIOCOUTQ; else ENOTTY"
-	fewControls   = "control messages: SCM_RIGHTS, SCM_CREDENTIALS, IP_PKTINFO, IP_TTL, IP_TOS; MSG_OOB and MSG_ERRQUEUE carry nothing"
+	fewIoctls     = "FIONREAD, FIONBIO, FIOCLEX, FIONCLEX, SIOCOUTQ and SIOCATMARK; else ENOTTY"
+	fewControls   = "control messages: SCM_RIGHTS, SCM_CREDENTIALS, IP_PKTINFO, IP_TTL, IP_TOS; MSG_OOB on TCP alone; MSG_ERRQUEUE carries nothing"
 	fewSockets    = "AF_INET (TCP, UDP), AF_UNIX, AF_NETLINK (route); else EAFNOSUPPORT"
 	fewOptions    = "those of socketoption.go, tcpoption.go, udpoption.go; else ENOPROTOOPT"
 	mixedTransfer = "from a regular file of the host to a stream; else EINVAL, upon which programs copy"
@@ -71,11 +71,11 @@ const (
 var Table = []Call{
 	full(syscall.SYS_READ, "read", TakesFD),
 	full(syscall.SYS_WRITE, "write", TakesFD),
-	partial(syscall.SYS_OPEN, "open", TakesSome, twoPaths),
+	partial(syscall.SYS_OPEN, "open", TakesSome, networkPaths),
 	full(syscall.SYS_CLOSE, "close", TakesFD),
-	partial(syscall.SYS_STAT, "stat", TakesSome, twoPaths),
+	partial(syscall.SYS_STAT, "stat", TakesSome, networkPaths),
 	partial(syscall.SYS_FSTAT, "fstat", TakesFD, "type and mode, a number, and zeros"),
-	partial(syscall.SYS_LSTAT, "lstat", TakesSome, twoPaths),
+	partial(syscall.SYS_LSTAT, "lstat", TakesSome, networkPaths),
 	partial(syscall.SYS_POLL, "poll", TakesSome, noSignalMask),
 	refused(syscall.SYS_LSEEK, "lseek", TakesFD, syscall.ESPIPE),
 	partial(syscall.SYS_IOCTL, "ioctl", TakesFD, fewIoctls),
@@ -107,15 +107,15 @@ var Table = []Call{
 	refused(syscall.SYS_FSYNC, "fsync", TakesFD, syscall.EINVAL),
 	refused(syscall.SYS_FDATASYNC, "fdatasync", TakesFD, syscall.EINVAL),
 	refused(syscall.SYS_FTRUNCATE, "ftruncate", TakesFD, syscall.EINVAL),
-	partial(syscall.SYS_ACCESS, "access", TakesSome, twoPaths),
+	partial(syscall.SYS_ACCESS, "access", TakesSome, networkPaths),
 	full(syscall.SYS_EPOLL_CREATE, "epoll_create", TakesSome),
 	partial(syscall.SYS_EPOLL_WAIT, "epoll_wait", TakesFD, noSignalMask),
 	full(syscall.SYS_EPOLL_CTL, "epoll_ctl", TakesFD),
-	partial(syscall.SYS_OPENAT, "openat", TakesSome, twoPaths),
-	partial(syscall.SYS_NEWFSTATAT, "newfstatat", TakesSome, twoPaths),
+	partial(syscall.SYS_OPENAT, "openat", TakesSome, networkPaths),
+	partial(syscall.SYS_NEWFSTATAT, "newfstatat", TakesSome, networkPaths),
 	partial(syscall.SYS_PSELECT6, "pselect6", TakesSome, noSignalMask+"; only sets larger than 1024 bits can name Loam's descriptors"),
 	partial(syscall.SYS_PPOLL, "ppoll", TakesSome, noSignalMask),
-	partial(syscall.SYS_FACCESSAT, "faccessat", TakesSome, twoPaths),
+	partial(syscall.SYS_FACCESSAT, "faccessat", TakesSome, networkPaths),
 	refused(syscall.SYS_SPLICE, "splice", TakesSome, syscall.EINVAL),
 	partial(syscall.SYS_EPOLL_PWAIT, "epoll_pwait", TakesFD, noSignalMask),
 	full(syscall.SYS_ACCEPT4, "accept4", TakesFD),
@@ -128,6 +128,6 @@ var Table = []Call{
 	refused(SysCopyFileRange, "copy_file_range", TakesSome, syscall.EINVAL),
 	refused(SysPreadv2, "preadv2", TakesFD, syscall.ESPIPE),
 	refused(SysPwritev2, "pwritev2", TakesFD, syscall.ESPIPE),
-	partial(SysFaccessat2, "faccessat2", TakesSome, twoPaths),
+	partial(SysFaccessat2, "faccessat2", TakesSome, networkPaths),
 	partial(SysEpollPwait2, "epoll_pwait2", TakesFD, noSignalMask),
 }

@@ -24,6 +24,7 @@ var tcpIntOptions = map[optionName]intOption[tcpOpts]{
 	{syscall.SOL_SOCKET, syscall.SO_KEEPALIVE}: flag(func(o *tcpOpts) *bool { return &o.KeepAlive }),
 	{syscall.SOL_SOCKET, syscall.SO_REUSEADDR}: flag(func(o *tcpOpts) *bool { return &o.ReuseAddr }),
 	{syscall.SOL_SOCKET, soReusePort}:          flag(func(o *tcpOpts) *bool { return &o.ReusePort }),
+	{syscall.SOL_SOCKET, syscall.SO_OOBINLINE}: flag(func(o *tcpOpts) *bool { return &o.UrgentInline }),
 	{syscall.SOL_SOCKET, syscall.SO_RCVBUF}:    buffer(func(o *tcpOpts) *int { return &o.ReceiveBuffer }, defaultTCPReceive),
 	{syscall.SOL_SOCKET, syscall.SO_SNDBUF}:    buffer(func(o *tcpOpts) *int { return &o.SendBuffer }, defaultTCPSend),
 
@@ -74,7 +75,6 @@ var tcpHarmless = map[optionName]bool{
 	{syscall.IPPROTO_TCP, tcpFastOpen}:              true,
 	{syscall.IPPROTO_TCP, tcpNotSentLowat}:          true,
 	{syscall.IPPROTO_IP, syscall.IP_MTU_DISCOVER}:   true,
-	{syscall.IPPROTO_IP, syscall.IP_RECVERR}:        true,
 	{syscall.IPPROTO_IP, syscall.IP_FREEBIND}:       true,
 	{syscall.IPPROTO_IP, ipBindAddressNoPort}:       true,
 }

@@ -286,7 +286,45 @@ func (s *tcpSocket) send(b []byte, m Outgoing) (int, Errno) {
 	if m.Flags&fastOpen != 0 {
 		return 0, syscall.EOPNOTSUPP
 	}
+	if m.Flags&syscall.MSG_OOB != 0 {
+		return s.sendUrgent(b)
+	}
 	return s.write(b)
+}
+
+// sendUrgent sends bytes of which the last is urgent.
+func (s *tcpSocket) sendUrgent(b []byte) (int, Errno) {
+	c := s.conn.Load()
+	if c == nil {
+		return 0, syscall.EPIPE
+	}
+	n, err := c.TryWriteUrgent(b)
+	return n, toErrno(err)
+}
+
+// recvUrgent receives the urgent byte, which a buffer without room takes as well.
+func (s *tcpSocket) recvUrgent(b []byte, flags int) (Received, Errno) {
+	c := s.conn.Load()
+	if c == nil {
+		return Received{}, syscall.ENOTCONN
+	}
+	x, err := c.TryReadUrgent(flags&syscall.MSG_PEEK != 0)
+	if err != nil {
+		return Received{}, toErrno(err)
+	}
+	r := Received{N: copy(b, []byte{x}), Flags: syscall.MSG_OOB}
+	if r.Len = r.N; r.N == 0 {
+		r.Flags |= syscall.MSG_TRUNC
+	}
+	return r, 0
+}
+
+// atMark is 1 if the next byte is the urgent one.
+func (s *tcpSocket) atMark() int {
+	if c := s.conn.Load(); c != nil && c.AtMark() {
+		return 1
+	}
+	return 0
 }
 
 func (s *tcpSocket) takeError() Errno {

@@ -1,8 +1,6 @@
 package posix
 
 import (
-	"net/netip"
-	"slices"
 	"syscall"
 
 	"loam/stack"
@@ -34,7 +32,6 @@ var udpHarmless = map[optionName]bool{
 	{syscall.SOL_SOCKET, syscall.SO_KEEPALIVE}:      true,
 	{syscall.SOL_SOCKET, syscall.SO_LINGER}:         true,
 	{syscall.IPPROTO_IP, syscall.IP_MTU_DISCOVER}:   true,
-	{syscall.IPPROTO_IP, syscall.IP_RECVERR}:        true,
 	{syscall.IPPROTO_IP, syscall.IP_FREEBIND}:       true,
 	{syscall.IPPROTO_IP, syscall.IP_MULTICAST_LOOP}: true,
 	{syscall.IPPROTO_IP, syscall.IP_MULTICAST_IF}:   true,
@@ -108,7 +105,14 @@ func (s *udpSocket) setOption(level, name int, value []byte) Errno {
 	}
 	switch {
 	case level == syscall.IPPROTO_IP && (name == syscall.IP_ADD_MEMBERSHIP || name == syscall.IP_DROP_MEMBERSHIP):
-		return s.membership(value, name == syscall.IP_ADD_MEMBERSHIP)
+		m, errno := s.membership(value)
+		if errno != 0 {
+			return errno
+		}
+		if name == syscall.IP_ADD_MEMBERSHIP {
+			return s.join(m)
+		}
+		return s.drop(m)
 	case level == syscall.SOL_SOCKET:
 		return s.socketBase.setOption(name, value)
 	}
@@ -122,28 +126,4 @@ func (s *udpSocket) setHarmless(key optionName, value []byte) Errno {
 		value = intValue(int(value[0]))
 	}
 	return s.remember(key, value)
-}
-
-// membership is IP_ADD_MEMBERSHIP and IP_DROP_MEMBERSHIP: the group is the first
-// field of struct ip_mreq and of ip_mreqn. The interface is the one that the
-// route to the group leads to.
-func (s *udpSocket) membership(value []byte, join bool) Errno {
-	if len(value) < 8 {
-		return syscall.EINVAL
-	}
-	group := netip.AddrFrom4([4]byte(value))
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c := s.conn.Load()
-	switch {
-	case c == nil && join:
-		s.groups = append(s.groups, group)
-		return 0
-	case c == nil:
-		s.groups = slices.DeleteFunc(s.groups, func(g netip.Addr) bool { return g == group })
-		return 0
-	case join:
-		return toErrno(c.JoinGroup(group))
-	}
-	return toErrno(c.LeaveGroup(group))
 }

@@ -19,7 +19,7 @@ type udpSocket struct {
 
 	// Guarded by mu.
 	opts     stack.UDPOptions // until there is conn
-	groups   []netip.Addr     // multicast groups to join when there is
+	groups   []membership     // multicast groups to join when there is
 	shutRead bool
 	shutSend bool
 	wants    wantedControl
@@ -44,8 +44,8 @@ func (s *udpSocket) bindTo(local netip.AddrPort) (*stack.UDPConn, Errno) {
 	if err != nil {
 		return nil, toErrno(err)
 	}
-	for _, group := range s.groups {
-		if err := c.JoinGroup(group); err != nil {
+	for _, m := range s.groups {
+		if err := c.JoinGroup(m.group, m.on); err != nil {
 			c.Close()
 			return nil, toErrno(err)
 		}

@@ -1,10 +1,11 @@
 package stack
 
 import (
-	"fmt"
 	"iter"
-	"strings"
 	"sync/atomic"
+
+	"loam/internal/counter"
+	"loam/stack/tcp"
 )
 
 // Counter names one thing that the stack counts. Every packet that is not
@@ -72,7 +73,13 @@ const (
 	TCPResetsSent       //
 	TCPResets           // connections that the peer reset
 	TCPTimeouts         // connections given up
-	TCPRetransmits      //
+	TCPRetransmits      // segments sent again
+	TCPLossTimeouts     // retransmission timeouts
+	TCPFastRecoveries   // times that loss was found without a timeout
+	TCPTailProbes       // segments sent because acknowledgments did not come (RFC 8985)
+	TCPUndos            // reductions of a congestion window taken back: nothing had been lost
+	TCPOutOfOrder       // segments that arrived behind a gap
+	TCPDuplicates       // segments that had arrived before
 	TCPBacklogFull      // connection attempts dropped: the program does not accept fast enough
 	TCPCookiesSent      // SYNs answered with a cookie, without state
 	TCPCookiesBad       // acknowledgements without a connection whose cookie is wrong
@@ -95,17 +102,19 @@ var counterNames = [numCounters]string{
 	"udp.received", "udp.sent", "udp.malformed", "udp.checksum", "udp.no_port", "udp.overflow",
 	"tcp.received", "tcp.sent", "tcp.malformed", "tcp.checksum", "tcp.no_port", "tcp.active_opens",
 	"tcp.passive_opens", "tcp.established", "tcp.resets_sent", "tcp.resets", "tcp.timeouts", "tcp.retransmits",
+	"tcp.loss_timeouts", "tcp.fast_recoveries", "tcp.tail_probes", "tcp.undos", "tcp.out_of_order", "tcp.duplicates",
 	"tcp.backlog_full", "tcp.cookies_sent", "tcp.cookies_bad", "tcp.no_room", "tcp.time_wait_overflow",
 	"forward.overflow",
 }
 
-// String is the name, "protocol.thing".
-func (c Counter) String() string {
-	if c < numCounters {
-		return counterNames[c]
-	}
-	return fmt.Sprintf("counter(%d)", uint8(c))
+// machineCounters are those that the TCP machines of a shard count.
+var machineCounters = map[tcp.Counter]Counter{
+	tcp.Retransmits: TCPRetransmits, tcp.Timeouts: TCPLossTimeouts, tcp.FastRecoveries: TCPFastRecoveries,
+	tcp.TailProbes: TCPTailProbes, tcp.Undos: TCPUndos, tcp.OutOfOrderIn: TCPOutOfOrder, tcp.DuplicatesIn: TCPDuplicates,
 }
+
+// String is the name, "protocol.thing".
+func (c Counter) String() string { return counter.Name(counterNames[:], c) }
 
 // Counters is a snapshot of all counters since the stack was made.
 type Counters [numCounters]uint64
@@ -114,26 +123,10 @@ type Counters [numCounters]uint64
 func (c *Counters) Get(which Counter) uint64 { return c[which] }
 
 // All yields every counter, zero or not.
-func (c *Counters) All() iter.Seq2[Counter, uint64] {
-	return func(yield func(Counter, uint64) bool) {
-		for i, n := range c {
-			if !yield(Counter(i), n) {
-				return
-			}
-		}
-	}
-}
+func (c *Counters) All() iter.Seq2[Counter, uint64] { return counter.All[Counter](c[:]) }
 
 // String lists the counters that are not zero, one "name value" a line.
-func (c *Counters) String() string {
-	var b strings.Builder
-	for which, n := range c.All() {
-		if n != 0 {
-			fmt.Fprintf(&b, "%s %d\n", which, n)
-		}
-	}
-	return b.String()
-}
+func (c *Counters) String() string { return counter.List[Counter](c[:]) }
 
 // tally is a set of counters with one goroutine that adds, as a rule, and any
 // number that read. Each shard and each receiver has its own, so that adding

@@ -26,6 +26,13 @@
 // neighbours) is published as immutable tables that everybody reads without a
 // lock: see tables.go.
 //
+// # Fake time
+//
+// A stack belongs to the bubble of testing/synctest in which it is made, or to
+// none, and is used from there: its channels and timers are as bubbles have it,
+// so that whole networks run in fake time. Programs on Loam may be in any bubble,
+// because a system call leaves it (unikernel/overlay).
+//
 // # Reading order
 //
 // stack.go, tables.go, interface.go, shard.go, input.go, output.go; then a

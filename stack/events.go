@@ -13,6 +13,7 @@ const (
 	ReadHangup                    // the peer will send no more
 	Hangup                        // both directions have ended
 	Error                         // an error is waiting: Err returns it
+	Urgent                        // there is an urgent byte: see TCPConn.TryReadUrgent
 	Drained                       // nothing that was written waits to be acknowledged: see TCPConn.Drained
 )
 

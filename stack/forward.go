@@ -133,7 +133,7 @@ func (r *TCPRequest) Accept(o TCPOptions) (*TCPConn, error) {
 		}
 		c = sh.newConn(r.id, o)
 		key := sh.stack.key
-		c.machine = tcp.Accept(sh.now, &sh.tcpConfig, r.id, key.ISN(sh.now, r.id), key.TimestampOffset(r.id), sh.mss(r.id), &r.syn, &c.toSend, &c.received)
+		c.machine = tcp.Accept(sh.now, &sh.tcpConfig, r.id, key.ISN(sh.now, r.id), key.TimestampOffset(r.id), sh.mss(r.id), &r.syn, &c.toSend, (*arriving)(c))
 		sh.tally.count(TCPPassiveOpens)
 		sh.add(c)
 	})

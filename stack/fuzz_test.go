@@ -70,7 +70,7 @@ func receiveAll(t *testing.T, input []byte) {
 		}
 	}()
 	udp := mustUDP(t, s, 53)
-	udp.JoinGroup(address("224.0.0.251"))
+	udp.JoinGroup(address("224.0.0.251"), nil)
 	connected := mustUDP(t, s, 1000)
 	mustConnect(t, connected, "10.0.0.2:1000")
 	ping, err := s.ListenPing(netip.Addr{}, 7)

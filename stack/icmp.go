@@ -183,18 +183,10 @@ func (c *TCPConn) inputError(sh *shard, q *icmp.Quote, kind icmp.Kind, mtu int) 
 		return false
 	}
 	if kind == icmp.TooBig {
-		sh.pmtu.Learn(sh.now, q.Dst, mtu, q.Length)
-		c.narrow = sh.isNarrow(q.Dst)
+		sh.stack.paths.learn(sh.now, q.Dst, mtu, q.Length)
 	}
 	sh.mark(c)
 	return true
-}
-
-// isNarrow reports whether routers on the path to dst must be allowed to
-// fragment: see ip.PathMTU.
-func (sh *shard) isNarrow(dst netip.Addr) bool {
-	learned, ok := sh.pmtu.Lookup(sh.now, dst)
-	return ok && learned.Narrow
 }
 
 // kindError is the error that a connected socket gets.

@@ -9,23 +9,34 @@ import (
 	"loam/wire"
 )
 
-// identifications is the stack's source of IP identifications. There is one for
-// all shards and programs, since two would give the same numbers to different
-// packets between the same hosts.
-type identifications struct {
-	mu     sync.Mutex
+// identifications are the stack's sources of IP identifications. Whoever sends
+// between two hosts, a shard or a program's goroutine, has them from one source,
+// since two would give the same numbers to different packets; senders to different
+// hosts seldom meet at one.
+//
+// Packets that are whole and must not be cut up need none (RFC 6864 section 4.1):
+// TCP asks only for those that routers may fragment.
+type identifications [idSources]struct {
+	mu     sync.Mutex // guards source
 	source *ip.IDs
+	_      [48]byte // a source to a cache line
 }
 
-func newIdentifications() identifications {
-	var seed [32]byte
-	rand.Read(seed[:]) // never fails
-	return identifications{source: ip.NewIDs(seed)}
+// idSources is a power of two.
+const idSources = 16
+
+func (ids *identifications) init() {
+	for i := range ids {
+		var seed [32]byte
+		rand.Read(seed[:]) // never fails
+		ids[i].source = ip.NewIDs(seed)
+	}
 }
 
 // nextID returns the identification of the next packet from src to dst.
 func (s *Stack) nextID(src, dst netip.Addr, proto wire.Protocol) uint16 {
-	s.ids.mu.Lock()
-	defer s.ids.mu.Unlock()
-	return uint16(s.ids.source.Next(s.now(), src, dst, proto))
+	from := &s.ids[dst.As16()[15]%idSources]
+	from.mu.Lock()
+	defer from.mu.Unlock()
+	return uint16(from.source.Next(s.now(), src, dst, proto))
 }

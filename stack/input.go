@@ -25,7 +25,9 @@ func (sh *shard) deliver(p *packet) {
 	case wire.ProtoTCP:
 		sh.tally.count(IPDelivered)
 		sh.inputTCP(p)
-		p.frame.Free()
+		if p.frame != nil {
+			p.frame.Free()
+		}
 	case wire.ProtoUDP:
 		sh.tally.count(IPDelivered)
 		sh.inputUDP(p)
@@ -153,7 +155,7 @@ func (sh *shard) mss(id tcp.ID) int {
 		return 536 // RFC 9293 section 3.7.1
 	}
 	mtu := p.mtu
-	if learned, ok := sh.pmtu.Lookup(sh.now, id.Remote.Addr()); ok {
+	if learned, ok := sh.stack.paths.lookup(sh.now, id.Remote.Addr()); ok {
 		mtu = min(mtu, learned.MTU)
 	}
 	return mtu - headers

@@ -109,10 +109,10 @@ func (s *Stack) attach(dev link.Device, c InterfaceConfig, loopback bool) (*Inte
 		ifc.index = s.nextIndex
 		t.interfaces = append(t.interfaces, ifc)
 		for i := range ifc.receivers {
-			s.wg.Go(ifc.receivers[i].loop)
-			s.wg.Go(ifc.ports[i].loop)
+			s.start(ifc.receivers[i].loop)
+			s.start(ifc.ports[i].loop)
 		}
-		s.wg.Go(ifc.loop)
+		s.start(ifc.loop)
 		return nil
 	})
 	if err != nil {

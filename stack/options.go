@@ -23,6 +23,7 @@ type TCPOptions struct {
 	SendBuffer        int           // SO_SNDBUF in bytes; zero: grows as needed
 	TTL               uint8         // IP_TTL; zero: 64
 	TOS               uint8         // IP_TOS; the ECN bits are the stack's
+	UrgentInline      bool          // SO_OOBINLINE
 	Linger            bool          // SO_LINGER
 	LingerTime        time.Duration // with Linger; zero: Close resets the connection
 	ReuseAddr         bool          // SO_REUSEADDR

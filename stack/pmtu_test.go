@@ -3,7 +3,10 @@ package stack_test
 import (
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"loam/link/pipe"
 	"loam/stack"
 	"loam/wire"
 )
@@ -93,5 +96,104 @@ func TestFragmentationNeededUDP(t *testing.T) {
 		if err := c.Err(); err != nil {
 			t.Errorf("the socket hears %v", err)
 		}
+	})
+}
+
+// RFC 1191 section 6.3: ten minutes after a path was found to be narrow it is tried
+// again, by connections that are open too.
+func TestOpenConnectionForgetsAPathMTU(t *testing.T) {
+	openByHand(t, func(t *testing.T, w *peer, p *tcpPeer, c *stack.TCPConn) {
+		data := strings.Repeat("x", 1460)
+		mustWrite(t, c, data)
+		f := p.want("a full segment", "A", data)
+		w.sendICMP(fragNeeded(1000), f.raw[:28])
+		p.expect -= 1460
+		p.want("a router says 1000", "A", data[:960])
+		p.want("and the rest", "A", data[:500])
+		p.send(wire.ACK, "")
+		w.advance(9 * time.Minute)
+		mustWrite(t, c, data)
+		p.want("nine minutes later that holds", "A", data[:960])
+		p.want("and the rest", "A", data[:500])
+		p.send(wire.ACK, "")
+		w.advance(time.Minute)
+		mustWrite(t, c, data)
+		f = p.want("ten minutes later it is tried again", "A", data)
+		w.sendICMP(fragNeeded(1100), f.raw[:28])
+		p.expect -= 1460
+		p.want("it is still narrow, but less so", "A", data[:1060])
+		p.want("and the rest", "A", data[:400])
+		p.send(wire.ACK, "")
+		w.forget()
+		c.Abort()
+	})
+}
+
+// What one connection learns of a path holds for all, whichever shard they are on.
+func TestPathMTUIsLearntForAllConnections(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const conns = 8
+		w := newPeer(t, stack.Config{Shards: 4}, pipe.Config{})
+		l := mustListen(t, w.s, 80, conns)
+		defer l.Close()
+		var peers [conns]*tcpPeer
+		var opened [conns]*stack.TCPConn
+		for i := range conns {
+			peers[i], opened[i] = w.accepted(l, uint16(5000+i))
+		}
+		data := strings.Repeat("x", 1460)
+		mustWrite(t, opened[0], data)
+		f := peers[0].want("a full segment", "A", data)
+		w.sendICMP(fragNeeded(1000), f.raw[:28])
+		w.forget()
+		for i := 1; i < conns; i++ {
+			mustWrite(t, opened[i], data)
+			peers[i].want("another connection has heard", "A", data[:960])
+			peers[i].want("and the rest", "A", data[:500])
+		}
+		w.forget()
+		for _, c := range opened {
+			c.Abort()
+		}
+		w.forget()
+	})
+}
+
+// RFC 6864 section 4.3: what routers may cut up has an identification of its own,
+// whichever connection between the two hosts it is from.
+func TestSegmentsOfANarrowPathDiffer(t *testing.T) {
+	byHand(t, func(t *testing.T, w *peer) {
+		const conns, turns = 64, 64
+		l := mustListen(t, w.s, 80, conns)
+		defer l.Close()
+		var peers [conns]*tcpPeer
+		var opened [conns]*stack.TCPConn
+		for i := range conns {
+			peers[i], opened[i] = w.accepted(l, uint16(5000+i))
+		}
+		mustWrite(t, opened[0], strings.Repeat("x", 536))
+		f := peers[0].want("a segment that does not fit", "A", strings.Repeat("x", 536))
+		w.sendICMP(fragNeeded(68), f.raw[:28])
+		w.forget()
+		ids := map[uint16]bool{}
+		for range turns {
+			for i := 1; i < conns; i++ {
+				mustWrite(t, opened[i], "x")
+				f := peers[i].want("a segment that may be cut up", "A", "x")
+				if f.ip.DontFragment {
+					t.Fatal("DF is set")
+				}
+				ids[f.ip.ID] = true
+				peers[i].send(wire.ACK, "")
+			}
+		}
+		if len(ids) != (conns-1)*turns {
+			t.Errorf("%d segments have %d identifications", (conns-1)*turns, len(ids))
+		}
+		w.forget()
+		for _, c := range opened {
+			c.Abort()
+		}
+		w.forget()
 	})
 }

@@ -7,6 +7,7 @@ import (
 
 	"loam/internal/list"
 	"loam/internal/siphash"
+	"loam/link"
 	"loam/stack/icmp"
 	"loam/stack/ip"
 	"loam/stack/tcp"
@@ -53,9 +54,9 @@ type shard struct {
 	links      []*txLink  // by interface index
 	reassembly *ip.Reassembler
 	limiter    icmp.Limiter
-	pmtu       ip.PathMTUs
 	tcpConfig  tcp.Config   // the stack's, with counters of this shard
 	tcpCounts  tcp.Counters //
+	shown      *link.Frame  // of the segment that a machine is looking at, if it may be kept
 	closing    bool         // the stack is being closed: nothing new begins
 	stopping   bool
 }

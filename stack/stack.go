@@ -27,6 +27,7 @@ type Stack struct {
 	ports     ports    // which local addresses and ports are taken
 	key       *tcp.Key // of initial sequence numbers and SYN cookies
 	ids       identifications
+	paths     pathMTUs
 	forwarder Forwarder
 	forwards  atomic.Int32                 // requests that the forwarder is deciding
 	dns       atomic.Pointer[[]netip.Addr] // see SetDNS
@@ -48,17 +49,29 @@ func New(config Config) *Stack {
 		seed:   rand.Uint64(),
 		ports:  newPorts(),
 		key:    newKey(),
-		ids:    newIdentifications(),
 	}
 	s.tables.Store(&tables{})
+	s.paths.init()
+	s.ids.init()
 	for i := range s.config.Shards {
 		s.shards = append(s.shards, newShard(s, i))
 	}
 	for _, sh := range s.shards {
-		s.wg.Go(sh.loop)
+		s.start(sh.loop)
 	}
 	s.attachLoopback()
 	return s
+}
+
+// start starts a goroutine of the stack. It begins with a function of this
+// package, and not with one of sync (wg.Go): that is how the runtime of a program
+// on Loam knows the kernel's goroutines from the program's.
+func (s *Stack) start(loop func()) {
+	s.wg.Add(1)
+	go func() {
+		defer s.wg.Done()
+		loop()
+	}()
 }
 
 // now is the time that protocol machines are given: since the stack was made.
@@ -82,16 +95,19 @@ func (s *Stack) Counters() Counters {
 // addCounters adds what the shard and its machines have counted.
 func (sh *shard) addCounters(c *Counters) {
 	sh.tally.addTo(c)
-	var dropped, segments uint64
+	var dropped uint64
+	var machines tcp.Counters
 	count := func(sh *shard) {
 		dropped = reassemblyDrops(sh.reassembly.Counters())
-		segments = sh.tcpCounts[tcp.Retransmits]
+		machines = sh.tcpCounts
 	}
 	if !sh.request(count) { // it has ended: nobody changes them any more
 		count(sh)
 	}
 	c[IPReassembly] += dropped
-	c[TCPRetransmits] += segments
+	for from, to := range machineCounters {
+		c[to] += machines[from]
+	}
 }
 
 // shardFor is the owner of a flow.

@@ -39,6 +39,7 @@ type TCPConn struct {
 	wish    atomic.Uint32 // wishBits, set by the program, taken by the shard
 	failure atomic.Pointer[error]
 	options optionBox
+	urgent  atomic.Uint64 // where the urgent byte is: see tcpurgent.go
 	notify  atomic.Uint64 // reading beyond this offset may open the window: tell the shard
 
 	// What follows belongs to the shard.
@@ -49,11 +50,16 @@ type TCPConn struct {
 	timer    timer.Entry
 	ipID     uint16
 	ttl, tos uint8
-	narrow   bool // routers may fragment: see isNarrow
+	narrow   bool // routers may fragment: see ip.PathMTU
 	dirty    bool // on shard.dirty
 	stalled  bool // on txLink.stalled
 	removed  bool
+	pathSeen uint32 // generation of the stack's paths that the path is from
 	sawEnd   uint64 // toSend.End when the machine last heard of it
+
+	urgentTo   atomic.Uint64 // with wishUrgent: what was written in front of it is urgent
+	sawUrgent  uint64        // end of the urgent data that was last published
+	toldUrgent bool          // and that it has come
 }
 
 // Bits of TCPConn.status. They are only ever set.
@@ -75,6 +81,7 @@ const (
 	wishOptions                       // options have changed
 	wishRead                          // a read found nothing: tell when there is something
 	wishWrite                         // a write found no room: likewise
+	wishUrgent                        // there is urgent data, to urgentTo
 	wishDrained                       // somebody waits until all is acknowledged: likewise
 )
 
@@ -110,7 +117,7 @@ func (c *TCPConn) TryRead(p []byte) (int, error) {
 		return 0, io.EOF
 	}
 	c.readMu.Lock()
-	n := c.received.Read(p)
+	n := c.readPastMark(p)
 	c.readMu.Unlock()
 	if n > 0 || len(p) == 0 {
 		if c.received.Consumed() >= c.notify.Load() {
@@ -154,19 +161,23 @@ func (c *TCPConn) Peek(p []byte, skip int) (int, error) {
 		return 0, io.EOF
 	}
 	c.readMu.Lock()
-	n := c.received.Peek(p, skip)
+	pass, most := c.stretch(skip, len(p))
+	n := c.received.Peek(p[:most], skip+pass)
 	c.readMu.Unlock()
 	if n > 0 || len(p) == 0 {
 		return n, nil
 	}
-	if err := c.whyNothing(status, skip); err != nil {
+	if err := c.whyNothing(status, skip+pass); err != nil {
 		return 0, err
 	}
 	return c.Peek(p, skip)
 }
 
 // Buffered is how many bytes could be read now.
-func (c *TCPConn) Buffered() int { return c.received.Readable() }
+func (c *TCPConn) Buffered() int {
+	pass, most := c.stretch(0, c.received.Readable())
+	return max(most-pass, 0)
+}
 
 // Unsent is how many bytes have been written and not been acknowledged.
 func (c *TCPConn) Unsent() int { return c.toSend.Len() }
@@ -185,7 +196,9 @@ func (c *TCPConn) Drained() bool {
 // TryWrite takes as much of p as there is room for. Errors: ErrWouldBlock when
 // that is nothing; ErrPipe after CloseWrite and after the connection has ended
 // (the first time, why it ended); ErrClosed.
-func (c *TCPConn) TryWrite(p []byte) (int, error) {
+func (c *TCPConn) TryWrite(p []byte) (int, error) { return c.tryWrite(p, false) }
+
+func (c *TCPConn) tryWrite(p []byte, urgent bool) (int, error) {
 	status := c.status.Load()
 	switch {
 	case status&statusClosed != 0:
@@ -204,6 +217,9 @@ func (c *TCPConn) TryWrite(p []byte) (int, error) {
 		}
 	}
 	c.writeMu.Lock()
+	if urgent {
+		p = p[:c.announce(len(p))]
+	}
 	n := c.toSend.Write(p)
 	if n < len(p) && c.wish.Or(wishWrite)&wishWrite == 0 {
 		n += c.toSend.Write(p[n:]) // room may have come before the shard could see the wish
@@ -213,7 +229,7 @@ func (c *TCPConn) TryWrite(p []byte) (int, error) {
 		c.ask(0)
 		return n, nil
 	}
-	if len(p) == 0 {
+	if len(p) == 0 && !urgent {
 		return 0, nil
 	}
 	return 0, ErrWouldBlock
@@ -247,6 +263,9 @@ func (c *TCPConn) Events() Events {
 	} else if c.readable() {
 		e |= Readable
 	}
+	if c.urgentHere() {
+		e |= Urgent
+	}
 	if status&statusEnded != 0 || status&statusConnected != 0 && c.writable() {
 		e |= Writable
 	}
@@ -262,11 +281,11 @@ func (c *TCPConn) Events() Events {
 // readable reports whether there is something to read, and otherwise arranges
 // that Readable is told.
 func (c *TCPConn) readable() bool {
-	if c.received.Readable() > 0 {
+	if c.hasInput() {
 		return true
 	}
 	c.wish.Or(wishRead)
-	return c.received.Readable() > 0
+	return c.hasInput()
 }
 
 // writable is the same for room to write.

@@ -9,7 +9,8 @@ import (
 // How segments find their connection, and how connections begin and end on a
 // shard.
 
-// inputTCP takes a TCP packet. The caller frees the frame.
+// inputTCP takes a TCP packet. The caller frees the frame, unless the packet has it no
+// more afterwards.
 func (sh *shard) inputTCP(p *packet) {
 	sh.tally.count(TCPReceived)
 	b := p.payload()
@@ -36,7 +37,7 @@ func (sh *shard) inputTCP(p *packet) {
 		}
 		return
 	}
-	c.machine.Receive(sh.now, &seg)
+	sh.show(c, p, &seg)
 	if c.path.ifc != nil && seg.Flags.Has(wire.ACK) {
 		sh.confirm(&c.path)
 	}

@@ -239,7 +239,7 @@ func (l *TCPListener) open(sh *shard, id tcp.ID, syn *tcp.Segment) {
 		return
 	}
 	key := sh.stack.key
-	c.machine = tcp.Accept(sh.now, &sh.tcpConfig, id, key.ISN(sh.now, id), key.TimestampOffset(id), sh.mss(id), syn, &c.toSend, &c.received)
+	c.machine = tcp.Accept(sh.now, &sh.tcpConfig, id, key.ISN(sh.now, id), key.TimestampOffset(id), sh.mss(id), syn, &c.toSend, (*arriving)(c))
 	c.listener = l
 	l.halfOpen.Add(1)
 	sh.tally.count(TCPPassiveOpens)
@@ -274,7 +274,7 @@ func (l *TCPListener) inputCookie(sh *shard, id tcp.ID, ack *tcp.Segment) bool {
 	if c == nil {
 		return false
 	}
-	c.machine = sh.stack.key.CookieAccept(sh.now, uint32(sh.now/cookiePeriod), &sh.tcpConfig, id, sh.mss(id), ack, &c.toSend, &c.received)
+	c.machine = sh.stack.key.CookieAccept(sh.now, uint32(sh.now/cookiePeriod), &sh.tcpConfig, id, sh.mss(id), ack, &c.toSend, (*arriving)(c))
 	if c.machine == nil {
 		sh.stack.ports.close(c.flow)
 		sh.tally.count(TCPCookiesBad)

@@ -14,7 +14,7 @@ import (
 
 // serve does what the program asked for. It runs on the shard.
 func (c *TCPConn) serve(sh *shard) {
-	wish := c.wish.And(^(wishServe | wishCloseWrite | wishClose | wishAbort | wishOptions))
+	wish := c.wish.And(^(wishServe | wishCloseWrite | wishClose | wishAbort | wishOptions | wishUrgent))
 	if c.removed {
 		c.forget()
 		return
@@ -22,6 +22,9 @@ func (c *TCPConn) serve(sh *shard) {
 	m := c.machine
 	if wish&wishOptions != 0 {
 		c.options.apply(sh.now, c)
+	}
+	if wish&wishUrgent != 0 {
+		m.SetUrgent(c.urgentTo.Load())
 	}
 	c.hearWritten(sh)
 	m.Consumed(sh.now)
@@ -49,6 +52,8 @@ func (c *TCPConn) sendWritten(sh *shard, wish uint32) {
 	}
 	if c.path.tables != sh.tables {
 		c.findPath(sh)
+	} else if c.pathSeen != sh.stack.paths.at(sh.now) {
+		c.heedPath(sh)
 	}
 	c.sendAll(sh)
 }
@@ -79,6 +84,8 @@ func (c *TCPConn) output(sh *shard) {
 	}
 	if c.path.tables != sh.tables {
 		c.findPath(sh)
+	} else if c.pathSeen != sh.stack.paths.at(sh.now) {
+		c.heedPath(sh)
 	}
 	if c.status.Load()&(statusShutRead|statusClosed) == statusShutRead {
 		c.discard(sh)
@@ -141,18 +148,14 @@ func (c *TCPConn) stall(l *txLink) {
 
 // findPath looks the route up again after the tables have changed.
 func (c *TCPConn) findPath(sh *shard) {
-	before := c.path.tables
 	p, err := sh.tables.route(c.local.Addr(), c.remote.Addr())
 	if err != nil {
 		c.path = path{tables: sh.tables}
 		return
 	}
 	c.path = p
-	c.narrow = sh.isNarrow(c.remote.Addr())
 	c.stalled = false // if it was, it was on another way
-	if before != nil {
-		c.machine.SetMSS(sh.now, sh.mss(c.machine.ID()))
-	}
+	c.heedPath(sh)
 }
 
 // maxPayload is how much one frame may carry: with segmentation offload, as
@@ -179,6 +182,9 @@ func (c *TCPConn) send(sh *shard, l *txLink, out *tcp.Out) {
 		f.GSO, f.GSOSize, f.HeaderLen = link.GSOTCP4, uint16(out.MSS), uint16(headerLen)
 		f.ECN = out.Flags.Has(wire.CWR)
 		segments = uint16((out.Len + out.MSS - 1) / out.MSS)
+	}
+	if c.narrow {
+		c.ipID = sh.stack.nextID(c.local.Addr(), c.remote.Addr(), wire.ProtoTCP)
 	}
 	h := wire.IPv4{ID: c.ipID, DontFragment: !c.narrow, TTL: c.ttl, TOS: c.tos, Protocol: wire.ProtoTCP, Src: c.local.Addr(), Dst: c.remote.Addr()}
 	if out.ECT {
@@ -220,6 +226,7 @@ func (c *TCPConn) settle(sh *shard) {
 	if status != old {
 		c.change(sh, old, status)
 	}
+	c.tellUrgent()
 	c.wakeProgram()
 	switch {
 	case m.Done():
@@ -283,7 +290,7 @@ func (c *TCPConn) change(sh *shard, old, status uint32) {
 // that there is some now, and who waits for it that all is acknowledged.
 func (c *TCPConn) wakeProgram() {
 	wish := c.wish.Load()
-	if wish&wishRead != 0 && c.received.Readable() > 0 {
+	if wish&wishRead != 0 && c.hasInput() {
 		c.wish.And(^wishRead)
 		c.readers.ring()
 		c.tell(Readable)

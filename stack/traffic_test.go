@@ -90,14 +90,14 @@ func TestConnectionsAreCounted(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.wantCounts("data sent", out+"tcp.sent", func() { mustWrite(t, c, "x") })
-		w.wantCounts("and sent again", out+"tcp.sent tcp.retransmits", func() { w.advance(500 * time.Millisecond) })
+		w.wantCounts("and sent again", out+"tcp.sent tcp.retransmits tcp.loss_timeouts", func() { w.advance(500 * time.Millisecond) })
 		w.wantCounts("a reset", in+"tcp.received tcp.resets", func() { p.send(wire.RST, "") })
 		c.Close()
 		w.wantCounts("a segment for nobody", both+"tcp.no_port tcp.resets_sent", func() { p.send(wire.ACK, "") })
 
 		var d *dialing
 		w.wantCounts("a SYN sent", out+"tcp.sent tcp.active_opens", func() { d = startDial(w.s, "tcp", "10.0.0.2:81") })
-		w.wantCounts("nobody answers", "eth.sent=7 ip.sent=7 tcp.sent=7 tcp.timeouts tcp.retransmits=7", func() { w.advance(10 * time.Minute) })
+		w.wantCounts("nobody answers", "eth.sent=7 ip.sent=7 tcp.sent=7 tcp.timeouts tcp.retransmits=7 tcp.loss_timeouts=7", func() { w.advance(10 * time.Minute) })
 		if !d.returned() {
 			t.Error("dial has not given up")
 		}

@@ -45,7 +45,7 @@ type UDPConn struct {
 	mu      sync.Mutex // guards what follows
 	options UDPOptions
 	remote  netip.AddrPort // of a connected socket
-	groups  []netip.Addr   // multicast groups joined
+	groups  []membership
 	closed  bool
 	peer    atomic.Pointer[netip.AddrPort] // copy of remote for the shards
 }
@@ -161,46 +161,6 @@ func (c *UDPConn) SetOptions(f func(*UDPOptions)) error {
 		c.queue.mu.Unlock()
 	}
 	return nil
-}
-
-// JoinGroup has the socket receive what is sent to a multicast group. Errors:
-// ErrInvalid, ErrInUse when it is a member already.
-func (c *UDPConn) JoinGroup(group netip.Addr) error {
-	if !group.IsMulticast() {
-		return ErrInvalid
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, g := range c.groups {
-		if g == group {
-			return ErrInUse
-		}
-	}
-	c.groups = append(c.groups, group)
-	return nil
-}
-
-// LeaveGroup undoes JoinGroup. Errors: ErrNotAvailable.
-func (c *UDPConn) LeaveGroup(group netip.Addr) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	n := len(c.groups)
-	c.groups = removeOne(c.groups, group)
-	if len(c.groups) == n {
-		return ErrNotAvailable
-	}
-	return nil
-}
-
-func (c *UDPConn) inGroup(group netip.Addr) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, g := range c.groups {
-		if g == group {
-			return true
-		}
-	}
-	return false
 }
 
 // TryReadFrom takes the oldest datagram; what does not fit into p is lost, and

@@ -197,14 +197,14 @@ func TestUDPMulticast(t *testing.T) {
 			mustListenUDP(t, w.s, "239.129.2.3:53", share),
 		}
 		for _, i := range []int{0, 2} {
-			if err := sockets[i].JoinGroup(group); err != nil {
+			if err := sockets[i].JoinGroup(group, nil); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := sockets[0].JoinGroup(group); !errors.Is(err, syscall.EADDRINUSE) {
+		if err := sockets[0].JoinGroup(group, nil); !errors.Is(err, syscall.EADDRINUSE) {
 			t.Errorf("joining twice: %v, want EADDRINUSE", err)
 		}
-		if err := sockets[0].JoinGroup(addrB); !errors.Is(err, syscall.EINVAL) {
+		if err := sockets[0].JoinGroup(addrB, nil); !errors.Is(err, syscall.EINVAL) {
 			t.Errorf("joining what is no group: %v, want EINVAL", err)
 		}
 		mac := wire.MAC{1, 0, 0x5e, 1, 2, 3}
@@ -214,18 +214,29 @@ func TestUDPMulticast(t *testing.T) {
 		}
 		send()
 		wantAt(t, "a datagram to a group is for its members", sockets, 0, 2)
-		if err := sockets[0].LeaveGroup(group); err != nil {
+		if err := sockets[0].LeaveGroup(group, nil); err != nil {
 			t.Errorf("leaving: %v", err)
 		}
-		if err := sockets[0].LeaveGroup(group); !errors.Is(err, syscall.EADDRNOTAVAIL) {
+		if err := sockets[0].LeaveGroup(group, nil); !errors.Is(err, syscall.EADDRNOTAVAIL) {
 			t.Errorf("leaving twice: %v, want EADDRNOTAVAIL", err)
 		}
 		send()
 		wantAt(t, "who has left is none", sockets, 2)
-		sockets[2].LeaveGroup(group)
+		eth := w.s.Interfaces()[1]
+		if got := eth.Groups(); len(got) != 1 || got[group] != 1 {
+			t.Errorf("members: %v, want one of %v", got, group)
+		}
+		lo := w.s.Interfaces()[0]
+		if err := sockets[2].LeaveGroup(group, lo); !errors.Is(err, syscall.EADDRNOTAVAIL) {
+			t.Errorf("leaving on another interface: %v, want EADDRNOTAVAIL", err)
+		}
+		sockets[2].LeaveGroup(group, eth)
+		if err := sockets[2].JoinGroup(group, lo); err != nil || lo.Groups()[group] != 1 {
+			t.Errorf("joining on the loopback: %v", err)
+		}
 		before := w.s.Counters()
 		send()
-		w.wantRefused("without members it is counted", before, stack.UDPNoPort)
+		w.wantRefused("without members on its interface it is counted", before, stack.UDPNoPort)
 		mustWriteTo(t, sockets[0], "y", "239.129.2.3:9")
 		f := w.want("sending needs no membership", `udp 10.0.0.1:53 > 239.129.2.3:9 "y"`)
 		if f.eth.Dst != mac || f.ip.TTL != 1 {

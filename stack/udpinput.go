@@ -136,7 +136,7 @@ func (c *UDPConn) hearsAll(info *Datagram) bool {
 		return false
 	}
 	to := info.To.Addr()
-	return !to.IsMulticast() || c.inGroup(to)
+	return !to.IsMulticast() || c.inGroup(to, info.Interface)
 }
 
 // forwardUDP makes a socket for a flow that a forwarder takes.

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"loam/unikernel/image"
 )
 
 // Build builds the program; it takes a moment when nothing has changed. Two
@@ -24,12 +26,39 @@ func (p *Plan) Build(ctx context.Context) error {
 	}
 	args := append([]string{"build", "-overlay", list, "-o", p.Program}, p.at.flags...)
 	args = append(args, p.target.Flags...)
+	if p.target.Platform == Machine {
+		args = append(args, "-ldflags="+image.LinkFlags())
+	}
 	_, err = p.at.tools.run(ctx, p.at.dir, append(args, p.at.args...)...)
 	if err == nil {
 		return nil
 	}
 	os.Remove(p.Program)
 	return p.explain(ctx, err)
+}
+
+// BuildImage builds a program for a virtual machine and writes a file that monitors
+// boot: QEMU by -kernel.
+func BuildImage(ctx context.Context, t Target, out string) error {
+	t.Platform = Machine
+	p, err := NewPlan(ctx, t)
+	if err != nil {
+		return err
+	}
+	if err := p.Build(ctx); err != nil {
+		return err
+	}
+	data, err := os.ReadFile(p.Program)
+	if err == nil {
+		err = image.Prepare(data)
+	}
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(out, data, 0o755); err != nil {
+		return errorf("name a file that can be written", "%v", err)
+	}
+	return nil
 }
 
 // what names the target for people.
@@ -47,10 +76,7 @@ func (p *Plan) explain(ctx context.Context, err error) error {
 		return b
 	}
 	b.What = fmt.Sprintf("%s does not build: %s", p.what(), b.What)
-	b.Next = ""
-	if strings.Contains(b.What, "GOTOOLCHAIN=local") {
-		b.Next = "set GOTOOLCHAIN=auto, or install that release of Go"
-	} else if n := strings.Count(strings.TrimSpace(b.Output), "\n"); n > 1 {
+	if n := strings.Count(strings.TrimSpace(b.Output), "\n"); b.Next == "" && n > 1 {
 		b.Next = "`go build` there shows the rest"
 	}
 	return b

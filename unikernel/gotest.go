@@ -124,7 +124,7 @@ func listTested(ctx context.Context, t *toolchain, dir string, packages []string
 
 // testOverlay writes the overlay and returns its file.
 func testOverlay(ctx context.Context, c cache, t *toolchain, checkout string, own []tested) (string, error) {
-	s, err := prepareStd(ctx, c, t, checkout)
+	s, err := prepareStd(ctx, c, t, checkout, Process)
 	if err != nil {
 		return "", err
 	}
@@ -142,7 +142,7 @@ func testOverlay(ctx context.Context, c cache, t *toolchain, checkout string, ow
 	dir := c.path("build", digest(key...))
 	for file, pkg := range packages {
 		added := filepath.Join(dir, pkg+".go")
-		if err := writeFile(added, importRuntime(pkg)); err != nil {
+		if err := writeFile(added, importRoot(pkg, Process)); err != nil {
 			return "", err
 		}
 		s.replace[file] = added

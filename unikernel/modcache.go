@@ -1,6 +1,7 @@
 package unikernel
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,7 +19,7 @@ import (
 // listed is what go list says about a package.
 type listed struct {
 	Dir, ImportPath, Name string
-	Module                *struct{ Path, Version, Dir string }
+	Module                *struct{ Path, Version, Dir, Sum string }
 }
 
 func listPackage(ctx context.Context, t *toolchain, dir, arg string) (listed, error) {
@@ -55,7 +56,11 @@ func locateVersion(ctx context.Context, c cache, arg string) (*located, error) {
 	if _, err := os.Stat(gomod); err != nil || !isExact(version) {
 		if err := getModule(ctx, tools, dir, arg); err != nil {
 			os.RemoveAll(dir)
-			return nil, errorf("check the path and the version", "%v", err)
+			var e *Error
+			if !errors.As(err, &e) {
+				return nil, err
+			}
+			return nil, errorf(cmp.Or(e.Next, "check the path and the version"), "%s", e.What)
 		}
 		if tools, err = findToolchain(ctx, c, dir); err != nil { // the module may want another
 			return nil, err
@@ -119,6 +124,7 @@ func (l *located) borrow(ctx context.Context, c cache, p listed) error {
 	if _, err := l.tools.run(ctx, l.dir, "mod", "edit", "-replace", p.Module.Path+"="+copied, modfile); err != nil {
 		return err
 	}
+	l.borrowed = p.Module.Path + " " + p.Module.Sum
 	l.flags = append(l.flags, "-modfile="+modfile, "-mod=mod")
 	rel, err := filepath.Rel(p.Module.Dir, p.Dir)
 	l.pkg = filepath.Join(copied, rel)

@@ -50,6 +50,9 @@ const (
 // as IPv4 allows: between two processes nothing is gained by less.
 const userMTU = 65535
 
+// cardMTU is that of a virtual machine's network card.
+const cardMTU = 1500
+
 var (
 	userAddress = netip.MustParsePrefix("10.0.2.15/24")
 	userGateway = netip.MustParseAddr("10.0.2.2")
@@ -57,13 +60,17 @@ var (
 )
 
 // openNetwork makes the network's outside.
-func openNetwork(o *Network, hostname string) (*network, error) {
-	n := &network{config: guest.Config{Hostname: hostname}, end: func() {}}
+func openNetwork(o *Network, hostname string, platform Platform) (*network, error) {
+	n := &network{config: guest.Config{Hostname: hostname, Machine: platform == Machine}, end: func() {}}
 	var err error
 	switch o.Kind {
 	case UserNetwork:
-		err = n.openUser(o, hostname)
+		err = n.openUser(o, hostname, platform)
 	case TapNetwork:
+		if platform == Machine {
+			err = errorf("use --net user", "a virtual machine has no tap device yet")
+			break
+		}
 		err = n.openTap(o)
 	case NoNetwork:
 		if o.Trace != "" {
@@ -102,18 +109,23 @@ func (n *network) close() {
 const finishTime = 5 * time.Second
 
 // openUser starts a gateway and connects the guest to it.
-func (n *network) openUser(o *Network, hostname string) error {
+func (n *network) openUser(o *Network, hostname string, platform Platform) error {
 	ours, theirs, err := unixsock.SocketPair(unixsock.Stream)
 	if err != nil {
 		return errorf("close some files or raise the limit (ulimit -n)", "%v", err)
 	}
 	n.config.DNS = []netip.Addr{userDNS}
+	mtu := userMTU
 	n.config.Links = []guest.Link{{
-		Kind: guest.Socket, Name: guestLink, FDs: []int{n.give(theirs)}, MTU: userMTU,
+		Kind: guest.Socket, Name: guestLink, FDs: []int{n.give(theirs)}, MTU: mtu,
 		Address: userAddress, Gateway: userGateway,
 	}}
+	if platform == Machine { // the other end is QEMU, and its other end a card
+		mtu = cardMTU
+		n.config.Links[0].Kind, n.config.Links[0].FDs, n.config.Links[0].MTU = guest.Card, nil, mtu
+	}
 	var dev link.Device
-	dev, err = unixsock.FromFiles(unixsock.Config{Name: "guest", MTU: userMTU, Header: true}, ours)
+	dev, err = unixsock.FromFiles(unixsock.Config{Name: "guest", MTU: mtu, Header: platform == Process}, ours)
 	if err != nil {
 		return err
 	}

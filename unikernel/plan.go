@@ -3,6 +3,7 @@ package unikernel
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,9 +26,9 @@ type Plan struct {
 // mainFile is the file that is added to the main package.
 const mainFile = "loam_guest_main.go"
 
-// importRuntime is all that a file that is added to a package does.
-func importRuntime(pkg string) []byte {
-	return []byte("package " + pkg + "\n\nimport _ \"" + runtimePackage + "\"\n")
+// importRoot is all that a file that is added to a package does.
+func importRoot(pkg string, platform Platform) []byte {
+	return []byte("package " + pkg + "\n\nimport _ \"" + platform.root() + "\"\n")
 }
 
 // NewPlan finds the target and prepares everything but the build itself.
@@ -44,17 +45,26 @@ func NewPlan(ctx context.Context, t Target) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := prepareStd(ctx, c, at.tools, checkout)
+	s, err := prepareStd(ctx, c, at.tools, checkout, t.Platform)
 	if err != nil {
 		return nil, err
 	}
-	key := []string{s.hash, at.dir, at.pkg, at.tools.GOFLAGS, os.Getenv("GOEXPERIMENT")}
+	key := []string{t.Platform.String(), s.hash, at.dir, at.pkg, at.tools.GOFLAGS, os.Getenv("GOEXPERIMENT")}
 	key = append(append(append(key, at.args...), at.flags...), t.Flags...)
 	p := &Plan{target: t, at: at, dir: c.path("build", digest(key...)), replace: s.replace}
 	p.Program = filepath.Join(p.dir, at.name)
 	added := filepath.Join(p.dir, mainFile)
 	p.replace[filepath.Join(at.pkg, mainFile)] = added
-	return p, writeFile(added, importRuntime("main"))
+	return p, writeFile(added, append(importRoot("main", t.Platform), nameBorrowed(at.borrowed)...))
+}
+
+// nameBorrowed tells the runtime package of the guest of what the main package is a
+// copy: see rt/buildinfo.go.
+func nameBorrowed(borrowed string) string {
+	if borrowed == "" {
+		return ""
+	}
+	return fmt.Sprintf("\nimport _ \"unsafe\"\n\n//go:linkname loamBorrowed runtime.loamBorrowed\nvar loamBorrowed = %q\n", borrowed)
 }
 
 // checkoutOf returns dir if what is built there is of Loam's own module, and

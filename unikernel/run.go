@@ -10,8 +10,12 @@
 // command and reaches it as inherited descriptors; package guest says how, and
 // package rt is the receiving end.
 //
+// Platform machine: the same program is the kernel of a virtual machine, in ring 0
+// (machine.go). It is linked with package kernel, and package image makes a file of
+// it that QEMU boots.
+//
 // Reading order: run.go, plan.go, target.go, toolchain.go, std.go, build.go;
-// then network.go and launch.go; gotest.go for tests.
+// then network.go, launch.go and machine.go; gotest.go for tests.
 package unikernel
 
 import (
@@ -25,6 +29,7 @@ type Options struct {
 	Args    []string // of the program
 	Env     []string // "KEY=VALUE", beside or instead of what is in the environment
 	Network Network
+	Machine MachineConfig // of platform Machine
 }
 
 // Run builds a program and runs it to its end. It returns the program's exit
@@ -61,7 +66,12 @@ func onNetwork(o *Options, build func() (program string, err error)) (status int
 	if err != nil {
 		return 0, err
 	}
-	n, err := openNetwork(&o.Network, hostname)
+	if o.Target.Platform == Machine {
+		if err := o.Machine.check(); err != nil {
+			return 0, err
+		}
+	}
+	n, err := openNetwork(&o.Network, hostname, o.Target.Platform)
 	if err != nil {
 		return 0, err
 	}
@@ -69,6 +79,9 @@ func onNetwork(o *Options, build func() (program string, err error)) (status int
 	program, err := build()
 	if err != nil {
 		return 0, err
+	}
+	if o.Target.Platform == Machine {
+		return launchMachine(program, o, n)
 	}
 	return launch(program, o, n)
 }

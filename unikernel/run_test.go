@@ -22,14 +22,24 @@ import (
 // helper names the variable that makes this binary that command.
 const helper = "LOAM_TEST_RUN"
 
+// onMachine names the variable that makes it run programs in a virtual machine, of so
+// many MiB.
+const onMachine = "LOAM_TEST_MACHINE"
+
 func TestMain(m *testing.M) {
 	if os.Getenv(helper) == "" {
 		os.Exit(withCache(m))
 	}
 	kind, _ := strconv.Atoi(os.Getenv(helper))
 	os.Unsetenv(helper)
+	platform := Process
+	memory, err := strconv.ParseUint(os.Getenv(onMachine), 10, 32)
+	if err == nil {
+		platform = Machine
+	}
 	status, err := Run(context.Background(), Options{
-		Target:  Target{Args: os.Args[1:2]},
+		Target:  Target{Args: os.Args[1:2], Platform: platform},
+		Machine: MachineConfig{Memory: memory << 20},
 		Args:    os.Args[2:],
 		Network: Network{Kind: NetworkKind(kind)},
 	})
@@ -69,7 +79,7 @@ func guestCommand(kind NetworkKind, program string, args ...string) *exec.Cmd {
 // Each program tests the personality from within, and says ok.
 func TestPrograms(t *testing.T) {
 	for program, kind := range map[string]NetworkKind{
-		"sockets": NoNetwork, "raw": NoNetwork, "web": UserNetwork, "early": NoNetwork, "child": UserNetwork,
+		"sockets": NoNetwork, "raw": NoNetwork, "web": UserNetwork, "early": NoNetwork, "child": UserNetwork, "bubble": NoNetwork, "allocs": NoNetwork, "goroutines": UserNetwork,
 	} {
 		t.Run(program, func(t *testing.T) {
 			out, err := guestCommand(kind, program).CombinedOutput()
@@ -106,9 +116,12 @@ func TestExitStatus(t *testing.T) {
 
 // running starts the program signals and returns what it prints, line by line,
 // once it is ready.
-func running(t *testing.T) (*exec.Cmd, *bufio.Scanner) {
+func running(t *testing.T, p Platform) (*exec.Cmd, *bufio.Scanner) {
 	t.Helper()
 	cmd := guestCommand(NoNetwork, "signals")
+	if p == Machine {
+		cmd.Env = append(cmd.Env, onMachine+"=256")
+	}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -127,7 +140,13 @@ func running(t *testing.T) (*exec.Cmd, *bufio.Scanner) {
 // Each signal reaches the program, once, also when it is sent to the whole group
 // of the command.
 func TestSignals(t *testing.T) {
-	cmd, lines := running(t)
+	for _, p := range []Platform{Process, Machine} {
+		t.Run(p.String(), func(t *testing.T) { testSignals(t, p) })
+	}
+}
+
+func testSignals(t *testing.T, p Platform) {
+	cmd, lines := running(t, p)
 	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT} {
 		cmd.Process.Signal(s)
 		if !lines.Scan() || lines.Text() != s.String() {
@@ -145,7 +164,7 @@ func TestSignals(t *testing.T) {
 
 // kill -9 of the command leaves no guest behind.
 func TestParentDies(t *testing.T) {
-	cmd, lines := running(t)
+	cmd, lines := running(t, Process)
 	cmd.Process.Kill()
 	if lines.Scan() { // its end of the pipe is closed when the guest has gone
 		t.Errorf("the guest still says %q", lines.Text())

@@ -24,15 +24,26 @@ import (
 // module is the path of this module, and the prefix of its packages.
 const module = "loam"
 
-// runtimePackage is what every guest imports.
-const runtimePackage = module + "/unikernel/rt"
+// What a guest imports: as a process, and in a virtual machine.
+const (
+	runtimePackage = module + "/unikernel/rt"
+	machinePackage = runtimePackage + "/machine"
+)
 
-// guestSource returns the files of the packages that a guest takes: those that
-// the runtime package imports, and it. Names are import path and file.
-func guestSource(source fs.FS) (overlay.Files, error) {
+// root is the package that joins Loam to a program.
+func (p Platform) root() string {
+	if p == Machine {
+		return machinePackage
+	}
+	return runtimePackage
+}
+
+// guestSource returns the files of the packages that a guest takes: its root, and
+// those that it imports. Names are import path and file.
+func guestSource(source fs.FS, platform Platform) (overlay.Files, error) {
 	files := overlay.Files{}
 	seen := map[string]bool{}
-	todo := []string{runtimePackage}
+	todo := []string{platform.root()}
 	for len(todo) > 0 {
 		pkg := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]

@@ -15,11 +15,11 @@ import (
 // Every package that a guest is made of is among the embedded source, and no
 // test is.
 func TestGuestSource(t *testing.T) {
-	files, err := guestSource(loam.Source)
+	files, err := guestSource(loam.Source, Machine)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"loam/unikernel/rt/call.go", "loam/posix/table.go", "loam/stack/stack.go", "loam/wire/ipv4.go"} {
+	for _, want := range []string{"loam/unikernel/rt/call.go", "loam/posix/table.go", "loam/stack/stack.go", "loam/wire/ipv4.go", "loam/kernel/start.go"} {
 		if files[want] == nil {
 			t.Errorf("%s is missing", want)
 		}

@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"loam"
 	"loam/unikernel/overlay"
@@ -22,15 +24,12 @@ type std struct {
 // prepareStd makes the overlay for a toolchain, or finds it in the cache.
 // checkout is a folder of Loam's own module if the program is of that: Loam's
 // packages are then those of that module.
-func prepareStd(ctx context.Context, c cache, t *toolchain, checkout string) (*std, error) {
-	files, err := overlay.Generate(t.GOROOT, t.GOVERSION)
+func prepareStd(ctx context.Context, c cache, t *toolchain, checkout string, platform Platform) (*std, error) {
+	files, err := generate(t, platform)
 	if err != nil {
-		if errors.Is(err, overlay.ErrUnknownGo) {
-			return nil, errorf("use one of "+overlay.Known()+" (GOTOOLCHAIN chooses)", "%v", err)
-		}
 		return nil, err
 	}
-	own, err := guestSource(loam.Source)
+	own, err := guestSource(loam.Source, platform)
 	if err != nil {
 		return nil, err
 	}
@@ -47,17 +46,44 @@ func prepareStd(ctx context.Context, c cache, t *toolchain, checkout string) (*s
 	}
 	s.add(t, dir, overlay.InitOrderFile)
 	return s, c.fill(dir, func(tmp string) error {
-		for name, src := range files {
-			if err := writeFile(filepath.Join(tmp, name), src); err != nil {
-				return err
-			}
-		}
 		first, err := goesFirst(ctx, t, own, checkout)
 		if err != nil {
 			return err
 		}
-		return writeFile(filepath.Join(tmp, overlay.InitOrderFile), overlay.InitOrder(first))
+		files[overlay.InitOrderFile] = overlay.InitOrder(first)
+		return writeOld(tmp, files)
 	})
+}
+
+// writeOld writes files that seem to have been there for a while: up to Go 1.26.4
+// the go command did not find, in an overlay of the standard library, the packages
+// whose files were less than two seconds old. The time is not the same for any two
+// overlays, since the go command tells files by it.
+func writeOld(dir string, files overlay.Files) error {
+	past := time.Now().Add(-time.Minute)
+	for name, src := range files {
+		path := filepath.Join(dir, name)
+		if err := writeFile(path, src); err != nil {
+			return err
+		}
+		if err := os.Chtimes(path, past, past); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// generate makes the edited files of the standard library.
+func generate(t *toolchain, platform Platform) (overlay.Files, error) {
+	parts := overlay.Personality
+	if platform == Machine {
+		parts |= overlay.Ring0
+	}
+	files, err := overlay.Generate(t.GOROOT, t.GOVERSION, parts)
+	if errors.Is(err, overlay.ErrUnknownGo) {
+		return nil, errorf("use one of "+overlay.Known()+" (GOTOOLCHAIN chooses)", "%v", err)
+	}
+	return files, err
 }
 
 // goesFirst lists the packages that are initialised before the program's. These

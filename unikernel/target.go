@@ -16,6 +16,8 @@ type Target struct {
 	Dir string
 	// Flags are added to go build.
 	Flags []string
+	// Platform is what it is built for.
+	Platform Platform
 }
 
 // located is a target that has been found.
@@ -26,6 +28,10 @@ type located struct {
 	name  string   // of the program
 	flags []string
 	tools *toolchain
+
+	// borrowed is the path of the module that a copy takes the place of, a space,
+	// and its sum; or empty.
+	borrowed string
 }
 
 // locate finds a target.

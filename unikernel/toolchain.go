@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -145,11 +146,16 @@ func (t *toolchain) run(ctx context.Context, dir string, args ...string) ([]byte
 	if !errors.As(err, &exit) {
 		return nil, errorf("is Go installed properly?", "go %s: %v", args[0], err)
 	}
-	return nil, &Error{What: firstComplaint(complaint.String()), Output: complaint.String()}
+	e := &Error{What: firstComplaint(complaint.String(), fmt.Sprintf("go %s: %v", args[0], err)), Output: complaint.String()}
+	if strings.Contains(e.What, "GOTOOLCHAIN=local") {
+		e.Next = "set GOTOOLCHAIN=auto, or install that release of Go"
+	}
+	return nil, e
 }
 
-// firstComplaint is the line of the go command's output that says what is wrong.
-func firstComplaint(output string) string {
+// firstComplaint is the line of the go command's output that says what is wrong,
+// or, if there is none, what is said instead.
+func firstComplaint(output, instead string) string {
 	for line := range strings.Lines(output) {
 		line = strings.TrimSpace(line)
 		if line == "" || strings.HasPrefix(line, "#") || strings.HasPrefix(line, "go: downloading ") {
@@ -157,5 +163,5 @@ func firstComplaint(output string) string {
 		}
 		return strings.TrimPrefix(line, "go: ")
 	}
-	return "the go command failed"
+	return instead
 }

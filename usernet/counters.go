@@ -1,10 +1,10 @@
 package usernet
 
 import (
-	"fmt"
 	"iter"
-	"strings"
 	"sync/atomic"
+
+	"loam/internal/counter"
 )
 
 // Counter names one thing that the gateway counts. What it counts is about
@@ -74,12 +74,7 @@ var counterNames = [numCounters]string{
 }
 
 // String is the name, "service.thing".
-func (c Counter) String() string {
-	if c < numCounters {
-		return counterNames[c]
-	}
-	return fmt.Sprintf("counter(%d)", uint8(c))
-}
+func (c Counter) String() string { return counter.Name(counterNames[:], c) }
 
 // Counters is a snapshot of all counters since the gateway was made.
 type Counters [numCounters]uint64
@@ -88,26 +83,10 @@ type Counters [numCounters]uint64
 func (c *Counters) Get(which Counter) uint64 { return c[which] }
 
 // All yields every counter, zero or not.
-func (c *Counters) All() iter.Seq2[Counter, uint64] {
-	return func(yield func(Counter, uint64) bool) {
-		for i, n := range c {
-			if !yield(Counter(i), n) {
-				return
-			}
-		}
-	}
-}
+func (c *Counters) All() iter.Seq2[Counter, uint64] { return counter.All[Counter](c[:]) }
 
 // String lists the counters that are not zero, one "name value" a line.
-func (c *Counters) String() string {
-	var b strings.Builder
-	for which, n := range c.All() {
-		if n != 0 {
-			fmt.Fprintf(&b, "%s %d\n", which, n)
-		}
-	}
-	return b.String()
-}
+func (c *Counters) String() string { return counter.List[Counter](c[:]) }
 
 // tally is what the gateway's goroutines add to.
 type tally [numCounters]atomic.Uint64

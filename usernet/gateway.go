@@ -57,7 +57,9 @@ func New(c Config) (*Gateway, error) {
 		flows: newFlowTable(c.Limits.Flows, c.Limits.FlowIdle),
 	}
 	g.ctx, g.cancel = context.WithCancel(context.Background())
-	g.stack = stack.New(stack.Config{Log: c.Log, TCP: tcpConfig()})
+	// A link of one queue is read by one goroutine, and the copying is done by relays:
+	// a second shard would only divide what could be handled in one turn.
+	g.stack = stack.New(stack.Config{Shards: 1, Log: c.Log, TCP: tcpConfig()})
 	g.stack.Forward(stack.Forwarder{TCP: g.handleTCP, UDP: g.handleUDP, Ping: g.handlePing})
 	socket, err := newICMPSocket()
 	g.pinger = newPinger(c.Limits.Pings, socket, err, &g.tally, c.Log)

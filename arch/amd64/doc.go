@@ -1,5 +1,6 @@
 // Package amd64 knows the x86-64 processor as a kernel sees it: its instructions
-// that Go has no words for, descriptor tables, and page tables.
+// that Go has no words for, descriptor tables, page tables, the local APIC, and
+// the few devices that every PC has had since 1981.
 //
 // Manuals: Intel 64 and IA-32 Architectures Software Developer's Manual ("SDM")
 // volume 3, and AMD64 Architecture Programmer's Manual volume 2.

@@ -24,6 +24,7 @@ const (
 	PageUncached  = 1<<3 | 1<<4 // write-through and cache disable: for device registers
 	PageBig       = 1 << 7      // in the upper levels: this is a page, not a table
 	PageGlobal    = 1 << 8
+	PageKept      = 1 << 9 // without PagePresent: the page is there, and out of reach; the CPU does not look
 	PageNoExecute = 1 << 63
 
 	pageAddress = 0x000f_ffff_ffff_f000
@@ -82,13 +83,13 @@ func (t *Tables) Map(va, pa, size, flags uint64, alloc func() (uint64, bool)) bo
 	return true
 }
 
-// Lookup returns the entry that maps va and the size of its page; 0 if none does.
+// Lookup returns the entry for va and the size of its page; 0 if there is none.
 func (t *Tables) Lookup(va uint64) (entry, size uint64) {
 	table := t.table(t.Root)
 	for level := levels - 1; ; level-- {
 		e := table[index(va, level)]
 		switch {
-		case e&PagePresent == 0:
+		case e == 0:
 			return 0, 0
 		case level == 0 || e&PageBig != 0:
 			return e, span(level)
@@ -100,7 +101,7 @@ func (t *Tables) Lookup(va uint64) (entry, size uint64) {
 // Physical returns what address an entry leads to.
 func Physical(entry uint64) uint64 { return entry & pageAddress }
 
-// Each calls f for the entry of each small page that is present from va to end,
+// Each calls f for the entry of each small page that there is from va to end,
 // and stores what it returns; 0 takes the page out. It passes over what is
 // absent in big steps. There must be no big pages in that range.
 func (t *Tables) Each(va, end uint64, f func(va, entry uint64) uint64) {
@@ -121,7 +122,7 @@ func (t *Tables) Each(va, end uint64, f func(va, entry uint64) uint64) {
 			continue
 		}
 		for i := index(va, 0); i < entries && va < end; i++ {
-			if table[i]&PagePresent != 0 {
+			if table[i] != 0 {
 				table[i] = f(va, table[i])
 			}
 			va += PageSize

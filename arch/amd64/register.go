@@ -1,4 +1,79 @@
 package amd64
 
-// MSREFER is the register of extended features: SDM volume 3, 2.2.1.
-const MSREFER = 0xc000_0080
+// Control registers, SDM volume 3, 2.5.
+const (
+	CR0WriteProtect = 1 << 16 // read-only pages bind ring 0 too
+
+	CR4PageGlobal = 1 << 7
+	CR4UMIP       = 1 << 11
+	CR4FSGSBase   = 1 << 16
+	CR4XSave      = 1 << 18
+	CR4SMEP       = 1 << 20
+	CR4SMAP       = 1 << 21
+)
+
+// Model-specific registers, SDM volume 4, 2.1.
+const (
+	MSRAPICBase    = 0x1b
+	MSRTSCDeadline = 0x6e0
+	MSREFER        = 0xc000_0080
+	MSRStar        = 0xc000_0081
+	MSRLStar       = 0xc000_0082
+	MSRFlagMask    = 0xc000_0084
+	MSRFSBase      = 0xc000_0100
+	MSRGSBase      = 0xc000_0101
+)
+
+// Bits of MSREFER, SDM volume 3, 2.2.1.
+const (
+	EFERSyscall   = 1 << 0
+	EFERNoExecute = 1 << 11
+)
+
+// Bits of RFLAGS, SDM volume 1, 3.4.3.
+const (
+	FlagFixed     = 1 << 1 // always set
+	FlagTrap      = 1 << 8
+	FlagInterrupt = 1 << 9
+	FlagDirection = 1 << 10
+	FlagAlign     = 1 << 18
+)
+
+// Parts of the register state that XSAVE saves, as bits of XCR0: x87, SSE, AVX,
+// and the three of AVX-512 (SDM volume 1, 13.3). What is not among them is not
+// offered to programs, so that the state fits the page of a thread.
+const XCR0Wanted = 0b1110_0111
+
+// Features are those that the kernel asks about.
+type Features struct {
+	XSave       bool
+	TSCDeadline bool
+	NoExecute   bool
+	HugePages   bool // of 1 GiB
+	SMEP, SMAP  bool
+	UMIP        bool
+	FSGSBase    bool
+	Random      bool
+	Hypervisor  bool
+}
+
+// ReadFeatures asks CPUID: SDM volume 2, table 3-8.
+func ReadFeatures() Features {
+	var f Features
+	_, _, c, _ := CPUID(1, 0)
+	f.TSCDeadline = c>>24&1 != 0
+	f.XSave = c>>26&1 != 0
+	f.Random = c>>30&1 != 0
+	f.Hypervisor = c>>31&1 != 0
+	if most, _, _, _ := CPUID(0, 0); most >= 7 {
+		_, b, c, _ := CPUID(7, 0)
+		f.FSGSBase = b&1 != 0
+		f.SMEP = b>>7&1 != 0
+		f.SMAP = b>>20&1 != 0
+		f.UMIP = c>>2&1 != 0
+	}
+	_, _, _, d := CPUID(0x8000_0001, 0)
+	f.NoExecute = d>>20&1 != 0
+	f.HugePages = d>>26&1 != 0
+	return f
+}

@@ -61,6 +61,6 @@ func printFindings(out io.Writer, found []machine.Finding) error {
 
 // knowsGo says what is in the way of building with a toolchain.
 func knowsGo(goroot, version string) error {
-	_, err := overlay.Generate(goroot, version)
+	_, err := overlay.Generate(goroot, version, overlay.Personality|overlay.Ring0)
 	return err
 }

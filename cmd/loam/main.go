@@ -1,9 +1,11 @@
 // Command loam runs Go programs on Loam, a kernel written in Go.
 //
 //	loam run -p 8080:80 ./server    an unmodified program, on its own network
+//	loam build -o web.elf ./server  a file that QEMU boots
 //	loam test -run Fetch ./...      go test, and the tests run on Loam
 //	loam doctor                     what this machine offers, and what is missing
 //	loam bench syscall              what a system call costs, on Loam and on Linux
+//	loam gen --dev eth0 --dst IP    packets, sent and measured
 //	loam version                    what this is, and which Go it knows
 //
 // The command is thin: it turns flags into the options of packages, and checks
@@ -39,10 +41,16 @@ func main() {
 	os.Exit(status)
 }
 
-// usageError is a mistake of the user: what is wrong, and what to do.
+// usageError is a mistake of the user: what is wrong, and what to do, unless the
+// first says both.
 type usageError struct{ wrong, do string }
 
-func (e *usageError) Error() string { return e.wrong + "; " + e.do }
+func (e *usageError) Error() string {
+	if e.do == "" {
+		return e.wrong
+	}
+	return e.wrong + "; " + e.do
+}
 
 // exitError carries the status of a program that has said itself what it had to
 // say.
@@ -89,11 +97,19 @@ func newRoot() *cobra.Command {
 		Args:          knownCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return &usageError{err.Error(), "see " + cmd.CommandPath() + " --help"}
-	})
-	root.AddCommand(newRun(), newTest(), newExec(), newDoctor(), newBench(), newVersion())
+	root.SetFlagErrorFunc(wrongFlag)
+	root.AddCommand(newRun(), newBuild(), newTest(), newExec(), newDoctor(), newBench(), newGenCommand(), newVersion())
 	return root
+}
+
+// wrongFlag is about a flag that is not known, or lacks its value. Behind a program
+// it is probably the program's.
+func wrongFlag(cmd *cobra.Command, err error) error {
+	do := "see " + cmd.CommandPath() + " --help"
+	if program := cmd.Flags().Arg(0); cmd.Name() == "run" && program != "" {
+		do = "put the program's arguments behind --: loam run " + program + " -- ARGS"
+	}
+	return &usageError{err.Error(), do}
 }
 
 // knownCommand refuses arguments of a command that only has others: they are

@@ -15,6 +15,9 @@ import (
 // runFlags are the flags as they were given.
 type runFlags struct {
 	platform string
+	memory   string
+	cpus     int
+	machine  string
 	publish  []string
 	net      string
 	ip       string
@@ -25,6 +28,9 @@ type runFlags struct {
 
 func (f *runFlags) register(cmd *cobra.Command) {
 	f.registerShared(cmd)
+	cmd.Flags().StringVarP(&f.memory, "memory", "m", "256M", "with --platform vm, the machine's memory, `SIZE` in M or G")
+	cmd.Flags().IntVar(&f.cpus, "cpus", 1, "with --platform vm, the machine's CPUs, `N`")
+	cmd.Flags().StringVar(&f.machine, "machine", "q35", "with --platform vm, what QEMU builds, `q35|pc|microvm`")
 	cmd.Flags().StringArrayVarP(&f.publish, "publish", "p", nil, "forward a port to the program, `HOST:GUEST[/udp]`; HOST is PORT, of 127.0.0.1, or ADDRESS:PORT (repeat for more)")
 }
 
@@ -32,7 +38,7 @@ func (f *runFlags) register(cmd *cobra.Command) {
 func (f *runFlags) registerShared(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&f.platform, "platform", "process", "what the program runs on: process")
+	flags.StringVar(&f.platform, "platform", "process", "what the program runs on, `process|vm`; vm is a virtual machine of QEMU")
 	flags.StringVar(&f.net, "net", "user", "the network, `user|tap:NAME|none`; user needs no privilege")
 	flags.StringVar(&f.ip, "ip", "", "with --net tap:NAME, the program's address and prefix, `CIDR` (default: ask DHCP)")
 	flags.StringVar(&f.gateway, "gw", "", "with --ip, the router's address, `IP`")
@@ -51,6 +57,11 @@ func (f *runFlags) shared() []string {
 
 // runOptions are the flags as they are meant.
 type runOptions struct {
+	machine bool // a virtual machine, with:
+	memory  uint64
+	cpus    int
+	model   string
+
 	publish []publication
 	net     network
 	env     []string // "KEY=VALUE"
@@ -84,11 +95,17 @@ const (
 
 // options checks the flags and gives them their meaning.
 func (f *runFlags) options(program string, args []string) (*runOptions, error) {
-	if f.platform != "process" {
-		return nil, &usageError{fmt.Sprintf("there is no platform %q", f.platform), "use --platform process"}
+	o := &runOptions{env: f.env, pcap: f.pcap, program: program, args: args, machine: f.platform == "vm"}
+	if !o.machine && f.platform != "process" {
+		return nil, &usageError{fmt.Sprintf("there is no platform %q", f.platform), "use --platform process or --platform vm"}
 	}
-	o := &runOptions{env: f.env, pcap: f.pcap, program: program, args: args}
 	var err error
+	if o.machine {
+		o.cpus, o.model = f.cpus, f.machine
+		if o.memory, err = parseSize(f.memory); err != nil {
+			return nil, err
+		}
+	}
 	if o.net, err = f.network(); err != nil {
 		return nil, err
 	}
@@ -101,6 +118,22 @@ func (f *runFlags) options(program string, args []string) (*runOptions, error) {
 		}
 	}
 	return o, nil
+}
+
+// parseSize reads a number of bytes as QEMU and others write it: 256M, 2G.
+func parseSize(s string) (uint64, error) {
+	number, unit := s, uint64(1<<20)
+	switch {
+	case strings.HasSuffix(s, "M"):
+		number = strings.TrimSuffix(s, "M")
+	case strings.HasSuffix(s, "G"):
+		number, unit = strings.TrimSuffix(s, "G"), 1<<30
+	}
+	n, err := strconv.ParseUint(number, 10, 32)
+	if err != nil || n == 0 {
+		return 0, &usageError{fmt.Sprintf("-m %s is no size", s), "write it as 256M or 2G"}
+	}
+	return n * unit, nil
 }
 
 func (f *runFlags) network() (n network, err error) {

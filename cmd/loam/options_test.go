@@ -52,6 +52,7 @@ func TestRunOptions(t *testing.T) {
 		{"-e A=1 -e B= -e C=x=y,z .", runOptions{program: ".", env: []string{"A=1", "B=", "C=x=y,z"}}},
 		{"--pcap all.pcapng .", runOptions{program: ".", pcap: "all.pcapng"}},
 		{"--platform process --net none .", runOptions{program: ".", net: network{kind: noNetwork}}},
+		{"--platform vm -m 2G --cpus 4 .", runOptions{program: ".", machine: true, memory: 2 << 30, cpus: 4, model: "q35"}},
 		{"--net tap:loam0 .", runOptions{program: ".", net: network{kind: tapNetwork, tap: "loam0"}}},
 		{"--net tap:loam0 --ip 192.0.2.2/24 --gw 192.0.2.1 .", runOptions{program: ".", net: network{
 			kind: tapNetwork, tap: "loam0",
@@ -86,7 +87,8 @@ func TestRunRefuses(t *testing.T) {
 		{"-- -v", "there is no program to run"},
 		{"a b", `"b" stands behind the program "a"`},
 		{"a b -- c", `"b" stands behind the program "a"`},
-		{"--platform vm .", `there is no platform "vm"`},
+		{"--platform cloud .", `there is no platform "cloud"`},
+		{"--platform vm -m lots .", `-m lots is no size`},
 		{"--net tun:x .", `there is no network "tun:x"`},
 		{"--net tap .", `there is no network "tap"`},
 		{"--net= .", `there is no network ""`},

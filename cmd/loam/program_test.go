@@ -53,8 +53,25 @@ func freePort(t *testing.T) int {
 // this host talks to it, and Ctrl-C ends it in order.
 func TestRunServesTheHost(t *testing.T) {
 	loam := command(t)
+	for _, c := range []struct {
+		platform, machine string
+		size              int64 // of what is fetched, in bytes
+	}{
+		{"process", "q35", 32 << 20},
+		{"vm", "q35", 4 << 20},
+		{"vm", "microvm", 4 << 20},
+	} {
+		t.Run(c.platform+" "+c.machine, func(t *testing.T) {
+			testServesTheHost(t, c.size, func(args ...string) *exec.Cmd {
+				return loam(append([]string{"run", "--platform", c.platform, "--machine", c.machine}, args...)...)
+			})
+		})
+	}
+}
+
+func testServesTheHost(t *testing.T, size int64, run func(args ...string) *exec.Cmd) {
 	port := freePort(t)
-	cmd := loam("run", "-p", fmt.Sprintf("%d:8080", port), "../../examples/web")
+	cmd := run("-p", fmt.Sprintf("%d:8080", port), "../../examples/web")
 	var log bytes.Buffer
 	cmd.Stderr = &log
 	if err := cmd.Start(); err != nil {
@@ -69,21 +86,21 @@ func TestRunServesTheHost(t *testing.T) {
 	if !strings.Contains(stats, "eth0 10.0.2.15/24") {
 		t.Errorf("the program sees other interfaces than Loam's: %s", stats)
 	}
-	r, err := http.Get(url + "/bytes/33554432")
+	r, err := http.Get(fmt.Sprint(url, "/bytes/", size))
 	if err != nil {
 		t.Fatal(err)
 	}
 	n, err := io.Copy(io.Discard, r.Body)
-	if r.Body.Close(); n != 32<<20 || err != nil {
-		t.Errorf("received %d bytes of 32 MiB, %v", n, err)
+	if r.Body.Close(); n != size || err != nil {
+		t.Errorf("received %d bytes of %d, %v", n, size, err)
 	}
-	up, err := http.Post(url+"/upload", "application/octet-stream", bytes.NewReader(make([]byte, 8<<20)))
+	up, err := http.Post(url+"/upload", "application/octet-stream", bytes.NewReader(make([]byte, size/4)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	answer, _ := io.ReadAll(up.Body)
-	if up.Body.Close(); strings.TrimSpace(string(answer)) != "8388608" {
-		t.Errorf("the server counts %q bytes of 8 MiB", answer)
+	if up.Body.Close(); strings.TrimSpace(string(answer)) != fmt.Sprint(size/4) {
+		t.Errorf("the server counts %q bytes of %d", answer, size/4)
 	}
 	cmd.Process.Signal(os.Interrupt)
 	if err := <-ended; err != nil {

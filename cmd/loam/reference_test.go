@@ -37,6 +37,9 @@ func leaves(parent *cobra.Command) (list []*cobra.Command) {
 		switch {
 		case !cmd.IsAvailableCommand() || cmd.Name() == "completion" || cmd.Name() == "help":
 		case cmd.HasSubCommands():
+			if cmd.HasLocalFlags() { // it does something by itself too
+				list = append(list, cmd)
+			}
 			list = append(list, leaves(cmd)...)
 		default:
 			list = append(list, cmd)

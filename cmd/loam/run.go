@@ -24,6 +24,7 @@ loam.`,
   loam run -p 8080:80 ./server                   port 80 of the program is 127.0.0.1:8080
   loam run -e LEVEL=debug main.go -- -v          with an environment and arguments
   loam run --net tap:loam0 --ip 192.0.2.2/24 .   with an address of its own on a tap device
+  loam run --platform vm -p 8080:80 ./server     in a virtual machine, in ring 0
   loam run --pcap all.pcapng ./server            and every packet in a file for Wireshark`,
 		Args: oneProgram,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -64,13 +65,17 @@ func (o *runOptions) unikernel() unikernel.Options {
 		noNetwork:   unikernel.NoNetwork,
 	}
 	u := unikernel.Options{
-		Target: unikernel.Target{Args: []string{o.program}},
-		Args:   o.args,
-		Env:    o.env,
+		Target:  unikernel.Target{Args: []string{o.program}},
+		Machine: unikernel.MachineConfig{Memory: o.memory, CPUs: o.cpus, Model: o.model},
+		Args:    o.args,
+		Env:     o.env,
 		Network: unikernel.Network{
 			Kind: kinds[o.net.kind], Tap: o.net.tap, Address: o.net.address, Gateway: o.net.gateway,
 			Trace: o.pcap,
 		},
+	}
+	if o.machine {
+		u.Target.Platform = unikernel.Machine
 	}
 	for _, p := range o.publish {
 		f := usernet.Forward{Proto: "tcp", Host: p.host, Guest: netip.AddrPortFrom(netip.Addr{}, p.guest)}

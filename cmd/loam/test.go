@@ -53,6 +53,9 @@ need cgo; vet is not run; -c and -o make a binary that does not run alone.`,
 
 // execCommand is what go test has to put in front of a test binary.
 func (f *runFlags) execCommand() ([]string, error) {
+	if f.platform == "vm" {
+		return nil, &usageError{"tests do not run in a virtual machine yet", "use --platform process"}
+	}
 	if _, err := f.options("", nil); err != nil {
 		return nil, err
 	}

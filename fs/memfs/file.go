@@ -17,10 +17,27 @@ type page [pageSize]byte
 // file is a regular file. Its content is guarded by mu; so is handles.
 type file struct {
 	node
-	leaves   [][]*page // a leaf is as long as its last page needs; nil pages are holes
+	base     []byte    // what lies below the pages; never written, and not ours: see SetContent
+	leaves   [][]*page // a leaf is as long as its last page needs; nil pages are holes, or the base
 	held     int64     // pages that are not nil
 	handles  int
 	nameless bool // the last name has gone: the content goes with the last handle
+}
+
+// SetContent gives a file, which this file system made and nobody has written to,
+// content that lies somewhere else, such as in a mapped image. It is read from
+// there and copied a page at a time when the program writes; it must stay, and
+// never change.
+func (m *FileSystem) SetContent(n fs.Node, content []byte) error {
+	f, ok := n.(*file)
+	if !ok || f.system != m {
+		return syscall.EINVAL
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.base = content
+	f.attr.Size = int64(len(content))
+	return nil
 }
 
 // Open implements fs.Node.
@@ -51,7 +68,7 @@ func (f *file) retire() {
 func (f *file) Attr() fs.Attr {
 	a := f.node.Attr()
 	f.mu.RLock()
-	a.Blocks = f.held * (pageSize / 512)
+	a.Blocks = f.held*(pageSize/512) + int64(len(f.base)+511)/512
 	f.mu.RUnlock()
 	return a
 }
@@ -80,6 +97,7 @@ func (f *file) cut(size int64) {
 	if size >= f.attr.Size {
 		return
 	}
+	f.base = f.base[:min(int64(len(f.base)), size)]
 	if p := f.page(size / pageSize); p != nil {
 		clear(p[size%pageSize:])
 	}
@@ -134,6 +152,9 @@ func (f *file) makePage(i int64) (*page, error) {
 		*leaf = append(*leaf, nil)
 	}
 	p := new(page)
+	if below := i * pageSize; below < int64(len(f.base)) {
+		copy(p[:], f.base[below:])
+	}
 	(*leaf)[i%leafPages] = p
 	f.held++
 	return p, nil
@@ -152,9 +173,12 @@ func (h handle) ReadAt(p []byte, offset int64) (int, error) {
 	for n < len(p) {
 		at := offset + int64(n)
 		part := p[n:min(len(p), n+int(pageSize-at%pageSize))]
-		if from := f.page(at / pageSize); from != nil {
+		switch from := f.page(at / pageSize); {
+		case from != nil:
 			copy(part, from[at%pageSize:])
-		} else {
+		case at < int64(len(f.base)):
+			clear(part[copy(part, f.base[at:]):])
+		default:
 			clear(part)
 		}
 		n += len(part)

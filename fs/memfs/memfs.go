@@ -14,7 +14,8 @@
 // come and go is a binary search and a walk.
 //
 // Content is pages of 4 KiB in leaves of 512; what was never written has no
-// page. A file that has neither name nor handle gives its pages back.
+// page. Below the pages may lie content that is somebody else's, and only read.
+// A file that has neither name nor handle gives its pages back.
 //
 // Rejected: a tree of names balanced by comparison (slower to list, no faster to
 // find), a single slice a file (growing copies everything; a hole costs memory).

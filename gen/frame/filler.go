@@ -69,7 +69,8 @@ type Filler struct {
 	*Program
 	generators []generator
 	sizer      sizer
-	end        int // of the last frame's packet
+	end        int    // of the last frame's packet
+	same       []byte // what every frame is, if nothing changes; else nil
 }
 
 // Filler returns the given shard, from 0, of so many: several Fillers on several
@@ -80,6 +81,10 @@ func (p *Program) Filler(shard, shards int) *Filler {
 		v := &p.vary[i]
 		f.generators = append(f.generators, newGenerator(v.pattern, v.width, shard, shards, p.options.Seed, v.salt))
 	}
+	if len(p.vary) == 0 && p.sizes.low == p.sizes.high {
+		same := make([]byte, p.MaxLen())
+		f.same = same[:f.compose(same)]
+	}
 	return f
 }
 
@@ -89,6 +94,14 @@ const maxSums = MaxLayers
 // Next writes the next frame into slot, which has at least MaxLen bytes, and
 // returns its length, without FCS and without what is skipped.
 func (f *Filler) Next(slot []byte) int {
+	if f.same != nil {
+		return copy(slot, f.same)
+	}
+	return f.compose(slot)
+}
+
+// compose is Next, for frames that change.
+func (f *Filler) compose(slot []byte) int {
 	skip := f.options.Skip
 	n := f.sizer.next()
 	end := n

@@ -37,13 +37,21 @@ func (p *Pacer) Wait(most int, stop func() bool) int {
 		if n := p.Permits(now); n > 0 {
 			return min(n, most)
 		}
-		far := time.Duration(p.Next() - now)
-		if far > watch {
+		if far := time.Duration(p.Next() - now); far > watch {
 			if stop() {
 				return 0
 			}
 			p.sleep(min(far-watch, nap))
 		}
+	}
+}
+
+// Approach brings its caller nearer to a time of Now, which it sleeps towards or,
+// when it is close, watches for: who keeps several clocks asks for the earliest,
+// and then looks again.
+func Approach(t int64) {
+	if far := time.Duration(t - Now()); far > watch {
+		time.Sleep(min(far-watch, nap))
 	}
 }
 

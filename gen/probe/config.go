@@ -39,6 +39,11 @@ type Config struct {
 	// for each.
 	Answered func(yield func(netip.Addr, uint16))
 
+	// Reset ends the connections that SYNs open: for receivers that take the answers
+	// away from the kernel, and for a Source that is none of its addresses. Otherwise
+	// the kernel does it, which knows of no such connection.
+	Reset bool
+
 	// Record takes results, which it may keep until it returns. Mark is told now and
 	// then that the run may begin again at c, all results before that having been
 	// recorded. Both are called by one goroutine. An error of theirs ends the run.
@@ -96,6 +101,7 @@ type Summary struct {
 	Duplicates uint64
 	Forged     uint64 // looked like answers, with a wrong tag
 	Malformed  uint64
+	Resets     uint64        // sent for SYN-ACKs
 	Foreign    uint64        // other traffic that the receivers were handed
 	RingDrops  uint64        // answers that found no room in our rings: should be 0
 	LinkDrops  uint64        // frames that the interface lost, whoever they belonged to
@@ -138,7 +144,7 @@ func (c *Config) withDefaults() Config {
 // errConfig is in every error of check.
 var errConfig = errors.New("probe: bad configuration")
 
-func (c *Config) check() error {
+func (c *Config) check(senders, receivers int) error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("%w: %s", errConfig, fmt.Sprintf(format, args...))
 	}
@@ -155,8 +161,10 @@ func (c *Config) check() error {
 		return bad("there are no source ports")
 	case len(c.Payload) > MaxPayload:
 		return bad("a payload of %d bytes is longer than %d", len(c.Payload), MaxPayload)
-	case c.Window < 2*batchSize:
-		return bad("a window of %d probes is less than %d", c.Window, 2*batchSize)
+	case c.Window < 2*burstSize:
+		return bad("a window of %d probes is less than %d", c.Window, 2*burstSize)
+	case c.Reset && receivers > senders:
+		return bad("%d receivers and %d senders: who is to end the connections", receivers, senders)
 	case c.Rate < 0 || c.Retries < 0:
 		return bad("a rate or a number of retries below zero")
 	}

@@ -20,9 +20,15 @@ type form struct {
 	tags      tagger
 	local     Ports
 	id        uint16 // of echoes
-	template  []byte
 	transport int    // offset of the transport header
-	pseudo    uint16 // partial sum of the pseudo header, without the destination
+	probe     template
+	reset     template // answers a SYN-ACK
+}
+
+// template is a frame with blanks.
+type template struct {
+	bytes  []byte
+	pseudo uint16 // partial sum of the pseudo header, without the destination
 }
 
 // Path is how probes leave: what stands in their Ethernet and IP headers.
@@ -45,28 +51,39 @@ func newForm(c *Config, tags tagger) *form {
 	if f.HopLimit == 0 {
 		f.HopLimit = DefaultHopLimit
 	}
-	body := f.body(c.Payload)
+	f.probe = f.template(f.body(c.Payload))
+	if f.kind == SYN {
+		h := wire.TCP{Flags: wire.RST}
+		b := make([]byte, h.Len())
+		h.Put(b)
+		f.reset = f.template(b)
+	}
+	return f
+}
+
+// template puts headers in front of what begins at the transport header.
+func (f *form) template(body []byte) (t template) {
 	eth := wire.Ethernet{Dst: f.NextHopMAC, Src: f.SourceMAC, Type: wire.TypeIPv4}
 	ipLen := wire.IPv4MinLen
 	if !f.is4 {
 		eth.Type, ipLen = wire.TypeIPv6, wire.IPv6Len
 	}
 	f.transport = wire.EthernetLen + ipLen
-	f.template = make([]byte, f.transport+len(body))
-	eth.Put(f.template)
+	t.bytes = make([]byte, f.transport+len(body))
+	eth.Put(t.bytes)
 	if f.is4 {
 		ip := wire.IPv4{DontFragment: true, TTL: f.HopLimit, Protocol: f.kind.protocol(true),
 			Src: f.Source, Dst: netip.IPv4Unspecified(), PayloadLen: len(body)}
-		ip.Put(f.template[wire.EthernetLen:])
-		f.pseudo = wire.PseudoSum(ip.Protocol, ip.Src, ip.Dst, len(body))
+		ip.Put(t.bytes[wire.EthernetLen:])
+		t.pseudo = wire.PseudoSum(ip.Protocol, ip.Src, ip.Dst, len(body))
 	} else {
 		ip := wire.IPv6{NextHeader: f.kind.protocol(false), HopLimit: f.HopLimit,
 			Src: f.Source, Dst: netip.IPv6Unspecified(), PayloadLen: len(body)}
-		ip.Put(f.template[wire.EthernetLen:])
-		f.pseudo = wire.PseudoSum(ip.NextHeader, ip.Src, ip.Dst, len(body))
+		ip.Put(t.bytes[wire.EthernetLen:])
+		t.pseudo = wire.PseudoSum(ip.NextHeader, ip.Src, ip.Dst, len(body))
 	}
-	copy(f.template[f.transport:], body)
-	return f
+	copy(t.bytes[f.transport:], body)
+	return t
 }
 
 // body is the template from the transport header on.
@@ -101,30 +118,49 @@ const (
 	udpSum, icmpSum, icmpRest = 6, 2, 4
 )
 
-// len is the length of every frame of the form.
-func (f *form) len() int { return len(f.template) }
+// len is the length of every probe of the form.
+func (f *form) len() int { return len(f.probe.bytes) }
 
 // put writes the probe that asks q at now, in nanoseconds of the run's clock,
 // into slot, which has len bytes or more, and returns its length.
 func (f *form) put(slot []byte, q question, now int64) int {
-	n := copy(slot, f.template)
 	tag := f.tags.tag(q)
+	body, sum := f.address(slot, &f.probe, q, tag)
+	f.fill(body, q, tag, now, sum)
+	return f.len()
+}
+
+// putReset writes the reset that a target is owed which has answered q by a
+// SYN-ACK: with the number that it acknowledged (RFC 9293 section 3.10.7.3), so
+// that it forgets the connection and repeats nothing.
+func (f *form) putReset(slot []byte, q question) int {
+	tag := f.tags.tag(q)
+	b, sum := f.address(slot, &f.reset, q, tag)
+	binary.BigEndian.PutUint16(b, f.local.of(tag))
+	binary.BigEndian.PutUint16(b[2:], q.port)
+	binary.BigEndian.PutUint32(b[tcpSeq:], initialSequence(tag)+1)
+	binary.BigEndian.PutUint16(b[tcpSum:], ^wire.Sum(b, sum))
+	return len(f.reset.bytes)
+}
+
+// address copies a template to slot and fills in the IP header. It returns the
+// rest, and the sum of the pseudo header.
+func (f *form) address(slot []byte, t *template, q question, tag uint64) (body []byte, sum uint16) {
+	n := copy(slot, t.bytes)
 	ip, body := slot[wire.EthernetLen:f.transport], slot[f.transport:n]
-	var sum uint16
 	if f.is4 {
 		dst := q.addr.As4()
 		copy(ip[ipv4Dst:], dst[:])
 		binary.BigEndian.PutUint16(ip[ipv4ID:], uint16(tag>>16))
 		binary.BigEndian.PutUint16(ip[ipv4Sum:], 0)
 		binary.BigEndian.PutUint16(ip[ipv4Sum:], ^wire.Sum(ip, 0))
-		sum = wire.Sum(dst[:], f.pseudo)
+		sum = wire.Sum(dst[:], t.pseudo)
 	} else {
 		dst := q.addr.As16()
 		copy(ip[ipv6Dst:], dst[:])
-		sum = wire.Sum(dst[:], f.pseudo)
+		sum = wire.Sum(dst[:], t.pseudo)
 	}
-	f.fill(body, q, tag, now, sum)
-	return n
+	return body, sum
 }
 
 // fill writes the blanks of the transport header, checksum last; pseudo is the

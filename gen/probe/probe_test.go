@@ -150,6 +150,7 @@ type network struct {
 	answer func(frame []byte) [][]byte
 	look   time.Duration // how long the receiver sleeps between looks
 	most   int           // answers that were waiting for it then
+	apart  bool          // the receiver has a lane without a sender
 }
 
 // run runs c over a network, in fake time, and returns the results.
@@ -172,7 +173,11 @@ func (n *network) run(ctx context.Context, c *Config) (found []Result, sum Summa
 	done := make(chan struct{})
 	go func() { defer close(done); n.serve(far) }()
 	c.Record = func(rs []Result) error { found = append(found, rs...); return nil }
-	sum, err = Run(ctx, c, []method.Sender{&pipeSender{queue: near.Queues()[0]}}, []method.Receiver{rx})
+	receivers := []method.Receiver{rx}
+	if n.apart {
+		receivers = []method.Receiver{&pipeReceiver{}, rx} // nothing comes to the first
+	}
+	sum, err = Run(ctx, c, []method.Sender{&pipeSender{queue: near.Queues()[0]}}, receivers)
 	near.Close()
 	n.most = rx.most
 	<-done

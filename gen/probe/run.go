@@ -16,22 +16,26 @@ import (
 // at is atomic and stands in run.
 //
 //	scheduler  plan, throttle, the clock of passes. It is Run itself.
-//	sender     one for each method.Sender
-//	receiver   one for each method.Receiver
+//	lane       one for each pair of a method.Sender and a method.Receiver: lane.go
 //	recorder   the results and the checkpoints
 //
 // How no answer is lost in our rings: a probe has one answer, rarely two, so the
 // answers that a ring may hold are no more than the probes sent since it was last
-// seen empty. A receiver that is about to look notes how many had been sent; when
+// seen empty. A lane that is about to look notes how many had been sent; when
 // it has read all that was there, the answers up to that number that have arrived
 // are out of the ring. The scheduler stops when it is Window probes ahead of the
 // note. Answers of slow targets come later than that, but not in a burst.
 
-// batchSize is how many probes go through a channel, and to a Sender, at once.
-const batchSize = 64
+// batchSize is how many probes go through a channel at once, at the most: so many
+// that a lane seldom needs the scheduler, which has to have a processor for that.
+// burstSize is how many go to a Sender at once.
+const (
+	batchSize = 1024
+	burstSize = 64
+)
 
-// batch is a piece of work for a sender. It goes round: the scheduler fills it,
-// a sender empties it and gives it back.
+// batch is a piece of work for a lane. It goes round: the scheduler fills it, a
+// lane empties it and gives it back.
 type batch struct {
 	n         int
 	positions [batchSize]uint64
@@ -45,17 +49,17 @@ type run struct {
 	seen  *seen
 	start time.Time
 
-	// work: the scheduler sends and closes, senders receive. It has one place for
-	// each sender; full, the scheduler waits.
+	// work: the scheduler sends and closes, lanes receive. It has one place for each
+	// sender; full, the scheduler waits.
 	work chan *batch
-	// free: senders send, the scheduler receives, nobody closes. It has room for all
+	// free: lanes send, the scheduler receives, nobody closes. It has room for all
 	// batches that there are.
 	free chan *batch
-	// found: receivers and the scheduler send, the recorder receives, Run closes it
-	// when all of them are gone. Full, they wait, and so the senders do.
+	// found: lanes and the scheduler send, the recorder receives, Run closes it when
+	// all of them are gone. Full, they wait, and so send nothing.
 	found chan record
-	// caughtUp has one place: receivers ring it, never waiting, when they have
-	// emptied their ring; the scheduler receives.
+	// caughtUp has one place: lanes ring it, never waiting, when they have emptied
+	// their ring; the scheduler receives.
 	caughtUp chan struct{}
 
 	sent   atomic.Uint64 // probes handed over
@@ -80,13 +84,12 @@ func Run(ctx context.Context, c *Config, senders []method.Sender, receivers []me
 	defer cancel(nil)
 	r.cancel = cancel
 
-	var sending, receiving, recording sync.WaitGroup
-	for _, s := range senders {
-		sending.Go(func() { r.runSender(s) })
-	}
+	var sending, lanes, recording sync.WaitGroup
 	stop := make(chan struct{}) // closed when no more answers are wanted
-	for i, rx := range receivers {
-		receiving.Go(func() { r.runReceiver(i, rx, stop) })
+	for i := range max(len(senders), len(receivers)) {
+		l := r.newLane(i, at(senders, i), at(receivers, i))
+		sending.Add(1)
+		lanes.Go(func() { l.loop(stop, sending.Done) })
 	}
 	recording.Go(r.runRecorder)
 
@@ -98,7 +101,7 @@ func Run(ctx context.Context, c *Config, senders []method.Sender, receivers []me
 	sending.Wait()
 	s.lastAnswers(ctx)
 	close(stop)
-	receiving.Wait()
+	lanes.Wait()
 	if r.Mark != nil && !s.finished {
 		r.found <- record{mark: &s.stopped}
 	}
@@ -115,9 +118,17 @@ func Run(ctx context.Context, c *Config, senders []method.Sender, receivers []me
 	return sum, nil
 }
 
+// at is the i-th of list, or none.
+func at[T any](list []T, i int) (one T) {
+	if i < len(list) {
+		one = list[i]
+	}
+	return one
+}
+
 func newRun(c *Config, senders, receivers int) (*run, error) {
 	r := &run{Config: c.withDefaults()}
-	if err := r.check(); err != nil {
+	if err := r.check(senders, receivers); err != nil {
 		return nil, err
 	}
 	if senders == 0 || receivers == 0 {

@@ -229,22 +229,71 @@ func TestResume(t *testing.T) {
 	})
 }
 
-// The scheduler is never further ahead of the receiver than the window: the ring
-// of one that looks only every 10 ms holds no more answers than that.
+// The scheduler is never further ahead of a receiver than the window: the ring of
+// one in a lane of its own, which looks only every 10 ms, holds no more answers
+// than that.
 func TestWindow(t *testing.T) {
 	fake(t, func(t *testing.T) {
 		h := host{t: t}
-		n := network{t: t, answer: h.reply, look: 10 * time.Millisecond}
+		n := network{t: t, answer: h.reply, look: 10 * time.Millisecond, apart: true}
 		cfg := config(t, Echo, "10.0.0.0/20")
-		cfg.Window = 2 * batchSize
+		cfg.Window = 2 * burstSize
 		_, sum, err := n.run(t.Context(), cfg)
-		if err != nil || sum.Found() != 4096 || n.most > cfg.Window || n.most < batchSize {
+		if err != nil || sum.Found() != 4096 || n.most > cfg.Window || n.most < burstSize {
 			t.Errorf("%d found, up to %d answers waited in the ring, %v", sum.Found(), n.most, err)
 		}
 	})
 }
 
 var errBroken = errors.New("the cable is cut")
+
+// A target that opens a connection is sent a reset for it, also when it repeats
+// its SYN-ACK; nobody else is.
+func TestResets(t *testing.T) {
+	fake(t, func(t *testing.T) {
+		h := host{t: t, closed: func(port uint16) bool { return port == 53 }}
+		resets := map[uint32]int{}
+		n := network{t: t, answer: func(b []byte) [][]byte {
+			if !isReset(t, b) {
+				out := h.reply(b)
+				return append(out, out...) // everything comes twice
+			}
+			resets[asked(b)]++
+			return nil
+		}}
+		cfg := config(t, SYN, "10.0.0.0/22")
+		cfg.Reset = true
+		_, sum, err := n.run(t.Context(), cfg)
+		if err != nil || sum.Answers[SYNACK] != 1024 || sum.Answers[Reset] != 1024 || sum.Resets != 2048 || len(resets) != 1024 {
+			t.Errorf("%d targets were sent a reset, %+v, %v", len(resets), sum, err)
+		}
+		for a, n := range resets {
+			if n != 2 {
+				t.Errorf("%#x was sent %d resets", a, n)
+			}
+		}
+	})
+}
+
+// isReset reports whether b is a reset, and checks it if it is: what a host accepts
+// in SYN-RECEIVED has the next sequence number that it expects (RFC 9293 section
+// 3.10.7.4).
+func isReset(t *testing.T, b []byte) bool {
+	ip, rest, err := wire.ParseIPv4(b[wire.EthernetLen:])
+	if err != nil || ip.Protocol != wire.ProtoTCP {
+		return false
+	}
+	h, payload, err := wire.ParseTCP(rest)
+	if err != nil || !h.Flags.Has(wire.RST) {
+		return false
+	}
+	c := config(t, SYN, "10.0.0.0/24")
+	tag := (&tagger{c.Key, SYN}).tag(question{ip.Dst, h.DstPort})
+	if h.Flags != wire.RST || len(payload) != 0 || !wire.TCPChecksumOK(rest, ip.Src, ip.Dst) || h.Seq != initialSequence(tag)+1 || h.SrcPort != c.LocalPorts.of(tag) {
+		t.Errorf("not a reset that anybody believes: %+v", h)
+	}
+	return true
+}
 
 // A sender that fails ends the run, which tells why.
 func TestSenderFails(t *testing.T) {

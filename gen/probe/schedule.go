@@ -12,7 +12,7 @@ type scheduler struct {
 	throttle *throttle
 	batches  int // that there are
 
-	dispatched uint64 // probes given to senders
+	dispatched uint64 // probes given to lanes
 	passSent   []uint64
 	sending    time.Duration
 	stopped    Checkpoint
@@ -93,7 +93,8 @@ func (s *scheduler) sendPass(ctx context.Context) bool {
 // is done.
 func (s *scheduler) permits(ctx context.Context) (n int, ok bool) {
 	for ctx.Err() == nil {
-		if s.dispatched+batchSize > s.behind()+uint64(s.Window) {
+		room := int64(s.behind()) + int64(s.Window) - int64(s.dispatched)
+		if room < burstSize {
 			select {
 			case <-s.caughtUp:
 			case <-ctx.Done():
@@ -104,7 +105,7 @@ func (s *scheduler) permits(ctx context.Context) (n int, ok bool) {
 		if s.throttle.due(now) {
 			s.throttle.check(now, s.dispatched, s.losses())
 		}
-		n, wait := s.throttle.allow(now, batchSize)
+		n, wait := s.throttle.allow(now, int(min(room, batchSize)))
 		if n > 0 {
 			return n, true
 		}
@@ -122,7 +123,7 @@ func (s *scheduler) losses() uint64 {
 	return s.Losses()
 }
 
-// collect waits until the senders have handed everything over.
+// collect waits until the lanes have handed everything over.
 func (s *scheduler) collect() {
 	held := make([]*batch, 0, s.batches)
 	for range s.batches {

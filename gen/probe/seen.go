@@ -2,10 +2,10 @@ package probe
 
 import "sync/atomic"
 
-// seen is who has answered: a bit for each position. The receiver sets bits, and
-// the scheduler reads them when it goes round again, so words are atomic; a bit
-// that is read too early costs one probe more. The memory of a word is touched
-// when its first bit is set: unanswered space costs nothing.
+// seen is who has answered: a bit for each position. Lanes set bits, and the
+// scheduler reads them when it goes round again, so words are atomic; a bit that is
+// read too early costs one probe more. The memory of a word is touched when its
+// first bit is set: unanswered space costs nothing.
 type seen struct {
 	words []atomic.Uint64
 	count atomic.Uint64

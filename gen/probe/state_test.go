@@ -9,23 +9,62 @@ import (
 
 func TestStateIsKept(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.state")
-	if _, ok, err := LoadState(path); ok || err != nil {
-		t.Errorf("before the first run: %v, %v", ok, err)
-	}
 	c := config(t, SYN, "10.0.0.0/24")
-	want := State{Questions: c.Fingerprint(), Seed: c.Seed, Checkpoint: Checkpoint{1, 77, 333}, ResultsFile: "out.csv"}
-	for range 2 { // the second replaces the first
-		if err := SaveState(path, want); err != nil {
+	want := State{Version: stateVersion, Questions: c.Fingerprint(), Seed: c.Seed, ResultsFile: "out.csv"}
+	for k := range uint64(3) {
+		f, got, ok, err := OpenState(path)
+		if err != nil || ok != (k > 0) || ok && got != want {
+			t.Fatalf("%+v, %v, %v; want %+v", got, ok, err, want)
+		}
+		for n := range k + 1 { // the last holds
+			want.Checkpoint, want.Serial = Checkpoint{1, 77 * k, 333 + n}, want.Serial+1
+			if err := f.Save(want); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := f.Close(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	got, ok, err := LoadState(path)
-	want.Version = stateVersion
-	if err != nil || !ok || got != want {
-		t.Errorf("%+v, %v, %v; want %+v", got, ok, err, want)
+	f, _, _, err := OpenState(path)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if files, err := os.ReadDir(filepath.Dir(path)); err != nil || len(files) != 1 {
-		t.Errorf("left beside the state: %v, %v", files, err)
+	if err := errors.Join(f.Clear(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, got, ok, err := OpenState(path); ok || err != nil {
+		t.Errorf("cleared: %+v, %v", got, err)
+	}
+}
+
+// A machine that stops while a state is written has the one before.
+func TestTornState(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run.state")
+	f, _, _, err := OpenState(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k := range uint64(3) {
+		if err := f.Save(State{Seed: k}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.Close()
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cut := range []int{1, 20, stateLine - 1} { // of the line that was written last, which is the first
+		torn := append([]byte(nil), whole...)
+		clear(torn[cut : stateLine-1])
+		if cut < stateLine-1 {
+			if s, ok, err := newest(torn); err != nil || !ok || s.Seed != 1 {
+				t.Errorf("cut at %d: %+v, %v, %v", cut, s, ok, err)
+			}
+		} else if s, ok, err := newest(torn); err != nil || !ok || s.Seed != 2 {
+			t.Errorf("whole: %+v, %v, %v", s, ok, err)
+		}
 	}
 }
 
@@ -52,19 +91,25 @@ func TestStateMatches(t *testing.T) {
 	}
 }
 
-func TestSaveStateFails(t *testing.T) {
-	if err := SaveState(filepath.Join(t.TempDir(), "none", "run.state"), State{}); err == nil {
-		t.Error("saved into a folder that is not there")
+func TestStateFails(t *testing.T) {
+	if _, _, _, err := OpenState(filepath.Join(t.TempDir(), "none", "run.state")); err == nil {
+		t.Error("opened in a folder that is not there")
+	}
+	path := filepath.Join(t.TempDir(), "results.csv")
+	os.WriteFile(path, []byte("address,answer\n10.0.0.1,echo-reply\n"), 0o600)
+	if _, _, _, err := OpenState(path); !errors.Is(err, ErrNotState) {
+		t.Errorf("a file of results: %v", err)
 	}
 }
 
 // FuzzState: no file panics, and one that is accepted can be saved again.
 func FuzzState(f *testing.F) {
-	f.Add([]byte(`{"version":1,"questions":"00","seed":3,"checkpoint":{"Pass":1,"Next":77,"Sent":333}}`))
-	f.Add([]byte(`{"version":2}`))
+	f.Add([]byte(`{"version":2,"serial":1,"questions":"00","seed":3,"checkpoint":{"Pass":1,"Next":77,"Sent":333}}`))
+	f.Add(append(make([]byte, stateLine), `{"version":2,"serial":8}`...))
+	f.Add([]byte(`{"version":1}`))
 	f.Add([]byte("\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		if s, err := parseState(text); err == nil && (s.Version != stateVersion || s.Checkpoint.Pass < 0) {
+		if s, ok, err := newest(text); ok && err == nil && (s.Version != stateVersion || s.Checkpoint.Pass < 0) {
 			t.Errorf("%+v", s)
 		}
 	})

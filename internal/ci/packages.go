@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 )
 
@@ -27,39 +28,121 @@ var debian = []struct {
 	{"arping", "iputils-arping", "the same at the link layer"},
 	{"traceroute", "traceroute", "finds our stack by closed ports"},
 	{"wrk", "wrk", "loads HTTP servers"},
+	{"ab", "apache2-utils", "loads HTTP servers with a connection for each request"},
+	{"iperf3", "iperf3", "sends and receives as fast as it can"},
+	{"dnsmasq", "dnsmasq-base", "a DHCP and DNS server that is not ours"},
 	{"dnsperf", "dnsperf", "loads DNS servers"},
-	{"qemu-system-x86_64", "qemu-system-x86", "boots what was linked for a virtual machine"},
+	{"ethtool", "ethtool", "switches offloads off, so that frames are counted"},
+	{"trafgen", "netsniff-ng", "a packet generator that ours is measured beside"},
+	{"hping3", "hping3", "another"},
+	{"dpdk-testpmd", "dpdk-dev", "another, over its drivers in software"},
+	{"zmap", "zmap", "asks ranges of addresses: our prober is measured beside it"},
+	{"masscan", "masscan", "another that does"},
+	{"qemu-system-x86_64", "qemu-system-x86", "boots what was linked for a virtual machine, and iPXE"},
 }
+
+// unpacked lists what is taken out of its package, into a folder of its own,
+// since to install the package would do to the machine what a test must not do.
+// What the programs are linked with comes with Git, and with the list above.
+var unpacked = []struct {
+	file string // a name to look up in PATH, or a path in that folder or from the root
+	pkg  string
+	why  string
+}{
+	{"nginx", "nginx", "a web server that is not ours"},             // the package starts it
+	{"boot/ipxe.lkrn", "ipxe", "a stack that is not ours, in QEMU"}, // the package adds it to the boot menu
+}
+
+// unpackDir is that folder, in the user's cache folder. Tests look there for what
+// is no program: see test/interop/ipxe_test.go.
+const unpackDir = "loam-ci"
 
 // installPackages installs what is missing if that is possible. Where it is
 // not, it says what is missing and goes on: the tests that need it will be
 // skipped, and the step "test" decides whether that may be.
 func installPackages(ctx context.Context) error {
-	// Debian leaves sbin, where ip is, out of the path of ordinary users.
-	os.Setenv("PATH", os.Getenv("PATH")+":/usr/sbin:/sbin")
-	var missing []string
-	for _, p := range debian {
-		if !present(p.file) {
-			fmt.Printf("%s is missing: %s\n", p.pkg, p.why)
-			missing = append(missing, p.pkg)
-		}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return err
 	}
-	if len(missing) == 0 {
+	dir := filepath.Join(cache, unpackDir)
+	// Debian leaves sbin, where ip is, out of the path of ordinary users.
+	os.Setenv("PATH", os.Getenv("PATH")+":/usr/sbin:/sbin:"+filepath.Join(dir, "usr/sbin"))
+	var install, unpack []string
+	for _, p := range debian {
+		install = wanted(install, p.file, p.pkg, p.why)
+	}
+	for _, p := range unpacked {
+		if strings.Contains(p.file, "/") && (present("/"+p.file) || present(filepath.Join(dir, p.file))) {
+			continue
+		}
+		unpack = wanted(unpack, p.file, p.pkg, p.why)
+	}
+	if len(install)+len(unpack) == 0 {
 		return nil
 	}
 	if os.Getuid() != 0 || !present("apt-get") {
-		fmt.Printf("not installed (not root, or not Debian); to do it yourself: apt-get install %s\n", strings.Join(missing, " "))
+		fmt.Println("not installed (not root, or not Debian); to do it yourself: apt-get install", strings.Join(append(install, unpack...), " "))
 		return nil
 	}
 	os.Setenv("DEBIAN_FRONTEND", "noninteractive") // tshark would ask a question
-	install := append([]string{"install", "-q", "-y", "--no-install-recommends"}, missing...)
-	for _, args := range [][]string{{"update", "-q"}, install} {
-		if out, err := output(ctx, "", "apt-get", args...); err != nil {
-			os.Stdout.Write(out)
+	if err := aptGet(ctx, "", "update", "-q"); err != nil {
+		return err
+	}
+	if len(install) > 0 {
+		if err := aptGet(ctx, "", append([]string{"install", "-q", "-y", "--no-install-recommends"}, install...)...); err != nil {
+			return err
+		}
+	}
+	for _, pkg := range unpack {
+		if err := unpackPackage(ctx, pkg, dir); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// wanted appends a package to the list if its file is not there, and says so.
+func wanted(list []string, file, pkg, why string) []string {
+	if present(file) {
+		return list
+	}
+	fmt.Printf("%s is missing: %s\n", pkg, why)
+	return append(list, pkg)
+}
+
+// unpackPackage takes the files out of a package of Debian without installing it.
+func unpackPackage(ctx context.Context, pkg, dir string) error {
+	downloads, err := os.MkdirTemp("", "loam-deb-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(downloads)
+	// As root, since apt's own user has no leave to write there.
+	if err := aptGet(ctx, downloads, "download", "-q", "-o", "APT::Sandbox::User=root", pkg); err != nil {
+		return err
+	}
+	files, err := filepath.Glob(filepath.Join(downloads, "*.deb"))
+	if err != nil || len(files) != 1 {
+		return fmt.Errorf("apt-get download %s: %d files, %v", pkg, len(files), err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	return shown(output(ctx, "", "dpkg-deb", "--extract", files[0], dir))
+}
+
+// aptGet runs apt-get in dir.
+func aptGet(ctx context.Context, dir string, args ...string) error {
+	return shown(output(ctx, dir, "apt-get", args...))
+}
+
+// shown shows what a program printed if it failed.
+func shown(out []byte, err error) error {
+	if err != nil {
+		os.Stdout.Write(out)
+	}
+	return err
 }
 
 func present(file string) bool {

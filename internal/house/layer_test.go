@@ -23,8 +23,8 @@ import (
 //
 // Tests are free of the map: they may import whatever shows that code is right.
 const layers = `
-	# Formats, a keyed hash, and a list.
-	NONE < wire, internal/siphash, internal/list;
+	# Formats, a keyed hash, a list, and names for counters.
+	NONE < wire, internal/siphash, internal/list, internal/counter;
 
 	# Protocol machines: one package each, pure (pure_test.go). The timing wheel
 	# stands below the others; beyond that none of them knows another.
@@ -47,26 +47,44 @@ const layers = `
 	  link/trace, link/fault, link/shape, link/linktest,
 	  link/afpacket
 	< DEVICES;
+	link/fd, link/match < link/afxdp < DEVICES;
 
 	# The stack sees link.Device and no certain device, but for its own loopback.
-	MACHINES, stack/ring, link/loop < stack;
+	MACHINES, stack/ring, link/loop, internal/counter < stack;
 
 	# The gateway faces a guest with a stack of its own.
 	stack, DEVICES < usernet;
 
+	# The virtual file system, the file systems under it, and what judges them.
+	NONE < fs < fs/memfs, fs/pseudo, fs/fstest;
+	fs/memfs < fs/tarfs;
+
 	# The personality, and what joins it to a Go program.
 	link < unikernel/guest;
-	stack, DEVICES < posix < unikernel/rt;
+	stack, DEVICES, fs/memfs < posix < unikernel/rt;
 	unikernel/guest < unikernel/rt;
 
 	# Ring 0: the processor, how a guest is loaded, and the core under the runtime.
-	NONE < boot, arch/amd64, kernel/frame, kernel/space, kernel/thread < kernel;
+	NONE < boot < boot/acpi;
+	NONE < arch/amd64, kernel/frame, kernel/space, kernel/thread;
+	boot/acpi, arch/amd64, kernel/frame, kernel/space, kernel/thread < kernel;
+	arch/amd64 < kernel/signal < kernel;
 	arch/amd64, boot < unikernel/image;
+
+	# Drivers know the machine by a contract only, which the kernel keeps.
+	NONE < driver;
+	driver, kernel < kernel/device;
+	boot/acpi, driver < driver/pci, driver/power;
+	driver < driver/uart;
+	driver/pci < driver/virtio < driver/rng, driver/blk, driver/console;
+	driver/virtio < driver/virtio/model, driver/qtest; # machines for tests
+	driver/virtio, link < link/virtionet < DEVICES;
 
 	# Making and running images: on a host, beside the guest.
 	NONE < .; # the sources of what is linked into a guest, for a loam without a checkout
 	NONE < unikernel/overlay;
-	., unikernel/overlay, unikernel/rt, usernet < unikernel;
+	kernel/device, driver/power, link/virtionet, unikernel/rt < unikernel/rt/machine;
+	., unikernel/overlay, unikernel/image, unikernel/rt, usernet < unikernel;
 	unikernel < unikernel/cost;
 
 	# The packet engine: methods to send by, and what drives them. Nothing below
@@ -76,13 +94,17 @@ const layers = `
 	wire < gen/measure;
 	NONE < gen/probe/target;
 	gen/method, gen/probe/target, internal/siphash < gen/probe;
-
-	# The virtual file system, the file systems under it, and what judges them.
-	NONE < fs < fs/memfs, fs/fstest;
+	gen/method < gen/nexthop;
+	NONE < gen/guard;
+	gen/probe, gen/nexthop, gen/guard < gen/probe/session;
+	gen/method, gen/measure < gen/sink;
+	gen/nexthop, gen/pace, gen/sink, gen/guard < gen < gen/show < gen/bench;
+	gen < gen/plan, gen/replay;
+	gen/show < gen/rfc2544;
 
 	# The tool.
 	NONE < internal/machine;
-	unikernel/cost, internal/machine < cmd/loam;
+	unikernel/cost, internal/machine, gen/bench, gen/plan, gen/replay, gen/rfc2544, gen/probe/session < cmd/loam;
 
 	# Programs that know nothing of Loam.
 	NONE < examples/web, examples/echo, unikernel/cost/calls;
@@ -91,7 +113,7 @@ const layers = `
 	NONE < internal/ci;
 	NONE < internal/house;
 	NONE < internal/netns;
-	NONE < test/interop, test/servers;
+	NONE < test/interop, test/servers, test/gen, test/genbench, test/probebench;
 	NONE < test/std;
 
 	# The same stack runs on Linux, in fake time and in ring 0.
@@ -104,12 +126,24 @@ const layers = `
 // library and ours, and what. Nothing that is linked into a guest ever does:
 // what a guest is made of, a reader finds in this tree or in Go's.
 var modules = map[string][]string{
-	"cmd/loam":    {"github.com/spf13/cobra", "github.com/spf13/pflag"},
-	"gen/measure": {"github.com/HdrHistogram/hdrhistogram-go"},
-	"gen/pace":    {"github.com/HdrHistogram/hdrhistogram-go"},
+	"cmd/loam":          {"github.com/spf13/cobra", "github.com/spf13/pflag"},
+	"gen":               {"github.com/vishvananda/netlink", "golang.org/x/sys/unix"},
+	"gen/bench":         {"github.com/vishvananda/netlink", "golang.org/x/sys/unix", "gonum.org/v1/plot"},
+	"gen/measure":       {"github.com/HdrHistogram/hdrhistogram-go"},
+	"gen/method":        {"golang.org/x/sys/unix"},
+	"gen/nexthop":       {"github.com/vishvananda/netlink"},
+	"gen/probe/session": {"github.com/vishvananda/netlink"},
+	"gen/pace":          {"github.com/HdrHistogram/hdrhistogram-go"},
+	"gen/plan":          {"github.com/goccy/go-yaml"},
+	"gen/replay":        {"github.com/gopacket/gopacket"},
+	"gen/show":          {"github.com/charmbracelet/bubbletea", "github.com/prometheus/client_golang", "gonum.org/v1/plot"},
+	"gen/sink":          {"github.com/HdrHistogram/hdrhistogram-go"},
+
+	"internal/netns": {"golang.org/x/sys/unix"},
 
 	// Devices of a host, which no guest has.
 	"link/afpacket": {"golang.org/x/sys/unix"},
+	"link/afxdp":    {"github.com/cilium/ebpf", "golang.org/x/sys/unix"},
 }
 
 func TestLayers(t *testing.T) {

@@ -32,10 +32,10 @@ func process(h *Host) Finding {
 	return f
 }
 
-// virtualMachine says only what is there. Whether KVM can run a guest shows when
-// one is run: some machines have a /dev/kvm that cannot.
+// virtualMachine says what is there. KVM is not used yet; whether it can run a guest
+// shows when one is run: some machines have a /dev/kvm that cannot.
 func virtualMachine(h *Host) Finding {
-	f := Finding{Area: "platform", Name: "vm", State: OK, Planned: true}
+	f := Finding{Area: "platform", Name: "vm", State: OK}
 	const emulator, kvm = "qemu-system-x86_64", "/dev/kvm"
 	if path, err := h.LookPath(emulator); err == nil {
 		f.Detail = path

@@ -4,6 +4,7 @@ package netns
 
 import (
 	"net/netip"
+	"runtime"
 	"syscall"
 	"testing"
 	"unsafe"
@@ -106,4 +107,17 @@ func Remove(t testing.TB, name string) {
 	if errno := *(*int32)(unsafe.Pointer(&messages[0].Data[0])); errno != 0 {
 		t.Fatalf("%s: %v", name, syscall.Errno(-errno))
 	}
+}
+
+// FinishChecksums has the kernel compute the checksums of what it sends on the
+// interface, as ethtool -K does with tx off: on a veth it leaves them to hardware
+// that there is none of.
+func FinishChecksums(t testing.TB, name string) {
+	t.Helper()
+	const ethtool, setTxChecksum = 0x8946, 0x17 // SIOCETHTOOL, ETHTOOL_STXCSUM
+	value := &struct{ command, on uint32 }{setTxChecksum, 0}
+	request(t, ethtool, name, func(d *[24]byte) {
+		*(*unsafe.Pointer)(unsafe.Pointer(d)) = unsafe.Pointer(value)
+	})
+	runtime.KeepAlive(value)
 }

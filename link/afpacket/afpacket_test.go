@@ -4,12 +4,8 @@ package afpacket_test
 
 import (
 	"bytes"
-	"fmt"
 	"os/exec"
-	"runtime"
-	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"loam/internal/netns"
@@ -19,43 +15,6 @@ import (
 )
 
 func TestMain(m *testing.M) { netns.Main(m) }
-
-func ip(t testing.TB, args ...string) {
-	t.Helper()
-	if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
-		t.Fatalf("ip %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
-}
-
-var pairs atomic.Int32
-
-// veth makes a pair of interfaces that goes away with the test.
-func veth(t testing.TB, mtu int) (a, b string) {
-	t.Helper()
-	netns.Need(t)
-	n := pairs.Add(1)
-	a, b = fmt.Sprintf("va%d", n), fmt.Sprintf("vb%d", n)
-	ip(t, "link", "add", a, "mtu", strconv.Itoa(mtu), "type", "veth", "peer", "name", b, "mtu", strconv.Itoa(mtu))
-	t.Cleanup(func() { ip(t, "link", "del", a) })
-	for _, name := range []string{a, b} {
-		ip(t, "link", "set", name, "up")
-	}
-	for _, name := range []string{a, b} {
-		for !isUp(t, name) { // the kernel starts it in the background, and loses what comes before
-			runtime.Gosched()
-		}
-	}
-	return a, b
-}
-
-func isUp(t testing.TB, name string) bool {
-	t.Helper()
-	out, err := exec.Command("ip", "-brief", "link", "show", name).CombinedOutput()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.Contains(string(out), " UP ")
-}
 
 func open(t testing.TB, c afpacket.Config) *afpacket.Device {
 	t.Helper()
@@ -70,7 +29,7 @@ func open(t testing.TB, c afpacket.Config) *afpacket.Device {
 func maker(c afpacket.Config, mtu int) linktest.Make {
 	return func(t testing.TB) (link.Device, link.Device) {
 		from, to := c, c
-		from.Interface, to.Interface = veth(t, mtu)
+		from.Interface, to.Interface = netns.Veth(t, mtu, 1)
 		return open(t, from), open(t, to)
 	}
 }
@@ -98,7 +57,7 @@ func TestConformance(t *testing.T) {
 func TestFanout(t *testing.T) {
 	for name, ring := range map[string]bool{"plain": false, "ring": true} {
 		t.Run(name, func(t *testing.T) {
-			from, to := veth(t, 1500)
+			from, to := netns.Veth(t, 1500, 1)
 			a := open(t, afpacket.Config{Interface: from})
 			defer a.Close()
 			b := open(t, afpacket.Config{Interface: to, Queues: 2, Ring: ring})
@@ -180,7 +139,7 @@ func TestRefusals(t *testing.T) {
 
 // Promiscuous mode ends with the device, also when others want it.
 func TestPromiscuous(t *testing.T) {
-	from, _ := veth(t, 1500)
+	from, _ := netns.Veth(t, 1500, 1)
 	count := func() string {
 		out, err := exec.Command("ip", "-d", "link", "show", from).CombinedOutput()
 		if err != nil {

@@ -4,7 +4,6 @@ package afpacket
 
 import (
 	"fmt"
-	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -22,21 +21,8 @@ type plain struct {
 	counters link.Counters
 	header   int // bytes of virtio-net header in front of each frame
 
-	in  reader
+	in  *fd.Receiver
 	out writer
-}
-
-// reader is the receiving half. Frames are read into landing buffers, since
-// nobody knows how long they are; a short one in a large buffer is copied out.
-type reader struct {
-	try func(fd uintptr) bool // q.tryRecv: made once, since making it allocates
-	fs  []*link.Frame         // what Recv passes to tryRecv, and what came of it
-	n   int
-	err error
-
-	mu       sync.Mutex // guards all below between Recv and close
-	landing  []*link.Frame
-	messages *fd.Messages
 }
 
 // writer is the sending half; it implements link.Sender.
@@ -48,14 +34,6 @@ type writer struct {
 	short    bool
 	err      error
 	messages *fd.Messages
-}
-
-// landings is how many frames are read by one call: large buffers are few.
-func (q *plain) landings() int {
-	if q.header > 0 {
-		return 16
-	}
-	return link.BatchSize
 }
 
 func openPlain(c Config, info *link.Info, index int, group *fanout) (end, error) {
@@ -83,8 +61,11 @@ func openPlain(c Config, info *link.Info, index int, group *fanout) (end, error)
 		return nil, err
 	}
 	q.room = fd.NewRoom(q.file, fd.Writable)
-	q.in.try, q.in.messages = q.tryRecv, fd.NewMessages(q.landings(), auxSpace)
-	q.in.landing = make([]*link.Frame, q.landings())
+	way := fd.Way{Messages: link.BatchSize, Size: info.MaxLen() + 2*wire.VLANTagLen, Control: auxSpace, Take: q.take, Failed: q.failed}
+	if q.header > 0 {
+		way.Messages, way.Size = 16, link.MaxFrame // large buffers are few
+	}
+	q.in = fd.NewReceiver(q.file, &q.counters, way)
 	q.out.q, q.out.try, q.out.messages = q, q.out.tryWrite, fd.NewMessages(link.BatchSize, 0)
 	return q, nil
 }
@@ -95,90 +76,27 @@ func (q *plain) Room() <-chan struct{} { return q.room.C() }
 func (q *plain) stats() link.Stats { return q.counters.Stats() }
 
 // Recv implements link.Queue.
-func (q *plain) Recv(fs []*link.Frame) (int, error) {
-	r := &q.in
-	r.fs, r.n, r.err = fs, 0, nil
-	err := q.file.Read(r.try)
-	r.fs = nil
-	if err == nil {
-		err = r.err
+func (q *plain) Recv(fs []*link.Frame) (int, error) { return q.in.Recv(fs) }
+
+// failed is fd.Way.Failed.
+func (q *plain) failed(err error) error {
+	switch err {
+	case unix.EINVAL: // a frame whose metadata the virtio-net header has no words for
+		q.counters.RxError()
+		return nil
+	case unix.ENETDOWN: // told once, when it goes down; frames come when it is up again
+		return nil
 	}
-	if err != nil {
-		return 0, err
-	}
-	bytes := 0
-	for _, f := range fs[:r.n] {
-		bytes += f.Len()
-	}
-	q.counters.Received(r.n, bytes)
-	return r.n, nil
+	return fmt.Errorf("%s: %w", q.info.Name, err)
 }
 
-// tryRecv reads frames and returns false if there is none.
-func (q *plain) tryRecv(fd uintptr) bool {
-	r := &q.in
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for r.n == 0 && r.err == nil {
-		n, err := q.fill(fd)
-		switch err {
-		case nil:
-		case unix.EAGAIN:
-			return false
-		case unix.EINVAL: // a frame whose metadata the virtio-net header has no words for
-			q.counters.RxError()
-		case unix.ENETDOWN: // told once, when it goes down; frames come when it is up again
-		default:
-			r.err = fmt.Errorf("%s: %w", q.info.Name, err)
-		}
-		for i := range n {
-			q.take(i)
-		}
+// take is fd.Way.Take.
+func (q *plain) take(f *link.Frame, control []byte) bool {
+	if f.Len() < q.header+wire.EthernetLen || q.header > 0 && !accept(f) {
+		return false
 	}
+	auxTag(control).putBack(f)
 	return true
-}
-
-// fill reads frames into the landing buffers.
-func (q *plain) fill(fd uintptr) (int, error) {
-	r := &q.in
-	places := min(len(r.fs), len(r.landing))
-	size := q.info.MaxLen() + 2*wire.VLANTagLen
-	if q.header > 0 {
-		size = link.MaxFrame
-	}
-	for i := range places {
-		if r.landing[i] == nil {
-			r.landing[i] = link.NewFrame(size)
-		}
-		r.messages.Set(i, r.landing[i].Bytes())
-	}
-	return r.messages.Receive(fd, places)
-}
-
-// take makes a frame of message i.
-func (q *plain) take(i int) {
-	r := &q.in
-	length, whole := r.messages.Length(i)
-	f := r.landing[i]
-	if !whole || length < q.header+wire.EthernetLen {
-		q.counters.RxError()
-		return
-	}
-	if q.header > 0 && length <= link.MaxSmall {
-		f = link.NewFrame(length)
-		copy(f.Bytes(), r.landing[i].Bytes())
-	} else {
-		r.landing[i] = nil
-		f.Resize(length)
-	}
-	if q.header > 0 && !accept(f) {
-		f.Free()
-		q.counters.RxError()
-		return
-	}
-	auxTag(r.messages.Control(i)).putBack(f)
-	r.fs[r.n] = f
-	r.n++
 }
 
 // accept takes the virtio-net header off f and makes metadata of it.
@@ -255,14 +173,6 @@ func (w *writer) skip() {
 func (q *plain) close() error {
 	err := q.file.Close()
 	q.room.Close()
-	r := &q.in
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for i, f := range r.landing {
-		if f != nil {
-			f.Free()
-			r.landing[i] = nil
-		}
-	}
+	q.in.Close()
 	return err
 }

@@ -143,6 +143,9 @@ func (r *TxRing) Kick() error {
 	}
 }
 
+// Descriptor is that of the socket, for who kicks by a call of his own.
+func (r *TxRing) Descriptor() int { return r.fd }
+
 // Handed is how many frames have been put since the ring was opened.
 func (r *TxRing) Handed() uint64 { return r.head }
 

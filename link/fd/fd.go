@@ -2,7 +2,7 @@
 
 // Package fd drives a non-blocking file descriptor from the queue of a device,
 // with the runtime's own poller: a Recv that waits parks its goroutine and holds
-// no thread, and Send never waits. tap and unixsock stand on it.
+// no thread, and Send never waits. tap, unixsock and afpacket stand on it.
 //
 // The runtime's poller is edge triggered, and forgets an edge that came before
 // the wait was prepared. So every function that is handed to Read or to a Room
@@ -140,7 +140,8 @@ func (r *Room) Short() {
 	}
 	if !r.started {
 		r.started = true
-		r.ended.Go(r.loop)
+		r.ended.Add(1) // and not Go: see stack.Stack.start
+		go r.loop()
 	}
 	select {
 	case r.short <- struct{}{}:
@@ -149,6 +150,7 @@ func (r *Room) Short() {
 }
 
 func (r *Room) loop() {
+	defer r.ended.Done()
 	for range r.short {
 		if r.file.raw.Write(r.retry) != nil {
 			return // closed

@@ -91,6 +91,7 @@ func (r *reader) parse(fs []*link.Frame) (n int, err error) {
 			fs[n] = f
 			n++
 		} else {
+			f.Free()
 			r.counters.RxError()
 		}
 	}
@@ -117,24 +118,19 @@ func (r *reader) begin() bool {
 	return true
 }
 
-// accept takes the virtio-net header off f and checks it; if f makes no sense it
-// is freed.
+// accept takes the virtio-net header off f and checks it; false: f makes no sense.
 func accept(f *link.Frame, header int, m link.Medium) bool {
 	length := f.Len() - header
 	if length < max(1, m.HeaderLen()) {
-		f.Free()
 		return false
 	}
-	if header > 0 {
-		offload, ok := link.ParseOffload(f.Bytes(), length)
-		f.TrimFront(header)
-		f.Offload = offload
-		if !ok || !f.Admit(m) {
-			f.Free()
-			return false
-		}
+	if header == 0 {
+		return true
 	}
-	return true
+	offload, ok := link.ParseOffload(f.Bytes(), length)
+	f.TrimFront(header)
+	f.Offload = offload
+	return ok && f.Admit(m)
 }
 
 // discard frees what is on the way.

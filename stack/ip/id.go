@@ -24,8 +24,8 @@ import (
 // A packet that is whole and must not be fragmented needs none: RFC 6864 section
 // 4.1 has it ignored, and 0 is as good as any.
 
-// idPlaces is the number of counters, a power of two.
-const idPlaces = 2048
+// idPlaces is the number of counters, a power of two. A stack has several tables.
+const idPlaces = 128
 
 // IDs makes identifications.
 type IDs struct {

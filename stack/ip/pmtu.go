@@ -16,10 +16,10 @@ import (
 // that no message makes things worse than they can be: none raises an MTU, none
 // lowers it below MinPathMTU, and the table is bounded.
 
-// MinPathMTU is the least that is believed, as Linux's min_pmtu: a TCP segment of
-// 512 bytes with its headers. A path that is narrower needs fragments: see
-// PathMTU.Narrow.
-const MinPathMTU = 552
+// MinPathMTU is the least that is believed: what every host takes, which gives the
+// segments of 536 bytes that TCP begins with where it knows nothing (RFC 9293 section
+// 3.7.1). A path that is narrower needs fragments: see PathMTU.Narrow.
+const MinPathMTU = 576
 
 const (
 	pathMTULifetime = 10 * time.Minute // RFC 1191 section 6.3
@@ -94,6 +94,25 @@ func (p *PathMTUs) Learn(now time.Duration, dst netip.Addr, mtu, length int) boo
 	p.counters.Learned++
 	p.store(now, dst, path)
 	return true
+}
+
+// Expire forgets what is older than its time.
+func (p *PathMTUs) Expire(now time.Duration) {
+	for _, e := range p.table {
+		if now >= e.expires {
+			p.drop(e)
+		}
+	}
+}
+
+// Next is when there will be something to forget; ok is false if nothing is known.
+func (p *PathMTUs) Next() (at time.Duration, ok bool) {
+	for _, e := range p.table {
+		if !ok || e.expires < at {
+			at, ok = e.expires, true
+		}
+	}
+	return at, ok
 }
 
 func (p *PathMTUs) store(now time.Duration, dst netip.Addr, path PathMTU) {

@@ -26,6 +26,18 @@ func TestPathMTUIsLearntAndForgotten(t *testing.T) {
 	if len(p.table) != 0 || p.byUse.Len() != 0 {
 		t.Error("what is forgotten is still held")
 	}
+	if _, ok := p.Next(); ok {
+		t.Error("there is something to forget where nothing is known")
+	}
+	p.Learn(now, dst, 1400, 1500)
+	p.Learn(now+time.Minute, addr("192.0.2.2"), 1400, 1500)
+	if at, ok := p.Next(); !ok || at != now+10*time.Minute {
+		t.Errorf("the next to forget is at %v", at)
+	}
+	p.Expire(now + 10*time.Minute)
+	if at, ok := p.Next(); !ok || at != now+11*time.Minute || len(p.table) != 1 {
+		t.Errorf("then %v, of %d", at, len(p.table))
+	}
 }
 
 func TestPathMTUIsOnlyLowered(t *testing.T) {
@@ -60,7 +72,7 @@ func TestPathMTUHasAFloor(t *testing.T) {
 	var p PathMTUs
 	p.Learn(0, addr("192.0.2.1"), 68, 1500)
 	wantPath(t, "nobody makes us send tiny packets", &p, 0, PathMTU{MinPathMTU, true})
-	if p.Learn(0, addr("192.0.2.1"), 296, 552) {
+	if p.Learn(0, addr("192.0.2.1"), 296, MinPathMTU) {
 		t.Error("below the floor there is nothing to learn")
 	}
 }

@@ -10,6 +10,7 @@ func TestStreamInItsStrideAllocatesNothing(t *testing.T) {
 	var s Send
 	var r Receive
 	s.SetLimit(1 << 20)
+	frame := &lender{}
 	p := stream(0, 200000) // more than the inline table covers
 	turn := func() {
 		off := s.End()
@@ -20,6 +21,11 @@ func TestStreamInItsStrideAllocatesNothing(t *testing.T) {
 		r.WriteAt(p[:100000], at+100000)
 		r.WriteAt(p[:100000], at)
 		r.Commit(at + 200000)
+		r.Read(p)
+		if !r.Lend(p, at+200000, frame) {
+			t.Error("a loan is refused")
+		}
+		r.Commit(at + 400000)
 		r.Read(p)
 	}
 	if n := testing.AllocsPerRun(50, turn); n != 0 {

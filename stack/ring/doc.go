@@ -6,7 +6,8 @@
 // that never wrap; sequence numbers stay inside the protocol machine. Memory is
 // taken in chunks of 4 KiB from a pool as bytes come and goes back as they
 // leave: a queue that is drained holds none, so that a hundred thousand idle
-// connections cost a hundred thousand small structs. Read store.go first.
+// connections cost a hundred thousand small structs. What arrives in order in a
+// large frame stays there instead until it is read (loan.go). Read store.go first.
 //
 // This is no protocol machine but a leaf buffer shared by two goroutines, the
 // program's and the shard's, so it has a mutex. The mutex guards which chunks
@@ -16,7 +17,7 @@
 //
 //	program            shard                        frame
 //	Send.Write    ->   Send.End, ReadAt, Release    -> out
-//	Receive.Read  <-   Receive.WriteAt, Commit      <- in
+//	Receive.Read  <-   Receive.WriteAt, Lend, Commit <- in
 //
 // Each side is one goroutine at a time: several writers of one connection are
 // put in order by whoever offers them the connection. Neither side blocks and

@@ -59,10 +59,11 @@ func (t *table) free() { tables[bits.TrailingZeros(uint(len(t.slot)))].Put(t) }
 
 // Track switches the accounting that tests use on or off: chunks outstanding are
 // counted and freed ones overwritten. Chunks that are held when it is switched
-// on confuse the count.
+// on confuse the count; to switch on what is on changes nothing.
 func Track(on bool) {
-	tracking.Store(on)
-	outstanding.Store(0)
+	if tracking.Swap(on) != on {
+		outstanding.Store(0)
+	}
 }
 
 // Outstanding is the number of chunks held by all queues of the process while

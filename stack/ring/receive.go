@@ -16,6 +16,7 @@ import "sync"
 type Receive struct {
 	mu        sync.Mutex
 	store     store
+	lent      *loans // nil: none
 	consumed  uint64
 	committed uint64
 	top       uint64 // behind the last byte stored
@@ -107,7 +108,7 @@ func (q *Receive) Peek(p []byte, skip int) int {
 	return total
 }
 
-// read copies one stride, skip bytes in, and consumes it if take is set. The copy
+// read copies one stride or loan, skip bytes in, and consumes it if take is set. The copy
 // runs without the lock: committed bytes do not change, and their chunks are freed
 // by the program, which is busy here, or by Reset, which leaves them to us while
 // reading is set.
@@ -120,18 +121,26 @@ func (q *Receive) read(p []byte, skip int, take bool) int {
 		return 0
 	}
 	to := min(from+uint64(len(p)), q.committed)
-	n := q.store.pick(&sp, from, to)
+	lent, to := q.borrowed(from, to)
+	n := len(lent)
+	if n == 0 {
+		n = q.store.pick(&sp, from, to)
+	}
 	q.reading = true
 	q.mu.Unlock()
 
-	sp.copyOut(p[:n])
+	if lent != nil {
+		copy(p, lent)
+	} else {
+		sp.copyOut(p[:n])
+	}
 
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.reading = false
 	switch {
 	case q.dead:
-		q.store.clear(q.top)
+		q.clear()
 	case take:
 		q.consume(n)
 	}
@@ -149,6 +158,7 @@ func (q *Receive) Discard(n int) int {
 
 func (q *Receive) consume(n int) {
 	q.consumed += uint64(n)
+	q.giveBack(q.consumed)
 	if q.consumed == q.top {
 		q.store.clear(q.consumed)
 	} else {
@@ -165,6 +175,12 @@ func (q *Receive) Reset() {
 	q.dead = true
 	q.consumed, q.committed = q.top, q.top
 	if !q.reading {
-		q.store.clear(q.top)
+		q.clear()
 	}
+}
+
+// clear gives all memory back, after Reset.
+func (q *Receive) clear() {
+	q.giveBack(q.top)
+	q.store.clear(q.top)
 }

@@ -263,8 +263,26 @@ func runReceive(t *testing.T, program []byte) {
 	var q Receive
 	var consumed, committed, top uint64
 	arrived := map[uint64]bool{}
+	lender := &lender{}
 	commands(program, func(op byte, n int) {
-		switch op % 4 {
+		switch op % 5 {
+		case 4: // in order and kept
+			p := stream(committed, n%3000)
+			if !q.Lend(p, committed, lender) {
+				if lender.out < maxLoans && len(p) > 0 {
+					t.Fatalf("%d loans, and no more are taken", lender.out)
+				}
+				break
+			}
+			lender.out++
+			top = max(top, committed+uint64(len(p)))
+			for i := range uint64(len(p)) {
+				arrived[committed+i] = true
+			}
+			for arrived[committed] {
+				committed++
+			}
+			q.Commit(committed)
 		case 0: // out of order
 			off := committed + uint64(op)*uint64(n)%100000
 			q.WriteAt(stream(off, n%3000), off)
@@ -304,9 +322,59 @@ func runReceive(t *testing.T, program []byte) {
 		}
 		if consumed == top {
 			wantHeld(t, "everything is read", 0)
+			if lender.out != 0 {
+				t.Fatalf("%d loans are not given back, though everything is read", lender.out)
+			}
 		}
 	})
 	q.Reset()
+	if lender.out != 0 {
+		t.Errorf("%d loans are not given back", lender.out)
+	}
+}
+
+// lender counts loans.
+type lender struct{ out int }
+
+func (l *lender) Free() { l.out-- }
+
+func TestLoan(t *testing.T) {
+	track(t)
+	var q Receive
+	lender := &lender{out: 2}
+	q.WriteAt(stream(0, 100), 0)
+	if q.Lend(stream(100, 5000), 100, lender) {
+		t.Error("bytes are lent behind others that are not committed")
+	}
+	q.Commit(100)
+	if q.Lend(stream(200, 5000), 200, lender) {
+		t.Error("bytes behind a hole are lent")
+	}
+	if !q.Lend(stream(100, 50_000), 100, lender) {
+		t.Fatal("bytes in order are refused")
+	}
+	q.Commit(50_100)
+	wantHeld(t, "what is lent takes no chunk", 1)
+	p := make([]byte, 60_000)
+	if n := q.Peek(p, 200); !bytes.Equal(p[:n], stream(200, 49_900)) {
+		t.Errorf("Peek shows %d bytes, or others", n)
+	}
+	if n := q.Read(p[:40_000]); !bytes.Equal(p[:n], stream(0, 40_000)) || lender.out != 2 {
+		t.Errorf("Read returned %d bytes, or others; %d loans", n, lender.out)
+	}
+	q.WriteAt(stream(50_100, 10), 50_100)
+	q.Commit(50_110)
+	if n := q.Read(p); !bytes.Equal(p[:n], stream(40_000, 10_110)) || lender.out != 1 {
+		t.Errorf("Read returned %d bytes, or others; %d loans", n, lender.out)
+	}
+	q.Lend(stream(50_110, 100), 50_110, lender)
+	q.Reset()
+	if lender.out != 0 {
+		t.Error("what is lent is not given back by Reset")
+	}
+	if q.Lend(stream(50_210, 100), 50_210, lender) {
+		t.Error("a queue that is given up takes more")
+	}
 }
 
 func TestSendAgainstModel(t *testing.T) {

@@ -98,6 +98,9 @@ func (c *Conn) acknowledge(ev *arrival, ack Seq) {
 	c.snd.una = ack
 	c.snd.progress = ev.now
 	c.snd.retries = 0
+	if c.snd.urgent && c.snd.up.LessEq(ack) {
+		c.snd.urgent = false
+	}
 	if c.snd.small.Less(ack) {
 		c.snd.small = ack
 	}

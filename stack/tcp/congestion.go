@@ -43,6 +43,7 @@ type Ack struct {
 	Now      Time
 	Bytes    uint32 // newly delivered
 	InFlight uint32 // before this acknowledgment
+	Frame    uint32 // payload that leaves in one frame at most; 0: one segment
 	RTT      Time   // a new measurement, or 0
 	SRTT     Time   // smoothed
 	Una, Nxt Seq    // SND.UNA and SND.NXT after it

@@ -8,7 +8,7 @@ package tcp
 //	open.go         OPEN, SYN-SENT, SYN-RECEIVED      options.go   what the two sides agree on
 //	receive.go      SEGMENT ARRIVES, steps 1 to 4     challenge.go RFC 5961
 //	ack.go          step 5, the ACK field             sack.go      selective acknowledgments that arrive
-//	text.go         steps 6 to 8, URG, text and FIN   reassembly.go, duplicate.go  and those that we send
+//	urgent.go, text.go  steps 6 to 8, URG, text, FIN  reassembly.go, duplicate.go  and those that we send
 //	delayedack.go   when to acknowledge               window.go    what to offer
 //	poll.go         what to send next                 send.go      the segment itself
 //	program.go      SEND, RECEIVE, CLOSE, ABORT       timers.go    USER TIMEOUT and the others
@@ -82,6 +82,7 @@ type sender struct {
 	advMSS  uint16 // what we told the peer
 
 	userTimeout millis
+	up          Seq  // SND.UP, if urgent: the end of the urgent data
 	lastSent    Time // last segment with data
 	progress    Time // una last moved, or data was first in flight again
 	retries     uint8
@@ -98,6 +99,7 @@ type sender struct {
 	noDelay bool
 	cork    bool
 	force   bool // send what there is, be it small
+	urgent  bool // up is set and not acknowledged
 }
 
 // todo says what Poll owes.

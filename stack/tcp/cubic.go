@@ -105,6 +105,7 @@ func (c *cubic) Timeout(w *Window, now Time) { c.epoch = 0 }
 // Undo is section 4.9.
 func (c *cubic) Undo(w *Window, now Time) {
 	c.wMax, c.k, c.epoch = c.undoMax, c.undoK, c.undoEpoch
+	c.start.undo(w)
 }
 
 // Restart moves the epoch behind the idle time, in which nothing could be

@@ -42,9 +42,8 @@
 //
 // # What is not there
 //
-// Urgent data can be received (in its place in the stream), not sent. TCP Fast
-// Open, AccECN, the user timeout option (RFC 5482), authentication (RFC 5925) and
-// pacing are not implemented, nor offered to a peer.
+// TCP Fast Open, AccECN, the user timeout option (RFC 5482), authentication (RFC
+// 5925) and pacing are not implemented, nor offered to a peer.
 package tcp
 
 import (

@@ -145,6 +145,7 @@ func (x *fuzzer) segment() *Segment {
 		s.TSVal = x.near(Seq(c.ts.recent), Seq(c.ts.recent+1))
 		s.TSEcr = x.near(Seq(c.ts.clock(x.now)), Seq(c.rec.stamp))
 	}
+	s.Urgent = s.Window ^ uint16(s.Seq)
 	s.NumSACK = uint8(x.byte() % 5)
 	for i := range s.NumSACK {
 		s.SACK[i].Left = x.near(c.snd.una, c.snd.una, c.snd.nxt, c.rack.fack)
@@ -211,6 +212,8 @@ func (x *fuzzer) setting(k int) {
 		x.c.SetKeepAlive(x.now, Time(x.byte())*ms, ms, 2)
 	case 243:
 		x.c.SetUserTimeout(x.now, Time(x.byte())*ms)
+	case 244:
+		x.c.SetUrgent(x.out.end + uint64(x.byte()))
 	default:
 		x.c.Info(x.now)
 	}

@@ -8,6 +8,11 @@ import "time"
 // rounds, and then congestion avoidance begins; unless the round trip time falls
 // again, which shows that it was only jitter.
 //
+// An acknowledgment lets the window grow by what it acknowledges, up to the limit L,
+// which keeps a sender that does not pace from bursts (section 4.2). What leaves in
+// one frame is a burst already, and what arrives in one gets one acknowledgment: with
+// large frames the limit is a frame, or slow start would be linear.
+//
 // It watches the first slow start only, as section 4.3 recommends: later ones
 // have a threshold.
 
@@ -44,7 +49,7 @@ func (h *hystart) acked(w *Window, a Ack) uint32 {
 	if !w.slowStart() {
 		return 0
 	}
-	n := min(a.Bytes, hyLimit*w.MSS)
+	n := min(a.Bytes, max(hyLimit*w.MSS, a.Frame))
 	if first && h.base > 0 {
 		n /= cssDivisor
 	}
@@ -100,6 +105,13 @@ func (h *hystart) nextRound(w *Window, a Ack) {
 
 // leave ends the watch: the threshold is known.
 func (h *hystart) leave() { h.left = true }
+
+// undo goes back to the watch if the first slow start was left for nothing.
+func (h *hystart) undo(w *Window) {
+	if w.Threshold == noThreshold {
+		*h = hystart{}
+	}
+}
 
 // restart forgets rounds that an idle time has ended.
 func (h *hystart) restart() { h.running, h.base, h.last, h.now = false, 0, 0, 0 }

@@ -34,6 +34,6 @@ func (r *newReno) Reduce(w *Window, now Time, flight uint32) uint32 {
 
 func (r *newReno) Timeout(w *Window, now Time) {}
 
-func (r *newReno) Undo(w *Window, now Time) {}
+func (r *newReno) Undo(w *Window, now Time) { r.start.undo(w) }
 
 func (r *newReno) Restart(w *Window, now, idle Time) { r.start.restart() }

@@ -69,6 +69,9 @@ func (c *Conn) Poll(now Time, maxPayload int, out *Out) bool {
 		out.Seq = uint32(c.numberForAck())
 		c.ackSent(false)
 	}
+	if c.snd.urgent {
+		c.markUrgent(out)
+	}
 	c.sentSegments(out)
 	return true
 }
@@ -211,7 +214,7 @@ func (c *Conn) sendable() (int, bool) {
 // do not count, so that the end of a large write need not wait).
 func (c *Conn) tailAllowed() bool {
 	switch {
-	case c.snd.fin:
+	case c.snd.fin, c.hurries():
 		return true
 	case c.snd.cork:
 		return false
@@ -224,7 +227,7 @@ func (c *Conn) tailAllowed() bool {
 // acknowledgments on their way that will open the windows, and never for more
 // than a quarter of them.
 func (c *Conn) defers(n int) bool {
-	if c.snd.burst <= c.window.MSS || c.rec.state != CAOpen || c.flight() == 0 {
+	if c.snd.burst <= c.window.MSS || c.hurries() || c.rec.state != CAOpen || c.flight() == 0 {
 		return false
 	}
 	return n < int(min(c.snd.burst, c.window.Size/4, c.snd.wnd/4))

@@ -31,11 +31,41 @@ func TestTailLossProbeOfNewData(t *testing.T) {
 	}
 	c.wantTimer(21 * ms)
 	c.want("A 3001:4001 ack 1") // new data if there is any, whatever the window
+	c.want("PA 4001:5001 ack 1")
 	c.wantIdle()
-	c.send("A 1 ack 4001")
+	c.wantCount(TailProbes, 1)
+	c.send("A 1 ack 5001")
 	if c.window.Size < 3000 {
 		t.Error("the window was reduced, though nothing was lost")
 	}
+}
+
+func TestTailLossProbeIsWhatNoReceiverHolds(t *testing.T) {
+	// A single segment is acknowledged after a delay, two are at once.
+	for _, burst := range []int{0, 64 << 10} {
+		c := established(t, &Config{InitialWindow: 3}, ", sackOK")
+		c.burst = burst
+		c.write(100_000)
+		c.drain()
+		c.wantTimer(21 * ms)
+		if n := c.drain(); c.flight() != 5000 {
+			t.Errorf("frames of %d: %d sent, %d bytes in flight; want 5000", burst, n, c.flight())
+		}
+		c.wantCount(TailProbes, 1)
+	}
+}
+
+func TestTailLossProbeStopsAtTheWindow(t *testing.T) {
+	c := established(t, &Config{InitialWindow: 3}, ", sackOK")
+	c.write(100_000)
+	c.drain()
+	c.snd.wnd = 4000 // of which 3000 are in flight
+	c.wantTimer(21 * ms)
+	c.want("A 3001:4001 ack 1")
+	c.wantIdle()
+	c.advance(10 * ms)
+	c.send("A 1 ack 4001")
+	c.wantCount(TailProbes, 1)
 }
 
 func TestTailLossProbeOfSingleSegmentWaitsForDelayedAck(t *testing.T) {
@@ -95,6 +125,50 @@ func TestOneProbeOnly(t *testing.T) {
 	c.wantTimer(210 * ms)
 	c.want("A 1:1001 ack 1")
 	c.wantCount(TailProbes, 1)
+	c.wantCount(Timeouts, 1)
+}
+
+func TestProbeInRecovery(t *testing.T) {
+	// The retransmission, or the only acknowledgment of it and of all behind it, is lost.
+	c := sending(t, nil, ", sackOK", 4)
+	c.send("A 1 ack 1 <sack 1001-4001>")
+	c.want("A 1:1001 ack 1")
+	c.drain()
+	sent := c.snd.nxt
+	c.wantTimer(21 * ms)
+	c.poll()
+	c.drain()
+	c.wantCount(TailProbes, 1)
+	if n := c.snd.nxt.Sub(sent); n != 2000 {
+		t.Errorf("%d bytes of new data for a probe, want 2000", n)
+	}
+	size := c.window.Threshold
+	c.advance(10 * ms)
+	c.send("A 1 ack 1 <sack 1001-" + itoa(c.snd.nxt-testISS) + ">") // so it is the retransmission
+	c.advance(3 * ms)
+	c.want("A 1:1001 ack 1")
+	c.advance(10 * ms)
+	c.send("A 1 ack " + itoa(c.snd.nxt-testISS))
+	c.wantCount(Timeouts, 0)
+	if c.window.Threshold != size {
+		t.Errorf("the threshold came down from %d to %d for one loss", size, c.window.Threshold)
+	}
+}
+
+func TestProbeInRecoveryWithoutNewData(t *testing.T) {
+	// Then what is missing is worth more than what came last.
+	c := established(t, nil, ", sackOK")
+	c.write(4000)
+	c.drain()
+	c.advance(10 * ms)
+	c.send("A 1 ack 1 <sack 1001-4001>")
+	c.want("A 1:1001 ack 1")
+	c.wantTimer(21 * ms) // no peer delays its answer to what fills a hole
+	c.want("A 1:1001 ack 1")
+	c.wantIdle()
+	c.wantCount(TailProbes, 1)
+	c.wantTimer(210 * ms)
+	c.want("A 1:1001 ack 1")
 	c.wantCount(Timeouts, 1)
 }
 

@@ -13,10 +13,14 @@ type prr struct {
 }
 
 // prrBegin starts with the acknowledgment that began the state: what it delivers
-// counts as delivered during it.
+// counts as delivered during it. So does what others have selectively acknowledged
+// just before, as far as nothing was sent for it yet: an owner takes all that has
+// arrived before it polls.
 func (c *Conn) prrBegin(ev *arrival) {
-	flight := c.flight() - int(c.sent.sacked) - c.dupBytes() + ev.deliver
-	c.rec.prr = prr{flight: uint32(max(flight, int(c.window.MSS)))}
+	earlier := max(int(c.sent.sacked)+c.dupBytes()-ev.deliver, 0)
+	unused := min(max(int(c.window.Size)-ev.before, 0), earlier)
+	flight := c.flight() - earlier + unused
+	c.rec.prr = prr{flight: uint32(max(flight, int(c.window.MSS))), delivered: uint32(unused)}
 }
 
 // prrAcked sets the window from what an acknowledgment delivered.

@@ -61,11 +61,17 @@ func (c *Conn) rackDelivered(ev *arrival, s *sent) {
 // rackTrusts reports whether it is the last transmission of s that was
 // delivered: for what was sent again, the echoed timestamp or the time taken can
 // show that it was an earlier one.
+//
+// Section 6.2 step 2 asks for the timestamp of every range. But what arrives behind
+// a hole does not change the timestamp that the receiver echoes (RFC 7323 section
+// 4.3), so that the echo would speak against every retransmission behind the first
+// hole, and that a retransmission was lost would be left to a timeout. It tells only
+// of the range that moved SND.UNA.
 func (c *Conn) rackTrusts(ev *arrival, s *sent) bool {
 	if s.sends == 1 {
 		return true
 	}
-	if c.ts.on && ev.seg.HasTimestamps && Seq(ev.seg.TSEcr).Less(Seq(c.ts.clock(s.at))) {
+	if c.ts.on && ev.seg.HasTimestamps && s.seq == c.snd.una && Seq(ev.seg.TSEcr).Less(Seq(c.ts.clock(s.at))) {
 		return false
 	}
 	return ev.now-s.at >= c.rtt.min

@@ -116,3 +116,23 @@ func TestAckOfOriginalSaysNothingOfRetransmission(t *testing.T) {
 		}
 	}
 }
+
+func TestLostRetransmissionIsFoundBehindAHole(t *testing.T) {
+	// A receiver goes on to echo the timestamp of what it last took in order (RFC
+	// 7323 section 4.3), however many retransmissions arrive behind the hole: their
+	// echo must not make them look like first transmissions.
+	for _, options := range []string{", sackOK", ", sackOK, ts 7000 0"} {
+		c := sending(t, nil, options, 10)
+		size := int(c.window.MSS)
+		at := func(n int) string { return itoa(n*size + 1) }
+		echo := c.tsEcho
+		c.send("A 1 ack 1 <sack " + at(1) + "-" + at(4) + " " + at(5) + "-" + at(9) + ">")
+		c.want("A 1:" + at(1) + " ack 1")
+		c.want("A " + at(4) + ":" + at(5) + " ack 1")
+		c.drain()
+		c.advance(10 * ms)
+		c.tsEcho = echo
+		c.send("A 1 ack 1 <sack " + at(1) + "-" + at(9) + ">")
+		c.want("A 1:" + at(1) + " ack 1")
+	}
+}

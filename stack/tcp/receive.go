@@ -33,6 +33,9 @@ func (c *Conn) Receive(now Time, seg *Segment) {
 	c.snd.probes = 0
 	if c.receiveAck(now, seg) {
 		c.ts.update(now, seg, c.rcv.lastAck)
+		if seg.Flags.Has(wire.URG) {
+			c.receiveUrgent(seg)
+		}
 		c.text(now, seg, Seq(seg.Seq))
 	}
 }

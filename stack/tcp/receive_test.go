@@ -101,9 +101,3 @@ func TestResetWithDataInFlightInLastAck(t *testing.T) {
 	c.send("R 2")
 	c.wantEnd(ErrReset)
 }
-
-func TestUrgentDataIsInline(t *testing.T) {
-	c := established(t, nil, "")
-	c.send("UPA 1:101 ack 1 urg 50") // RFC 6093
-	c.wantReadable(100)
-}

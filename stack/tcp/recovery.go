@@ -61,7 +61,7 @@ func (c *Conn) react(ev *arrival) {
 	case before == CAOpen || before == CALoss:
 		c.grow(ev)
 	}
-	if c.rec.state == CAOpen {
+	if c.rec.state == CAOpen || c.rec.state == CARecovery {
 		c.armProbe(ev.now)
 	}
 }
@@ -169,7 +169,7 @@ func (c *Conn) grow(ev *arrival) {
 		return
 	}
 	a := Ack{
-		Now: ev.now, Bytes: uint32(ev.deliver), InFlight: uint32(ev.before),
+		Now: ev.now, Bytes: uint32(ev.deliver), InFlight: uint32(ev.before), Frame: c.snd.burst,
 		SRTT: c.rtt.srtt, Una: c.snd.una, Nxt: c.snd.nxt,
 	}
 	if !ev.resent && ev.newest >= 0 {

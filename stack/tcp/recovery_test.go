@@ -70,6 +70,20 @@ func TestProportionalRateReduction(t *testing.T) {
 	}
 }
 
+func TestAcknowledgmentsOfOneTurnLetAsMuchGo(t *testing.T) {
+	// The first two duplicates let a segment go each, as above, also if the third comes
+	// before anything was sent. Else a small window would be left with nothing in
+	// flight but the retransmission, and only a timeout could tell that it is lost.
+	c := sending(t, nil, ", sackOK", 4)
+	c.send("A 1 ack 1 <sack 1001-2001>")
+	c.send("A 1 ack 1 <sack 1001-3001>")
+	c.send("A 1 ack 1 <sack 1001-4001>")
+	c.want("A 1:1001 ack 1")
+	c.want("A 4001:5001 ack 1")
+	c.wantIdle() // the threshold is 2.8 segments
+	c.wantCount(FastRecoveries, 1)
+}
+
 func TestSeveralHolesAreRepairedInOneRoundTrip(t *testing.T) {
 	c := sending(t, nil, ", sackOK", 20)
 	c.send("A 1 ack 1 <sack 1001-2001>")

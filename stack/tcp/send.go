@@ -117,6 +117,9 @@ func (c *Conn) sendNew(now Time, out *Out, n int) {
 // of what either window lets be in flight. A frame may be lost as one, and nobody
 // would tell if it were all that there is.
 func (c *Conn) frame(n, mss int) int {
+	if c.snd.urgent {
+		return min(n, mss)
+	}
 	most := max(min(int(c.snd.burst), int(c.window.Size/2), int(c.snd.maxWnd/2)), mss)
 	if n <= most {
 		return n
@@ -174,15 +177,27 @@ func (c *Conn) resendRange(now Time, out *Out, r *sent) {
 	c.countN(Retransmits, segs)
 	c.noteResent(now, r.len())
 	c.sentData(now, out.Len)
+	if c.rec.state == CARecovery {
+		c.armProbe(now)
+	}
 }
 
-// sendTailProbe sends one new segment if there is one and the peer has room for
-// it, the congestion window notwithstanding; otherwise the last one again.
+// sendTailProbe sends new data if there is any and the peer has room for it, the
+// congestion window notwithstanding; otherwise the last segment again.
 func (c *Conn) sendTailProbe(now Time, out *Out) {
 	mss := c.segment()
-	if n := min(c.unsent(), c.windowRoom(), mss); n > 0 && !c.sent.full() {
+	owed := probeSegments
+	if c.probe.on {
+		owed = int(c.probe.owed)
+	}
+	if n := min(c.unsent(), c.windowRoom(), owed*mss); n > 0 && !c.sent.full() {
 		c.sendNew(now, out, n)
-		c.probeSent(false)
+		c.probeSent(false, owed-segments(out.Len, mss))
+		return
+	}
+	if c.rec.state == CARecovery {
+		c.resendRange(now, out, c.firstMissing(mss))
+		c.probeSent(false, 0) // the loss that it repairs is known
 		return
 	}
 	i := c.sent.len() - 1
@@ -194,7 +209,20 @@ func (c *Conn) sendTailProbe(now Time, out *Out) {
 		}
 	}
 	c.resendRange(now, out, r)
-	c.probeSent(true)
+	c.probeSent(true, 0)
+}
+
+// firstMissing is the first segment that the peer is not known to have; there is one.
+// It may not be the first in flight, if the peer has dropped what it had acknowledged.
+func (c *Conn) firstMissing(mss int) *sent {
+	i := 0
+	for c.sent.at(i).flags&sentSacked != 0 {
+		i++
+	}
+	if r := c.sent.at(i); r.payload() > mss {
+		c.sent.split(i, r.seq.Add(mss))
+	}
+	return c.sent.at(i)
 }
 
 // sentData notes that a segment with data leaves.

@@ -27,7 +27,19 @@ type path struct {
 	dup     float64 // chance to arrive twice
 	outage  func(at Time) bool
 
+	// overtaken is the chance to be held back until one to three later segments have
+	// gone by, or for late if none come: what package fault calls reordering.
+	overtaken float64
+
 	busy Time // the link is sending until then
+	held []*heldSegment
+}
+
+// heldSegment is a segment that waits to be overtaken.
+type heldSegment struct {
+	seg   *Segment
+	yield int
+	gone  bool // it has arrived
 }
 
 // simHost is one end.
@@ -48,6 +60,7 @@ type simHost struct {
 	accept   func(*Segment) *Conn
 	finished Time // when the peer's stream had been read to its end
 	segs     int
+	whole    bool // a frame travels as one, and arrives as one segment
 }
 
 // sim is the world of the two.
@@ -59,6 +72,7 @@ type sim struct {
 	serial int
 	a, b   *simHost
 	steps  int
+	turn   Time // what arrives within a turn is seen together; 0: each by itself
 }
 
 // simEvent is a segment that arrives, or a wake-up without one.
@@ -67,6 +81,7 @@ type simEvent struct {
 	serial int
 	host   *simHost
 	seg    *Segment
+	held   *heldSegment // that seg is, if it waited to be overtaken
 }
 
 type simEvents []simEvent
@@ -147,18 +162,20 @@ type simSetup struct {
 	burst  int    // maxPayload of both
 	slow   int    // what b reads a millisecond; 0: all
 	mss    int
+	whole  bool // frames of both
+	turn   Time
 }
 
 func newSim(t testing.TB, s simSetup) *sim {
-	w := &sim{t: t, rng: rand.New(rand.NewPCG(s.seed, 7)), now: time.Hour}
+	w := &sim{t: t, rng: rand.New(rand.NewPCG(s.seed, 7)), now: time.Hour, turn: s.turn}
 	if s.buffer == 0 {
 		s.buffer = 4 << 20
 	}
 	if s.mss == 0 {
 		s.mss = 1460
 	}
-	w.a = &simHost{sim: w, path: s.ab, total: s.bytesA, buffer: s.buffer, burst: s.burst}
-	w.b = &simHost{sim: w, path: s.ba, total: s.bytesB, buffer: s.buffer, burst: s.burst, slow: s.slow}
+	w.a = &simHost{sim: w, path: s.ab, total: s.bytesA, buffer: s.buffer, burst: s.burst, whole: s.whole}
+	w.b = &simHost{sim: w, path: s.ba, total: s.bytesB, buffer: s.buffer, burst: s.burst, slow: s.slow, whole: s.whole}
 	w.a.peer, w.b.peer = w.b, w.a
 	for i, h := range []*simHost{w.a, w.b} {
 		cfg := s.cfgA
@@ -183,19 +200,22 @@ func newSim(t testing.TB, s simSetup) *sim {
 	return w
 }
 
+// arrives takes one segment.
+func (h *simHost) arrives(seg *Segment) {
+	h.segs++
+	switch {
+	case h.Conn != nil:
+		h.Receive(h.sim.now, seg)
+	case seg.Flags == wire.SYN || seg.Flags == wire.SYN|wire.ECE|wire.CWR:
+		h.Conn = h.accept(seg)
+	}
+}
+
 // step is what the owner of a connection does at an event.
 func (h *simHost) step(seg *Segment) {
 	now := h.sim.now
 	if seg != nil {
-		h.segs++
-		if h.Conn == nil {
-			if seg.Flags != wire.SYN && seg.Flags != wire.SYN|wire.ECE|wire.CWR {
-				return
-			}
-			h.Conn = h.accept(seg)
-		} else {
-			h.Receive(now, seg)
-		}
+		h.arrives(seg)
 	}
 	if h.Conn == nil {
 		return
@@ -259,6 +279,9 @@ func (h *simHost) transmit(out *Out) {
 	}
 	for sent := 0; ; {
 		n := min(out.Len-sent, max(out.MSS, 1))
+		if h.whole {
+			n = out.Len
+		}
 		seg := &Segment{TCP: out.TCP, Payload: make([]byte, n)}
 		seg.Seq += uint32(sent)
 		copy(seg.Payload, pattern(out.Off+uint64(sent), n))
@@ -295,16 +318,64 @@ func (h *simHost) carry(seg *Segment, ect bool) {
 	if w.rng.Float64() < p.reorder {
 		at += Time(w.rng.Int64N(int64(p.late)))
 	}
+	if p.overtaken > 0 && w.rng.Float64() < p.overtaken {
+		held := &heldSegment{seg: seg, yield: 1 + w.rng.IntN(3)}
+		p.held = append(p.held, held)
+		w.push(simEvent{at: at + p.late, host: h.peer, seg: seg, held: held})
+		return
+	}
 	w.at(at, h.peer, seg)
 	if w.rng.Float64() < p.dup {
 		again := *seg
 		w.at(at+p.delay/10, h.peer, &again)
 	}
+	p.overtake(at, h.peer)
 }
 
-func (w *sim) at(at Time, h *simHost, seg *Segment) {
+// overtake lets go of what has been overtaken often enough by something that
+// arrives at that time.
+func (p *path) overtake(at Time, to *simHost) {
+	waiting := p.held[:0]
+	for _, s := range p.held {
+		switch s.yield--; {
+		case s.gone:
+		case s.yield == 0:
+			to.sim.push(simEvent{at: at, host: to, seg: s.seg, held: s})
+		default:
+			waiting = append(waiting, s)
+		}
+	}
+	p.held = waiting
+}
+
+func (w *sim) at(at Time, h *simHost, seg *Segment) { w.push(simEvent{at: at, host: h, seg: seg}) }
+
+func (w *sim) push(e simEvent) {
+	if w.turn > 0 && e.seg != nil {
+		e.at = (e.at + w.turn - 1) / w.turn * w.turn
+	}
 	w.serial++
-	heap.Push(&w.events, simEvent{at, w.serial, h, seg})
+	e.serial = w.serial
+	heap.Push(&w.events, e)
+}
+
+// arrival takes the next event, and with it the segments of its turn but for the
+// last, which it returns.
+func (w *sim) arrival() simEvent {
+	for {
+		e := heap.Pop(&w.events).(simEvent)
+		w.now = e.at
+		if e.held != nil {
+			if e.held.gone {
+				e.seg = nil
+			}
+			e.held.gone = true
+		}
+		if w.turn == 0 || e.seg == nil || len(w.events) == 0 || w.events[0].at != e.at || w.events[0].host != e.host {
+			return e
+		}
+		e.host.arrives(e.seg)
+	}
 }
 
 // run goes on until both connections have ended, or limit has passed.
@@ -320,8 +391,7 @@ func (w *sim) run(limit time.Duration) {
 			w.b.step(nil)
 			continue
 		}
-		e := heap.Pop(&w.events).(simEvent)
-		w.now = e.at
+		e := w.arrival()
 		if e.seg == nil {
 			e.host.armed = Never
 		}

@@ -1,9 +1,6 @@
 package tcp
 
-// Steps 6 to 8 of SEGMENT ARRIVES: the URG bit, the segment text, the FIN bit.
-//
-// The urgent pointer is ignored and urgent data delivered in its place in the
-// stream (RFC 6093 section 6 asks programs to have it so).
+// Steps 7 and 8 of SEGMENT ARRIVES: the segment text, the FIN bit.
 //
 // Data is handed to Incoming as it comes, also behind a gap; what is readable is
 // committed when the gap is filled. Nothing that was accepted is dropped again.
@@ -26,8 +23,10 @@ type receiver struct {
 
 	finSeen bool // the peer's FIN has come, at finSeq
 	closed  bool // and everything in front of it
+	urgent  bool // up is set
 	finSeq  Seq
 
+	up     Seq         // RCV.UP: the end of the urgent data, as far as the peer has told
 	dup    span        // to be told to the peer as a duplicate; empty if none
 	behind *reassembly // what has come behind a gap; nil while that has not happened lately
 

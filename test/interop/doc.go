@@ -1,6 +1,6 @@
 // Package interop holds tests of Loam's stack against the Linux kernel, over a
 // tap, and against programs that nobody here wrote: ping, curl, nginx,
-// tshark and others. It has no code but tests.
+// iperf3, dnsmasq, tshark, iPXE and others. It has no code but tests.
 //
 // All of it runs in a network namespace that is made for the test process and
 // goes away with it (internal/netns), so here package net is the kernel's stack

@@ -33,7 +33,7 @@ type lab struct {
 	ctx   context.Context // ends when the test has taken far too long
 	stack *stack.Stack
 	ifc   *stack.Interface
-	tap   string // the name of the interface, at the kernel's end and at Loam's
+	tap   string // the name of the interface, at the kernel's end and at Loam's; of the kernel's end if it is a veth: see far
 	loam  host
 	linux host
 }
@@ -47,11 +47,13 @@ type setup struct {
 	tcp        tcp.Config
 	noAddress  bool                          // Loam begins without one
 	wrap       func(link.Device) link.Device // what Loam has between itself and the tap
+	// open opens Loam's end of a veth pair, which then takes the place of the tap.
+	open func(name string) (link.Device, error)
 }
 
 // bound is how long a test may take before everything in it is cancelled. It is
 // far more than any takes, so what fails for it hangs.
-const bound = 60 * time.Second
+const bound = 5 * time.Minute
 
 var (
 	pcapDir  = flag.String("pcap", "", "keep what tcpdump sees on each tap in files in this `folder`")
@@ -95,7 +97,12 @@ func (l *lab) makeTap(s setup, kernel netip.Addr) {
 	// holds too many, of all tests together. Loam lets go of the oldest.
 	l.must(os.WriteFile("/proc/sys/net/ipv4/ipfrag_high_thresh", []byte("1000000000"), 0))
 	l.ip("link", "set", "lo", "up") // by which the kernel tells its own sockets that nobody answers ARP
-	l.ip(append([]string{"tuntap", "add", "dev", l.tap}, mode...)...)
+	if s.open != nil {
+		l.ip("link", "add", l.tap, "type", "veth", "peer", "name", l.far())
+		l.ip("link", "set", l.far(), "up", "mtu", strconv.Itoa(s.linkMTU()))
+	} else {
+		l.ip(append([]string{"tuntap", "add", "dev", l.tap}, mode...)...)
+	}
 	// The queue holds what a thousand senders send at once, so that nothing is lost
 	// but what a test wants to lose.
 	l.ip("link", "set", l.tap, "up", "txqueuelen", "10000", "mtu", strconv.Itoa(s.linkMTU()))
@@ -105,9 +112,8 @@ func (l *lab) makeTap(s setup, kernel netip.Addr) {
 // attach gives the tap to a new stack.
 func (l *lab) attach(s setup) {
 	l.Helper()
-	dev, err := tap.Open(tap.Config{Name: l.tap, Queues: s.queues, NoOffloads: s.noOffloads})
+	d, err := s.device(l)
 	l.must(err)
-	var d link.Device = dev
 	if s.wrap != nil {
 		d = s.wrap(d)
 	}
@@ -130,6 +136,17 @@ func (l *lab) attach(s setup) {
 	l.eventually("the interface is up", func() bool { // the kernel starts it in the background, and loses what comes before
 		return strings.Contains(l.run("ip", "-brief", "link", "show", l.tap), " UP ")
 	})
+}
+
+// far is the name of Loam's end of a veth pair.
+func (l *lab) far() string { return l.tap + "far" }
+
+// device opens Loam's end.
+func (s setup) device(l *lab) (link.Device, error) {
+	if s.open != nil {
+		return s.open(l.far())
+	}
+	return tap.Open(tap.Config{Name: l.tap, Queues: s.queues, NoOffloads: s.noOffloads})
 }
 
 // remove removes the interface from under the stack. The other way round the

@@ -38,9 +38,10 @@ func (p *pinger) ping(size int) error {
 	data := block[at : at+size]
 	for {
 		p.seq++
-		if err := p.send(p.seq, data); err != nil {
+		err := p.send(p.seq, data)
+		if err != nil && (p.patience == 0 || !errors.Is(err, stack.ErrWouldBlock)) {
 			return err
-		}
+		} // else earlier requests still wait for the device: this one counts as lost
 		n, err := p.await()
 		switch {
 		case p.patience != 0 && errors.Is(err, os.ErrDeadlineExceeded) && time.Now().Before(p.until):

@@ -18,7 +18,10 @@ var packages = map[string]string{
 	"ip": "iproute2", "ss": "iproute2",
 	"ping":    "iputils-ping",
 	"tcpdump": "tcpdump", "tshark": "tshark",
-	"curl": "curl", "nginx": "nginx-light",
+	"curl": "curl", "nginx": "nginx",
+	"dnsmasq": "dnsmasq-base", "iperf3": "iperf3",
+	"wrk": "wrk", "ab": "apache2-utils",
+	"qemu-system-x86_64": "qemu-system-x86",
 }
 
 // need skips a test that wants a program which is not there.
@@ -88,14 +91,14 @@ func (l *lab) start(program string, args ...string) *service {
 	s := &service{lab: l, cmd: exec.Command(program, args...), ended: make(chan struct{})}
 	s.cmd.Stdout, s.cmd.Stderr = &s.output, &s.output
 	s.cmd.WaitDelay = time.Second // for a child of its own that it leaves behind with our pipe
-	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 	l.must(s.cmd.Start())
 	go func() {
 		s.cmd.Wait()
 		close(s.ended)
 	}()
 	l.Cleanup(func() {
-		s.cmd.Process.Kill()
+		syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL) // and what it has started
 		<-s.ended
 		if l.Failed() {
 			l.Logf("%s said:\n%s", program, s.output.String())
@@ -109,17 +112,6 @@ func (s *service) says(text string) *service {
 	s.lab.Helper()
 	s.lab.eventually(s.cmd.Path+" says "+text, func() bool { return strings.Contains(s.output.String(), text) })
 	return s
-}
-
-// end asks the program to end, and waits for that.
-func (s *service) end() {
-	s.lab.Helper()
-	s.lab.must(s.cmd.Process.Signal(syscall.SIGINT))
-	select {
-	case <-s.ended:
-	case <-s.lab.ctx.Done():
-		s.lab.Fatalf("%s does not end", s.cmd.Path)
-	}
 }
 
 // capture has tcpdump write what passes the tap to a file.

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -52,6 +53,26 @@ func TestCurl(t *testing.T) {
 	}
 }
 
+// TestLoaded: ab, with a connection for each request and with connections that are
+// kept, and wrk get an answer to every request.
+func TestLoaded(t *testing.T) {
+	l := newLab(t, setup{})
+	url := l.serveWeb(0) + "/echo/7"
+	requests := fmt.Sprint(scale(5000, 1000))
+	for _, keep := range [][]string{nil, {"-k"}} {
+		out := l.run("ab", append(keep, "-q", "-s", "60", "-c", "50", "-n", requests, url)...)
+		for _, want := range []string{`Complete requests: +` + requests, `Failed requests: +0\n`} {
+			if !regexp.MustCompile(want).MatchString(out) || strings.Contains(out, "Non-2xx") {
+				t.Errorf("ab %v, of %s requests:\n%s", keep, requests, out)
+			}
+		}
+	}
+	out := l.run("wrk", "-t", "1", "-c", "100", "-d", "1s", "--timeout", "60s", url)
+	if !strings.Contains(out, " requests in ") || strings.Contains(out, "Socket errors") || strings.Contains(out, "Non-2xx") {
+		t.Errorf("wrk says\n%s", out)
+	}
+}
+
 // serveWeb serves a stream of size bytes, the sum of what is stored, and echoes,
 // on Loam. It returns the address for a URL.
 func (l *lab) serveWeb(size int) string {
@@ -76,7 +97,7 @@ func (l *lab) serveWeb(size int) string {
 	server := &http.Server{Handler: &mux}
 	go server.Serve(ln)
 	l.Cleanup(func() { server.Close() })
-	return "http://" + l.loam.addr.String()
+	return "http://" + l.loam.at(80) // with its number: a bare machine has no /etc/services
 }
 
 // TestNginx: net/http on Loam loads a large file from nginx, which sends it by
@@ -124,6 +145,6 @@ func (l *lab) startNginx(size int) string {
 			client_body_temp_path %[1]s/a; proxy_temp_path %[1]s/b; fastcgi_temp_path %[1]s/c; uwsgi_temp_path %[1]s/d; scgi_temp_path %[1]s/e;
 			server { listen %[2]s; root %[1]s; }
 		}`, dir, l.linux.at(80))), 0o644))
-	l.start("nginx", "-c", config).says("epoll\" event method")
+	l.start("nginx", "-e", "stderr", "-c", config).says("epoll\" event method")
 	return "http://" + l.linux.addr.String()
 }

@@ -6,6 +6,11 @@
 //	go run ./test/std                 all packages, in full; writes docs/std.md
 //	go run ./test/std -short net/url  some packages, quickly; only checks
 //
+// What the tests print is kept in two files, as go test -json writes it, in a
+// folder named by -keep; without that it is a temporary one, which stays if
+// something is wrong. With -from the files of such a folder are judged again,
+// and nothing is run: for when only reasons.txt has changed.
+//
 // Both sides are built from the same GOROOT, without cgo and without vet. run.go
 // runs them, compare.go judges, table.go writes.
 package main
@@ -17,6 +22,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 )
 
 // packages are those that have to do with the network or with descriptors.
@@ -26,39 +32,45 @@ var packages = []string{"net/...", "crypto/tls", "internal/poll", "syscall", "os
 const report = "docs/std.md"
 
 func main() {
-	short := flag.Bool("short", false, "tell tests to be quick, and write no table")
+	var o options
+	flag.BoolVar(&o.short, "short", false, "tell tests to be quick, and write no table")
+	flag.StringVar(&o.keep, "keep", "", "keep what the tests print in this `folder`")
+	flag.StringVar(&o.from, "from", "", "run nothing, and judge what -keep has kept in this `folder`")
 	flag.Parse()
+	o.patterns = flag.Args()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, *short, flag.Args()); err != nil {
+	if err := o.run(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "std:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, short bool, patterns []string) error {
-	all := len(patterns) == 0
-	if all {
-		patterns = packages
-	}
+type options struct {
+	short      bool
+	keep, from string
+	patterns   []string // empty: all packages
+}
+
+func (o *options) run(ctx context.Context) error {
 	reasons, err := readReasons(reasonsText)
 	if err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "loam-std-")
+	dir := o.from
+	if dir == "" {
+		if dir, err = o.folder(); err != nil {
+			return err
+		}
+		if err := o.runBoth(ctx, dir); err != nil {
+			return err
+		}
+	}
+	onLoam, printed, err := readKept(dir, loamFile)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	loam := filepath.Join(dir, "loam")
-	if err := build(ctx, loam); err != nil {
-		return err
-	}
-	onLoam, err := runTests(ctx, short, patterns, loam, "test")
-	if err != nil {
-		return err
-	}
-	onLinux, err := runTests(ctx, short, patterns, "go", "test", "-vet=off")
+	onLinux, _, err := readKept(dir, linuxFile)
 	if err != nil {
 		return err
 	}
@@ -66,12 +78,59 @@ func run(ctx context.Context, short bool, patterns []string) error {
 	fmt.Print(table(onLoam, onLinux))
 	for _, d := range differing {
 		fmt.Println(d)
+		if explain(reasons, d.test) == nil {
+			fmt.Println(tail(printed[d.test]))
+		}
 	}
-	if all && !short {
+	if len(o.patterns) == 0 && !o.short {
 		text := document(onLoam, onLinux, differing, reasons)
 		if err := os.WriteFile(report, []byte(text), 0o644); err != nil {
 			return err
 		}
 	}
-	return judge(onLoam, differing, reasons, short)
+	err = judge(onLoam, differing, reasons, o.short)
+	switch {
+	case o.from != "" || o.keep != "":
+	case err != nil:
+		fmt.Println("what the tests have printed is in", dir)
+	default:
+		os.RemoveAll(dir)
+	}
+	return err
+}
+
+// folder makes the folder for what the tests print.
+func (o *options) folder() (string, error) {
+	if o.keep == "" {
+		return os.MkdirTemp("", "loam-std-")
+	}
+	return o.keep, os.MkdirAll(o.keep, 0o755)
+}
+
+// runBoth runs the tests on both sides.
+func (o *options) runBoth(ctx context.Context, dir string) error {
+	bin, err := os.MkdirTemp("", "loam-std-bin-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(bin)
+	loam := filepath.Join(bin, "loam")
+	if err := build(ctx, loam); err != nil {
+		return err
+	}
+	patterns := o.patterns
+	if len(patterns) == 0 {
+		patterns = packages
+	}
+	if err := runTests(ctx, filepath.Join(dir, loamFile), o.short, patterns, loam, "test"); err != nil {
+		return err
+	}
+	return runTests(ctx, filepath.Join(dir, linuxFile), o.short, patterns, "go", "test", "-vet=off")
+}
+
+// tail is the end of what a test has printed.
+func tail(printed string) string {
+	const most = 20
+	lines := strings.Split(strings.TrimSpace(printed), "\n")
+	return "\t" + strings.Join(lines[max(0, len(lines)-most):], "\n\t")
 }

@@ -18,7 +18,7 @@ func sides(t *testing.T) (loam, linux results) {
 	t.Helper()
 	var both []results
 	for _, text := range []string{printed, strings.ReplaceAll(printed, `"fail"`, `"pass"`)} {
-		r, err := readResults(strings.NewReader(text))
+		r, _, err := readResults(strings.NewReader(text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -36,6 +36,21 @@ func TestCompare(t *testing.T) {
 	loam, linux := results{{"p", ""}: "fail", {"p", "T"}: "pass"}, results{{"p", ""}: "pass", {"p", "T"}: "pass"}
 	if got := compare(loam, linux); len(got) != 1 || got[0].Name != "" {
 		t.Errorf("a package that fails without a test: %v", got)
+	}
+}
+
+// What a test and its subtests have printed is told from the rest.
+func TestPrinted(t *testing.T) {
+	const text = `{"Action":"output","Package":"p","Test":"TestA/sub","Output":"one\n"}
+{"Action":"output","Package":"p","Test":"TestA","Output":"two\n"}
+{"Action":"output","Package":"p","Output":"FAIL\n"}
+`
+	_, printed, err := readResults(strings.NewReader(text))
+	if got := tail(printed[test{"p", "TestA"}]); got != "\tone\n\ttwo" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+	if got := tail(strings.Repeat("line\n", 100)); strings.Count(got, "line") != 20 {
+		t.Errorf("the tail of 100 lines: %q", got)
 	}
 }
 
@@ -83,5 +98,11 @@ func TestTable(t *testing.T) {
 	got := document(loam, linux, compare(loam, linux), reasons)
 	if !strings.Contains(got, "| p | TestFails | fail | pass | because |\n") {
 		t.Errorf("%s", got)
+	}
+	if strings.Contains(got, "fails on both") {
+		t.Errorf("nothing fails on both sides: %s", got)
+	}
+	if got := document(loam, loam, nil, nil); !strings.Contains(got, "on both sides\n\n- p TestFails\n") {
+		t.Errorf("everything fails on both sides: %s", got)
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"runtime"
@@ -44,8 +45,7 @@ func table(loam, linux results) string {
 // document is docs/std.md.
 func document(loam, linux results, differing []difference, reasons []*reason) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Go's own tests on Loam\n\nMade by `go run ./test/std`, with %s; subtests are not counted. ", runtime.Version())
-	b.WriteString("Both sides ran\non one machine, in one run, without cgo. Tests that the machine does not allow on\neither side (no Internet, for one) are skipped on both.\n\n")
+	fmt.Fprintf(&b, "# Go's own tests on Loam\n\nMade by `make std` with %s: the packages of the standard library that\nhave to do with the network or with descriptors, in full, on Loam and then on Linux, on one\nmachine, without cgo. Subtests are not counted. What the machine does not allow (it may have\nno Internet, for one) fails or is skipped on both sides.\n\n", runtime.Version())
 	b.WriteString(table(loam, linux))
 	b.WriteString("\n## What differs, and why\n\n| package | test | Loam | Linux | why |\n|---|---|---|---|---|\n")
 	for _, d := range differing {
@@ -62,5 +62,27 @@ func document(loam, linux results, differing []difference, reasons []*reason) st
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", d.Package, name, d.loam.or("did not run"), d.linux.or("did not run"), why)
 	}
+	failing := failBoth(loam, linux)
+	if len(failing) == 0 {
+		return b.String()
+	}
+	b.WriteString("\n## What fails on both sides\n\n")
+	for _, t := range failing {
+		fmt.Fprintf(&b, "- %s %s\n", t.Package, t.Name)
+	}
 	return b.String()
+}
+
+// failBoth lists the top-level tests that fail on both sides.
+func failBoth(loam, linux results) []test {
+	var list []test
+	for t, v := range loam {
+		if v == "fail" && linux[t] == "fail" && t.Name != "" && !strings.Contains(t.Name, "/") {
+			list = append(list, t)
+		}
+	}
+	slices.SortFunc(list, func(a, b test) int {
+		return cmp.Or(strings.Compare(a.Package, b.Package), strings.Compare(a.Name, b.Name))
+	})
+	return list
 }

@@ -28,6 +28,7 @@ type Config struct {
 	Hostname string
 	DNS      []netip.Addr
 	Links    []Link
+	Machine  bool // the guest is a virtual machine
 }
 
 // Kind is what the descriptors of a link are.
@@ -37,6 +38,7 @@ type Kind string
 const (
 	Socket Kind = "socket" // loam/link/unixsock: the other end is the loam command
 	Tap    Kind = "tap"    // loam/link/tap: queues of a device of the host
+	Card   Kind = "card"   // loam/link/virtionet: of a machine; it has no descriptors
 )
 
 // Link is one link of a guest.
@@ -57,6 +59,9 @@ func (c Config) Encode() string {
 	var b strings.Builder
 	if c.Hostname != "" {
 		fmt.Fprintf(&b, "host name=%s\n", c.Hostname)
+	}
+	if c.Machine {
+		b.WriteString("host machine=yes\n")
 	}
 	for _, a := range c.DNS {
 		fmt.Fprintf(&b, "dns address=%s\n", a)
@@ -105,7 +110,7 @@ func Decode(s string) (Config, error) {
 			}
 		}
 		switch {
-		case words[0] == "link" && len(l.FDs) > 0:
+		case words[0] == "link" && (len(l.FDs) > 0 || l.Kind == Card):
 			c.Links = append(c.Links, l)
 		case words[0] == "link" || len(words) == 1:
 			return Config{}, fmt.Errorf("%w: %s", errMalformed, strings.TrimSpace(line))
@@ -119,6 +124,8 @@ func (c *Config) set(l *Link, line, key, value string) (err error) {
 	switch line + " " + key {
 	case "host name":
 		c.Hostname = value
+	case "host machine":
+		c.Machine = true
 	case "dns address":
 		var a netip.Addr
 		a, err = netip.ParseAddr(value)

@@ -8,101 +8,162 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"loam/boot"
 	"loam/unikernel/overlay"
 )
 
-// built is a program as the linker leaves it.
+// built is the guest of testdata as the linker leaves it.
 func built(t *testing.T) []byte {
 	t.Helper()
-	files, err := overlay.Machine()
+	data, err := build()
 	if err != nil {
 		t.Fatal(err)
 	}
+	return append([]byte(nil), data...)
+}
+
+// build runs once.
+var build = sync.OnceValues(func() ([]byte, error) {
 	goroot, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	dir := t.TempDir()
-	replace := map[string]string{}
-	for name, src := range files {
-		path := filepath.Join(dir, filepath.Base(name))
-		if err := os.WriteFile(path, src, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		replace[filepath.Join(strings.TrimSpace(string(goroot)), "src", name)] = path
-	}
-	list, err := json.Marshal(map[string]any{"Replace": replace})
+	files, err := overlay.Generate(strings.TrimSpace(string(goroot)), runtime.Version(), overlay.Ring0)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	if err := os.WriteFile(filepath.Join(dir, "overlay.json"), list, 0o644); err != nil {
-		t.Fatal(err)
+	dir, err := os.MkdirTemp("", "image")
+	if err != nil {
+		return nil, err
 	}
-	program := filepath.Join(dir, "hello")
-	cmd := exec.Command("go", "build", "-overlay", filepath.Join(dir, "overlay.json"),
-		"-ldflags", LinkFlags(), "-o", program, "./testdata/hello")
+	defer os.RemoveAll(dir)
+	const pkg = "./testdata/guest"
+	source, err := filepath.Abs(pkg)
+	if err != nil {
+		return nil, err
+	}
+	replace := map[string]string{}
+	add := func(name string, src []byte) error {
+		path := filepath.Join(dir, strings.ReplaceAll(name, "/", "_"))
+		replace[name] = path
+		return os.WriteFile(path, src, 0o644)
+	}
+	err = add(filepath.Join(source, "kernel.go"), []byte("package main\n\nimport _ \"loam/kernel\"\n"))
+	for name, src := range files {
+		err = errors.Join(err, add(filepath.Join(strings.TrimSpace(string(goroot)), "src", name), src))
+	}
+	list, jerr := json.Marshal(map[string]any{"Replace": replace})
+	overlayFile := filepath.Join(dir, "overlay.json")
+	if err := errors.Join(err, jerr, os.WriteFile(overlayFile, list, 0o644)); err != nil {
+		return nil, err
+	}
+	program := filepath.Join(dir, "guest")
+	cmd := exec.Command("go", "build", "-overlay", overlayFile, "-ldflags", LinkFlags(), "-o", program, pkg)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+		return nil, errors.Join(err, errors.New(string(out)))
 	}
-	data, err := os.ReadFile(program)
-	if err != nil {
+	return os.ReadFile(program)
+})
+
+// bootable is a file with the prepared guest.
+func bootable(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "guest.elf")
+	if err := os.WriteFile(path, prepared(t, built(t)), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	return data
+	return path
 }
 
 // bootTime bounds a boot, which takes a fraction of a second.
 const bootTime = time.Minute
 
-// runMachine runs an image and returns what it says and how QEMU ends.
-func runMachine(t *testing.T, image string, options ...string) (output string, status int) {
+// machine runs an image with a configuration and returns what it says and how it
+// ends.
+func machine(t *testing.T, image string, c boot.Config, options ...string) (output string, status int) {
 	t.Helper()
 	qemu, err := exec.LookPath("qemu-system-x86_64")
 	if err != nil {
 		t.Skip("there is no QEMU: apt-get install qemu-system-x86")
 	}
+	words, err := c.Encode()
+	config := filepath.Join(t.TempDir(), "config")
+	if err := errors.Join(err, os.WriteFile(config, words, 0o644)); err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), bootTime)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, qemu, append(options, "-accel", "tcg", "-cpu", "max", "-display", "none",
-		"-nodefaults", "-serial", "stdio", "-no-reboot", "-device", "isa-debug-exit", "-kernel", image)...)
+		"-nodefaults", "-serial", "stdio", "-no-reboot", "-device", "isa-debug-exit",
+		"-kernel", image, "-initrd", config)...)
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) || ctx.Err() != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	return string(out), cmd.ProcessState.ExitCode()
+	return string(out), cmd.ProcessState.ExitCode() >> 1 // QEMU adds a 1 bit
 }
 
-// A prepared program boots, finds its memory, and ends the machine with a status:
-// QEMU's is one more than twice that.
+// A program boots on each kind of machine, with little memory and with much.
 func TestBoot(t *testing.T) {
-	data := built(t)
-	if err := Prepare(data); err != nil {
-		t.Fatal(err)
-	}
-	image := filepath.Join(t.TempDir(), "hello.elf")
-	if err := os.WriteFile(image, data, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	const booted = `^loam: in ring 0\nloam: (\d+) MiB of memory are free\n$`
-	for _, c := range []struct {
-		options []string
-		free    string // in MiB; the program has some
-	}{
-		{[]string{"-machine", "q35", "-m", "32M"}, "2[0-9]"},
-		{[]string{"-machine", "pc", "-m", "256M"}, "2[45][0-9]"},
-		{[]string{"-machine", "microvm", "-m", "128M"}, "1[12][0-9]"},
-		{[]string{"-machine", "q35", "-m", "1G"}, "10[0-9][0-9]"},
+	image := bootable(t)
+	for _, options := range [][]string{
+		{"-machine", "q35", "-m", "32M"},
+		{"-machine", "pc", "-m", "256M"},
+		{"-machine", "microvm", "-m", "128M", "-smp", "2"},
+		{"-machine", "q35", "-m", "6G", "-smp", "4"},
 	} {
-		out, status := runMachine(t, image, c.options...)
-		want := regexp.MustCompile(strings.Replace(booted, `\d+`, c.free, 1))
-		if status != 1 || !want.MatchString(strings.ReplaceAll(out, "\r", "")) {
-			t.Errorf("%v: status %d, %q", c.options, status, out)
+		if out, status := machine(t, image, boot.Config{}, options...); status != 0 || out != "hello\n" {
+			t.Errorf("%v: status %d, %q", options, status, out)
+		}
+	}
+}
+
+// What the runtime asks of Linux, the kernel gives: one program a line. Outputs are
+// regular expressions.
+func TestGuest(t *testing.T) {
+	const trace = `\n\ngoroutine 1 \[(?s:.*)main\.main\(\)\n`
+	image := bootable(t)
+	for _, c := range []struct {
+		args   string
+		status int
+		output string
+	}{
+		{"words a  ä", 0, `\["a" "" "ä"\] "a b"\n`},
+		{"exit", 7, ``},
+		{"panic", 2, `panic: on purpose` + trace + `(?s:.*)`},
+		{"nil", 0, `(runtime error: invalid memory address or nil pointer dereference true true\n){2}`},
+		{"divide", 0, `runtime error: integer divide by zero true true\n`},
+		{"wild", 0, `(runtime error: invalid memory address or nil pointer dereference true true\n){3}`},
+		{"readonly", 0, `(runtime error: invalid memory address or nil pointer dereference true true\n){2}`},
+		{"collect", 0, `collected true\n`},
+		{"loop", 0, `collected beside a loop\n`},
+		{"pingpong", 0, `sum 10000\n`},
+		{"sleep", 0, `slept true true true true\n`},
+		{"threads", 0, `threads 200\n`},
+		{"release", 0, `released\n`},
+		{"toomuch", 2, `fatal error: runtime: out of memory\n(?s:.*)`},
+		{"exhaust", 123, `loam: out of memory: the program uses all of the 5\d MiB .*\n`},
+		{"clock", 0, `true true \d{10}\n`},
+		{"floats", 0, `computed on CPUS\n`},
+		{"crash", 125, `\nloam: the program failed where nothing could be told\nvector 0x0{15}e\n(?s:.*)\nmain\.crash .*\.go:\d+\n(?s:.*)`},
+		{"device", 0, `interrupted\n`},
+		{"deadlock", 2, `fatal error: all goroutines are asleep - deadlock!` + trace + `(?s:.*)`},
+	} {
+		config := boot.Config{Args: append([]string{"guest"}, strings.Split(c.args, " ")...), Env: []string{"A=", "WORD=a b"}}
+		for _, cpus := range []string{"1", "2"} {
+			want := regexp.MustCompile(`^` + strings.Replace(c.output, "CPUS", cpus, 1) + `$`)
+			out, status := machine(t, image, config, "-machine", "q35", "-m", "64M", "-smp", cpus)
+			if status != c.status || !want.MatchString(out) {
+				t.Errorf("%s on %s CPUs: status %d, %s", c.args, cpus, status, out)
+			}
 		}
 	}
 }

@@ -35,18 +35,40 @@ var ErrUnknownGo = errors.New("this release of Go is not one that Loam knows")
 // Files maps a path below GOROOT/src, with slashes, to what is to be found there.
 type Files map[string][]byte
 
+// Part is a part of the overlay.
+type Part int
+
+// Parts.
+const (
+	Personality Part = 1 << iota // system calls are Loam's
+	Ring0                        // the program is a kernel: what is left of them are calls of functions
+)
+
 // Generate makes the overlay of the standard library below goroot. The version
 // is the toolchain's, as `go env GOVERSION` prints it.
-func Generate(goroot, version string) (Files, error) {
+func Generate(goroot, version string, parts Part) (Files, error) {
 	rel, ok := findRelease(version)
 	if !ok {
 		return nil, fmt.Errorf("%w: %s (known: %s)", ErrUnknownGo, version, Known())
 	}
-	files, err := ours("_std")
-	if err != nil {
-		return nil, err
+	files := Files{}
+	var renames []rename
+	if parts&Personality != 0 {
+		renames = append(renames, rel.renames...)
+		if err := files.addOurs("_std"); err != nil {
+			return nil, err
+		}
 	}
-	for _, group := range byFile(rel.renames) {
+	if parts&Ring0 != 0 {
+		renames = append(renames, machineRenames...)
+		if err := files.addOurs("_vm"); err != nil {
+			return nil, err
+		}
+		if err := files.addAssembly(goroot); err != nil {
+			return nil, fmt.Errorf("%w: %s: %v", ErrUnknownGo, version, err)
+		}
+	}
+	for _, group := range byFile(renames) {
 		name := group[0].file
 		src, err := os.ReadFile(filepath.Join(goroot, "src", filepath.FromSlash(name)))
 		if err != nil {
@@ -59,21 +81,15 @@ func Generate(goroot, version string) (Files, error) {
 	return files, nil
 }
 
-// Machine returns the files that a program in a virtual machine needs besides:
-// the assembly by which it is entered. They need no edits, and so fit any release.
-func Machine() (Files, error) { return ours("_vm") }
-
-// ours are the files of a folder here that are added.
-func ours(folder string) (Files, error) {
-	files := Files{}
-	err := fs.WalkDir(added, folder, func(path string, d fs.DirEntry, err error) error {
+// addOurs adds the files of a folder here.
+func (files Files) addOurs(folder string) error {
+	return fs.WalkDir(added, folder, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
 		files[strings.TrimPrefix(path, folder+"/")], err = added.ReadFile(path)
 		return err
 	})
-	return files, err
 }
 
 // byFile groups rules by the file that they edit.

@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -24,14 +25,14 @@ func goroot(t *testing.T) string {
 // The rules fit the installed toolchain, and each function that they rename is
 // declared again by a file of ours, with the same signature.
 func TestGenerateInstalled(t *testing.T) {
-	files, err := Generate(goroot(t), runtime.Version())
+	files, err := Generate(goroot(t), runtime.Version(), Personality|Ring0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range renames {
+	for _, r := range append(slices.Clone(renames), machineRenames...) {
 		dir := r.file[:strings.LastIndexByte(r.file, '/')]
 		if got := declared(t, files, dir, r.name()); len(got) != 1 || got[0] != r.signature {
-			t.Errorf("%s: the files in _std/%s declare %q", r.name(), dir, got)
+			t.Errorf("%s: our files for %s declare %q", r.name(), dir, got)
 		}
 		if got := declared(t, Files{r.file: files[r.file]}, dir, r.to); len(got) != 1 {
 			t.Errorf("%s: the edited file does not declare %s", r.name(), r.to)
@@ -45,7 +46,7 @@ func declared(t *testing.T, files Files, dir, name string) []string {
 	t.Helper()
 	var found []string
 	for path, src := range files {
-		if path[:strings.LastIndexByte(path, '/')] != dir {
+		if path[:strings.LastIndexByte(path, '/')] != dir || !strings.HasSuffix(path, ".go") {
 			continue
 		}
 		fset := token.NewFileSet()
@@ -128,11 +129,11 @@ func TestUnknownRelease(t *testing.T) {
 			t.Errorf("%q: known is %v", version, ok)
 		}
 	}
-	_, err := Generate(t.TempDir(), "go1.25.1")
+	_, err := Generate(t.TempDir(), "go1.25.1", Personality)
 	if !errors.Is(err, ErrUnknownGo) || !strings.Contains(err.Error(), "go1.25.1") {
 		t.Errorf("error does not name the release: %v", err)
 	}
-	_, err = Generate(t.TempDir(), "go1.26.8")
+	_, err = Generate(t.TempDir(), "go1.26.8", Personality)
 	if !errors.Is(err, ErrUnknownGo) {
 		t.Errorf("a GOROOT without source: %v", err)
 	}
@@ -141,8 +142,8 @@ func TestUnknownRelease(t *testing.T) {
 // The number that begins Loam's descriptors is written in three packages that
 // cannot import one another.
 func TestDescriptorsAgree(t *testing.T) {
-	files, err := ours("_std")
-	if err != nil {
+	files := Files{}
+	if err := files.addOurs("_std"); err != nil {
 		t.Fatal(err)
 	}
 	const want = "\tloamFDBase = 1 << 24\n\tloamFDSpan = 1 << 24\n"

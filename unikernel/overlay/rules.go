@@ -3,7 +3,7 @@ package overlay
 import "strings"
 
 // The seam, as edits of the standard library. What takes the place of each
-// renamed function is in _std, in the same package.
+// renamed function is in _std or _vm, in the same package.
 
 // release is what Loam knows about one release of Go.
 type release struct {
@@ -30,8 +30,18 @@ var renames = []rename{
 	{"runtime/netpoll_epoll.go", "func netpollopen(fd uintptr, pd *pollDesc) uintptr", "linuxNetpollopen"},
 	{"runtime/netpoll_epoll.go", "func netpollclose(fd uintptr) uintptr", "linuxNetpollclose"},
 
+	// Loam's goroutines are not the program's.
+	{"runtime/traceback.go", "func isSystemGoroutine(gp *g, fixed bool) bool", "linuxIsSystemGoroutine"},
+
 	// Loam starts before the packages of the program.
 	{"runtime/proc.go", "func doInit(ts []*initTask)", "linuxDoInit"},
+}
+
+// machineRenames are for programs in a virtual machine; what takes their place is
+// in _vm.
+var machineRenames = []rename{
+	// Interrupts wake goroutines.
+	{"runtime/netpoll_epoll.go", "func netpoll(delay int64) (gList, int32)", "linuxNetpoll"},
 }
 
 // findRelease returns what Loam knows about a version such as "go1.26.8", or false.

@@ -16,17 +16,17 @@ func sysRead(fd int, p unsafe.Pointer, n int) (uintptr, uintptr) {
 	case n > 0 && p == nil:
 		return fail(syscall.EFAULT)
 	case onStack(p):
-		return readBounced(fd, p, n)
+		return readToStack(fd, p, n)
 	}
 	return result(process.Read(fd, bytesAt(p, n)))
 }
 
-// readBounced is sysRead into a buffer on the stack.
-func readBounced(fd int, p unsafe.Pointer, n int) (uintptr, uintptr) {
-	b := make([]byte, n)
-	got, errno := process.Read(fd, b)
+func readToStack(fd int, p unsafe.Pointer, n int) (uintptr, uintptr) {
+	buf := borrow(n)
+	defer buf.giveBack()
+	got, errno := process.Read(fd, buf.b)
 	if errno == 0 {
-		copy(bytesAt(p, n), b[:got])
+		copy(bytesAt(p, n), buf.b[:got])
 	}
 	return result(got, errno)
 }
@@ -39,10 +39,16 @@ func sysWrite(fd int, p unsafe.Pointer, n int) (uintptr, uintptr) {
 	case n > 0 && p == nil:
 		return fail(syscall.EFAULT)
 	case onStack(p):
-		b, _ := copyIn(p, n)
-		return result(process.Write(fd, b))
+		return writeFromStack(fd, p, n)
 	}
 	return result(process.Write(fd, bytesAt(p, n)))
+}
+
+func writeFromStack(fd int, p unsafe.Pointer, n int) (uintptr, uintptr) {
+	buf := borrow(n)
+	defer buf.giveBack()
+	copy(buf.b, bytesAt(p, n))
+	return result(process.Write(fd, buf.b))
 }
 
 //go:noinline
@@ -54,11 +60,11 @@ func sysReadv(fd int, p unsafe.Pointer, n int) (uintptr, uintptr) {
 	if b, ok := v.single(); ok {
 		return result(process.Read(fd, b))
 	}
-	b, done := borrow(v.len())
-	defer done()
-	got, errno := process.Read(fd, b)
+	buf := borrow(min(v.len(), loanSize))
+	defer buf.giveBack()
+	got, errno := process.Read(fd, buf.b)
 	if errno == 0 {
-		v.scatter(b[:got], 0)
+		v.scatter(buf.b[:got], 0)
 	}
 	return result(got, errno)
 }
@@ -72,13 +78,6 @@ func sysWritev(fd int, p unsafe.Pointer, n int) (uintptr, uintptr) {
 	return sendVector(v, func(b []byte) (int, syscall.Errno) { return process.Write(fd, b) })
 }
 
-// borrow returns a buffer of n bytes, or of bounceSize if that is less, and what
-// to call when it is no longer needed.
-func borrow(n int) ([]byte, func()) {
-	buf := bounces.Get().(*[bounceSize]byte)
-	return buf[:min(n, bounceSize)], func() { bounces.Put(buf) }
-}
-
 // sendVector writes the bytes of a vector to a stream, a buffer at a time, until
 // a write comes up short.
 func sendVector(v vector, write func([]byte) (int, syscall.Errno)) (uintptr, uintptr) {
@@ -86,10 +85,10 @@ func sendVector(v vector, write func([]byte) (int, syscall.Errno)) (uintptr, uin
 		return result(write(b))
 	}
 	total := v.len()
-	buf, done := borrow(total)
-	defer done()
+	buf := borrow(min(total, loanSize))
+	defer buf.giveBack()
 	for off := 0; ; {
-		b := buf[:v.gather(buf, off)]
+		b := buf.b[:v.gather(buf.b, off)]
 		n, errno := write(b)
 		if errno != 0 {
 			if off > 0 {
@@ -133,7 +132,7 @@ func sysFstat(fd int, p unsafe.Pointer) (uintptr, uintptr) {
 	case p == nil:
 		return fail(syscall.EFAULT)
 	}
-	*(*syscall.Stat_t)(p) = syscall.Stat_t{Mode: st.Mode, Ino: st.Inode, Nlink: 1, Blksize: 4096}
+	*(*syscall.Stat_t)(p) = syscall.Stat_t{Mode: uint32(st.Mode), Ino: st.Inode, Nlink: 1, Blksize: 4096}
 	return 0, 0
 }
 

@@ -24,11 +24,13 @@ func sysSendto(fd int, p unsafe.Pointer, n, flags int, to unsafe.Pointer, toLen 
 			return fail(errno)
 		}
 	}
-	if onStack(p) {
-		b, _ := copyIn(p, n)
-		return result(process.Send(fd, b, m))
+	if !onStack(p) {
+		return result(process.Send(fd, bytesAt(p, n), m))
 	}
-	return result(process.Send(fd, bytesAt(p, n), m))
+	buf := borrow(n)
+	defer buf.giveBack()
+	copy(buf.b, bytesAt(p, n))
+	return result(process.Send(fd, buf.b, m))
 }
 
 //go:noinline
@@ -42,9 +44,10 @@ func sysRecvfrom(fd int, p unsafe.Pointer, n, flags int, from, fromLen unsafe.Po
 	var r posix.Received
 	var errno syscall.Errno
 	if onStack(p) {
-		b := make([]byte, n)
-		r, errno = process.Recv(fd, b, flags)
-		copy(bytesAt(p, n), b[:r.N])
+		buf := borrow(n)
+		defer buf.giveBack()
+		r, errno = process.Recv(fd, buf.b, flags)
+		copy(bytesAt(p, n), buf.b[:r.N])
 	} else {
 		r, errno = process.Recv(fd, bytesAt(p, n), flags)
 	}
@@ -88,9 +91,10 @@ func sysSendmsg(fd int, p unsafe.Pointer, flags int) (uintptr, uintptr) {
 		return result(process.Send(fd, b, m))
 	}
 	// A message must go in one piece; a stream may be cut, and then so may this.
-	b := make([]byte, min(v.len(), maxMessage))
-	v.gather(b, 0)
-	return result(process.Send(fd, b, m))
+	buf := borrow(min(v.len(), maxMessage))
+	defer buf.giveBack()
+	v.gather(buf.b, 0)
+	return result(process.Send(fd, buf.b, m))
 }
 
 // maxMessage bounds what one sendmsg or recvmsg carries: more than any datagram.
@@ -110,9 +114,10 @@ func sysRecvmsg(fd int, p unsafe.Pointer, flags int) (uintptr, uintptr) {
 	if b, ok := v.single(); ok {
 		r, errno = process.Recv(fd, b, flags)
 	} else {
-		b := make([]byte, min(v.len(), maxMessage))
-		r, errno = process.Recv(fd, b, flags)
-		v.scatter(b[:r.N], 0)
+		buf := borrow(min(v.len(), maxMessage))
+		defer buf.giveBack()
+		r, errno = process.Recv(fd, buf.b, flags)
+		v.scatter(buf.b[:r.N], 0)
 	}
 	if errno != 0 {
 		return fail(errno)
@@ -190,16 +195,16 @@ func sysSendfile(out, in int, offset unsafe.Pointer, n int) (uintptr, uintptr) {
 	if errno != 0 {
 		return fail(syscall.EINVAL)
 	}
-	buf, done := borrow(min(n, bounceSize))
-	defer done()
-	got, err := syscall.Pread(in, buf, at)
+	buf := borrow(min(n, loanSize))
+	defer buf.giveBack()
+	got, err := syscall.Pread(in, buf.b, at)
 	if err != nil {
 		return fail(syscall.EINVAL)
 	}
 	if got == 0 {
 		return 0, 0
 	}
-	sent, errno := process.Write(out, buf[:got])
+	sent, errno := process.Write(out, buf.b[:got])
 	if errno != 0 {
 		return fail(errno)
 	}

@@ -11,13 +11,16 @@ import (
 )
 
 // Files that Loam serves: those that say what the network says, and a sink. The
-// first are files in the host's memory, one each, made when first asked for; so
-// everything that can be done to a file can be done to them.
+// first are files in the host's memory, so everything that can be done to a file
+// can be done to them: one each for what never changes, made when first asked
+// for, and for what changes one at each opening.
 
 // servedPaths are the paths; served1 returns an index.
 const (
 	pathResolv = "/etc/resolv.conf"
 	pathHosts  = "/etc/hosts"
+	pathIGMP   = "/proc/net/igmp"
+	pathIGMP6  = "/proc/net/igmp6"
 	pathSink   = posix.SinkPath
 )
 
@@ -27,6 +30,8 @@ const (
 	notServed servedFile = iota
 	resolvConf
 	hosts
+	procIGMP
+	procIGMP6 // empty: no IPv6
 	sinkFile
 )
 
@@ -39,7 +44,7 @@ var memory struct {
 	fds map[servedFile]int
 }
 
-// memoryOf returns the descriptor of a file.
+// memoryOf returns the descriptor of a file that never changes.
 func memoryOf(f servedFile) (int, syscall.Errno) {
 	memory.mu.Lock()
 	defer memory.mu.Unlock()
@@ -71,6 +76,10 @@ func served1(path uintptr) servedFile {
 		return resolvConf
 	case pathIs(path, pathHosts):
 		return hosts
+	case pathIs(path, pathIGMP):
+		return procIGMP
+	case pathIs(path, pathIGMP6):
+		return procIGMP6
 	case pathIs(path, pathSink):
 		return sinkFile
 	}
@@ -106,7 +115,14 @@ func openFile(f servedFile, flags int) (uintptr, uintptr) {
 	if f == sinkFile {
 		return result(process.OpenSink(flags & (syscall.O_CLOEXEC | syscall.O_NONBLOCK)))
 	}
-	fd, errno := memoryOf(f)
+	fd, errno := 0, syscall.Errno(0)
+	if f == procIGMP {
+		if fd, errno = memoryFile("loam", process.ProcNetIGMP(), time.Now()); errno == 0 {
+			defer syscall.Close(fd)
+		}
+	} else {
+		fd, errno = memoryOf(f)
+	}
 	if errno != 0 {
 		return fail(errno)
 	}

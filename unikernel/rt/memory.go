@@ -15,11 +15,34 @@ import (
 //go:linkname onStack runtime.loamOnStack
 func onStack(p unsafe.Pointer) bool
 
-// bounce is how many bytes of a program's vectors, or of a buffer on its stack,
-// go through a buffer of ours at once.
-const bounceSize = 64 << 10
+// loan is a buffer of ours in the place of one of the program's, whose memory is
+// on a stack or in several pieces, for the time of a call.
+type loan struct {
+	b      []byte
+	pooled *[loanSize]byte // nil: b is too large to come from there
+}
 
-var bounces = sync.Pool{New: func() any { return new([bounceSize]byte) }}
+// loanSize is the size of the buffers that are used again. It holds any datagram,
+// and a stream goes through one piece by piece.
+const loanSize = 64 << 10
+
+var loans = sync.Pool{New: func() any { return new([loanSize]byte) }}
+
+// borrow returns a buffer of n bytes, with anything in them.
+func borrow(n int) loan {
+	if n > loanSize {
+		return loan{b: make([]byte, n)}
+	}
+	buf := loans.Get().(*[loanSize]byte)
+	return loan{buf[:n], buf}
+}
+
+// giveBack ends a loan.
+func (l loan) giveBack() {
+	if l.pooled != nil {
+		loans.Put(l.pooled)
+	}
+}
 
 // bytesAt is the program's memory. The slice must not outlive the call, and must
 // not be stored in the heap if it may be on the stack.

@@ -37,6 +37,10 @@ func attach(s *stack.Stack, l guest.Link, hostname string) error {
 	if err != nil {
 		return err
 	}
+	if dev == nil {
+		fmt.Fprintf(os.Stderr, "loam: %s: the machine has no virtio network card; the program has its loopback\n", l.Name)
+		return nil
+	}
 	if l.Trace != 0 {
 		traced := trace.New(dev, os.NewFile(uintptr(l.Trace), "trace"), nil)
 		atExit(func() { traced.Close() })
@@ -70,11 +74,18 @@ func device(l guest.Link) (link.Device, error) {
 	case guest.Tap:
 		return tap.FromFiles(files, link.Info{Name: l.Name, MTU: l.MTU, MAC: l.MAC, Offloads: l.Offloads})
 	}
+	if l.Kind == guest.Card && openCard != nil {
+		return openCard(l)
+	}
 	return nil, fmt.Errorf("a link of kind %q is unknown", l.Kind)
 }
 
 // leaseTime is how long the program waits for an address before it begins.
 const leaseTime = 10 * time.Second
+
+// openCard opens the network card of a machine, and returns nil if it has none; it is
+// nil in a process.
+var openCard func(guest.Link) (link.Device, error)
 
 // lease asks DHCP. A program that gets no answer begins all the same, as a host
 // does: the client goes on asking.

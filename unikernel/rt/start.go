@@ -7,8 +7,9 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
-	_ "unsafe" // for go:linkname
+	"unsafe" // and for go:linkname
 
+	"loam/link"
 	"loam/posix"
 	"loam/unikernel/guest"
 )
@@ -41,8 +42,28 @@ func init() {
 	config, err := guest.Decode(os.Getenv(guest.Variable))
 	if err == nil {
 		os.Unsetenv(guest.Variable)
+		if config.Machine {
+			machineConfig = config
+			return
+		}
 		err = start(config)
 	}
+	giveUp(err)
+}
+
+// machineConfig is kept for StartMachine.
+var machineConfig guest.Config
+
+// StartMachine starts Loam in a virtual machine, whose network cards open opens. It
+// is called by the initialisation of package unikernel/rt/machine, so that a
+// process has no drivers.
+func StartMachine(open func(guest.Link) (link.Device, error)) {
+	openCard = open
+	giveUp(start(machineConfig))
+}
+
+// giveUp ends a guest that cannot start.
+func giveUp(err error) {
 	if err != nil {
 		os.Stderr.WriteString("loam: " + err.Error() + "\n")
 		os.Exit(statusFailed)
@@ -80,10 +101,25 @@ func start(c guest.Config) error {
 	return nil
 }
 
-// atExit has f called when the program ends by itself; the last one first.
-//
-//go:linkname atExit runtime.loamAtExit
-func atExit(f func())
+// atExit has f called when the program ends by itself; the last one first. A
+// goroutine that ends the program from inside a bubble of testing/synctest
+// leaves it for that, as for a system call.
+func atExit(f func()) {
+	addExitHook(func() {
+		bubble := leaveBubble()
+		f()
+		enterBubble(bubble)
+	})
+}
+
+//go:linkname addExitHook runtime.loamAtExit
+func addExitHook(f func())
+
+//go:linkname leaveBubble runtime.loamLeaveBubble
+func leaveBubble() unsafe.Pointer
+
+//go:linkname enterBubble syscall.loamEnterBubble
+func enterBubble(bubble unsafe.Pointer)
 
 // exitTime is how long a program that has ended may go on sending.
 const exitTime = 3 * time.Second

@@ -16,6 +16,11 @@ func far(spec Spec) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
+	if spec.Subject == subject.LoamXDP {
+		if err := finishChecksums(linkName); err != nil {
+			return answer{}, err
+		}
+	}
 	kernel := subject.Kernel(farAddr())
 	if !spec.Far {
 		return answer{}, work.Serve(kernel)

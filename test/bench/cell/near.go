@@ -56,7 +56,7 @@ func near(spec Spec) (answer, error) {
 			return answer{}, err
 		}
 		return between(work, h, h, spec.Span)
-	case Tap:
+	case Tap, Veth:
 		return againstKernel(work, stack, spec)
 	}
 	return answer{}, fmt.Errorf("no place %q", spec.Place)
@@ -74,13 +74,13 @@ func between(work load.Load, client, server subject.Host, span time.Duration) (a
 // againstKernel runs one half here and the other one on the kernel's stack, in
 // the process far.
 func againstKernel(work load.Load, stack subject.Subject, spec Spec) (answer, error) {
-	reference := stack.Name() == subject.Linux
-	p, err := start(context.Background(), farVerb, spec, reference)
+	overVeth := spec.Place == Veth || stack.Name() == subject.Linux
+	p, err := start(context.Background(), farVerb, spec, overVeth)
 	if err != nil {
 		return answer{}, err
 	}
 	defer p.end()
-	host, err := connectFar(stack, reference, p.cmd.Process.Pid)
+	host, err := connectFar(stack, overVeth, p.cmd.Process.Pid)
 	if err != nil {
 		return answer{}, err
 	}
@@ -103,11 +103,17 @@ func againstKernel(work load.Load, stack subject.Subject, spec Spec) (answer, er
 	return answer{Samples: samples}, err
 }
 
-// connectFar makes the link to the kernel: a tap, or for Linux a veth to the
-// namespace of process pid.
-func connectFar(stack subject.Subject, reference bool, pid int) (subject.Host, error) {
-	if reference {
-		if err := veth(pid); err != nil {
+// connectFar makes the link to the kernel: a tap, or a veth to the namespace of
+// process pid.
+func connectFar(stack subject.Subject, overVeth bool, pid int) (subject.Host, error) {
+	if on, ok := stack.(subject.OnInterface); ok && overVeth {
+		if err := veth(pid, netip.Prefix{}); err != nil {
+			return nil, err
+		}
+		return on.Interface(nearName, subject.Second)
+	}
+	if overVeth {
+		if err := veth(pid, subject.Second); err != nil {
 			return nil, err
 		}
 		return subject.Kernel(subject.Second.Addr()), nil

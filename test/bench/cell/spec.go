@@ -34,6 +34,7 @@ const (
 	PipeGSO Place = "pipe-gso" // the same with segmentation offload
 	Loop    Place = "loop"     // one host and its loopback
 	Tap     Place = "tap"      // a host behind a tap, the kernel before it; for Linux a veth
+	Veth    Place = "veth"     // a host on one end of a veth pair, the kernel on the other
 )
 
 // Spec says what one cell is to do.

@@ -11,8 +11,8 @@ import (
 	"loam/test/bench/subject"
 )
 
-// linkName is the device at the kernel's end of the link; for Linux the near
-// end has the name nearName.
+// linkName is the device at the kernel's end of the link; the near end of a veth
+// has the name nearName.
 const (
 	linkName = "bench0"
 	nearName = "bench1"
@@ -48,8 +48,9 @@ func tapUp() error {
 	return deviceUp(here, linkName, subject.First)
 }
 
-// veth joins this namespace to that of process pid.
-func veth(pid int) error {
+// veth joins this namespace to that of process pid. The kernel has address near at
+// this end, if there is one.
+func veth(pid int, near netip.Prefix) error {
 	ns, err := netns.GetFromPid(pid)
 	if err != nil {
 		return fmt.Errorf("namespace of the far process: %w", err)
@@ -73,7 +74,7 @@ func veth(pid int) error {
 		return err
 	}
 	defer there.Close()
-	if err := deviceUp(here, nearName, subject.Second); err != nil {
+	if err := deviceUp(here, nearName, near); err != nil {
 		return err
 	}
 	return deviceUp(there, linkName, subject.First)
@@ -84,12 +85,14 @@ func deviceUp(h *netlink.Handle, name string, addr netip.Prefix) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	parsed, err := netlink.ParseAddr(addr.String())
-	if err != nil {
-		return err
-	}
-	if err := h.AddrAdd(device, parsed); err != nil {
-		return fmt.Errorf("%s: address %v: %w", name, addr, err)
+	if addr.IsValid() {
+		parsed, err := netlink.ParseAddr(addr.String())
+		if err != nil {
+			return err
+		}
+		if err := h.AddrAdd(device, parsed); err != nil {
+			return fmt.Errorf("%s: address %v: %w", name, addr, err)
+		}
 	}
 	if err := h.LinkSetTxQLen(device, queueLen); err != nil {
 		return fmt.Errorf("%s: queue length: %w", name, err)

@@ -49,6 +49,7 @@ type Aim struct {
 const (
 	OverPipe = "Over a pipe"
 	OverTap  = "Over a tap"
+	OverVeth = "On an interface of Linux"
 	Echo     = "Pings at once"
 	Clients  = "Clients at once"
 )
@@ -56,13 +57,14 @@ const (
 var (
 	onPipe   = []string{subject.Loam, subject.GVisor, subject.Linux}
 	onTap    = []string{subject.Loam, subject.GVisor, subject.GVisorVnet, subject.Linux}
+	onVeth   = []string{subject.LoamPacket, subject.LoamRing, subject.LoamXDP, subject.Linux}
 	ofMemory = []string{subject.Loam, subject.GVisor} // the kernel's memory is not in our heap
 )
 
 // Tests lists everything that is measured. conns is how many connections the
 // tests of memory open.
 func Tests(conns int) []Test {
-	return slices.Concat(pipe(conns), tap(conns), paper())
+	return slices.Concat(pipe(conns), tap(conns), veth(), paper())
 }
 
 func pipe(conns int) []Test {
@@ -118,6 +120,25 @@ func tap(conns int) []Test {
 		}},
 		{"tap/idle", OverTap, ofMemory, cell.Spec{Place: cell.Tap, Load: load.Idle, Conns: conns}, []Row{
 			{Title: "memory of an idle connection", Sample: "bytes", Unit: "B", Better: Lower, Aim: &Aim{Ratio: 1, AtMost: 4096}},
+		}},
+	}
+}
+
+// veth lists the same two loads in all the ways that Loam can stand on an
+// interface of Linux.
+func veth() []Test {
+	return []Test{
+		{"veth/send", OverVeth, onVeth, cell.Spec{Place: cell.Veth, Load: load.BulkSend}, []Row{
+			{Title: "bulk, stack to kernel", Sample: "Gb/s", Unit: "Gb/s", Better: Higher},
+			{Title: "bulk, stack to kernel: CPU time", Sample: "CPU s/GB", Unit: "s/GB", Better: Lower},
+		}},
+		{"veth/receive", OverVeth, onVeth, cell.Spec{Place: cell.Veth, Load: load.BulkReceive}, []Row{
+			{Title: "bulk, kernel to stack", Sample: "Gb/s", Unit: "Gb/s", Better: Higher},
+			{Title: "bulk, kernel to stack: CPU time", Sample: "CPU s/GB", Unit: "s/GB", Better: Lower},
+		}},
+		{"veth/pingpong", OverVeth, onVeth, cell.Spec{Place: cell.Veth, Load: load.PingPong}, []Row{
+			{Title: "ping-pong, median", Sample: "p50", Unit: "µs", Better: Lower},
+			{Title: "ping-pong, 99th percentile", Sample: "p99", Unit: "µs", Better: Lower},
 		}},
 	}
 }

@@ -32,6 +32,7 @@ var drawings = []drawing{
 	{picture{plan.OverPipe, "Ping-pong over a pipe", "pipe-pingpong.svg"}, bars(plan.OverPipe, "µs", "round trip of one byte, µs")},
 	{picture{plan.OverTap, "Bulk throughput over a tap", "tap-bulk.svg"}, bars(plan.OverTap, "Gb/s", "throughput, Gb/s")},
 	{picture{plan.OverTap, "Ping-pong over a tap", "tap-pingpong.svg"}, bars(plan.OverTap, "µs", "round trip of one byte, µs")},
+	{picture{plan.OverVeth, "Bulk throughput on an interface", "veth-bulk.svg"}, bars(plan.OverVeth, "Gb/s", "throughput, Gb/s")},
 	{picture{plan.Echo, "Latency by pings at once", "echo.svg"}, latencies},
 	{picture{plan.Clients, "Throughput by clients at once", "clients.svg"}, throughputs},
 	{picture{hopsTitle, "Cost of a packet by batch size", "hops.svg"}, hopCurve},
@@ -58,6 +59,9 @@ func plots(dir string, r *plan.Results) ([]picture, error) {
 // colours are told apart without seeing red and green, and in grey.
 var colours = map[string]color.Color{
 	subject.Loam:       color.RGBA{0x1b, 0x5e, 0x8c, 0xff},
+	subject.LoamPacket: color.RGBA{0x1b, 0x5e, 0x8c, 0xff},
+	subject.LoamRing:   color.RGBA{0x5b, 0x9e, 0xc4, 0xff},
+	subject.LoamXDP:    color.RGBA{0x0a, 0x2c, 0x45, 0xff},
 	subject.GVisor:     color.RGBA{0xe6, 0x8a, 0x1f, 0xff},
 	subject.GVisorVnet: color.RGBA{0xf4, 0xc9, 0x8e, 0xff},
 	subject.Linux:      color.RGBA{0x9a, 0x9a, 0x9a, 0xff},

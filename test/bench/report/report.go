@@ -55,6 +55,12 @@ func title(name string) string {
 	switch name {
 	case subject.Loam:
 		return "Loam"
+	case subject.LoamPacket:
+		return "Loam, packet sockets"
+	case subject.LoamRing:
+		return "Loam, packet rings"
+	case subject.LoamXDP:
+		return "Loam, AF_XDP"
 	case subject.GVisor:
 		return "gVisor"
 	case subject.GVisorVnet:
@@ -66,7 +72,7 @@ func title(name string) string {
 }
 
 // order is that of columns and bars.
-var order = []string{subject.Loam, subject.GVisor, subject.GVisorVnet, subject.Linux}
+var order = []string{subject.Loam, subject.LoamPacket, subject.LoamRing, subject.LoamXDP, subject.GVisor, subject.GVisorVnet, subject.Linux}
 
 // number writes a figure with three digits that count, and no exponent.
 func number(v float64) string {

@@ -37,9 +37,19 @@ type Subject interface {
 	Tap(name string, addr netip.Prefix) (Host, error)
 }
 
+// OnInterface is a Subject that stands on an interface of Linux.
+type OnInterface interface {
+	// Interface makes a host with address addr on an interface of the network
+	// namespace of the calling thread, which has no address of the kernel's.
+	Interface(name string, addr netip.Prefix) (Host, error)
+}
+
 // Names of the subjects, in the order of the table's columns.
 const (
 	Loam       = "loam"
+	LoamPacket = "loam-packet" // Loam on an interface, through packet sockets
+	LoamRing   = "loam-ring"   // the same with rings
+	LoamXDP    = "loam-xdp"    // Loam on an interface, through AF_XDP
 	GVisor     = "gvisor"
 	GVisorVnet = "gvisor-vnet" // gVisor on our tap link with segmentation offload
 	Linux      = "linux"
@@ -54,7 +64,7 @@ var (
 	Second = netip.MustParsePrefix("10.9.0.2/24")
 )
 
-var subjects = []Subject{loam{}, gvisor{}, gvisor{vnet: true}, linux{}}
+var subjects = []Subject{loam{}, loamPacket, loamRing, loamXDP, gvisor{}, gvisor{vnet: true}, linux{}}
 
 // ByName finds a subject.
 func ByName(name string) (Subject, error) {

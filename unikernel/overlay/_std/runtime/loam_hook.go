@@ -3,8 +3,24 @@ package runtime
 import (
 	"internal/abi"
 	"internal/runtime/exithook"
+	"internal/stringslite"
 	"unsafe"
 )
+
+// loamEnter is the way from the door into Loam: it takes the calling goroutine
+// out of its bubble, which loamEnterBubble undoes (loam_bubble.go), or says that
+// the call has to go to Linux.
+//
+// It is nosplit because its callers in package syscall are.
+//
+//go:linkname loamEnter syscall.loamEnter
+//go:nosplit
+func loamEnter() (bubble unsafe.Pointer, ok bool) {
+	if !loamOrdinary() {
+		return nil, false
+	}
+	return loamLeaveBubble(), true
+}
 
 // loamOrdinary reports whether a system call made right now may run as ordinary
 // Go code: on a goroutine's own stack, with a P, outside every critical section
@@ -12,9 +28,8 @@ import (
 // raises m.locks), in signal handlers, on system stacks and between
 // entersyscall and exitsyscall.
 //
-// It is nosplit because its callers in package syscall are.
+// It is nosplit because loamEnter is.
 //
-//go:linkname loamOrdinary syscall.loamOrdinary
 //go:nosplit
 func loamOrdinary() bool {
 	gp := getg()
@@ -36,6 +51,20 @@ func loamOnStack(p unsafe.Pointer) bool {
 //
 //go:linkname loamAtExit
 func loamAtExit(f func()) { exithook.Add(exithook.Hook{F: f, RunOnFailure: true}) }
+
+// isSystemGoroutine makes the runtime keep Loam's goroutines to itself, like its
+// own: a program does not find the kernel's in its stack dumps, profiles, bubbles
+// and NumGoroutine, and the deadlock detector does not take them for its. With
+// GOTRACEBACK=system they are in dumps. They are known by the function with which
+// they begin, so Loam's packages start them by go statements of their own.
+func isSystemGoroutine(gp *g, fixed bool) bool {
+	return linuxIsSystemGoroutine(gp, fixed) || !fixed && loamStarted(gp)
+}
+
+func loamStarted(gp *g) bool {
+	f := findfunc(gp.startpc)
+	return f.valid() && stringslite.HasPrefix(funcname(f), "loam/")
+}
 
 // doInit runs the initialisation of Loam's packages, and of what they import,
 // before that of all others: a program's package may open a socket while it is
@@ -69,3 +98,14 @@ func loamGoesFirst(t *initTask) bool {
 	}
 	return lo < len(loamInitFirst) && loamInitFirst[lo] == pkg
 }
+
+// loamBorrowed names the module whose copy the program was built from, as the file
+// that is added to the main package sets it; empty: none.
+//
+//go:linkname loamBorrowed
+var loamBorrowed string
+
+// loamBuildInfo has f correct what runtime/debug.ReadBuildInfo reads.
+//
+//go:linkname loamBuildInfo
+func loamBuildInfo(f func(info, borrowed string) string) { modinfo = f(modinfo, loamBorrowed) }

@@ -31,14 +31,20 @@ func loamPollClose(fd uintptr) uintptr
 
 func netpollopen(fd uintptr, pd *pollDesc) uintptr {
 	if fd-loamFDBase < loamFDSpan {
-		return loamPollOpen(fd, uintptr(unsafe.Pointer(pd)), pd.fdseq.Load())
+		bubble := loamLeaveBubble()
+		errno := loamPollOpen(fd, uintptr(unsafe.Pointer(pd)), pd.fdseq.Load())
+		loamEnterBubble(bubble)
+		return errno
 	}
 	return linuxNetpollopen(fd, pd)
 }
 
 func netpollclose(fd uintptr) uintptr {
 	if fd-loamFDBase < loamFDSpan {
-		return loamPollClose(fd)
+		bubble := loamLeaveBubble()
+		errno := loamPollClose(fd)
+		loamEnterBubble(bubble)
+		return errno
 	}
 	return linuxNetpollclose(fd)
 }

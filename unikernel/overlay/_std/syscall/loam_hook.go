@@ -13,7 +13,7 @@ package syscall
 // turns those that are addresses into pointers before it calls anything that
 // may grow the stack.
 
-import _ "unsafe" // for go:linkname
+import "unsafe" // and for go:linkname
 
 // Loam's descriptors are loamFDBase and the loamFDSpan-1 numbers above it.
 const (
@@ -25,7 +25,7 @@ const (
 const (
 	loamNever   = 0 // it is not
 	loamFirstFD = 1 // its first argument is a descriptor: whose?
-	loamAsk     = 2 // loamCall looks at the other arguments
+	loamOther   = 2 // loamCall looks at the other arguments
 )
 
 // loamCalls holds one of the constants above for each system call. All are
@@ -41,13 +41,31 @@ func loamServe(calls *[512]uint8) { loamCalls = *calls }
 //
 //go:linkname linuxSyscall6
 
-// loamOrdinary is in package runtime.
-func loamOrdinary() bool
-
 // loamCall serves a call, or says that it is Linux's.
 //
 //go:linkname loamCall loam/unikernel/rt.call
 func loamCall(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, errno uintptr, served bool)
+
+// loamEnter and loamEnterBubble are in package runtime: into Loam, unless this
+// is no place for it, and back.
+func loamEnter() (bubble unsafe.Pointer, ok bool)
+func loamEnterBubble(bubble unsafe.Pointer)
+
+// loamAsk asks loamCall, outside of any bubble of testing/synctest. It is
+// nosplit because its callers are.
+//
+//go:nosplit
+func loamAsk(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, errno uintptr, served bool) {
+	bubble, ok := loamEnter()
+	if !ok {
+		return 0, 0, false
+	}
+	r1, errno, served = loamCall(trap, a1, a2, a3, a4, a5, a6)
+	if bubble != nil {
+		loamEnterBubble(bubble)
+	}
+	return r1, errno, served
+}
 
 // loamMayServe reports whether to ask loamCall. It is what every system call of
 // the program pays.
@@ -57,10 +75,7 @@ func loamMayServe(trap, a1 uintptr) bool {
 	if trap >= uintptr(len(loamCalls)) || loamCalls[trap] == loamNever {
 		return false
 	}
-	if loamCalls[trap] == loamFirstFD && uint32(a1)-loamFDBase >= loamFDSpan {
-		return false
-	}
-	return loamOrdinary()
+	return loamCalls[trap] != loamFirstFD || uint32(a1)-loamFDBase < loamFDSpan
 }
 
 //go:uintptrkeepalive
@@ -68,7 +83,7 @@ func loamMayServe(trap, a1 uintptr) bool {
 //go:linkname Syscall
 func Syscall(trap, a1, a2, a3 uintptr) (r1, r2 uintptr, err Errno) {
 	if loamMayServe(trap, a1) {
-		if r1, errno, served := loamCall(trap, a1, a2, a3, 0, 0, 0); served {
+		if r1, errno, served := loamAsk(trap, a1, a2, a3, 0, 0, 0); served {
 			return r1, 0, Errno(errno)
 		}
 	}
@@ -80,7 +95,7 @@ func Syscall(trap, a1, a2, a3 uintptr) (r1, r2 uintptr, err Errno) {
 //go:linkname Syscall6
 func Syscall6(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, r2 uintptr, err Errno) {
 	if loamMayServe(trap, a1) {
-		if r1, errno, served := loamCall(trap, a1, a2, a3, a4, a5, a6); served {
+		if r1, errno, served := loamAsk(trap, a1, a2, a3, a4, a5, a6); served {
 			return r1, 0, Errno(errno)
 		}
 	}
@@ -93,7 +108,7 @@ func Syscall6(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, r2 uintptr, err Errno) 
 //go:linkname RawSyscall
 func RawSyscall(trap, a1, a2, a3 uintptr) (r1, r2 uintptr, err Errno) {
 	if loamMayServe(trap, a1) {
-		if r1, errno, served := loamCall(trap, a1, a2, a3, 0, 0, 0); served {
+		if r1, errno, served := loamAsk(trap, a1, a2, a3, 0, 0, 0); served {
 			return r1, 0, Errno(errno)
 		}
 	}
@@ -106,7 +121,7 @@ func RawSyscall(trap, a1, a2, a3 uintptr) (r1, r2 uintptr, err Errno) {
 //go:linkname RawSyscall6
 func RawSyscall6(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, r2 uintptr, err Errno) {
 	if loamMayServe(trap, a1) {
-		if r1, errno, served := loamCall(trap, a1, a2, a3, a4, a5, a6); served {
+		if r1, errno, served := loamAsk(trap, a1, a2, a3, a4, a5, a6); served {
 			return r1, 0, Errno(errno)
 		}
 	}

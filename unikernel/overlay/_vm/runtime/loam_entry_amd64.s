@@ -1,19 +1,64 @@
-// Where a program that was linked for a virtual machine is entered: the way to
-// loam/kernel.Start, which is ordinary Go, on a stack and a g of its own.
+// How a CPU comes into the kernel core, and leaves it.
+//
+// A thread of the Go runtime enters by a call (loamGate, in the place of each
+// SYSCALL instruction), by a SYSCALL instruction that was overlooked (loamTrap),
+// or by an exception or interrupt (loamVectors). All three leave its registers in
+// an amd64.Frame at the end of the page that belongs to the thread, and go on,
+// with interrupts off, on the stack and the g of the CPU: loam/kernel.Enter is
+// ordinary Go that allocates nothing. It returns the frame to go on with, which
+// may be another thread's.
+//
+// GS always points to the CPU's own structure, loam/kernel.cpu. Interrupts
+// switch to the stack that entry 1 of the CPU's interrupt stack table names: the
+// end of the thread's frame while a thread runs, and another place while the
+// kernel does, so that a fault of the kernel's own destroys nothing.
 
+#include "go_asm.h"
 #include "textflag.h"
+
+// Offsets in loam/kernel.cpu; a test compares them.
+#define cpu_frameEnd	8
+#define cpu_scratch	16
+#define cpu_stack	24
+#define cpu_g	32
+#define cpu_vector	40
+#define cpu_crashEnd	48
+#define cpu_ist1	(56+0x24)
+
+// Of loam/arch/amd64.Frame.
+#define frameSize	176
+#define frame_vector	120
+
+#define selectorCode	8
+#define selectorData	16
+#define vectorCall	0x100
 
 #define g_stackLow	0
 #define g_stackHigh	8
 #define g_guard0	16
 #define g_guard1	24
 
-// How much stack functions take without asking: abi.StackSmall, and what nosplit
-// functions may have.
+// How much stack functions take without asking (abi.StackSmall and what nosplit
+// functions may have).
 #define guard	928
 
 #define bootStackSize	32768
+#define crashStackSize	16384
 #define gSize	1024
+
+// SSE, which compiled code uses (SDM volume 3, 14.1), and caches, which are off on
+// a CPU that was reset.
+#define SSE \
+	MOVQ	CR0, AX; \
+	ANDQ	$~(1<<2 | 1<<3 | 1<<29 | 1<<30), AX; \ // no emulation, no task switch, caches
+	ORQ	$(1<<1 | 1<<5), AX; \ // monitor coprocessor, native errors
+	MOVQ	AX, CR0; \
+	MOVQ	CR4, AX; \
+	ORQ	$(1<<9 | 1<<10), AX; \ // SSE, and its exceptions
+	MOVQ	AX, CR4; \
+	FINIT; \
+	XORPS	X15, X15; \
+	XORL	BP, BP
 
 // loamStart is where the program is entered, in 64-bit mode, by the code that
 // unikernel/image puts in front: RBX has the physical address of what the
@@ -31,24 +76,281 @@ TEXT runtime·loamStart(SB),NOSPLIT|NOFRAME|TOPFRAME,$0
 	MOVQ	AX, g_guard0(R14)
 	MOVQ	AX, g_guard1(R14)
 
-	// SSE, which compiled code uses: SDM volume 3, 14.1.
-	MOVQ	CR0, AX
-	ANDQ	$~(1<<2 | 1<<3), AX	// no emulation, no task switch
-	ORQ	$(1<<1 | 1<<5), AX	// monitor coprocessor, native errors
-	MOVQ	AX, CR0
-	MOVQ	CR4, AX
-	ORQ	$(1<<9 | 1<<10), AX	// SSE, and its exceptions
-	MOVQ	AX, CR4
-	XORPS	X15, X15
-	XORL	BP, BP
+	SSE
+
+	// What the kernel has to know of this file.
+	LEAQ	runtime·loamTrap(SB), AX
+	MOVQ	AX, loam∕kernel·entries+0(SB)
+	LEAQ	loamVectors<>(SB), AX
+	MOVQ	AX, loam∕kernel·entries+8(SB)
+	LEAQ	loamIdle<>(SB), AX
+	MOVQ	AX, loam∕kernel·entries+16(SB)
+	LEAQ	_rt0_amd64_linux(SB), AX
+	MOVQ	AX, loam∕kernel·entries+24(SB)
+	MOVQ	SP, loam∕kernel·entries+32(SB)
+	LEAQ	loamCrashStack<>+crashStackSize(SB), AX
+	ANDQ	$~15, AX
+	MOVQ	AX, loam∕kernel·entries+40(SB)
+	MOVQ	R14, loam∕kernel·entries+48(SB)
+	LEAQ	loamSigreturn<>(SB), AX
+	MOVQ	AX, loam∕kernel·entries+56(SB)
+	LEAQ	loamStartCPU<>(SB), AX
+	MOVQ	AX, loam∕kernel·entries+64(SB)
+	LEAQ	loamCrashG<>(SB), AX
+	MOVQ	AX, loam∕kernel·entries+72(SB)
+	LEAQ	runtime·m0(SB), CX
+	MOVQ	CX, g_m(AX)	// tables of the runtime have a cache for each m
+	LEAQ	loamClockGettime<>(SB), AX
+	MOVQ	AX, runtime·vdsoClockgettimeSym(SB)
 
 	MOVL	BX, AX
 	CALL	loam∕kernel·Start<ABIInternal>(SB)
+	JMP	leave<>(SB)
+
+// loamStartCPU is where another CPU comes to, in 64-bit mode, still with the page
+// tables of the entry code: RBX has its loam/kernel.cpu.
+TEXT loamStartCPU<>(SB),NOSPLIT|NOFRAME|TOPFRAME,$0
+	SSE
+	MOVQ	cpu_stack(BX), SP
+	MOVQ	cpu_g(BX), R14
+	MOVQ	BX, AX
+	CALL	loam∕kernel·StartCPU<ABIInternal>(SB)
+	JMP	leave<>(SB)
+
+// Of a g only the bounds of the stack are used; that of crashes has none.
+GLOBL loamKernelG<>(SB), NOPTR, $gSize
+GLOBL loamCrashG<>(SB), NOPTR, $gSize
+GLOBL loamBootStack<>(SB), NOPTR, $bootStackSize
+GLOBL loamCrashStack<>(SB), NOPTR, $crashStackSize
+
+// loamGate stands where the runtime has a SYSCALL instruction, and keeps its
+// contract: number in AX, arguments in DI, SI, DX, R10, R8, R9, result in AX;
+// CX and R11 are lost. Vector registers are lost too, which no caller minds.
+TEXT runtime·loamGate(SB),NOSPLIT|NOFRAME,$0
+	PUSHFQ
 	CLI
+	POPQ	R11
+	POPQ	CX
+	JMP	runtime·loamTrap(SB)
+
+// loamExit is loamGate for a thread that ends: its stack may have gone to
+// another already.
+TEXT runtime·loamExit(SB),NOSPLIT|NOFRAME,$0
+	CLI
+	XORL	CX, CX
+	MOVL	$2, R11
+	JMP	runtime·loamTrap(SB)
+
+// loamTrap is where the SYSCALL instruction goes, with interrupts off: the
+// return address is in CX, the flags are in R11 (SDM volume 2, SYSCALL).
+TEXT runtime·loamTrap(SB),NOSPLIT|NOFRAME,$0
+	MOVQ	SP, cpu_scratch(GS)
+	MOVQ	cpu_frameEnd(GS), SP
+	PUSHQ	$selectorData
+	PUSHQ	cpu_scratch(GS)
+	PUSHQ	R11
+	PUSHQ	$selectorCode
+	PUSHQ	CX
+	PUSHQ	$0
+	PUSHQ	$vectorCall
+	PUSHQ	AX
+	PUSHQ	CX
+	PUSHQ	DX
+	PUSHQ	BX
+	PUSHQ	BP
+	PUSHQ	SI
+	PUSHQ	DI
+	PUSHQ	R8
+	PUSHQ	R9
+	PUSHQ	R10
+	PUSHQ	R11
+	PUSHQ	R12
+	PUSHQ	R13
+	PUSHQ	R14
+	PUSHQ	R15
+	JMP	serve<>(SB)
+
+// trap goes on from loamVectors: the vector is on the stack.
+TEXT trap<>(SB),NOSPLIT|NOFRAME,$0
+	PUSHQ	AX
+	PUSHQ	CX
+	PUSHQ	DX
+	PUSHQ	BX
+	PUSHQ	BP
+	PUSHQ	SI
+	PUSHQ	DI
+	PUSHQ	R8
+	PUSHQ	R9
+	PUSHQ	R10
+	PUSHQ	R11
+	PUSHQ	R12
+	PUSHQ	R13
+	PUSHQ	R14
+	PUSHQ	R15
+	CLD
+
+	// Is this the frame of a thread?
+	MOVQ	cpu_frameEnd(GS), AX
+	SUBQ	$frameSize, AX
+	CMPQ	AX, SP
+	JEQ	2(PC)
+	JMP	crash<>(SB)
+
+	// All that XCR0 names; where there is no XSAVE, what every CPU has.
+	MOVQ	cpu_vector(GS), DI
+	CMPB	loam∕kernel·haveXSave(SB), $0
+	JEQ	old
+	MOVL	$-1, AX
+	MOVL	$-1, DX
+	XSAVE64	(DI)
+	JMP	serve<>(SB)
+old:
+	FXSAVE64	(DI)
+	JMP	serve<>(SB)
+
+// serve is the way to loam/kernel.Enter.
+TEXT serve<>(SB),NOSPLIT|NOFRAME,$0
+	MOVQ	cpu_crashEnd(GS), AX
+	MOVQ	AX, cpu_ist1(GS)
+	MOVQ	SP, BX
+	MOVQ	cpu_stack(GS), SP
+	MOVQ	cpu_g(GS), R14
+	XORPS	X15, X15
+	XORL	BP, BP
+	MOVQ	0(GS), AX
+	CALL	loam∕kernel·Enter<ABIInternal>(SB)
+	JMP	leave<>(SB)
+
+// leave goes on with the frame in AX; BX has its vector registers, or 0 if it
+// has none.
+TEXT leave<>(SB),NOSPLIT|NOFRAME,$0
+	MOVQ	AX, SP
+	XORPS	X15, X15
+	TESTQ	BX, BX
+	JEQ	general
+	CMPB	loam∕kernel·haveXSave(SB), $0
+	JEQ	old
+	MOVL	$-1, AX
+	MOVL	$-1, DX
+	XRSTOR64	(BX)
+	JMP	general
+old:
+	FXRSTOR64	(BX)
+general:
+	POPQ	R15
+	POPQ	R14
+	POPQ	R13
+	POPQ	R12
+	POPQ	R11
+	POPQ	R10
+	POPQ	R9
+	POPQ	R8
+	POPQ	DI
+	POPQ	SI
+	POPQ	BP
+	POPQ	BX
+	POPQ	DX
+	POPQ	CX
+	POPQ	AX
+	ADDQ	$16, SP
+	IRETQ
+
+// crash is for a trap that came while the kernel ran, or on a stack of its own.
+// It goes on there, with a g whose stack has no end that is known.
+TEXT crash<>(SB),NOSPLIT|NOFRAME,$0
+	MOVQ	SP, BX
+	LEAQ	loamCrashG<>(SB), R14
+	XORPS	X15, X15
+	XORL	BP, BP
+	MOVQ	0(GS), AX
+	CALL	loam∕kernel·Fatal<ABIInternal>(SB)
+	HLT
+	JMP	-1(PC)
+
+// loamIdle is what a CPU does when no thread wants it. It enters at the HLT with
+// interrupts off: STI lets them in only behind the next instruction, so none is
+// missed.
+TEXT loamIdle<>(SB),NOSPLIT|NOFRAME|TOPFRAME,$0
+	STI
 	HLT
 	JMP	-2(PC)
 
-// Only the bounds of the stack are used of it.
-GLOBL loamKernelG<>(SB), NOPTR, $gSize
-GLOBL loamBootStack<>(SB), NOPTR, $bootStackSize
+// loamSigreturn is where a signal handler returns to. The runtime has a function
+// for that, but its CALL gives it a frame.
+TEXT loamSigreturn<>(SB),NOSPLIT|NOFRAME,$0
+	MOVQ	$15, AX
+	CALL	runtime·loamGate(SB)
+	INT	$3
 
+// loamClockGettime takes the place of the function of Linux's vDSO that the
+// runtime asks for the time: DI is the clock, SI the struct timespec to fill. It
+// follows C's calling convention, and runs on the stack of g0.
+TEXT loamClockGettime<>(SB),NOSPLIT|NOFRAME,$0
+	LFENCE
+	RDTSC
+	SHLQ	$32, DX
+	ORQ	DX, AX
+	SUBQ	loam∕kernel·clock+0(SB), AX
+	MULQ	loam∕kernel·clock+8(SB)	// 32 bits of it are a fraction
+	SHRQ	$32, DX, AX
+	TESTQ	DI, DI
+	JNE	monotonic
+	ADDQ	loam∕kernel·clock+16(SB), AX
+monotonic:
+	XORL	DX, DX
+	MOVQ	$1000000000, CX
+	DIVQ	CX
+	MOVQ	AX, 0(SI)
+	MOVQ	DX, 8(SI)
+	XORL	AX, AX
+	RET
+
+// loamVectors is the code of all vectors, 16 bytes each. Those for which the
+// processor pushes an error code have none of their own (SDM volume 3, 6.13).
+// The pushes are written as bytes, since the linker adds up PUSHQs, and would think
+// that all of these were one after another.
+#define PUSH(n) BYTE $0x6a; BYTE $(n)
+#define VECTOR(n) \
+	PCALIGN	$16; \
+	PUSH(0); \
+	PUSH(n); \
+	JMP	trap<>(SB)
+#define VECTOR_WITH_CODE(n) \
+	PCALIGN	$16; \
+	PUSH(n); \
+	JMP	trap<>(SB)
+#define VECTORS_8(n) \
+	VECTOR(n+0); VECTOR(n+1); VECTOR(n+2); VECTOR(n+3); \
+	VECTOR(n+4); VECTOR(n+5); VECTOR(n+6); VECTOR(n+7)
+
+TEXT loamVectors<>(SB),NOSPLIT|NOFRAME|TOPFRAME,$0
+	VECTORS_8(0)
+	VECTOR_WITH_CODE(8)
+	VECTOR(9)
+	VECTOR_WITH_CODE(10)
+	VECTOR_WITH_CODE(11)
+	VECTOR_WITH_CODE(12)
+	VECTOR_WITH_CODE(13)
+	VECTOR_WITH_CODE(14)
+	VECTOR(15)
+	VECTOR(16)
+	VECTOR_WITH_CODE(17)
+	VECTOR(18)
+	VECTOR(19)
+	VECTOR(20)
+	VECTOR_WITH_CODE(21)
+	VECTOR(22)
+	VECTOR(23)
+	VECTORS_8(24)
+	VECTORS_8(32)
+	VECTORS_8(40)
+	VECTORS_8(48)
+	VECTORS_8(56)
+	VECTORS_8(64)
+	VECTORS_8(72)
+	VECTORS_8(80)
+	VECTORS_8(88)
+	VECTORS_8(96)
+	VECTORS_8(104)
+	VECTORS_8(112)
+	VECTORS_8(120)

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -23,6 +24,7 @@ func main() {
 	tcpOptions()
 	closeWakes()
 	udp()
+	groups()
 	unixStream()
 	unixDatagram()
 	passFile()
@@ -223,6 +225,28 @@ func udp() {
 	_, err = b.Read(make([]byte, 1))
 	check.That(errors.Is(err, syscall.ECONNREFUSED), "nobody there: %v", err)
 	b.Close()
+}
+
+// groups joins a multicast group on the loopback, and looks for it where the
+// kernel says who has.
+func groups() {
+	group := &net.UDPAddr{IP: net.IPv4(224, 0, 0, 254), Port: 12345}
+	lo, err := net.InterfaceByIndex(1)
+	check.Nil(err, "the loopback")
+	member := func() bool {
+		addrs, err := lo.MulticastAddrs()
+		check.Nil(err, "multicast addresses")
+		return slices.ContainsFunc(addrs, func(a net.Addr) bool { return a.String() == group.IP.String() })
+	}
+	check.That(!member(), "a member before")
+	a, err := net.ListenMulticastUDP("udp4", lo, group)
+	check.Nil(err, "join")
+	b, err := net.ListenMulticastUDP("udp4", lo, group)
+	check.Nil(err, "join again")
+	check.Nil(a.Close(), "leave")
+	check.That(member(), "no member although one socket is")
+	check.Nil(b.Close(), "leave again")
+	check.That(!member(), "a member after all have left")
 }
 
 func unixStream() {

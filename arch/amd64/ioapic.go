@@ -1,0 +1,56 @@
+package amd64
+
+import (
+	"sync/atomic"
+	"unsafe"
+)
+
+// The I/O APIC, to whose inputs the interrupt lines of devices lead: Intel 82093AA
+// data sheet. One register holds the number of another, which a second register
+// then shows, so whoever uses it must be alone.
+
+// IOAPIC is where the registers are seen.
+type IOAPIC uintptr
+
+const (
+	ioapicSelect = 0x00
+	ioapicWindow = 0x10
+
+	ioapicVersion = 0x01
+	ioapicTable   = 0x10 // two registers of 32 bits for each input
+)
+
+// Bits of an entry of the table.
+const (
+	IOAPICLow    = 1 << 13 // the line asks for attention while it is low
+	IOAPICLevel  = 1 << 15 // and for as long as it does
+	IOAPICMasked = 1 << 16
+
+	ioapicCPUShift = 24 // in the upper half
+)
+
+func (a IOAPIC) at(offset uintptr) *uint32 {
+	// Safety: a is the page of the registers, offset one of the constants above.
+	addr := uintptr(a) + offset
+	return *(**uint32)(unsafe.Pointer(&addr))
+}
+
+func (a IOAPIC) read(register uint32) uint32 {
+	atomic.StoreUint32(a.at(ioapicSelect), register)
+	return atomic.LoadUint32(a.at(ioapicWindow))
+}
+
+func (a IOAPIC) write(register, v uint32) {
+	atomic.StoreUint32(a.at(ioapicSelect), register)
+	atomic.StoreUint32(a.at(ioapicWindow), v)
+}
+
+// Inputs is how many there are.
+func (a IOAPIC) Inputs() uint32 { return a.read(ioapicVersion)>>16&0xff + 1 }
+
+// Route has an input interrupt a CPU with a vector. The flags are those above.
+func (a IOAPIC) Route(input, vector, cpu, flags uint32) {
+	a.write(ioapicTable+2*input, IOAPICMasked)
+	a.write(ioapicTable+2*input+1, cpu<<ioapicCPUShift)
+	a.write(ioapicTable+2*input, vector|flags)
+}

@@ -1,0 +1,168 @@
+package acpi
+
+import "bytes"
+
+// The DSDT is a program in ACPI Machine Language (ACPI 6.5 chapter 20). What is
+// wanted of it are two constants, which compilers of AML write in one form each,
+// so they are looked for where they stand and nothing is interpreted. A machine
+// that computes them is not understood: what is asked for is then missing.
+
+// Opcodes of section 20.2.
+const (
+	amlName    = 0x08
+	amlByte    = 0x0a
+	amlWord    = 0x0b
+	amlDword   = 0x0c
+	amlString  = 0x0d
+	amlBuffer  = 0x11
+	amlPackage = 0x12
+)
+
+// SleepTypes are the two numbers that switch the machine off when they are
+// written to its two control registers: the first elements of package \_S5
+// (section 7.4.2.6). ok is false if the DSDT has no such constant.
+func SleepTypes(dsdt []byte) (a, b uint8, ok bool) {
+	body := findName(dsdt, "_S5_", amlPackage)
+	if len(body) < 1 {
+		return 0, 0, false
+	}
+	body = body[1:] // how many elements
+	first, body, ok := amlInteger(body)
+	if !ok {
+		return 0, 0, false
+	}
+	second, _, ok := amlInteger(body)
+	if !ok {
+		second = 0 // a machine with one control register may say no more
+	}
+	const widest = 7 // SLP_TYP has three bits
+	return uint8(first), uint8(second), first <= widest && second <= widest
+}
+
+// VirtioMMIO is a virtio device that the DSDT describes, as QEMU's microvm and
+// Firecracker do: _HID "LNRO0005" and a _CRS with its registers and its line.
+type VirtioMMIO struct {
+	Address uint64
+	Size    uint32
+	GSI     uint32
+	Level   bool
+	Low     bool
+}
+
+// NextVirtioMMIO returns the first one at or behind a place in the DSDT: begin
+// with 0, go on with next.
+func NextVirtioMMIO(dsdt []byte, at int) (d VirtioMMIO, next int, ok bool) {
+	const id = "LNRO0005\x00"
+	for at >= 0 && at < len(dsdt) {
+		n := bytes.Index(dsdt[at:], []byte(id))
+		if n < 0 {
+			break
+		}
+		at += n + len(id)
+		rest := dsdt[at:]
+		if end := bytes.Index(rest, []byte(id)); end >= 0 {
+			rest = rest[:end] // what follows belongs to the next device
+		}
+		if d, ok := virtioResources(findName(rest, "_CRS", amlBuffer)); ok {
+			return d, at, true
+		}
+	}
+	return d, len(dsdt), false
+}
+
+// virtioResources reads the two resources of a device (section 6.4).
+func virtioResources(buffer []byte) (d VirtioMMIO, ok bool) {
+	_, b, ok := amlInteger(buffer) // its size again
+	const (
+		large         = 0x80
+		memoryFixed32 = large | 6 // section 6.4.3.4
+		interrupt     = large | 9 // section 6.4.3.6
+	)
+	var memory, line bool
+	for ok && len(b) > 3 && b[0]&large != 0 {
+		n := int(le.Uint16(b[1:]))
+		if n > len(b)-3 {
+			return d, false
+		}
+		body := b[3 : 3+n]
+		switch {
+		case b[0] == memoryFixed32 && n >= 9 && !memory:
+			d.Address, d.Size, memory = uint64(le.Uint32(body[1:])), le.Uint32(body[5:]), true
+		case b[0] == interrupt && n >= 6 && body[1] > 0 && !line:
+			d.GSI, line = le.Uint32(body[2:]), true
+			d.Level, d.Low = body[0]&2 == 0, body[0]&4 != 0
+		}
+		b = b[3+n:]
+	}
+	return d, memory && line
+}
+
+// findName finds Name(name, X) where X is of the form op length ..., a package or
+// a buffer, and returns what follows the length, up to the end of X. The name may
+// begin at the root.
+func findName(aml []byte, name string, op uint8) []byte {
+	for {
+		n := bytes.Index(aml, []byte(name))
+		if n < 0 {
+			return nil
+		}
+		named := n >= 1 && aml[n-1] == amlName || n >= 2 && aml[n-1] == '\\' && aml[n-2] == amlName
+		aml = aml[n+len(name):]
+		if !named || len(aml) == 0 || aml[0] != op {
+			continue
+		}
+		if body := packageBody(aml[1:]); body != nil {
+			return body
+		}
+	}
+}
+
+// packageBody reads a PkgLength (section 20.2.4), which counts itself, and returns
+// what it encloses.
+func packageBody(b []byte) []byte {
+	if len(b) == 0 {
+		return nil
+	}
+	more := int(b[0] >> 6) // bytes that follow
+	length := int(b[0] & 0x3f)
+	if more > 0 {
+		if len(b) <= more {
+			return nil
+		}
+		length &= 0xf
+		for i := range more {
+			length |= int(b[1+i]) << (4 + 8*i)
+		}
+	}
+	if length <= more || length > len(b) {
+		return nil
+	}
+	return b[1+more : length]
+}
+
+// amlInteger reads a constant, and returns what follows it.
+func amlInteger(b []byte) (v uint32, rest []byte, ok bool) {
+	if len(b) == 0 {
+		return 0, nil, false
+	}
+	width := 0
+	switch b[0] {
+	case 0, 1: // ZeroOp, OneOp
+		return uint32(b[0]), b[1:], true
+	case amlByte:
+		width = 1
+	case amlWord:
+		width = 2
+	case amlDword:
+		width = 4
+	default:
+		return 0, nil, false
+	}
+	if len(b) < 1+width {
+		return 0, nil, false
+	}
+	for i := range width {
+		v |= uint32(b[1+i]) << (8 * i)
+	}
+	return v, b[1+width:], true
+}

@@ -1,0 +1,143 @@
+package acpi
+
+// The Fixed ACPI Description Table (ACPI 6.5 section 5.2.9): the registers by
+// which the machine is switched off and the power button is heard.
+
+// Space is where a register is.
+type Space uint8
+
+// Spaces that are used here, with the numbers of table 5.1.
+const (
+	SpaceMemory Space = 0
+	SpacePort   Space = 1
+)
+
+// Register is the Generic Address Structure of section 5.2.3.2. The zero value
+// is no register.
+type Register struct {
+	Address uint64
+	Space   Space
+}
+
+const gasLen = 12
+
+// parseGAS reads one. One in a space that nobody can address is none.
+func parseGAS(b []byte) Register {
+	r := Register{Space: Space(b[0]), Address: le.Uint64(b[4:])}
+	const ports, physical = 1 << 16, 1 << 52
+	if r.Space > SpacePort || r.Space == SpacePort && r.Address >= ports || r.Address >= physical {
+		return Register{}
+	}
+	return r
+}
+
+// Power is what the table says about switching the machine off.
+type Power struct {
+	Interrupt uint32 // GSI of the system control interrupt
+
+	// The registers of ordinary hardware (section 4.8.3). Event1A has a status
+	// half and an enable half, of EventLen/2 bytes each.
+	Event1A, Control1A, Control1B Register
+	EventLen                      int
+
+	// How the hardware is told that an operating system listens: Enable is
+	// written to the port Command. 0: it knows.
+	Command uint16
+	Enable  uint8
+
+	// A machine with reduced hardware (flag HW_REDUCED_ACPI) has these instead,
+	// of one byte (section 4.8.3.7).
+	Reduced       bool
+	Sleep, Status Register
+
+	Reset      Register // writing ResetValue starts the machine again; none if it cannot
+	ResetValue uint8
+
+	// ButtonIsFixed: the power button shows in Event1A, and not as a device of its
+	// own.
+	ButtonIsFixed bool
+}
+
+// Flags of the table: section 5.2.9, table 5.10.
+const (
+	flagPowerButton = 1 << 4 // there is none among the fixed registers
+	flagReset       = 1 << 10
+	flagReduced     = 1 << 20
+)
+
+const fadtLen = 116 // of revision 1, the shortest
+
+// Power reads the table; ok is false if there is none.
+func (t *Tables) Power() (p Power, ok bool) {
+	b := t.Find("FACP")
+	if len(b) < fadtLen {
+		return p, false
+	}
+	flags := le.Uint32(b[112:])
+	p = Power{
+		Interrupt: uint32(le.Uint16(b[46:])),
+		Event1A:   portRegister(b[56:]),
+		Control1A: portRegister(b[64:]),
+		Control1B: portRegister(b[68:]),
+		EventLen:  int(b[88]),
+		Enable:    b[52],
+
+		Reduced:       flags&flagReduced != 0,
+		ButtonIsFixed: flags&(flagPowerButton|flagReduced) == 0,
+	}
+	if command := le.Uint32(b[48:]); command < 1<<16 {
+		p.Command = uint16(command)
+	}
+	if flags&flagReset != 0 && len(b) >= 129 {
+		p.Reset, p.ResetValue = parseGAS(b[116:]), b[128]
+	}
+	p.extended(b)
+	if p.EventLen != 4 { // the two halves are 16 bits each in all hardware that there is
+		p.Event1A, p.ButtonIsFixed = Register{}, false
+	}
+	return p, true
+}
+
+// extended reads the 64-bit forms of the registers, which go before the others,
+// from a table that is long enough to have them.
+func (p *Power) extended(b []byte) {
+	for _, f := range [...]struct {
+		at int
+		r  *Register
+	}{{148, &p.Event1A}, {172, &p.Control1A}, {184, &p.Control1B}, {244, &p.Sleep}, {256, &p.Status}} {
+		if len(b) < f.at+gasLen {
+			return
+		}
+		if r := parseGAS(b[f.at:]); r.Address != 0 {
+			*f.r = r
+		}
+	}
+}
+
+// portRegister reads a 32-bit port address.
+func portRegister(b []byte) Register {
+	if port := le.Uint32(b); port > 0 && port < 1<<16 {
+		return Register{Address: uint64(port), Space: SpacePort}
+	}
+	return Register{}
+}
+
+// DSDT is the code of the Differentiated System Description Table, which the FADT
+// points to, without its header; nil if there is none.
+func (t *Tables) DSDT() []byte {
+	b := t.Find("FACP")
+	if len(b) < fadtLen {
+		return nil
+	}
+	var dsdt []byte
+	if len(b) >= 148 {
+		dsdt = t.table(le.Uint64(b[140:]), maxTable)
+	}
+	if dsdt == nil {
+		dsdt = t.table(uint64(le.Uint32(b[40:])), maxTable)
+	}
+	if dsdt == nil || string(dsdt[:4]) != "DSDT" {
+		return nil
+	}
+	return dsdt[headerLen:]
+}

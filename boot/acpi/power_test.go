@@ -1,0 +1,130 @@
+package acpi
+
+import (
+	"bytes"
+	"testing"
+)
+
+// dsdt has what is looked for in it, in the forms that compilers write.
+var dsdt = bytes.Join([][]byte{
+	[]byte("noise _S5_ noise"),
+	{amlName}, []byte("_S5_"), {amlPackage, 6, 4, amlByte, 5, 0, 0},
+	{amlName}, []byte("_HID"), {amlString}, []byte("LNRO0005\x00"),
+	{amlName}, []byte("_CRS"), {amlBuffer, 0x1a, amlByte, 0x17,
+		0x86, 9, 0, 1, 0x00, 0x10, 0x00, 0xfe, 0x00, 0x02, 0, 0, // memory at 0xfe001000
+		0x89, 6, 0, 3, 1, 16, 0, 0, 0, // interrupt 16, edge, high
+		0x79, 0},
+	{amlName}, []byte("_HID"), {amlString}, []byte("LNRO0005\x00"), // without resources
+	{amlName}, []byte("_HID"), {amlString}, []byte("LNRO0005\x00"),
+	{amlName}, []byte("_CRS"), {amlBuffer, 0x18, amlByte, 0x15,
+		0x86, 9, 0, 1, 0x00, 0x12, 0x00, 0xfe, 0x00, 0x02, 0, 0,
+		0x89, 6, 0, 1, 1, 17, 0, 0, 0}, // level
+}, nil)
+
+// fadt is the body of a table as a PC has it.
+func fadt(f *firmware) []byte {
+	b := make([]byte, 268-headerLen)
+	put32 := func(at int, v uint32) { le.PutUint32(b[at-headerLen:], v) }
+	put32(40, uint32(f.table("DSDT", dsdt)))
+	le.PutUint16(b[46-headerLen:], 9)
+	put32(48, 0xb2)
+	b[52-headerLen] = 2
+	put32(56, 0x600)
+	put32(64, 0x604)
+	b[88-headerLen] = 4
+	put32(112, flagReset)
+	b[116-headerLen] = uint8(SpacePort)
+	le.PutUint64(b[120-headerLen:], 0xcf9)
+	b[128-headerLen] = 6
+	return b
+}
+
+func TestPower(t *testing.T) {
+	f := newFirmware()
+	tables := f.open(t, f.root(2, f.table("FACP", fadt(f))))
+	got, ok := tables.Power()
+	want := Power{
+		Interrupt: 9, Command: 0xb2, Enable: 2, EventLen: 4, ButtonIsFixed: true,
+		Event1A: Register{0x600, SpacePort}, Control1A: Register{0x604, SpacePort},
+		Reset: Register{0xcf9, SpacePort}, ResetValue: 6,
+	}
+	if !ok || got != want {
+		t.Errorf("got %+v, %v, want %+v", got, ok, want)
+	}
+	if a, b, ok := SleepTypes(tables.DSDT()); a != 5 || b != 0 || !ok {
+		t.Errorf("SleepTypes = %d, %d, %v, want 5, 0", a, b, ok)
+	}
+}
+
+// The 64-bit registers go before the others, and a machine of reduced hardware
+// has no button among them.
+func TestPowerReduced(t *testing.T) {
+	f := newFirmware()
+	body := fadt(f)
+	le.PutUint32(body[112-headerLen:], flagReduced)
+	for at, address := range map[int]uint64{172: 0x1234567000, 244: 0xfea00200, 256: 0xfea00201} {
+		le.PutUint64(body[at-headerLen+4:], address)
+	}
+	tables := f.open(t, f.root(2, f.table("FACP", body)))
+	p, _ := tables.Power()
+	if !p.Reduced || p.ButtonIsFixed || p.Reset != (Register{}) {
+		t.Errorf("flags: %+v", p)
+	}
+	if p.Control1A.Address != 0x1234567000 || p.Sleep.Address != 0xfea00200 || p.Status.Address != 0xfea00201 {
+		t.Errorf("registers: %+v", p)
+	}
+}
+
+func TestNextVirtioMMIO(t *testing.T) {
+	want := []VirtioMMIO{
+		{Address: 0xfe001000, Size: 512, GSI: 16},
+		{Address: 0xfe001200, Size: 512, GSI: 17, Level: true},
+	}
+	at := 0
+	for i, w := range want {
+		d, next, ok := NextVirtioMMIO(dsdt, at)
+		if !ok || d != w {
+			t.Fatalf("device %d: got %+v, %v, want %+v", i, d, ok, w)
+		}
+		at = next
+	}
+	if d, _, ok := NextVirtioMMIO(dsdt, at); ok {
+		t.Errorf("one device too many: %+v", d)
+	}
+}
+
+func TestPackageBody(t *testing.T) {
+	long := make([]byte, 0x123)
+	long[0], long[1] = 1<<6|3, 0x12
+	for _, test := range []struct {
+		in   []byte
+		want int // length; -1: none
+	}{
+		{nil, -1},
+		{[]byte{0}, -1},
+		{[]byte{1}, 0},
+		{[]byte{3, 1, 2, 9}, 2},
+		{[]byte{4, 1, 2}, -1},
+		{[]byte{0xc0, 0, 0}, -1},
+		{[]byte{0xff, 0xff, 0xff, 0xff}, -1},
+		{long, 0x121},
+	} {
+		got := packageBody(test.in)
+		if (got == nil) != (test.want < 0) || len(got) != max(test.want, 0) {
+			t.Errorf("%x: %d bytes, want %d", test.in, len(got), test.want)
+		}
+	}
+}
+
+// walkAML asks for everything that is looked for in a DSDT.
+func walkAML(aml []byte) {
+	SleepTypes(aml)
+	for at, ok := 0, true; ok; {
+		_, at, ok = NextVirtioMMIO(aml, at)
+	}
+}
+
+func FuzzAML(f *testing.F) {
+	f.Add(dsdt)
+	f.Fuzz(func(t *testing.T, aml []byte) { walkAML(aml) })
+}

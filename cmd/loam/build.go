@@ -1,0 +1,33 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"loam/unikernel"
+)
+
+func newBuild() *cobra.Command {
+	var out string
+	cmd := &cobra.Command{
+		Use:   "build -o FILE PACKAGE|DIR|FILE.go|PACKAGE@VERSION",
+		Short: "Build a Go program, unchanged, into a file that a virtual machine boots",
+		Long: `Build builds a Go program as "loam run --platform vm" does, and writes one file:
+the program with Loam under it, which QEMU starts with -kernel. There it has no
+arguments, its output on the first serial port, the address that DHCP gives to the
+first virtio network card, and nothing of this machine. A machine with the device
+isa-debug-exit ends when the program does; QEMU's status is twice the program's,
+and one more.`,
+		Example: `  loam build -o web.elf ./server
+  qemu-system-x86_64 -M q35 -cpu max -nographic -no-reboot -device isa-debug-exit \
+      -nic user,model=virtio-net-pci,hostfwd=tcp::8080-:80 -kernel web.elf`,
+		Args: oneProgram,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if out == "" {
+				return &usageError{"there is no name for the file", "write loam build -o program.elf " + args[0]}
+			}
+			return unikernel.BuildImage(cmd.Context(), unikernel.Target{Args: args[:1]}, out)
+		},
+	}
+	cmd.Flags().StringVarP(&out, "output", "o", "", "write the image to `FILE`")
+	return cmd
+}

@@ -1,0 +1,312 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"loam/gen"
+	"loam/gen/frame"
+	"loam/gen/guard"
+	"loam/gen/method"
+	"loam/gen/pace"
+	"loam/gen/show"
+	"loam/gen/sink"
+	"loam/wire"
+)
+
+// newGenCommand is the packet engine. By itself it sends one stream; each of its
+// subcommands is a file gen_NAME.go.
+func newGenCommand() *cobra.Command {
+	var f genFlags
+	cmd := &cobra.Command{
+		Use:   "gen --dev IF --dst IP",
+		Short: "Send packets, at the speed of the machine, and see what arrives",
+		Long: `Gen sends frames by the method and at the rate that it is told, and says what
+left: each second a line, at the end a table with the rate that was held and the
+spread of the gaps between frames.
+
+  loam gen --dev eth0 --dst 10.0.0.2 --rate 1Mpps --size 64 --time 10s
+  loam gen --dev eth0 --dst 10.0.0.0/24 --method xdp --rate max --queues 4
+  loam gen --dev eth0 --template 'eth; vlan id=7; ip6 dst=2001:db8::2; tcp flags=S dport=80' --vary ip6.src=2001:db8:1::/64
+
+Frames carry a tag with a number and the time, by which "loam gen sink", or --rx
+in one process with the sender, tells what was lost, doubled or put out of order,
+and how long it took.
+
+Methods, from what any program does down to what the driver does:
+
+` + methodList() + `
+What is not given is found out: the source addresses are those of the interface,
+the next hop is asked for. Fields change from frame to frame with --vary, which
+takes 1024-2047, 1024+7, 53,123,443, 10.0.0.0/8, random or random:RANGE, and
+every field that a template has: eth.dst, vlan.id, ip.src, ip.ttl, udp.dport ...
+
+Sizes count the frame check sequence: 64 is the smallest frame of Ethernet. Rates
+are in frames (pps), in bits of frames (bps), or of the wire (bpsL1).
+
+More than 1000 frames a second to public addresses need --public. Once everything
+is open, root's privileges are given up. However the command ends, the interface
+is as it was.`,
+		Args: knownCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := f.config()
+			if err != nil {
+				return err
+			}
+			return f.send(cmd, c)
+		},
+	}
+	f.register(cmd)
+	cmd.AddCommand(newGenSink(), newGenReplay(), newGenRun(), newGenBench(), newGenRFC2544(), newGenProbe())
+	return cmd
+}
+
+// methodList is a line for each method.
+func methodList() string {
+	var b strings.Builder
+	for _, m := range method.All() {
+		fmt.Fprintf(&b, "  %-8s %s\n", m.Name, m.Summary)
+	}
+	return b.String()
+}
+
+// genFlags are the flags of loam gen as they were given.
+type genFlags struct {
+	viewFlags
+	method, dev, dst, src, dstMAC, srcMAC string
+	dport, sport                          string
+	template, rate, size                  string
+	vary                                  []string
+	flows, queues, batch                  int
+	count, seed                           uint64
+	time                                  time.Duration
+	rx                                    string
+	bare, qdisc, public, keep             bool
+}
+
+func (f *genFlags) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&f.method, "method", "ring", "how to send, `M`: see above")
+	flags.StringVar(&f.dev, "dev", "", "the interface, `IF`")
+	flags.StringVar(&f.dst, "dst", "", "where to, `IP` or a prefix to go through")
+	flags.StringVar(&f.src, "src", "", "where from, `IP` (default: the interface's)")
+	flags.StringVar(&f.dport, "dport", "", "destination `port` (default: 9, discard)")
+	flags.StringVar(&f.sport, "sport", "", "source `port`")
+	flags.StringVar(&f.dstMAC, "dst-mac", "", "the next hop's `MAC` (default: ask for it)")
+	flags.StringVar(&f.srcMAC, "src-mac", "", "our `MAC` (default: the interface's)")
+	flags.StringVar(&f.template, "template", "", "what frames are made of, `LAYERS` with semicolons between, or @FILE (default: eth; ip; udp)")
+	flags.StringArrayVar(&f.vary, "vary", nil, "have a field change, `FIELD=PATTERN` (repeat for more)")
+	flags.StringVar(&f.rate, "rate", "1kpps", "how fast, `RATE`: 1Mpps, 2Gbps, 10GbpsL1 or max")
+	flags.StringVar(&f.size, "size", "", "size of frames, `N`, A-B, random:A-B, imix or imix:SIZE=WEIGHT,... (default: as small as can be)")
+	flags.IntVar(&f.flows, "flows", 1, "source ports to go through, each a flow that is numbered by itself")
+	flags.Uint64Var(&f.count, "count", 0, "end after so many frames")
+	flags.DurationVar(&f.time, "time", 0, "end after this `time`, such as 10s (default: with Ctrl-C)")
+	flags.IntVar(&f.queues, "queues", 1, "senders at once, each with a thread and a processor of its own")
+	flags.IntVar(&f.batch, "batch", method.DefaultBatch, "frames that are handed over at once, at the most")
+	flags.StringVar(&f.rx, "rx", "", "receive on this interface too, `IF`, and tell what was lost")
+	flags.Uint64Var(&f.seed, "seed", 0, "of everything random: the same seed sends the same (default: another each time)")
+	flags.BoolVar(&f.bare, "bare", false, "leave out the tag that a sink looks for")
+	flags.BoolVar(&f.qdisc, "qdisc", false, "send through the queueing discipline (methods packet and ring)")
+	flags.BoolVar(&f.public, "public", false, "allow public addresses at any rate")
+	flags.BoolVar(&f.keep, "keep-privileges", false, "stay root after set-up")
+	f.viewFlags.register(cmd)
+}
+
+// config checks the flags and gives them their meaning.
+func (f *genFlags) config() (gen.Config, error) {
+	c := gen.Config{
+		Method: f.method, Interface: f.dev, Queues: f.queues, Batch: f.batch, Qdisc: f.qdisc, Public: f.public, Time: f.time,
+	}
+	if f.dev == "" {
+		return c, &usageError{"no interface is given", "say --dev IF; ip link lists those that there are"}
+	}
+	if _, err := method.ByName(f.method); err != nil {
+		return c, &usageError{err.Error(), "see loam gen --help"}
+	}
+	if f.queues < 1 || f.batch < 1 || f.flows < 1 {
+		return c, &usageError{"--queues, --batch and --flows count from 1", "leave them out for one queue, one flow"}
+	}
+	if f.time < 0 {
+		return c, &usageError{fmt.Sprintf("--time %v is below zero", f.time), "leave it out to send until Ctrl-C"}
+	}
+	s := gen.Stream{Name: "stream 1", Count: f.count, Flows: f.flows, Seed: f.seed, Bare: f.bare}
+	if s.Seed == 0 {
+		s.Seed = rand.Uint64()
+	}
+	var err error
+	if s.Rate, err = pace.ParseRate(f.rate); err != nil {
+		return c, &usageError{"--rate " + err.Error(), "see loam gen --help"}
+	}
+	if f.size != "" {
+		if s.Sizes, err = frame.ParseSizes(f.size); err != nil {
+			return c, &usageError{err.Error(), "see loam gen --help"}
+		}
+	}
+	if s.Template, err = f.layers(); err != nil {
+		return c, err
+	}
+	if f.dstMAC != "" {
+		if c.NextHop, err = parseMAC("--dst-mac", f.dstMAC); err != nil {
+			return c, err
+		}
+	}
+	c.Streams = []gen.Stream{s}
+	return c, nil
+}
+
+// layers makes the template of the stream.
+func (f *genFlags) layers() (*frame.Template, error) {
+	v6, err := f.family()
+	if err != nil {
+		return nil, err
+	}
+	t := frame.UDP(v6)
+	switch text, isFile := strings.CutPrefix(f.template, "@"); {
+	case isFile:
+		b, err := os.ReadFile(text)
+		if err != nil {
+			return nil, &usageError{"--template " + err.Error(), "give a file that can be read"}
+		}
+		f.template = string(b)
+		fallthrough
+	case f.template != "":
+		if t, err = frame.Parse(f.template); err != nil {
+			return nil, &usageError{"--template: " + err.Error(), "see loam gen --help"}
+		}
+		v6 = t.V6()
+	case f.dst == "":
+		return nil, &usageError{"no destination is given", "say --dst IP, or --template LAYERS"}
+	}
+	ip, transport := "ip", "udp"
+	if v6 {
+		ip = "ip6"
+	}
+	if t.Has("tcp") {
+		transport = "tcp"
+	}
+	if f.srcMAC != "" {
+		if _, err := parseMAC("--src-mac", f.srcMAC); err != nil {
+			return nil, err
+		}
+	}
+	settings := []string{ip + ".dst=" + f.dst, ip + ".src=" + f.src, "eth.src=" + f.srcMAC, transport + ".dport=" + f.dport, transport + ".sport=" + f.sport}
+	for _, s := range append(settings, f.vary...) {
+		field, pattern, ok := strings.Cut(s, "=")
+		if ok && pattern == "" && !strings.Contains(strings.Join(f.vary, "\n"), s) {
+			continue // a flag that was not given
+		}
+		if !ok {
+			return nil, &usageError{fmt.Sprintf("--vary %s is no setting", s), "write --vary FIELD=PATTERN, such as udp.sport=1024-2047"}
+		}
+		if err := t.Set(field, pattern); err != nil {
+			return nil, &usageError{err.Error(), "see loam gen --help"}
+		}
+	}
+	return t, nil
+}
+
+// family tells whether the destination is of IPv6.
+func (f *genFlags) family() (v6 bool, err error) {
+	if f.dst == "" {
+		return false, nil
+	}
+	if p, err := netip.ParsePrefix(f.dst); err == nil {
+		return p.Addr().Is6(), nil
+	}
+	a, err := netip.ParseAddr(f.dst)
+	if err != nil {
+		return false, &usageError{fmt.Sprintf("--dst %s is no address", f.dst), "write an address such as 10.0.0.2, or a prefix such as 10.0.0.0/24"}
+	}
+	return a.Is6(), nil
+}
+
+func parseMAC(flag, s string) (m wire.MAC, err error) {
+	b, err := net.ParseMAC(s)
+	if err != nil || len(b) != len(m) {
+		return m, &usageError{fmt.Sprintf("%s %s is no address of Ethernet", flag, s), "write it as 02:00:00:00:00:01"}
+	}
+	return wire.MAC(b), nil
+}
+
+// send runs the engine with what the user wants to see of it.
+func (f *genFlags) send(cmd *cobra.Command, c gen.Config) error {
+	return f.watch(cmd, func(ctx context.Context, v show.View) (show.Result, error) {
+		return sendAndReceive(ctx, c, f.rx, f.keep, v)
+	})
+}
+
+// sendAndReceive runs c, and a sink on the interface rx if there is one.
+func sendAndReceive(ctx context.Context, c gen.Config, rx string, keep bool, v show.View) (show.Result, error) {
+	var s *sink.Sink
+	if rx != "" {
+		r, err := listen("ring", rx, false)
+		if err != nil {
+			return show.NewResult(nil, nil), genError(err, false)
+		}
+		s = sink.Start(r)
+	}
+	c.Observe = func(sample gen.Sample) {
+		state := show.State{Sent: &sample}
+		if s != nil {
+			r := s.Report()
+			state.Received = &r
+		}
+		v.Update(state)
+	}
+	if !keep {
+		c.Ready = guard.Drop
+	}
+	sent, err := gen.Run(ctx, c)
+	var received *sink.Report
+	if s != nil {
+		if err == nil {
+			time.Sleep(lateness) // what is under way arrives
+		}
+		r, e := s.Stop()
+		received, err = &r, errors.Join(err, e)
+	}
+	if sent.Total.Frames == 0 && err != nil {
+		return show.NewResult(nil, nil), genError(err, false)
+	}
+	return show.NewResult(&sent, received), genError(err, true)
+}
+
+// lateness is how long a sink waits for the last frames.
+const lateness = 300 * time.Millisecond
+
+// listen opens a receiver.
+func listen(name, dev string, promiscuous bool) (method.Receiver, error) {
+	m, err := method.ByName(name)
+	if err != nil {
+		return nil, err
+	}
+	if m.Listen == nil {
+		return nil, fmt.Errorf("the method %s does not receive", name)
+	}
+	return m.Listen(method.Config{Interface: dev, Promiscuous: promiscuous})
+}
+
+// genError tells what the user can put right from what went wrong on the way: all
+// that comes before the first frame is about how the command was given.
+func genError(err error, started bool) error {
+	var public *guard.Refusal
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &public):
+		return &usageError{err.Error(), "use a lower --rate, or --public if they are yours to test"}
+	case !started || errors.Is(err, gen.ErrConfig):
+		return &usageError{wrong: err.Error()}
+	}
+	return err
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"loam/gen/probe"
+	"loam/gen/probe/session"
+)
+
+func newGenProbe() *cobra.Command {
+	var f probeFlags
+	cmd := &cobra.Command{
+		Use:   "probe [flags] CIDR|ADDRESS|FIRST-LAST...",
+		Short: "Ask millions of addresses whether they are there, and lose no answer",
+		Long: `Probe asks every address of the ranges, once and those that stay silent again, in
+an order that looks random and needs no table: by ICMP echo, by TCP SYN to ports, or
+by UDP. What answers has to prove that it is an answer: nobody who has not seen the
+question can make one up.
+
+  loam gen probe 10.0.0.0/16 --allow-private
+  loam gen probe 10.0.0.0/16 --allow-private --tcp 22,80,443 --rate 10k -O csv -o open.csv
+  loam gen probe --targets resolvers.txt --udp 53 --payload dns --resume run.state -o answers.json
+
+Without --rate it goes as fast as nothing is lost on this machine, to public
+addresses at 1000 a second; for more than that say --public. Networks that are
+private, reserved or for documentation are left out unless they are allowed.
+
+With --resume FILE a run that is interrupted, by Ctrl-C or by the power, goes on
+when it is started again in the same way.
+
+The targets have to lie behind one router. Answers arrive through memory that is
+shared with the kernel (--method xdp or ring). With xdp the kernel does not see what
+may be an answer while the run lasts: ICMP to this address, and TCP or UDP to the
+source ports. A port that is open is not left half open: what the kernel does not
+reset, probe does.
+
+Results go to standard output as JSON lines or CSV, progress to standard error.
+Once everything is open, root's privileges are given up. However the command ends,
+the interface is as it was.`,
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
+	}
+	f.register(cmd)
+	return cmd
+}
+
+// run carries the command out.
+func (f *probeFlags) run(cmd *cobra.Command, args []string) error {
+	o, err := f.options(args)
+	if err != nil {
+		return err
+	}
+	errs := cmd.ErrOrStderr()
+	o.Output = cmd.OutOrStdout()
+	o.Note = func(s string) { fmt.Fprintln(errs, "loam:", s) }
+	if !f.quiet {
+		o.Probe.Progress = func(s probe.Status) { fmt.Fprintln(errs, progress(s)) }
+	}
+	metadata, err := f.openMetadata()
+	if err != nil {
+		return err
+	}
+	sum, err := session.Run(cmd.Context(), o)
+	var refusal *session.Refusal
+	if errors.As(err, &refusal) {
+		return &usageError{refusal.Wrong, refusal.Do}
+	}
+	if !f.quiet && sum.Asked > 0 {
+		fmt.Fprint(errs, sum.Text())
+	}
+	err = errors.Join(err, writeMetadata(metadata, sum))
+	return errors.Join(err, f.interrupted(cmd.Context(), errs, sum))
+}
+
+// statusInterrupted is what a shell says of a program that Ctrl-C ended.
+const statusInterrupted = 130
+
+// interrupted tells how to go on with a run that was stopped.
+func (f *probeFlags) interrupted(ctx context.Context, errs io.Writer, sum probe.Summary) error {
+	if ctx.Err() == nil || sum.Finished {
+		return nil
+	}
+	if f.resume != "" {
+		fmt.Fprintln(errs, "loam: interrupted; the same command goes on")
+	} else {
+		fmt.Fprintln(errs, "loam: interrupted; with --resume FILE a run can go on")
+	}
+	return exitError(statusInterrupted)
+}
+
+// progress is a line about how a run is doing.
+func progress(s probe.Status) string {
+	doing := fmt.Sprintf("pass %d, %5.1f %%", s.Pass+1, 100*s.Done)
+	if s.Waiting {
+		doing = "waiting for late answers"
+	}
+	return fmt.Sprintf("%5.0f s  %s  %d sent, %.0f a second  %d found", s.Elapsed.Seconds(), doing, s.Sent, s.Rate, s.Found)
+}
+
+// openMetadata opens the file for the summary while it may still be.
+func (f *probeFlags) openMetadata() (*os.File, error) {
+	if f.metadata == "" {
+		return nil, nil
+	}
+	file, err := os.Create(f.metadata)
+	if err != nil {
+		return nil, &usageError{"--metadata " + err.Error(), "name a file that can be written"}
+	}
+	return file, nil
+}
+
+func writeMetadata(file *os.File, sum probe.Summary) error {
+	if file == nil {
+		return nil
+	}
+	return errors.Join(json.NewEncoder(file).Encode(sum), file.Close())
+}

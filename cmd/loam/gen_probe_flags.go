@@ -1,0 +1,251 @@
+package main
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"loam/gen/guard"
+	"loam/gen/pace"
+	"loam/gen/probe"
+	"loam/gen/probe/session"
+	"loam/gen/probe/target"
+)
+
+// probeFlags are the flags of loam gen probe as they were given.
+type probeFlags struct {
+	icmp                      bool
+	tcp, udp, payload         string
+	targets, blocklist        string
+	exclude                   []string
+	private, reserved, public bool
+	rate                      string
+	retries                   int
+	retryAfter, wait          time.Duration
+	dev, method               string
+	src, srcPorts, dstMAC     string
+	ttl                       uint8
+	seed, shard, shards       uint64
+	output, file, fields      string
+	resume, metadata          string
+	all, quiet, keep          bool
+}
+
+func (f *probeFlags) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.BoolVar(&f.icmp, "icmp", false, "ask by ICMP echo, or ICMPv6 (the default)")
+	flags.StringVar(&f.tcp, "tcp", "", "ask by a SYN to each of these `PORTS`: 80,443,8000-8100")
+	flags.StringVar(&f.udp, "udp", "", "ask by a datagram to each of these `PORTS`")
+	flags.StringVar(&f.payload, "payload", "", "with --udp, what is in it: dns, ntp, text:STRING, hex:DIGITS or file:PATH (default: by the port)")
+	flags.StringVar(&f.targets, "targets", "", "ask the ranges in this `FILE` too, one a line")
+	flags.StringArrayVar(&f.exclude, "exclude", nil, "leave out this `RANGE` (repeat for more)")
+	flags.StringVarP(&f.blocklist, "blocklist", "b", "", "leave out the ranges in this `FILE`, one a line")
+	flags.BoolVar(&f.private, "allow-private", false, "ask private networks (RFC 1918 and their like)")
+	flags.BoolVar(&f.reserved, "allow-reserved", false, "ask all that IANA has set apart, private networks included")
+	flags.BoolVar(&f.public, "public", false, "allow public addresses at any rate")
+	flags.StringVarP(&f.rate, "rate", "r", "", "probes a second at the most: 1000, 10k, 1M or max (default: max; to public addresses 1000)")
+	flags.IntVar(&f.retries, "retries", 2, "how often the silent are asked again")
+	flags.DurationVar(&f.retryAfter, "retry-after", probe.DefaultRetryAfter, "how long they have before that")
+	flags.DurationVar(&f.wait, "wait", probe.DefaultWait, "how long to wait for late answers at the end")
+	flags.StringVar(&f.dev, "dev", "", "by this interface, `IF` (default: that of the route)")
+	flags.StringVar(&f.method, "method", "", "xdp, ring or packet (default: xdp if it can be had, else ring)")
+	flags.StringVar(&f.src, "src", "", "from this `ADDRESS` (default: the interface's)")
+	flags.StringVar(&f.srcPorts, "src-ports", "", "source ports of --tcp and --udp, `FIRST-LAST`, that nobody else uses (default 61000-65535)")
+	flags.StringVar(&f.dstMAC, "dst-mac", "", "the router's `MAC` (default: ask for it)")
+	flags.Uint8Var(&f.ttl, "ttl", probe.DefaultHopLimit, "time to live, or hop limit")
+	flags.Uint64Var(&f.seed, "seed", 0, "of the order: the same seed, the same order (default: another each time)")
+	flags.Uint64Var(&f.shards, "shards", 1, "how many runs share the targets, with the same --seed")
+	flags.Uint64Var(&f.shard, "shard", 0, "which of them this is, from 0")
+	flags.StringVarP(&f.output, "output", "O", "json", "form of the results: json or csv")
+	flags.StringVarP(&f.file, "output-file", "o", "", "write the results to this `FILE`")
+	flags.StringVarP(&f.fields, "fields", "f", "", "what is told of each: answer,code,ttl,rtt_ms,from,time")
+	flags.BoolVar(&f.all, "all", false, "results for closed ports and errors too")
+	flags.StringVar(&f.resume, "resume", "", "keep in this `FILE` how far the run is, and go on from there if it was interrupted")
+	flags.StringVar(&f.metadata, "metadata", "", "write a summary as JSON to this `FILE`")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress, no summary")
+	flags.BoolVar(&f.keep, "keep-privileges", false, "stay root after set-up")
+}
+
+// options checks the flags and gives them their meaning.
+func (f *probeFlags) options(args []string) (o session.Options, err error) {
+	o = session.Options{
+		AllowPrivate: f.private, AllowReserved: f.reserved, Public: f.public, Interface: f.dev, Method: f.method,
+		OutputFile: f.file, StateFile: f.resume, KeepPrivileges: f.keep,
+	}
+	c := &o.Probe
+	c.Seed, c.Shard, c.Shards = f.seed, f.shard, f.shards
+	c.Retries, c.RetryAfter, c.Wait, c.All, c.HopLimit = f.retries, f.retryAfter, f.wait, f.all, f.ttl
+	for _, step := range []func(*session.Options) error{
+		func(o *session.Options) error { return f.whom(o, args) }, f.kind, f.speed, f.from, f.results,
+	} {
+		if err := step(&o); err != nil {
+			return o, err
+		}
+	}
+	switch {
+	case f.retries < 0 || f.retryAfter < 0 || f.wait < 0:
+		return o, &usageError{"--retries, --retry-after and --wait count from 0", "leave them out"}
+	case f.shards < 1 || f.shard >= f.shards:
+		return o, &usageError{fmt.Sprintf("there is no shard %d of %d", f.shard, f.shards), "they count from 0: --shards 2 --shard 0 and --shard 1"}
+	case f.shards > 1 && f.seed == 0:
+		return o, &usageError{"shards divide the targets by their order", "give all of them the same --seed"}
+	}
+	return o, nil
+}
+
+// whom reads the targets and who is left out.
+func (f *probeFlags) whom(o *session.Options, args []string) (err error) {
+	if o.Targets, err = ranges("", args, "--targets", f.targets); err != nil {
+		return err
+	}
+	if len(o.Targets) == 0 {
+		return &usageError{"there is nobody to ask", "name addresses or prefixes: loam gen probe 192.0.2.0/24"}
+	}
+	o.Exclude, err = ranges("--exclude ", f.exclude, "--blocklist", f.blocklist)
+	return err
+}
+
+// ranges reads ranges as they were given, and those in a file if there is one.
+func ranges(flag string, given []string, fileFlag, file string) (list []target.Range, err error) {
+	for _, s := range given {
+		r, err := target.ParseRange(s)
+		if err != nil {
+			return nil, &usageError{flag + err.Error(), "write 192.0.2.1, 192.0.2.0/24 or 192.0.2.1-192.0.2.9"}
+		}
+		list = append(list, r)
+	}
+	if file == "" {
+		return list, nil
+	}
+	in, err := os.Open(file)
+	if err != nil {
+		return nil, &usageError{fileFlag + " " + err.Error(), "name a file that can be read"}
+	}
+	defer in.Close()
+	more, err := target.ReadList(in)
+	if err != nil {
+		return nil, &usageError{file + ", " + err.Error(), "write one range a line"}
+	}
+	return append(list, more...), nil
+}
+
+// kind says what is asked.
+func (f *probeFlags) kind(o *session.Options) (err error) {
+	c := &o.Probe
+	given := 0
+	for kind, ports := range map[probe.Kind]string{probe.SYN: f.tcp, probe.UDP: f.udp} {
+		if ports == "" {
+			continue
+		}
+		given++
+		c.Kind = kind
+		if c.Ports, err = parsePorts(ports); err != nil {
+			return err
+		}
+	}
+	if f.icmp {
+		given++
+	}
+	switch {
+	case given > 1:
+		return &usageError{"one run asks in one way", "choose --icmp, --tcp or --udp"}
+	case f.payload != "" && c.Kind != probe.UDP:
+		return &usageError{"--payload is of --udp", "leave it out"}
+	case f.payload != "":
+		if c.Payload, err = probe.ParsePayload(f.payload); err != nil {
+			return &usageError{"--payload: " + err.Error(), "see loam gen probe --help"}
+		}
+	case c.Kind == probe.UDP:
+		c.Payload = probe.DefaultPayload(c.Ports)
+	}
+	return nil
+}
+
+// parsePorts reads ports and ranges of ports with commas between.
+func parsePorts(list string) (ports []uint16, err error) {
+	for one := range strings.SplitSeq(list, ",") {
+		low, high, isRange := strings.Cut(one, "-")
+		if !isRange {
+			high = low
+		}
+		first, err1 := strconv.ParseUint(low, 10, 16)
+		last, err2 := strconv.ParseUint(high, 10, 16)
+		if err1 != nil || err2 != nil || last < first {
+			return nil, &usageError{fmt.Sprintf("%q is no port", one), "write ports from 0 to 65535 such as 80,443,8000-8100"}
+		}
+		for p := first; p <= last; p++ {
+			ports = append(ports, uint16(p))
+		}
+	}
+	return ports, nil
+}
+
+// speed says how fast: to public addresses modestly, unless somebody says more.
+func (f *probeFlags) speed(o *session.Options) error {
+	text := f.rate
+	if text == "" {
+		text = "max"
+		for _, r := range o.Targets {
+			if !f.public && guard.PublicPattern(r.String()) {
+				text = strconv.Itoa(guard.ModestRate)
+			}
+		}
+	}
+	if text != "max" && !strings.HasSuffix(text, "ps") {
+		text += "pps"
+	}
+	r, err := pace.ParseRate(text)
+	if err != nil || r.Unit != pace.Frames {
+		return &usageError{fmt.Sprintf("--rate %s is no number of probes a second", f.rate), "write 1000, 10k, 1M or max"}
+	}
+	o.Probe.Rate = float64(r.PerSecond)
+	return nil
+}
+
+// from says where probes come from and go by.
+func (f *probeFlags) from(o *session.Options) (err error) {
+	c := &o.Probe
+	if f.src != "" {
+		if c.Source, err = netip.ParseAddr(f.src); err != nil {
+			return &usageError{"--src " + f.src + " is no address", "write an address such as 192.0.2.1"}
+		}
+	}
+	if f.dstMAC != "" {
+		if c.NextHopMAC, err = parseMAC("--dst-mac", f.dstMAC); err != nil {
+			return err
+		}
+	}
+	if f.srcPorts != "" {
+		ports, err := parsePorts(f.srcPorts)
+		if err != nil || strings.Contains(f.srcPorts, ",") || ports[0] == 0 {
+			return &usageError{"--src-ports " + f.srcPorts + " is no range of ports", "write FIRST-LAST such as 61000-65535"}
+		}
+		c.LocalPorts = probe.Ports{First: ports[0], Last: ports[len(ports)-1]}
+	}
+	return nil
+}
+
+// results says how answers are written.
+func (f *probeFlags) results(o *session.Options) (err error) {
+	switch f.output {
+	case "json":
+		o.Format = probe.JSONLines
+	case "csv":
+		o.Format = probe.CSV
+	default:
+		return &usageError{fmt.Sprintf("there is no output %q", f.output), "use --output json or --output csv"}
+	}
+	o.Fields = probe.DefaultFields(o.Probe.Kind)
+	if f.fields != "" {
+		if o.Fields, err = probe.ParseFields(f.fields, o.Probe.Kind); err != nil {
+			return &usageError{"--fields: " + err.Error(), "see loam gen probe --help"}
+		}
+	}
+	return nil
+}

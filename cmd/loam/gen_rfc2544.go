@@ -1,0 +1,152 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"loam/gen/frame"
+	"loam/gen/rfc2544"
+	"loam/gen/show"
+	"loam/wire"
+)
+
+// rfcFlags are the flags of loam gen rfc2544 as they were given.
+type rfcFlags struct {
+	tx, rx, method, rxMethod string
+	dst, dstMAC, template    string
+	sizes                    []int
+	tests                    []string
+	trial, settle            time.Duration
+	top, resolution          float64
+	repeats                  int
+	json, public             bool
+}
+
+func newGenRFC2544() *cobra.Command {
+	var f rfcFlags
+	cmd := &cobra.Command{
+		Use:   "rfc2544 --tx IF --rx IF",
+		Short: "Test a device between two interfaces: throughput, latency, loss, back-to-back",
+		Long: `Rfc2544 runs the tests of RFC 2544 against a device that stands between two
+interfaces of this machine: a bridge, a router, a cable. For each size of frames it
+searches for the highest rate without loss (section 26.1), measures the latency at
+that rate (26.2), the loss at parts of the highest rate (26.3), and the longest
+burst without loss (26.4, RFC 9004).
+
+Frames are UDP from 198.18.0.1 to 198.19.0.1, the addresses of RFC 2544, and go to
+the Ethernet address of --rx, as through a bridge. Through a router say --dst: the
+next hop is asked for, or given by --dst-mac.
+
+The RFC asks for trials of 60 seconds and 20 repetitions: --trial 60s --repeats 20.
+The report says what was done. Where our own sender or receiver was too slow, the
+report says that too. Privileges are kept to the end, since each trial opens its
+sockets anew.`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&f.tx, "tx", "", "send by this interface, `IF`")
+	flags.StringVar(&f.rx, "rx", "", "receive by this one, `IF`")
+	flags.StringVar(&f.method, "method", "ring", "how to send")
+	flags.StringVar(&f.rxMethod, "rx-method", "ring", "how to receive: ring, packet or xdp")
+	flags.StringVar(&f.dst, "dst", "", "where to, `IP`, through a router")
+	flags.StringVar(&f.dstMAC, "dst-mac", "", "the next hop's `MAC`")
+	flags.StringVar(&f.template, "template", "", "what frames are made of, `LAYERS`, as for loam gen")
+	flags.IntSliceVar(&f.sizes, "sizes", rfc2544.Sizes, "sizes of frames, FCS included")
+	flags.StringSliceVar(&f.tests, "tests", rfc2544.Tests, "which tests")
+	flags.DurationVar(&f.trial, "trial", rfc2544.DefaultTrial, "how long a trial is")
+	flags.DurationVar(&f.settle, "settle", rfc2544.DefaultSettle, "how long the device has to empty itself after a trial")
+	flags.Float64Var(&f.top, "top", 0, "the highest rate to try, in frames a second (default: what this machine sends)")
+	flags.Float64Var(&f.resolution, "resolution", rfc2544.DefaultResolution, "how near to find the throughput, as a part of the highest rate")
+	flags.IntVar(&f.repeats, "repeats", rfc2544.DefaultRepeats, "how often to measure latency and bursts")
+	flags.BoolVar(&f.json, "json", false, "print a JSON object for programs")
+	flags.BoolVar(&f.public, "public", false, "allow public addresses")
+	return cmd
+}
+
+// options checks the flags and gives them their meaning.
+func (f *rfcFlags) options() (o rfc2544.Options, err error) {
+	switch {
+	case f.tx == "" || f.rx == "":
+		return o, &usageError{"two interfaces are wanted", "say --tx IF --rx IF, with the device in between"}
+	case f.trial <= 0 || f.settle < 0 || f.repeats < 1:
+		return o, &usageError{"--trial and --repeats must be above zero", "leave them out"}
+	case f.top < 0 || !(f.resolution > 0 && f.resolution < 1):
+		return o, &usageError{"--top is below zero, or --resolution not between 0 and 1", "leave them out"}
+	}
+	o = rfc2544.Options{
+		TX: f.tx, RX: f.rx, Method: f.method, ReceiveMethod: f.rxMethod, Sizes: f.sizes, Tests: f.tests, Public: f.public,
+		Trial: f.trial, Settle: f.settle, Top: f.top, Resolution: f.resolution, Repeats: f.repeats,
+	}
+	for _, s := range f.sizes {
+		if s < frame.MinSize || s > 9018 {
+			return o, &usageError{fmt.Sprintf("--sizes %d is no size of a frame", s), "give sizes from 64 to 9018"}
+		}
+	}
+	if o.Template, err = f.layers(); err != nil {
+		return o, err
+	}
+	switch {
+	case f.dstMAC != "":
+		o.NextHop, err = parseMAC("--dst-mac", f.dstMAC)
+	case f.dst == "" && f.template == "":
+		i, e := net.InterfaceByName(f.rx)
+		if e != nil {
+			return o, &usageError{wrong: fmt.Sprintf("there is no interface %q: ip link lists those that there are", f.rx)}
+		}
+		if len(i.HardwareAddr) == len(o.NextHop) {
+			o.NextHop = wire.MAC(i.HardwareAddr)
+		}
+	}
+	return o, err
+}
+
+func (f *rfcFlags) layers() (*frame.Template, error) {
+	text := f.template
+	switch {
+	case text != "":
+	case f.dst == "":
+		text = "eth; ip src=198.18.0.1 dst=198.19.0.1; udp sport=49184 dport=7"
+	case strings.Contains(f.dst, ":"):
+		text = "eth; ip6 dst=" + f.dst + "; udp sport=49184 dport=7"
+	default:
+		text = "eth; ip dst=" + f.dst + "; udp sport=49184 dport=7"
+	}
+	t, err := frame.Parse(text)
+	if err != nil {
+		return nil, &usageError{err.Error(), "see loam gen rfc2544 --help"}
+	}
+	return t, nil
+}
+
+func (f *rfcFlags) run(cmd *cobra.Command) error {
+	o, err := f.options()
+	if err != nil {
+		return err
+	}
+	if !f.json {
+		o.Progress = func(test string, t rfc2544.Trial) {
+			fmt.Fprintf(cmd.ErrOrStderr(), "%-12s %4d bytes  %10s  sent %d, lost %d %s\n", test, t.Size, show.Rate(t.Rate()), t.Sent, t.Sent-min(t.Sent, t.Received), t.Slow)
+		}
+	}
+	r, err := rfc2544.Run(cmd.Context(), o)
+	if len(r.Rows) == 0 && err != nil {
+		return genError(err, false)
+	}
+	if f.json {
+		if e := json.NewEncoder(cmd.OutOrStdout()).Encode(r); err == nil {
+			err = e
+		}
+		return err
+	}
+	if e := r.Table(cmd.OutOrStdout()); err == nil {
+		err = e
+	}
+	return err
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"loam/gen/guard"
+	"loam/gen/method"
+	"loam/gen/show"
+	"loam/gen/sink"
+)
+
+// sinkFlags are the flags of loam gen sink as they were given.
+type sinkFlags struct {
+	viewFlags
+	dev, method string
+	time        time.Duration
+	promiscuous bool
+	reflect     bool
+	keep        bool
+}
+
+func newGenSink() *cobra.Command {
+	var f sinkFlags
+	cmd := &cobra.Command{
+		Use:   "sink --dev IF",
+		Short: "Receive what loam gen sends, and tell what became of it",
+		Long: `Sink is the other end of "loam gen": it counts the frames that carry a tag, and
+tells for each flow what was lost, came twice or out of order, and how long it
+took. Latency is from the sender's clock to this machine's, so it means something
+between machines whose clocks agree, and on one machine.
+
+With --reflect tagged UDP is sent back, and "loam gen --rx" on the interface that
+it was sent by tells the time there and back, by one clock.
+
+A flow has three numbers: the stream, the sender's queue, the flow. Frames that
+were lost after the last one that arrived are not known here: the sender's count
+tells. The kernel and others on the machine go on receiving as before.`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.dev == "" {
+				return &usageError{"no interface is given", "say --dev IF; ip link lists those that there are"}
+			}
+			if f.time < 0 {
+				return &usageError{"--time is below zero", "leave it out to receive until Ctrl-C"}
+			}
+			return f.watch(cmd, f.receive)
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&f.dev, "dev", "", "the interface, `IF`")
+	flags.StringVar(&f.method, "method", "ring", "how to receive: ring, packet or xdp")
+	flags.DurationVar(&f.time, "time", 0, "end after this `time` (default: with Ctrl-C)")
+	flags.BoolVar(&f.promiscuous, "promiscuous", false, "take frames to any address, as long as the command runs")
+	flags.BoolVar(&f.reflect, "reflect", false, "send tagged UDP back, for the time there and back: see loam gen --rx")
+	flags.BoolVar(&f.keep, "keep-privileges", false, "stay root after set-up")
+	f.viewFlags.register(cmd)
+	return cmd
+}
+
+// open opens a sender of whole frames.
+func open(name, dev string) (method.Sender, error) {
+	m, err := method.ByName(name)
+	if err != nil {
+		return nil, err
+	}
+	return m.Open(method.Config{Interface: dev})
+}
+
+// receive runs the sink until ctx is done or the time is over.
+func (f *sinkFlags) receive(ctx context.Context, v show.View) (show.Result, error) {
+	r, err := listen(f.method, f.dev, f.promiscuous)
+	if err != nil {
+		return show.NewResult(nil, nil), genError(err, false)
+	}
+	if f.reflect {
+		tx, err := open("packet", f.dev)
+		if err != nil {
+			r.Close()
+			return show.NewResult(nil, nil), genError(err, false)
+		}
+		r = sink.Reflect(r, tx)
+	}
+	if !f.keep {
+		if err := guard.Drop(); err != nil {
+			r.Close()
+			return show.NewResult(nil, nil), genError(err, false)
+		}
+	}
+	if f.time > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, f.time)
+		defer cancel()
+	}
+	s := sink.Start(r)
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			now := s.Report()
+			v.Update(show.State{Received: &now})
+		case <-ctx.Done():
+			last, err := s.Stop()
+			return show.NewResult(nil, &last), err
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"loam/gen/show"
+)
+
+// viewFlags say how a run of the packet engine is shown.
+type viewFlags struct {
+	json, tui  bool
+	prom, plot string
+}
+
+func (f *viewFlags) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.BoolVar(&f.tui, "tui", false, "show it live, on the whole terminal")
+	flags.BoolVar(&f.json, "json", false, "print JSON lines for programs")
+	flags.StringVar(&f.prom, "prom", "", "answer Prometheus at `ADDR`, such as 127.0.0.1:9100, under /metrics")
+	flags.StringVar(&f.plot, "plot", "", "draw the rates over the time into `FILE`, as SVG")
+}
+
+// watch runs work and shows it. With --tui work has a goroutine of its own, since
+// the terminal wants this one.
+func (f *viewFlags) watch(cmd *cobra.Command, work func(context.Context, show.View) (show.Result, error)) error {
+	ctx, stop := context.WithCancel(cmd.Context())
+	defer stop()
+	views, live, err := f.open(cmd, stop)
+	if err != nil {
+		return err
+	}
+	do := func() error {
+		result, err := work(ctx, views)
+		if e := views.Finish(result); err == nil && e != nil {
+			err = e
+		}
+		return err
+	}
+	if live == nil {
+		return do()
+	}
+	// done has one place: the goroutine sends what work returned.
+	done := make(chan error, 1)
+	go func() { done <- do() }()
+	if err := live.Show(); err != nil {
+		stop()
+		<-done
+		return &usageError{"--tui: " + err.Error(), "run it in a terminal, or leave --tui out"}
+	}
+	stop() // the user may have left the view
+	return <-done
+}
+
+// open makes the views. Files and sockets are opened here, before privileges are
+// gone.
+func (f *viewFlags) open(cmd *cobra.Command, stop func()) (views show.All, live *show.Live, err error) {
+	out := cmd.OutOrStdout()
+	switch {
+	case f.json && f.tui:
+		return nil, nil, &usageError{"--json and --tui want the same terminal", "leave one of them out"}
+	case f.json:
+		views = append(views, show.JSON{W: out})
+	case f.tui:
+		live = show.NewLive(cmd.InOrStdin(), out, stop)
+		views = append(views, live)
+	default:
+		views = append(views, show.Text{W: out})
+	}
+	if f.prom != "" {
+		p, err := show.NewPrometheus(f.prom)
+		if err != nil {
+			return nil, nil, &usageError{fmt.Sprintf("--prom %s: %v", f.prom, err), "give an address of this machine with a free port, such as 127.0.0.1:9100"}
+		}
+		views = append(views, p)
+	}
+	if f.plot != "" {
+		file, err := createFile("--plot", f.plot)
+		if err != nil {
+			return nil, nil, err
+		}
+		views = append(views, &show.Plot{W: file})
+	}
+	return views, live, nil
+}
+
+// createFile opens a file that a flag names for writing.
+func createFile(flag, name string) (io.WriteCloser, error) {
+	file, err := os.Create(name)
+	if err != nil {
+		return nil, &usageError{flag + " " + err.Error(), "give a file that can be written"}
+	}
+	return file, nil
+}

@@ -1,0 +1,334 @@
+// Package console is the driver of virtio consoles (virtio 1.2 section 5.3): one
+// port, bytes in and bytes out.
+//
+// Input is read ahead into buffers that the device fills; output is copied, and
+// Write returns when the copy is on its way. A terminal that does not take output
+// holds Write up, as a slow terminal does anywhere; Close ends that. A device that
+// answers nonsense is given up, and every call says why.
+package console
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"loam/driver"
+	"loam/driver/virtio"
+)
+
+// featureSize is VIRTIO_CONSOLE_F_SIZE; the queues and the configuration are those
+// of a device without F_MULTIPORT.
+const (
+	featureSize virtio.Features = 1 << 0
+
+	receiveQueue  = 0
+	transmitQueue = 1
+
+	configColumns = 0
+	configRows    = 2
+)
+
+const (
+	buffers    = 8   // in each direction
+	bufferSize = 512 // bytes
+
+	// drainBound is how long Close waits for output to be taken.
+	drainBound = 2 * time.Second
+	// nudgeTime is how often a device that does not take output is told of it again.
+	nudgeTime = 5 * time.Second
+)
+
+// Device is an open console. Its methods may be called from several goroutines.
+type Device struct {
+	device *virtio.Device
+	memory driver.Buffer
+	in     direction
+	out    direction
+
+	pending []byte // what was received and not yet read; under in.turn
+
+	size     atomic.Uint32 // columns, and rows in the upper half
+	resized  chan struct{} // has one place: see Resized
+	received atomic.Uint64
+	sent     atomic.Uint64
+
+	done    chan struct{} // closed when the console is closed, or given up
+	stopped sync.Once     // closes done
+	closing sync.Once
+	ended   sync.WaitGroup
+	err     error // of closing
+}
+
+// direction is a queue with its buffers.
+type direction struct {
+	queue *virtio.Queue
+	// turn has one place, whose token is whoever may use the rest: callers take it and
+	// put it back.
+	turn  chan struct{}
+	slots [buffers]uint16 // by head
+	spare []uint16        // buffers that the device does not have
+	held  uint16          // in: the buffer that pending lies in
+}
+
+// Open starts a console.
+func Open(v *virtio.Device) (*Device, error) {
+	if v.Kind() != virtio.Console {
+		return nil, fmt.Errorf("%v: %w of consoles", v, virtio.ErrNotVirtio)
+	}
+	if err := v.Negotiate(0, virtio.EventIndex|featureSize); err != nil {
+		return nil, err
+	}
+	queues, err := v.SetUp(virtio.QueueSpec{Index: receiveQueue, Size: buffers}, virtio.QueueSpec{Index: transmitQueue, Size: buffers})
+	if err != nil {
+		return nil, err
+	}
+	memory, err := v.Machine().Allocate(2*buffers*bufferSize, bufferSize)
+	if err != nil {
+		v.Close()
+		return nil, fmt.Errorf("%v: %w", v, err)
+	}
+	d := &Device{device: v, memory: memory, done: make(chan struct{}), resized: make(chan struct{}, 1)}
+	d.in.init(queues[0], 0)
+	d.out.init(queues[1], buffers)
+	d.readSize()
+	if err := v.Start(); err != nil {
+		v.Machine().Free(memory)
+		return nil, err
+	}
+	d.post()
+	d.in.turn <- struct{}{}
+	d.out.turn <- struct{}{}
+	d.ended.Go(d.loop)
+	return d, nil
+}
+
+func (x *direction) init(q *virtio.Queue, first int) {
+	x.queue, x.turn = q, make(chan struct{}, 1)
+	for i := range q.Size() {
+		x.spare = append(x.spare, uint16(first+i))
+	}
+}
+
+// take and give are for the turn of a direction. take fails when the console has
+// ended.
+func (d *Device) take(x *direction) error {
+	select {
+	case <-x.turn:
+	case <-d.done:
+		return d.state()
+	}
+	if err := d.device.Err(); err != nil {
+		x.give()
+		return err
+	}
+	return nil
+}
+
+func (x *direction) give() { x.turn <- struct{}{} }
+
+// slot is buffer i.
+func (d *Device) slot(i uint16) []byte { return d.memory.Bytes[int(i)*bufferSize:][:bufferSize] }
+
+func (d *Device) segment(i uint16, n int) []driver.Segment {
+	return []driver.Segment{{Address: d.memory.Address + uint64(i)*bufferSize, Size: n}}
+}
+
+// post gives the device all buffers for input that it does not have.
+func (d *Device) post() {
+	for _, i := range d.in.spare {
+		d.in.slots[d.in.queue.Add(nil, d.segment(i, bufferSize))] = i
+	}
+	d.in.spare = d.in.spare[:0]
+	d.in.queue.Kick()
+}
+
+// Read waits for input and returns what is there, at most as much as fits into p.
+func (d *Device) Read(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	if err := d.take(&d.in); err != nil {
+		return 0, err
+	}
+	defer d.in.give()
+	for len(d.pending) == 0 {
+		if err := d.receive(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(p, d.pending)
+	if d.pending = d.pending[n:]; len(d.pending) == 0 {
+		d.in.spare = append(d.in.spare, d.in.held)
+		d.post()
+	}
+	d.received.Add(uint64(n))
+	return n, nil
+}
+
+// receive waits until the device has filled a buffer.
+func (d *Device) receive() error {
+	q := d.in.queue
+	for !q.Arm(1) {
+		select {
+		case <-q.C():
+		case <-d.done:
+			return d.state()
+		}
+	}
+	head, written, ok, err := q.Take()
+	if err != nil {
+		return d.fail(err)
+	}
+	if !ok {
+		return nil
+	}
+	d.in.held = d.in.slots[head]
+	if d.pending = d.slot(d.in.held)[:written]; written == 0 {
+		d.in.spare = append(d.in.spare, d.in.held)
+		d.post()
+	}
+	return nil
+}
+
+// Write sends p, and returns when all of it has been copied to where the device
+// takes it from.
+func (d *Device) Write(p []byte) (n int, err error) {
+	if err := d.take(&d.out); err != nil {
+		return 0, err
+	}
+	defer d.out.give()
+	for n < len(p) {
+		if err := d.room(); err != nil {
+			return n, err
+		}
+		i := d.out.spare[len(d.out.spare)-1]
+		d.out.spare = d.out.spare[:len(d.out.spare)-1]
+		k := copy(d.slot(i), p[n:])
+		d.out.slots[d.out.queue.Add(d.segment(i, k), nil)] = i
+		d.out.queue.Kick()
+		n += k
+		d.sent.Add(uint64(k))
+	}
+	return n, nil
+}
+
+// room waits for a spare buffer.
+func (d *Device) room() error {
+	for {
+		if err := d.reclaim(); err != nil || len(d.out.spare) > 0 {
+			return err
+		}
+		switch err := d.out.queue.Wait(nudgeTime, d.done); {
+		case errors.Is(err, virtio.ErrTimeout):
+			d.out.queue.Nudge()
+		case err != nil:
+			return d.state()
+		}
+	}
+}
+
+// reclaim takes back the buffers that the device has sent.
+func (d *Device) reclaim() error {
+	for {
+		head, _, ok, err := d.out.queue.Take()
+		if err != nil {
+			return d.fail(err)
+		}
+		if !ok {
+			return nil
+		}
+		d.out.spare = append(d.out.spare, d.out.slots[head])
+	}
+}
+
+// Size is that of the terminal in characters; 0 if the device does not say.
+func (d *Device) Size() (columns, rows int) {
+	v := d.size.Load()
+	return int(v & 0xffff), int(v >> 16)
+}
+
+// Resized rings when Size has changed. It has one place; the console sends, without
+// blocking, whoever cares receives, and it is never closed.
+func (d *Device) Resized() <-chan struct{} { return d.resized }
+
+// Counters are how many bytes were read and written.
+func (d *Device) Counters() (received, sent uint64) { return d.received.Load(), d.sent.Load() }
+
+// readSize reads the size of the terminal, and reports whether it has changed.
+func (d *Device) readSize() bool {
+	if !d.device.Has(featureSize) {
+		return false
+	}
+	var v uint32
+	err := d.device.ReadConfig(configRows+2, func(c virtio.Config) { v = uint32(c.U16(configColumns)) | uint32(c.U16(configRows))<<16 })
+	return err == nil && d.size.Swap(v) != v
+}
+
+// loop hears of changes.
+func (d *Device) loop() {
+	for {
+		select {
+		case <-d.device.Changed():
+		case <-d.done:
+			return
+		}
+		if err := d.device.Check(); err != nil {
+			d.fail(err)
+			return
+		}
+		if d.readSize() {
+			select {
+			case d.resized <- struct{}{}:
+			default:
+			}
+		}
+	}
+}
+
+// fail gives the device up.
+func (d *Device) fail(err error) error {
+	d.device.Fail(err)
+	d.stopped.Do(func() { close(d.done) })
+	return d.state()
+}
+
+// state is why the console has ended.
+func (d *Device) state() error {
+	if err := d.device.Err(); err != nil {
+		return err
+	}
+	return virtio.ErrClosed
+}
+
+// Close stops the console, once what was written has been taken, or after a bound.
+func (d *Device) Close() error {
+	d.closing.Do(func() {
+		d.drain()
+		d.stopped.Do(func() { close(d.done) })
+		d.ended.Wait()
+		<-d.in.turn // whoever had it has left
+		<-d.out.turn
+		if d.err = d.device.Close(); d.err == nil {
+			d.device.Machine().Free(d.memory)
+		}
+	})
+	return d.err
+}
+
+// drain waits until the device has taken all output, if nobody else writes.
+func (d *Device) drain() {
+	select {
+	case <-d.out.turn:
+	default:
+		return
+	}
+	defer d.out.give()
+	for start := time.Now(); d.device.Err() == nil && d.reclaim() == nil && d.out.queue.Held() > 0; {
+		left := drainBound - time.Since(start)
+		if left <= 0 || d.out.queue.Wait(left, d.done) != nil {
+			return
+		}
+	}
+}

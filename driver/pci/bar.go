@@ -1,0 +1,191 @@
+package pci
+
+import (
+	"cmp"
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"loam/driver"
+)
+
+// BAR says where one piece of a function's registers is (PCI 3.0 section 6.2.5).
+// The zero value is none.
+type BAR struct {
+	Address uint64 // physical address, or port; 0: nobody has given it one
+	Size    uint64 // a power of two; 0: there is no such BAR
+	Ports   bool   // it is of the I/O space
+	wide    bool   // it is of 64 bits
+}
+
+// Bits of the registers.
+const (
+	barPorts      = 1
+	barTypeMask   = 6
+	barWide       = 4
+	barMemoryMask = 0xf
+	barPortMask   = 3
+	upperHalf     = 0xffff_ffff << 32
+)
+
+// BAR is the i-th, of six.
+func (f *Function) BAR(i int) BAR {
+	if i < 0 || i >= len(f.bars) {
+		return BAR{}
+	}
+	return f.bars[i]
+}
+
+// findBARs finds the size of every BAR by writing ones, which shows the bits that
+// are wired to zero. The device must not answer meanwhile.
+func (f *Function) findBARs() {
+	enabled := f.read(regCommand) & (commandMemory | commandPorts)
+	f.command(0, commandMemory|commandPorts)
+	for i := 0; i < len(f.bars); i++ {
+		f.bars[i] = f.sizeBAR(i)
+		if f.bars[i].wide {
+			i++ // the next register is the upper half
+		}
+	}
+	f.command(enabled, 0)
+}
+
+func (f *Function) sizeBAR(i int) BAR {
+	old, mask := f.probe(regBAR + 4*i)
+	switch {
+	case mask == 0:
+		return BAR{}
+	case old&barPorts != 0:
+		mask |= 0xffff_0000 // many devices have only 16 bits
+		return BAR{Address: uint64(old &^ barPortMask), Size: sizeOf(uint64(mask&^barPortMask) | upperHalf), Ports: true}
+	}
+	b := BAR{Address: uint64(old &^ barMemoryMask), wide: old&barTypeMask == barWide && i+1 < len(f.bars)}
+	all := uint64(mask&^barMemoryMask) | upperHalf
+	if b.wide {
+		high, highMask := f.probe(regBAR + 4*i + 4)
+		b.Address |= uint64(high) << 32
+		all = all&^upperHalf | uint64(highMask)<<32
+	}
+	b.Size = sizeOf(all)
+	return b
+}
+
+// probe reads a register, and which of its bits can be written.
+func (f *Function) probe(register int) (old, mask uint32) {
+	old = f.read(register)
+	f.write(register, ^uint32(0))
+	mask = f.read(register)
+	f.write(register, old)
+	return old, mask
+}
+
+// sizeOf is the size that a mask of writable bits stands for; 0 if the mask is not
+// one.
+func sizeOf(mask uint64) uint64 {
+	size := mask & -mask // the lowest bit
+	if size == 0 || mask != -size {
+		return 0
+	}
+	return size
+}
+
+// Registers gives access to size bytes at an offset of a BAR in memory.
+func (f *Function) Registers(bar int, offset, size uint64) (driver.Registers, error) {
+	b := f.BAR(bar)
+	const most = 1 << 30 // of registers that a driver wants at once
+	if b.Ports || b.Address == 0 || size == 0 || size > most || offset > b.Size || size > b.Size-offset {
+		return nil, fmt.Errorf("%v: BAR %d, %d bytes at %#x: %w", f, bar, size, offset, ErrNoBAR)
+	}
+	r, err := f.bus.machine.Registers(b.Address+offset, int(size))
+	if err != nil {
+		return nil, fmt.Errorf("%v: %w", f, err)
+	}
+	return r, nil
+}
+
+// Assign gives an address to every BAR in memory that has none, and opens the
+// bridges in front, from a range of physical addresses that nobody uses. It is for
+// machines whose firmware has not done that: it gives nothing to a bus where
+// anything has an address already, but for bus 0.
+func (b *Bus) Assign(start, end uint64) error {
+	s := &space{next: start, end: end}
+	return b.assign(0, s)
+}
+
+// space is handed out from the front.
+type space struct{ next, end uint64 }
+
+// take returns size bytes at a multiple of align, a power of two.
+func (s *space) take(size, align uint64) (uint64, bool) {
+	at := (s.next + align - 1) &^ (align - 1)
+	if at < s.next || at > s.end || size > s.end-at {
+		return 0, false
+	}
+	s.next = at + size
+	return at, true
+}
+
+func (b *Bus) assign(bus uint8, s *space) error {
+	type want struct {
+		f   *Function
+		bar int
+	}
+	var wants []want
+	for _, f := range b.functions {
+		for i, r := range f.bars {
+			if f.Address.Bus == bus && r.Size > 0 && r.Address == 0 && !r.Ports {
+				wants = append(wants, want{f, i})
+			}
+		}
+	}
+	// The largest first: so nothing is lost between them.
+	slices.SortStableFunc(wants, func(x, y want) int { return cmp.Compare(y.f.bars[y.bar].Size, x.f.bars[x.bar].Size) })
+	for _, w := range wants {
+		at, ok := s.take(w.f.bars[w.bar].Size, max(w.f.bars[w.bar].Size, 4096))
+		if !ok || bits.Len64(at) > 32 && !w.f.bars[w.bar].wide {
+			return fmt.Errorf("%v: BAR %d of %d bytes: %w", w.f, w.bar, w.f.bars[w.bar].Size, ErrSpace)
+		}
+		w.f.place(w.bar, at)
+	}
+	for _, br := range b.bridges {
+		if br.at.Bus == bus {
+			if err := b.open(br, s); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// place gives a BAR an address.
+func (f *Function) place(i int, at uint64) {
+	f.bars[i].Address = at
+	f.write(regBAR+4*i, uint32(at))
+	if f.bars[i].wide {
+		f.write(regBAR+4*i+4, uint32(at>>32))
+	}
+}
+
+// open assigns what is behind a bridge, and has the bridge pass accesses on. Its
+// range is of whole MiB below 4 GiB (bridge 1.2 section 3.2.5.8).
+func (b *Bus) open(br *bridge, s *space) error {
+	const grain = 1 << 20
+	start, ok := s.take(0, grain)
+	if !ok {
+		return fmt.Errorf("pci bridge %v: %w", br.at, ErrSpace)
+	}
+	if err := b.assign(br.secondary, s); err != nil {
+		return err
+	}
+	if s.next == start {
+		return nil // nobody wanted anything
+	}
+	end, ok := s.take(0, grain)
+	if !ok || end > 1<<32 {
+		return fmt.Errorf("pci bridge %v: %w", br.at, ErrSpace)
+	}
+	b.config.write(br.at, regMemory, uint32(start>>16)&0xfff0|uint32(end-grain)&0xfff0_0000)
+	v := b.config.read(br.at, regCommand)
+	b.config.write(br.at, regCommand, v&commandMask|commandMemory|commandMaster)
+	return nil
+}

@@ -1,0 +1,221 @@
+package pci
+
+import (
+	"fmt"
+
+	"loam/boot/acpi"
+	"loam/driver"
+)
+
+// Registers of every function (PCI 3.0 section 6.1), and of bridges (bridge 1.2
+// section 3.2).
+const (
+	regID         = 0x00
+	regCommand    = 0x04 // and status, whose bits are cleared by writing ones
+	regClass      = 0x08 // and revision
+	regHeader     = 0x0c
+	regBAR        = 0x10
+	regBuses      = 0x18 // of a bridge
+	regMemory     = 0x20 // of a bridge: base and limit of what it passes on
+	regSubsystem  = 0x2c
+	regCapability = 0x34
+	regInterrupt  = 0x3c
+
+	commandPorts  = 1 << 0
+	commandMemory = 1 << 1
+	commandMaster = 1 << 2
+	commandNoLine = 1 << 10 // no interrupts by line
+	commandMask   = 0xffff  // leaves the status alone
+
+	statusCapabilities = 1 << 20 // in the upper half of regCommand
+
+	multiFunction = 0x80
+	headerDevice  = 0
+	headerBridge  = 1
+
+	none = 0xffff // the vendor that nobody is
+)
+
+// Bus is everything behind the host bridge.
+type Bus struct {
+	machine   driver.Machine
+	config    config
+	functions []*Function // that are not bridges, in the order of the scan
+	bridges   []*bridge   // parents before children
+}
+
+// bridge leads to another bus.
+type bridge struct {
+	at        Address
+	secondary uint8
+}
+
+// Function is one function of a device.
+type Function struct {
+	Address            Address
+	Vendor, Device     uint16
+	Subsystem          uint16 // its number; the vendor of the subsystem is not of use
+	Class              uint32 // class, subclass, interface: 24 bits
+	Revision           uint8
+	bus                *Bus
+	bars               [6]BAR
+	Interrupt          uint8 // the line that firmware has written down; 0xff: none
+	InterruptConnected bool  // it has a pin at all
+}
+
+func (f *Function) String() string {
+	return fmt.Sprintf("pci %v (%04x:%04x)", f.Address, f.Vendor, f.Device)
+}
+
+// Scan finds all functions. It uses the configuration space in memory if firmware
+// describes one, and ports otherwise.
+func Scan(m driver.Machine, tables *acpi.Tables) (*Bus, error) {
+	var c config = &portConfig{ports: m}
+	if tables != nil {
+		if e, ok := tables.ECAM(0); ok && e.Segment == 0 {
+			memory, err := newMemoryConfig(m, e)
+			if err != nil {
+				return nil, err
+			}
+			c = memory
+		}
+	}
+	b := &Bus{machine: m, config: c}
+	b.scan()
+	return b, nil
+}
+
+// Functions are those that were found, bridges left out.
+func (b *Bus) Functions() []*Function { return b.functions }
+
+// scan goes through the buses in the order in which they are found. Every bus is
+// visited once, whatever the bridges say.
+func (b *Bus) scan() {
+	var seen [256]bool
+	seen[0] = true
+	for pending := []uint8{0}; len(pending) > 0; pending = pending[1:] {
+		for device := range uint8(32) {
+			b.scanDevice(Address{Bus: pending[0], Device: device}, &seen, &pending)
+		}
+	}
+}
+
+func (b *Bus) scanDevice(a Address, seen *[256]bool, pending *[]uint8) {
+	functions := uint8(1)
+	for ; a.Function < functions; a.Function++ {
+		id := b.config.read(a, regID)
+		if id&0xffff == none {
+			continue
+		}
+		header := uint8(b.config.read(a, regHeader) >> 16)
+		if a.Function == 0 && header&multiFunction != 0 {
+			functions = 8
+		}
+		switch header &^ multiFunction {
+		case headerDevice:
+			b.functions = append(b.functions, b.newFunction(a, id))
+		case headerBridge:
+			if bus, ok := b.cross(a, seen); ok {
+				*pending = append(*pending, bus)
+				b.bridges = append(b.bridges, &bridge{at: a, secondary: bus})
+			}
+		}
+	}
+}
+
+// cross finds the bus behind a bridge, and numbers it if firmware did not. A
+// number that is taken is a bridge that lies, and nothing is looked for behind it.
+func (b *Bus) cross(a Address, seen *[256]bool) (bus uint8, ok bool) {
+	buses := b.config.read(a, regBuses)
+	bus = uint8(buses >> 8)
+	if bus == 0 {
+		for bus = 1; bus != 0 && seen[bus]; bus++ {
+		}
+		if bus == 0 {
+			return 0, false
+		}
+		b.number(a, bus)
+	}
+	if seen[bus] {
+		return 0, false
+	}
+	seen[bus] = true
+	return bus, true
+}
+
+// number gives the bus behind the bridge at a its number, and has all bridges on
+// the way there pass on what is for it (bridge 1.2 section 3.2.5.4): the limit of
+// each is raised.
+func (b *Bus) number(a Address, bus uint8) {
+	v := b.config.read(a, regBuses)&0xff00_0000 | uint32(bus)<<16 | uint32(bus)<<8 | uint32(a.Bus)
+	b.config.write(a, regBuses, v)
+	for i := len(b.bridges) - 1; i >= 0; i-- {
+		parent := b.bridges[i]
+		if parent.secondary != a.Bus {
+			continue
+		}
+		v := b.config.read(parent.at, regBuses)
+		if uint8(v>>16) < bus {
+			b.config.write(parent.at, regBuses, v&^0xff_0000|uint32(bus)<<16)
+		}
+		a = parent.at
+	}
+}
+
+func (b *Bus) newFunction(a Address, id uint32) *Function {
+	class := b.config.read(a, regClass)
+	interrupt := b.config.read(a, regInterrupt)
+	f := &Function{
+		Address: a, bus: b,
+		Vendor: uint16(id), Device: uint16(id >> 16),
+		Subsystem: uint16(b.config.read(a, regSubsystem) >> 16),
+		Class:     class >> 8, Revision: uint8(class),
+		Interrupt: uint8(interrupt), InterruptConnected: interrupt>>8&0xff != 0,
+	}
+	f.findBARs()
+	return f
+}
+
+// read and write access one register, which lies inside of the space.
+func (f *Function) read(register int) uint32     { return f.bus.config.read(f.Address, register) }
+func (f *Function) write(register int, v uint32) { f.bus.config.write(f.Address, register, v) }
+
+// command sets and clears bits of the command register. The status beside it is
+// written as zeros, which leave it as it is.
+func (f *Function) command(set, clear uint32) {
+	f.write(regCommand, f.read(regCommand)&commandMask&^clear|set)
+}
+
+// Read32 reads a register of the configuration space, for capabilities that a
+// driver knows and this package does not. What lies outside reads as ones.
+func (f *Function) Read32(register int) uint32 {
+	if register < 0 || register%4 != 0 || register >= f.bus.config.size() {
+		return ^uint32(0)
+	}
+	return f.read(register)
+}
+
+// Enable lets the device answer at its registers and use memory by itself.
+func (f *Function) Enable() { f.command(commandMemory|commandPorts|commandMaster, 0) }
+
+// Disable ends that. The device cannot write to memory any more.
+func (f *Function) Disable() { f.command(commandNoLine, commandMemory|commandPorts|commandMaster) }
+
+// Gone reports whether the device does not answer any more: it was pulled out.
+func (f *Function) Gone() bool { return f.read(regID)&0xffff == none }
+
+// Line connects to the function's interrupt line, for a device without MSI-X. The
+// number is the one that firmware has routed the line to, which on PCs is also an
+// input of the I/O APIC; where it goes otherwise only AML could say.
+func (f *Function) Line() (driver.Interrupt, error) {
+	const unknown = 0xff // PCI 3.0 section 6.2.4
+	if !f.InterruptConnected || f.Interrupt == unknown {
+		return nil, fmt.Errorf("%v: firmware has routed no interrupt line to it", f)
+	}
+	i, err := f.bus.machine.Line(uint32(f.Interrupt), driver.LevelLow)
+	if err != nil {
+		return nil, fmt.Errorf("%v: %w", f, err)
+	}
+	f.command(0, commandNoLine)
+	return i, nil
+}

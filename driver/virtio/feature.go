@@ -1,0 +1,41 @@
+package virtio
+
+// Features is a set of things that a device offers or a driver accepts (section
+// 2.2). Bits 0 to 23 and 50 to 63 belong to the kind of device.
+type Features uint64
+
+// Features of every kind of device (section 6).
+const (
+	Indirect       Features = 1 << 28 // VIRTIO_F_INDIRECT_DESC
+	EventIndex     Features = 1 << 29 // VIRTIO_F_EVENT_IDX
+	Version1       Features = 1 << 32 // VIRTIO_F_VERSION_1
+	AccessPlatform Features = 1 << 33 // VIRTIO_F_ACCESS_PLATFORM
+)
+
+// Has reports whether all of want are in the set.
+func (f Features) Has(want Features) bool { return f&want == want }
+
+// Kind says what a device is (section 5).
+type Kind uint16
+
+// Kinds that Loam has drivers for.
+const (
+	Net     Kind = 1
+	Block   Kind = 2
+	Console Kind = 3
+	Entropy Kind = 4
+)
+
+func (k Kind) String() string {
+	switch k {
+	case Net:
+		return "net"
+	case Block:
+		return "blk"
+	case Console:
+		return "console"
+	case Entropy:
+		return "rng"
+	}
+	return "of a kind without a driver"
+}

@@ -1,0 +1,64 @@
+package virtio
+
+import (
+	"errors"
+
+	"loam/boot/acpi"
+	"loam/driver"
+	"loam/driver/pci"
+)
+
+// Places are where a machine may have devices; each may be empty.
+type Places struct {
+	Bus         *pci.Bus
+	DSDT        []byte // of firmware: see acpi.Tables.DSDT
+	CommandLine string // see ParseCommandLine
+}
+
+// Find probes all places and returns the devices there, those on the PCI bus first,
+// and why devices that are there were refused. Two places that are the same count
+// once.
+func Find(m driver.Machine, p Places) (devices []*Device, refused []error) {
+	probed := func(d *Device, err error) {
+		switch {
+		case err == nil:
+			devices = append(devices, d)
+		case !errors.Is(err, ErrNotVirtio):
+			refused = append(refused, err)
+		}
+	}
+	if p.Bus != nil {
+		for _, f := range p.Bus.Functions() {
+			probed(ProbePCI(m, f))
+		}
+	}
+	seen := map[uint64]bool{}
+	for _, where := range append(fromDSDT(p.DSDT), ParseCommandLine(p.CommandLine)...) {
+		if !seen[where.Address] {
+			seen[where.Address] = true
+			probed(ProbeMMIO(m, where))
+		}
+	}
+	return devices, refused
+}
+
+// fromDSDT lists the devices that firmware describes.
+func fromDSDT(dsdt []byte) (all []MMIO) {
+	for at := 0; ; {
+		d, next, ok := acpi.NextVirtioMMIO(dsdt, at)
+		if !ok {
+			return all
+		}
+		all, at = append(all, MMIO{Address: d.Address, Size: int(min(d.Size, mostMMIO)), GSI: d.GSI, Trigger: trigger(&d)}), next
+	}
+}
+
+func trigger(d *acpi.VirtioMMIO) driver.Trigger {
+	switch {
+	case !d.Level:
+		return driver.EdgeHigh
+	case d.Low:
+		return driver.LevelLow
+	}
+	return driver.LevelHigh
+}

@@ -1,0 +1,131 @@
+package virtio
+
+import (
+	"sync"
+
+	"loam/driver"
+)
+
+// interrupts are those of a device. There are three ways:
+//
+//	a message for every queue and one for the configuration: each wakes its owner
+//	one message for all: a goroutine wakes everybody
+//	a line: a goroutine asks the device why, and wakes everybody whom it may concern
+type interrupts struct {
+	config <-chan struct{} // see Device.Changed
+	all    []driver.Interrupt
+	shared chan struct{} // config, where one interrupt serves all
+
+	stop  chan struct{} // closed by close: the goroutine ends
+	ended sync.WaitGroup
+}
+
+// connect connects the interrupts of the device. What was connected before an error
+// is given back by close.
+func (d *Device) connect() error {
+	d.interrupts.stop = make(chan struct{})
+	wanted := len(d.queues) + 1
+	if have := d.t.vectors(); have >= wanted {
+		return d.connectEach()
+	} else if have > 0 {
+		return d.connectShared()
+	}
+	i, err := d.t.line()
+	if err != nil {
+		return err
+	}
+	d.dispatch(i, d.t.acknowledge)
+	return nil
+}
+
+// message allots an interrupt and has vector number v raise it.
+func (d *Device) message() (driver.Interrupt, driver.Message, error) {
+	i, m, err := d.machine.Message()
+	if err == nil {
+		d.interrupts.all = append(d.interrupts.all, i)
+	}
+	return i, m, err
+}
+
+func (d *Device) connectEach() error {
+	i, m, err := d.message()
+	if err != nil {
+		return err
+	}
+	d.interrupts.config = i.C()
+	if err := d.t.setVector(-1, 0, m); err != nil {
+		return err
+	}
+	for n, q := range d.queues {
+		if q.own, m, err = d.message(); err != nil {
+			return err
+		}
+		if err := d.t.setVector(q.index, n+1, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *Device) connectShared() error {
+	i, m, err := d.message()
+	if err != nil {
+		return err
+	}
+	if err := d.t.setVector(-1, 0, m); err != nil {
+		return err
+	}
+	for _, q := range d.queues {
+		if err := d.t.setVector(q.index, 0, m); err != nil {
+			return err
+		}
+	}
+	d.interrupts.all = nil // dispatch puts it in
+	d.dispatch(i, func() uint32 { return interruptQueue | interruptConfig })
+	return nil
+}
+
+// dispatch starts the goroutine for one interrupt that serves all. reason says whom
+// it is for.
+func (d *Device) dispatch(i driver.Interrupt, reason func() uint32) {
+	x := &d.interrupts
+	x.all = append(x.all, i)
+	x.shared = make(chan struct{}, 1)
+	x.config = x.shared
+	x.ended.Add(1)
+	go func() { // not x.ended.Go: see Stack.start in package stack
+		defer x.ended.Done()
+		for {
+			select {
+			case <-i.C():
+			case <-x.stop:
+				return
+			}
+			why := reason()
+			i.Done()
+			if why&interruptConfig != 0 {
+				select {
+				case x.shared <- struct{}{}:
+				default:
+				}
+			}
+			if why&interruptQueue != 0 {
+				for _, q := range d.queues {
+					q.ring()
+				}
+			}
+		}
+	}()
+}
+
+// close ends the goroutine and gives the interrupts back. The device is stopped.
+func (x *interrupts) close() {
+	if x.stop == nil {
+		return
+	}
+	close(x.stop)
+	x.ended.Wait()
+	for _, i := range x.all {
+		i.Close()
+	}
+}

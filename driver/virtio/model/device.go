@@ -1,0 +1,229 @@
+package model
+
+import "sync"
+
+// Features of every kind of device (section 6).
+const (
+	featureIndirect   = 1 << 28
+	featureEventIndex = 1 << 29
+	featureVersion1   = 1 << 32
+)
+
+// Device status (section 2.1).
+const (
+	statusFeaturesOK = 8
+	statusDriverOK   = 4
+	statusNeedsReset = 64
+)
+
+// Reasons to interrupt.
+const (
+	isrQueue  = 1
+	isrConfig = 2
+)
+
+// Device is a virtio device. Its exported fields are set before a driver sees it.
+type Device struct {
+	Kind     uint16
+	Features uint64 // of its kind; those of all kinds are added
+	Plain    bool   // it has neither indirect descriptors nor event indexes
+	Config   []byte // its configuration
+	MaxQueue int    // descriptors
+	// Work is called by the device's goroutine when the driver has started the
+	// device, has notified it of a queue, or Poke was called.
+	Work func(d *Device)
+	// Stopped is called when the driver has reset the device.
+	Stopped func()
+	Queues  []*Queue
+	Hostile *Hostile // nil: it does as it should
+
+	machine *Machine
+	raise   func(vector uint16, reason uint8) // of its transport
+
+	// kick has one place. Registers and Poke send (full: a turn is coming); loop
+	// receives. It is never closed.
+	kick chan struct{}
+	quit chan struct{} // closed by Close
+	done sync.WaitGroup
+
+	closing sync.Once
+
+	mu           sync.Mutex // guards all below, and Config and Queues while the driver sets up
+	status       uint8
+	accepted     uint64
+	selectors    [2]uint32 // of device and driver features
+	queueSelect  int
+	generation   uint8
+	configVector uint16
+	isr          uint8
+	running      bool
+	turn         sync.Mutex // held while loop works: a reset waits for its end
+}
+
+// start makes the queues and starts the goroutine.
+func (d *Device) start(m *Machine, queues int, raise func(vector uint16, reason uint8)) {
+	d.machine, d.raise = m, raise
+	d.kick, d.quit = make(chan struct{}, 1), make(chan struct{})
+	d.Features |= featureVersion1
+	if !d.Plain {
+		d.Features |= featureIndirect | featureEventIndex
+	}
+	if d.MaxQueue == 0 {
+		d.MaxQueue = 256
+	}
+	for i := range queues {
+		d.Queues = append(d.Queues, &Queue{device: d, index: i})
+	}
+	d.reset()
+	d.done.Go(d.loop)
+}
+
+// Close ends the device's goroutine. It may be called more than once.
+func (d *Device) Close() {
+	d.closing.Do(func() { close(d.quit) })
+	d.done.Wait()
+}
+
+// loop does the device's work.
+func (d *Device) loop() {
+	for {
+		select {
+		case <-d.kick:
+		case <-d.quit:
+			return
+		}
+		d.turn.Lock()
+		if d.isRunning() && d.Work != nil {
+			d.Work(d)
+		}
+		d.turn.Unlock()
+	}
+}
+
+func (d *Device) isRunning() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.running
+}
+
+// Become gives a device that a driver has opened already other work, and has it
+// called.
+func (d *Device) Become(work func(d *Device), h *Hostile) {
+	d.turn.Lock()
+	d.Work, d.Hostile = work, h
+	d.turn.Unlock()
+	d.Poke()
+}
+
+// Poke has Work called.
+func (d *Device) Poke() {
+	select {
+	case d.kick <- struct{}{}:
+	default:
+	}
+}
+
+func (d *Device) has(feature uint64) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.accepted&feature == feature
+}
+
+// Change has change alter the configuration, and tells the driver.
+func (d *Device) Change(change func(config []byte)) {
+	d.mu.Lock()
+	change(d.Config)
+	d.generation++
+	vector := d.configVector
+	d.mu.Unlock()
+	d.interrupt(vector, isrConfig)
+}
+
+// Break says that the device needs to be reset.
+func (d *Device) Break() {
+	d.mu.Lock()
+	d.status |= statusNeedsReset
+	vector := d.configVector
+	d.mu.Unlock()
+	d.interrupt(vector, isrConfig)
+}
+
+func (d *Device) interrupt(vector uint16, reason uint8) {
+	d.mu.Lock()
+	d.isr |= reason
+	d.mu.Unlock()
+	d.raise(vector, reason)
+}
+
+// noVector is that of a queue without an interrupt by message.
+const noVector = 0xffff
+
+// reset is what writing 0 to the status does. What the device was doing has ended
+// when it returns.
+func (d *Device) reset() {
+	d.mu.Lock()
+	was := d.running
+	d.running = false
+	d.mu.Unlock()
+	d.turn.Lock()
+	defer d.turn.Unlock()
+	d.mu.Lock()
+	d.status, d.accepted, d.isr = 0, 0, 0
+	d.configVector = noVector
+	for _, q := range d.Queues {
+		*q = Queue{device: d, index: q.index, vector: noVector, size: d.MaxQueue}
+	}
+	d.mu.Unlock()
+	if was && d.Stopped != nil {
+		d.Stopped()
+	}
+}
+
+// setStatus is a write to the status.
+func (d *Device) setStatus(v uint8) {
+	d.turn.Lock()
+	h := d.Hostile
+	d.turn.Unlock()
+	if v == 0 {
+		if h == nil || !h.NeverResets {
+			d.reset()
+		}
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if v&statusFeaturesOK != 0 && d.status&statusFeaturesOK == 0 && (d.accepted&^d.Features != 0 || d.accepted&featureVersion1 == 0 || h != nil && h.RefusesFeatures) {
+		v &^= statusFeaturesOK
+	}
+	if v&statusDriverOK != 0 && d.status&statusDriverOK == 0 {
+		for _, q := range d.Queues {
+			if q.enabled {
+				q.open()
+			}
+		}
+		d.running = true
+		d.Poke()
+	}
+	d.status = v
+}
+
+// queue is the one that is selected; nil if there is none of that number.
+func (d *Device) queue() *Queue {
+	if d.queueSelect >= len(d.Queues) {
+		return nil
+	}
+	return d.Queues[d.queueSelect]
+}
+
+// readConfig reads from the configuration.
+func (d *Device) readConfig(at, width int) (v uint64) {
+	if h := d.Hostile; h != nil && h.ConfigMoves {
+		d.generation++
+	}
+	for i := range width {
+		if at+i < len(d.Config) {
+			v |= uint64(d.Config[at+i]) << (8 * i)
+		}
+	}
+	return v
+}

@@ -1,0 +1,144 @@
+package model
+
+import "sync"
+
+// Wire connects two network cards: what one sends the other receives, over the
+// queue of the same number, header and all. It is full like a wire: a card that has
+// frames on it stops sending until the other has taken them.
+type Wire struct {
+	A, B *Device
+}
+
+// NetConfig is the configuration of a card (virtio 1.2 section 5.1.4).
+func NetConfig(mac [6]byte, pairs, mtu uint16) []byte {
+	b := append(make([]byte, 0, 12), mac[:]...)
+	for _, v := range []uint16{1, pairs, mtu} {
+		b = le.AppendUint16(b, v)
+	}
+	return b
+}
+
+// NewWire makes two cards with these features and configurations, of so many pairs
+// of queues. A machine adds each with NetQueues(pairs) queues.
+func NewWire(features uint64, a, b []byte, pairs int) *Wire {
+	w := &Wire{A: &Device{Kind: 1, Features: features, Config: a}, B: &Device{Kind: 1, Features: features, Config: b}}
+	ends := [2]*netEnd{{peer: w.B, pairs: pairs}, {peer: w.A, pairs: pairs}}
+	for i := range ends {
+		ends[i].from = ends[1-i]
+		for range pairs {
+			ends[i].lines = append(ends[i].lines, &netLine{})
+		}
+	}
+	w.A.Work, w.B.Work = ends[0].work, ends[1].work
+	return w
+}
+
+// NetQueues is how many queues a card with so many pairs has.
+func NetQueues(pairs int) int { return 2*pairs + 1 }
+
+// netEnd is what one card has on its way to the other.
+type netEnd struct {
+	peer  *Device
+	from  *netEnd // what comes from the other
+	pairs int
+	lines []*netLine
+	used  netUsed
+}
+
+// netLine is what is on the wire in one direction of one pair.
+type netLine struct {
+	mu     sync.Mutex // guards all
+	frames [wireDepth][]byte
+	head   int
+	count  int
+}
+
+// wireDepth is how many frames are on a wire at most.
+const wireDepth = 32
+
+// netUsed are the buffers of a frame that is being received.
+type netUsed struct {
+	heads   []uint16
+	written []uint32
+}
+
+const (
+	netHeader    = 12
+	featureMerge = 1 << 15
+)
+
+// work does what a card does when it has been notified, or its peer has.
+func (e *netEnd) work(d *Device) {
+	for i := range e.pairs {
+		if e.send(d, d.Queues[2*i+1], e.lines[i]) {
+			e.peer.Poke()
+		}
+		if e.receive(d, d.Queues[2*i], e.from.lines[i]) {
+			e.peer.Poke()
+		}
+	}
+	for c := d.Queues[2*e.pairs].Take(); c != nil; c = d.Queues[2*e.pairs].Take() {
+		d.Queues[2*e.pairs].Done(c, c.Scatter(0, []byte{0})) // any command is good
+	}
+}
+
+// send puts frames on the wire while there is room, and reports whether it did.
+func (e *netEnd) send(d *Device, q *Queue, l *netLine) (sent bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.count < wireDepth {
+		c := q.Take()
+		if c == nil {
+			break
+		}
+		slot := &l.frames[(l.head+l.count)%wireDepth]
+		n := c.OutLen()
+		if cap(*slot) < n {
+			*slot = make([]byte, n)
+		}
+		*slot = (*slot)[:n]
+		c.Gather(0, *slot)
+		l.count++
+		sent = true
+		q.Done(c, 0)
+	}
+	return sent
+}
+
+// receive takes frames off the wire while there are buffers, and reports whether it
+// did.
+func (e *netEnd) receive(d *Device, q *Queue, l *netLine) (received bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.count > 0 && e.deliver(d, q, l.frames[l.head]) {
+		l.head = (l.head + 1) % wireDepth
+		l.count--
+		received = true
+	}
+	return received
+}
+
+// deliver writes a frame into as many buffers as it needs (section 5.1.6.4), or
+// into none.
+func (e *netEnd) deliver(d *Device, q *Queue, frame []byte) bool {
+	u := &e.used
+	u.heads, u.written = u.heads[:0], u.written[:0]
+	var first []byte // of the first buffer
+	for at := 0; at < len(frame); {
+		c := q.Take()
+		if c == nil || len(u.heads) > 0 && !d.has(featureMerge) {
+			q.Untake(len(u.heads))
+			return c != nil // too long for a card that does not merge: lost
+		}
+		if len(u.heads) == 0 {
+			first = c.In[0]
+		}
+		n := c.Scatter(0, frame[at:])
+		at += n
+		u.heads = append(u.heads, c.Head)
+		u.written = append(u.written, uint32(n))
+	}
+	le.PutUint16(first[netHeader-2:], uint16(len(u.heads)))
+	q.Put(u.heads, u.written)
+	return true
+}

@@ -1,0 +1,15 @@
+package virtio
+
+import (
+	"sync/atomic"
+	"unsafe"
+)
+
+// word is the four bytes of b at a multiple of 4 as one number: a flags field and
+// the index behind it, which both sides read and write while the other does. In
+// memory it is little-endian, as amd64 is.
+func word(b []byte, at int) *atomic.Uint32 {
+	// Safety: the four bytes lie inside b, since the slice expression checks that;
+	// rings are allocated at a multiple of 4, and at is one.
+	return (*atomic.Uint32)(unsafe.Pointer(unsafe.SliceData(b[at : at+4])))
+}

@@ -1,0 +1,92 @@
+package pseudo
+
+import (
+	"crypto/rand"
+	"syscall"
+
+	"loam/fs"
+)
+
+// Devices without hardware: mem(4) and random(4).
+
+// memory is the major number of those devices.
+const memory = 1
+
+// Devices makes the folder /dev of a view whose user may, and what lies in it.
+func Devices(v *fs.View) error {
+	for _, d := range []struct {
+		name  string
+		minor uint32
+		open  func() fs.Handle
+	}{
+		{"null", 3, func() fs.Handle { return null{} }},
+		{"zero", 5, func() fs.Handle { return zero{} }},
+		{"full", 7, func() fs.Handle { return full{} }},
+		{"random", 8, func() fs.Handle { return random{} }},
+		{"urandom", 9, func() fs.Handle { return random{} }},
+	} {
+		number := fs.Device{Major: memory, Minor: d.minor}
+		v.Tree.AddDevice(fs.CharDevice, number, func(fs.Flags) (fs.Handle, error) { return d.open(), nil })
+		if err := v.Mknod(v.Root, "/dev/"+d.name, fs.CharDevice|0o666, number); err != nil {
+			return err
+		}
+	}
+	terminal := fs.Device{Major: 5} // opened by package posix, which has the streams
+	if err := v.Mknod(v.Root, "/dev/tty", fs.CharDevice|0o666, terminal); err != nil {
+		return err
+	}
+	for _, l := range [][2]string{
+		{"/proc/self/fd", "/dev/fd"}, {"/proc/self/fd/0", "/dev/stdin"},
+		{"/proc/self/fd/1", "/dev/stdout"}, {"/proc/self/fd/2", "/dev/stderr"},
+	} {
+		if err := v.Symlink(l[0], v.Root, l[1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// null takes everything and has nothing; the other devices begin with it.
+type null struct{}
+
+// ReadAt implements fs.Handle.
+func (null) ReadAt([]byte, int64) (int, error) { return 0, nil }
+
+// WriteAt implements fs.Handle.
+func (null) WriteAt(p []byte, _ int64) (int, error) { return len(p), nil }
+
+// Append implements fs.Handle.
+func (null) Append(p []byte) (int, int64, error) { return len(p), 0, nil }
+
+// Sync implements fs.Handle.
+func (null) Sync() error { return syscall.EINVAL }
+
+// Close implements fs.Handle.
+func (null) Close() error { return nil }
+
+// zero has zeros without end.
+type zero struct{ null }
+
+// ReadAt implements fs.Handle.
+func (zero) ReadAt(p []byte, _ int64) (int, error) {
+	clear(p)
+	return len(p), nil
+}
+
+// full is a zero that has no room (full(4)).
+type full struct{ zero }
+
+// WriteAt implements fs.Handle.
+func (full) WriteAt([]byte, int64) (int, error) { return 0, syscall.ENOSPC }
+
+// Append implements fs.Handle.
+func (full) Append([]byte) (int, int64, error) { return 0, 0, syscall.ENOSPC }
+
+// random has random bytes without end.
+type random struct{ null }
+
+// ReadAt implements fs.Handle.
+func (random) ReadAt(p []byte, _ int64) (int, error) {
+	rand.Read(p) // it does not fail
+	return len(p), nil
+}

@@ -1,0 +1,194 @@
+package pseudo
+
+import (
+	"fmt"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Process is what /proc tells of. A function is called when a file is read; a
+// program may do so at any time.
+type Process struct {
+	PID, UID, GID int
+	Executable    string // path
+	Arguments     []string
+	Environment   []string // at the start
+	Maps          string   // of memory, as /proc/self/maps has them; empty: not told
+	Hostname      string
+	Release       string // of the kernel: "6.1.0-loam"
+	Started       time.Time
+	// Memory is that of the machine in bytes: all, and what is free.
+	Memory func() (total, free uint64)
+	// Used is the time that the program has had of all CPUs.
+	Used func() time.Duration
+	// Folder is the working directory.
+	Folder func() string
+	// Descriptors lists what is open, and Descriptor is where one leads.
+	Descriptors func() []int
+	Descriptor  func(fd int) string
+	// Somaxconn is how many connections a listener's queue holds.
+	Somaxconn int
+}
+
+// Proc makes /proc: what Go programs and libraries are known to read of it
+// (proc(5)). There is one process, so there are two folders of it: its number,
+// and self.
+func Proc(p Process) *FileSystem {
+	f := New(ProcMagic)
+	pid := strconv.Itoa(p.PID)
+	f.Link("self", func() string { return pid })
+	f.Link("thread-self", func() string { return pid })
+	f.Link("mounts", func() string { return "self/mounts" })
+	f.Link("net", func() string { return "self/net" })
+	p.own(f, pid+"/")
+	p.machine(f)
+	p.settings(f)
+	return f
+}
+
+// own adds the folder of the process.
+func (p *Process) own(f *FileSystem, dir string) {
+	name := p.Executable[strings.LastIndexByte(p.Executable, '/')+1:]
+	name = name[:min(len(name), 15)] // TASK_COMM_LEN less a NUL
+	f.Link(dir+"exe", func() string { return p.Executable })
+	f.Link(dir+"cwd", p.Folder)
+	f.Link(dir+"root", func() string { return "/" })
+	f.Fixed(dir+"comm", name+"\n")
+	f.Fixed(dir+"cmdline", terminated(p.Arguments))
+	f.Fixed(dir+"environ", terminated(p.Environment))
+	f.Fixed(dir+"maps", p.Maps)
+	f.File(dir+"status", func() string { return p.status(name) })
+	f.File(dir+"stat", func() string { return p.stat(name) })
+	f.File(dir+"statm", func() string {
+		pages := residentBytes() / pageSize
+		return fmt.Sprintf("%d %d 0 0 0 %d 0\n", pages, pages, pages)
+	})
+	f.Fixed(dir+"mounts", mountTable)
+	f.Fixed(dir+"mountinfo", mountInfo)
+	f.Fixed(dir+"cgroup", "0::/\n")
+	f.Fixed(dir+"limits", "Limit                     Soft Limit           Hard Limit           Units     \n"+
+		"Max open files            1048576              1048576              files     \n")
+	f.Fixed(dir+"oom_score_adj", "0\n")
+	f.Fixed(dir+"net/if_inet6", "")
+	numbers := func() []string {
+		var names []string
+		for _, fd := range p.Descriptors() {
+			names = append(names, strconv.Itoa(fd))
+		}
+		return names
+	}
+	f.List(dir+"fd", numbers, func(name string) string {
+		fd, _ := strconv.Atoi(name)
+		return p.Descriptor(fd)
+	})
+}
+
+// terminated has a NUL behind each string.
+func terminated(list []string) string {
+	var b strings.Builder
+	for _, s := range list {
+		b.WriteString(s)
+		b.WriteByte(0)
+	}
+	return b.String()
+}
+
+const (
+	pageSize = 4096
+	ticks    = 100 // USER_HZ, in which /proc counts time
+)
+
+// mountTable and mountInfo say what is mounted everywhere. What -v mounts
+// besides is not told.
+const (
+	mountTable = "loam / tmpfs rw 0 0\nproc /proc proc ro 0 0\nsysfs /sys sysfs ro 0 0\n"
+	mountInfo  = "1 1 0:1 / / rw - tmpfs loam rw\n2 1 0:2 / /proc ro - proc proc ro\n3 1 0:3 / /sys ro - sysfs sysfs ro\n"
+)
+
+// residentBytes is the memory that the program holds, as the Go runtime knows it.
+func residentBytes() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.Sys - m.HeapReleased
+}
+
+func (p *Process) status(name string) string {
+	held := residentBytes() / 1024
+	return fmt.Sprintf("Name:\t%s\nUmask:\t0022\nState:\tR (running)\nTgid:\t%[2]d\nPid:\t%[2]d\nPPid:\t0\nTracerPid:\t0\n"+
+		"Uid:\t%[3]d\t%[3]d\t%[3]d\t%[3]d\nGid:\t%[4]d\t%[4]d\t%[4]d\t%[4]d\nFDSize:\t256\nGroups:\t%[4]d\n"+
+		"VmPeak:\t%8[5]d kB\nVmSize:\t%8[5]d kB\nVmHWM:\t%8[5]d kB\nVmRSS:\t%8[5]d kB\nThreads:\t%[6]d\n"+
+		"Cpus_allowed_list:\t%[7]s\n",
+		name, p.PID, p.UID, p.GID, held, runtime.GOMAXPROCS(0), cpuList())
+}
+
+// stat has the 52 fields of proc_pid_stat(5); those that are not known are 0.
+func (p *Process) stat(name string) string {
+	fields := make([]string, 52)
+	for i := range fields {
+		fields[i] = "0"
+	}
+	set := func(number int, v any) { fields[number-1] = fmt.Sprint(v) }
+	set(1, p.PID)
+	set(2, "("+name+")")
+	set(3, "R")
+	set(5, p.PID)
+	set(6, p.PID)
+	set(14, int64(p.Used()/(time.Second/ticks)))
+	set(18, 20)
+	set(20, runtime.GOMAXPROCS(0))
+	held := residentBytes()
+	set(23, held)
+	set(24, held/pageSize)
+	return strings.Join(fields, " ") + "\n"
+}
+
+// machine adds what concerns the machine.
+func (p *Process) machine(f *FileSystem) {
+	f.File("meminfo", func() string {
+		total, free := p.Memory()
+		return fmt.Sprintf("MemTotal:       %8d kB\nMemFree:        %8[2]d kB\nMemAvailable:   %8[2]d kB\nBuffers:        %8[3]d kB\n"+
+			"Cached:         %8[3]d kB\nSwapTotal:      %8[3]d kB\nSwapFree:       %8[3]d kB\n", total/1024, free/1024, 0)
+	})
+	f.File("cpuinfo", func() string {
+		var b strings.Builder
+		for i := range runtime.NumCPU() {
+			fmt.Fprintf(&b, "processor\t: %d\nmodel name\t: %s\ncpu cores\t: %d\nphysical id\t: 0\ncore id\t: %[1]d\n\n", i, runtime.GOARCH, runtime.NumCPU())
+		}
+		return b.String()
+	})
+	f.File("stat", func() string {
+		var b strings.Builder
+		b.WriteString("cpu  0 0 0 0 0 0 0 0 0 0\n")
+		for i := range runtime.NumCPU() {
+			fmt.Fprintf(&b, "cpu%d 0 0 0 0 0 0 0 0 0 0\n", i)
+		}
+		fmt.Fprintf(&b, "btime %d\n", p.Started.Unix())
+		return b.String()
+	})
+	f.File("uptime", func() string {
+		up := time.Since(p.Started).Seconds()
+		return fmt.Sprintf("%.2f %.2f\n", up, 0.0)
+	})
+	f.Fixed("loadavg", "0.00 0.00 0.00 1/1 "+strconv.Itoa(p.PID)+"\n")
+	f.Fixed("version", "Linux version "+p.Release+" (loam) ("+runtime.Version()+")\n")
+	f.Fixed("filesystems", "nodev\ttmpfs\nnodev\tproc\nnodev\tsysfs\n")
+	f.Fixed("cmdline", "")
+}
+
+// settings adds /proc/sys.
+func (p *Process) settings(f *FileSystem) {
+	f.Fixed("sys/kernel/hostname", p.Hostname+"\n")
+	f.Fixed("sys/kernel/osrelease", p.Release+"\n")
+	f.Fixed("sys/kernel/ostype", "Linux\n")
+	f.Fixed("sys/kernel/pid_max", "32768\n")
+	f.Fixed("sys/kernel/random/boot_id", bootID+"\n")
+	f.File("sys/kernel/random/uuid", func() string { return randomID() + "\n" })
+	f.Fixed("sys/net/core/somaxconn", strconv.Itoa(p.Somaxconn)+"\n")
+	f.Fixed("sys/net/ipv4/ip_local_port_range", "32768\t60999\n")
+	f.Fixed("sys/net/ipv6/conf/all/disable_ipv6", "1\n")
+	f.Fixed("sys/fs/pipe-max-size", "65536\n")
+	f.Fixed("sys/fs/file-max", "1048576\n")
+	f.Fixed("sys/vm/overcommit_memory", "1\n")
+}

@@ -1,0 +1,186 @@
+package pseudo
+
+import (
+	"errors"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"loam/fs"
+	"loam/fs/memfs"
+)
+
+// mounted is a tree with /proc, /sys and /dev.
+func mounted(t *testing.T) *fs.View {
+	t.Helper()
+	v := fs.NewView(fs.NewTree(memfs.New(memfs.Config{})))
+	v.Umask = 0
+	p := Process{
+		PID: 7, Executable: "/bin/server", Arguments: []string{"server", "-v"}, Hostname: "loam", Release: "6.1.0-loam",
+		Started: time.Now(), Somaxconn: 4096,
+		Memory:      func() (uint64, uint64) { return 64 << 20, 32 << 20 },
+		Used:        func() time.Duration { return 1500 * time.Millisecond },
+		Folder:      func() string { return "/work" },
+		Descriptors: func() []int { return []int{0, 3, 10} },
+		Descriptor:  func(fd int) string { return map[int]string{0: "/dev/tty", 3: "/tmp/x", 10: "socket:[10]"}[fd] },
+	}
+	for path, f := range map[string]fs.FileSystem{"/proc": Proc(p), "/sys": Sys()} {
+		if err := v.Mkdir(v.Root, path, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		at, err := v.Lookup(v.Root, path, true)
+		if err == nil {
+			err = v.Tree.Mount(f, at, true)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := v.Mkdir(v.Root, "/dev", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := Devices(v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// text reads a whole file.
+func text(t *testing.T, v *fs.View, path string) string {
+	t.Helper()
+	f, err := v.Open(v.Root, path, fs.ReadOnly, 0)
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	defer f.Close()
+	b := make([]byte, 1<<16)
+	n, err := f.Read(b)
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	return string(b[:n])
+}
+
+// The files say what proc(5) and sysfs(5) say that they do.
+func TestContents(t *testing.T) {
+	v := mounted(t)
+	for path, want := range map[string]string{
+		"/proc/self/cmdline":                     "server\x00-v\x00",
+		"/proc/7/comm":                           "server\n",
+		"/proc/self/status":                      "Name:\tserver\n",
+		"/proc/self/stat":                        "7 (server) R 0 7 7 0 0 0 0 0 0 0 150 0 ",
+		"/proc/meminfo":                          "MemTotal:          65536 kB\nMemFree:           32768 kB\n",
+		"/proc/sys/net/core/somaxconn":           "4096\n",
+		"/proc/sys/kernel/hostname":              "loam\n",
+		"/proc/mounts":                           "loam / tmpfs",
+		"/sys/devices/system/cpu/online":         "0",
+		"/sys/devices/system/cpu/possible":       "0",
+		"/proc/sys/kernel/osrelease":             "6.1.0-loam\n",
+		"/proc/version":                          "Linux version 6.1.0-loam",
+		"/proc/cpuinfo":                          "processor\t: 0\n",
+		"/proc/self/net/if_inet6":                "",
+		"/proc/self/cgroup":                      "0::/\n",
+		"/proc/sys/kernel/random/boot_id":        bootID,
+		"/proc/sys/net/ipv4/ip_local_port_range": "32768",
+	} {
+		if got := text(t, v, path); !strings.HasPrefix(got, want) {
+			t.Errorf("%s says %q, want %q", path, got, want)
+		}
+	}
+	if n := len(strings.Fields(text(t, v, "/proc/self/stat"))); n != 52 {
+		t.Errorf("/proc/self/stat has %d fields", n)
+	}
+	for path, want := range map[string]string{
+		"/proc/self": "7", "/proc/self/exe": "/bin/server", "/proc/self/cwd": "/work",
+		"/proc/self/fd/3": "/tmp/x", "/dev/stdin": "/proc/self/fd/0",
+	} {
+		if got, err := v.Readlink(v.Root, path); got != want || err != nil {
+			t.Errorf("%s leads to %q, %v", path, got, err)
+		}
+	}
+	var names []string
+	fds, err := v.Open(v.Root, "/proc/self/fd", fs.ReadOnly, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fds.ReadDir(func(e fs.Entry) bool { names = append(names, e.Name); return true })
+	if strings.Join(names, " ") != ". .. 0 3 10" {
+		t.Errorf("/proc/self/fd has %q", names)
+	}
+}
+
+// Nothing there can be changed.
+func TestReadOnly(t *testing.T) {
+	v := mounted(t)
+	_, err := v.Open(v.Root, "/proc/meminfo", fs.WriteOnly, 0)
+	if !errors.Is(err, syscall.EROFS) {
+		t.Errorf("open for writing: %v", err)
+	}
+	for what, err := range map[string]error{
+		"mkdir":  v.Mkdir(v.Root, "/proc/x", 0o755),
+		"unlink": v.Unlink(v.Root, "/proc/meminfo"),
+	} {
+		if err == nil {
+			t.Errorf("%s works", what)
+		}
+	}
+	f := New(ProcMagic)
+	f.Fixed("a/b", "text")
+	v = fs.NewView(fs.NewTree(f))
+	if err := v.Mkdir(v.Root, "/x", 0o755); err != syscall.ENOENT {
+		t.Errorf("mkdir: %v", err)
+	}
+	if _, err := v.Open(v.Root, "/a/b", fs.ReadWrite, 0); err != syscall.EACCES {
+		t.Errorf("open for writing: %v", err)
+	}
+	if err := v.Rename(v.Root, "/a", v.Root, "/b", 0); err != syscall.EPERM {
+		t.Errorf("rename: %v", err)
+	}
+}
+
+// mem(4), full(4), random(4).
+func TestDevices(t *testing.T) {
+	v := mounted(t)
+	b := make([]byte, 1024)
+	for path, want := range map[string]struct {
+		read  int
+		write error
+	}{
+		"/dev/null": {0, nil}, "/dev/zero": {1024, nil}, "/dev/full": {1024, syscall.ENOSPC},
+		"/dev/random": {1024, nil}, "/dev/urandom": {1024, nil},
+	} {
+		f, err := v.Open(v.Root, path, fs.ReadWrite, 0)
+		if err != nil {
+			t.Errorf("%s: %v", path, err)
+			continue
+		}
+		if n, err := f.Read(b); n != want.read || err != nil {
+			t.Errorf("%s: read %d, %v", path, n, err)
+		}
+		if _, err := f.Write(b); err != want.write {
+			t.Errorf("%s: write: %v", path, err)
+		}
+		if at, err := f.Seek(0, fs.SeekCur); err != nil {
+			t.Errorf("%s: seek: %d, %v", path, at, err)
+		}
+	}
+	f, _ := v.Open(v.Root, "/dev/urandom", fs.ReadOnly, 0)
+	var x, y [16]byte
+	f.Read(x[:])
+	f.Read(y[:])
+	if x == y {
+		t.Error("/dev/urandom repeats itself")
+	}
+}
+
+// The rules of package io/fs hold for a file system whose files do not change.
+func TestIO(t *testing.T) {
+	f := New(SysMagic)
+	f.Fixed("a/b/c", "")
+	f.Fixed("a/d", "")
+	if err := fstest.TestFS(fs.NewView(fs.NewTree(f)).IO(), "a/b/c", "a/d"); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,40 @@
+package pseudo
+
+import (
+	"crypto/rand"
+	"fmt"
+	"runtime"
+)
+
+// Sys makes /sys: the CPUs, and what the Go runtime asks about large pages
+// (sysfs(5)).
+func Sys() *FileSystem {
+	f := New(SysMagic)
+	for _, name := range [...]string{"online", "possible", "present"} {
+		f.File("devices/system/cpu/"+name, func() string { return cpuList() + "\n" })
+	}
+	f.Fixed("kernel/mm/transparent_hugepage/hpage_pmd_size", "2097152\n")
+	f.Fixed("kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n")
+	return f
+}
+
+// cpuList is the CPUs as a range: "0-3".
+func cpuList() string {
+	n := runtime.NumCPU()
+	if n == 1 {
+		return "0"
+	}
+	return fmt.Sprintf("0-%d", n-1)
+}
+
+// bootID is the same until the next start.
+var bootID = randomID()
+
+// randomID is a random UUID (RFC 9562 section 5.4).
+func randomID() string {
+	var b [16]byte
+	rand.Read(b[:])
+	b[6] = b[6]&0x0f | 0x40
+	b[8] = b[8]&0x3f | 0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}

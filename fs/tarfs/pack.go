@@ -1,0 +1,136 @@
+package tarfs
+
+import (
+	"archive/tar"
+	"errors"
+	"io"
+	iofs "io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// Packed says what Pack has written.
+type Packed struct {
+	Files int   // of any type
+	Bytes int64 // of content
+	// Skipped counts what was left out: sockets, devices, what may not be read,
+	// and what went away meanwhile.
+	Skipped int
+}
+
+// Pack writes the folder dir, or one file, which then is the root's only entry by
+// its own name. Symbolic links stay links, wherever they lead.
+func Pack(w io.Writer, dir string) (Packed, error) {
+	p := &packer{archive: tar.NewWriter(w)}
+	root, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return Packed{}, err
+	}
+	base := root
+	if st, err := os.Stat(root); err != nil {
+		return Packed{}, err
+	} else if !st.IsDir() {
+		base = filepath.Dir(root)
+	}
+	err = filepath.WalkDir(root, func(path string, _ iofs.DirEntry, err error) error {
+		if err == nil {
+			err = p.add(base, path)
+		}
+		if errors.Is(err, iofs.ErrPermission) || errors.Is(err, iofs.ErrNotExist) {
+			if path == root {
+				return err
+			}
+			p.packed.Skipped++
+			return nil
+		}
+		return err
+	})
+	if err == nil {
+		err = p.archive.Close()
+	}
+	return p.packed, err
+}
+
+// packer is a Pack under way.
+type packer struct {
+	archive *tar.Writer
+	packed  Packed
+}
+
+// add writes one file. An error that is not about the file itself ends Pack.
+func (p *packer) add(base, path string) error {
+	st, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	h, err := p.header(base, path, st)
+	if h == nil {
+		return err
+	}
+	if !st.Mode().IsRegular() {
+		p.packed.Files++
+		return p.archive.WriteHeader(h)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := p.archive.WriteHeader(h); err != nil {
+		return err
+	}
+	p.packed.Files++
+	p.packed.Bytes += h.Size
+	n, err := io.Copy(p.archive, io.LimitReader(f, h.Size))
+	if err != nil {
+		return err
+	}
+	_, err = io.CopyN(p.archive, zeros{}, h.Size-n) // it has become shorter
+	return err
+}
+
+// header describes a file; none when it cannot be packed.
+func (p *packer) header(base, path string, st os.FileInfo) (*tar.Header, error) {
+	if st.Mode()&(os.ModeSocket|os.ModeDevice|os.ModeIrregular) != 0 {
+		p.packed.Skipped++
+		return nil, nil
+	}
+	target := ""
+	if st.Mode()&os.ModeSymlink != 0 {
+		var err error
+		if target, err = os.Readlink(path); err != nil {
+			return nil, err
+		}
+	}
+	name, err := filepath.Rel(base, path)
+	if err != nil {
+		return nil, err
+	}
+	h := &tar.Header{
+		Name: name, Linkname: target, Mode: int64(st.Mode().Perm()), ModTime: st.ModTime(), Format: tar.FormatPAX,
+	}
+	if sys, ok := st.Sys().(*syscall.Stat_t); ok {
+		h.Uid, h.Gid, h.Mode = int(sys.Uid), int(sys.Gid), int64(sys.Mode&0o7777)
+	}
+	switch {
+	case st.IsDir():
+		h.Typeflag = tar.TypeDir
+	case target != "":
+		h.Typeflag = tar.TypeSymlink
+	case st.Mode()&os.ModeNamedPipe != 0:
+		h.Typeflag = tar.TypeFifo
+	default:
+		h.Typeflag, h.Size = tar.TypeReg, st.Size()
+	}
+	return h, nil
+}
+
+// zeros has zeros without end.
+type zeros struct{}
+
+// Read implements io.Reader.
+func (zeros) Read(b []byte) (int, error) {
+	clear(b)
+	return len(b), nil
+}

@@ -1,0 +1,175 @@
+package gen
+
+import (
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"loam/gen/frame"
+	"loam/gen/method"
+	"loam/gen/nexthop"
+	"loam/wire"
+)
+
+// What a template leaves open is filled in before it is compiled: the addresses
+// of Ethernet and the source address, from the interface and from the route to
+// the first destination; and the source ports of the flows.
+
+// firstPort is the first source port of flows.
+const firstPort = 1024
+
+// endpoints are what a method that does not write frames is told.
+type endpoints struct {
+	source, destination netip.AddrPort
+	sourceMAC, nextHop  wire.MAC
+}
+
+// complete returns the template of a stream with everything filled in.
+func (c *Config) complete(s *Stream, layer method.Layer) (*frame.Template, endpoints, error) {
+	t := s.Template.Clone()
+	var e endpoints
+	if err := setFlows(t, s.Flows); err != nil {
+		return nil, e, err
+	}
+	ip := outerIP(t)
+	var dst netip.Addr
+	if ip != "" {
+		if first, ok := firstOf(strings.TrimPrefix(t.Get(ip+".dst"), "random:")); ok {
+			dst = first
+		}
+	}
+	needsMAC := layer == method.Frame || c.Method == "loam"
+	if err := c.fillIn(t, &e, ip, dst, needsMAC); err != nil {
+		return nil, e, err
+	}
+	if layer != method.Frame {
+		if err := c.kernelPath(t, &e, ip, layer); err != nil {
+			return nil, e, err
+		}
+	}
+	return t, e, nil
+}
+
+// setFlows has the source port cycle.
+func setFlows(t *frame.Template, flows int) error {
+	if flows <= 1 {
+		return nil
+	}
+	for _, l := range []string{"udp", "tcp"} {
+		if t.Has(l) {
+			first := uint64(firstPort)
+			if given := t.Get(l + ".sport"); given != "" {
+				n, err := strconv.ParseUint(given, 10, 16)
+				if err != nil || int(n)+flows > 1<<16 {
+					return bad("%d flows need so many source ports, and %s.sport is %s", flows, l, given)
+				}
+				first = n
+			}
+			return t.Set(l+".sport", fmt.Sprintf("%d-%d", first, int(first)+flows-1))
+		}
+	}
+	return bad("flows differ by source port, and the template has neither udp nor tcp")
+}
+
+// outerIP is the name of the first layer that is IP, "" if there is none.
+func outerIP(t *frame.Template) string {
+	for _, l := range t.Layers {
+		if l.Kind == "ip" || l.Kind == "ip6" {
+			return l.Kind
+		}
+	}
+	return ""
+}
+
+// fillIn sets what is not given.
+func (c *Config) fillIn(t *frame.Template, e *endpoints, ip string, dst netip.Addr, needsMAC bool) error {
+	set := func(field, value string) error {
+		if t.Get(field) != "" {
+			return nil
+		}
+		return t.Set(field, value)
+	}
+	var path nexthop.Path
+	var err error
+	wantsHop := needsMAC && t.Get("eth.dst") == "" && c.NextHop.IsZero() && dst.IsValid()
+	source, _ := firstOf(t.Get(ip + ".src"))
+	if wantsHop {
+		path, err = nexthop.Find(c.Interface, dst, source)
+	} else if path, err = nexthop.Route(c.Interface, dst); err != nil && c.Method == "tap" {
+		return nil // an interface that is still to be made
+	}
+	if err != nil {
+		return err
+	}
+	if !c.NextHop.IsZero() {
+		path.NextHop = c.NextHop
+	}
+	e.sourceMAC, e.nextHop = path.SourceMAC, path.NextHop
+	if !path.SourceMAC.IsZero() {
+		if err := set("eth.src", path.SourceMAC.String()); err != nil {
+			return err
+		}
+	}
+	if !path.NextHop.IsZero() {
+		if err := set("eth.dst", path.NextHop.String()); err != nil {
+			return err
+		}
+	}
+	if ip != "" && path.Source.IsValid() && path.Source.Is4() == (ip == "ip") {
+		return set(ip+".src", path.Source.String())
+	}
+	return nil
+}
+
+// kernelPath reads the ends of the connection out of the template of a method
+// that has the kernel, or the stack, write headers.
+func (c *Config) kernelPath(t *frame.Template, e *endpoints, ip string, layer method.Layer) error {
+	kinds := make([]string, 0, frame.MaxLayers)
+	for _, l := range t.Layers {
+		if l.Kind != "payload" {
+			kinds = append(kinds, l.Kind)
+		}
+	}
+	shape := strings.Join(kinds, " ")
+	if layer == method.Payload && shape != "eth ip udp" && shape != "eth ip6 udp" {
+		return bad("the method %s sends UDP only, as in \"eth; ip; udp\", and the template is %q; the methods ring, packet and xdp send anything", c.Method, shape)
+	}
+	if layer == method.Packet && (len(kinds) < 2 || kinds[1] != ip || ip == "") {
+		return bad("the method %s sends IP packets, as in \"eth; ip; ...\", and the template is %q; the methods ring, packet and xdp send anything", c.Method, shape)
+	}
+	dst, ok := firstOf(t.Get(ip + ".dst"))
+	if !ok {
+		return bad("the method %s needs the destination, and %s.dst is %q", c.Method, ip, t.Get(ip+".dst"))
+	}
+	src, _ := firstOf(t.Get(ip + ".src"))
+	e.destination = netip.AddrPortFrom(dst, port(t.Get("udp.dport"), frame.DiscardPort))
+	if src.IsValid() {
+		e.source = netip.AddrPortFrom(src, port(t.Get("udp.sport"), 0)) // 0: the kernel chooses
+	}
+	if layer == method.Packet {
+		return nil
+	}
+	for _, field := range []string{ip + ".src", ip + ".dst", "udp.sport", "udp.dport"} {
+		if given := t.Get(field); strings.ContainsAny(given, ",-/+") || strings.HasPrefix(given, "random") {
+			return bad("%s is %q, and the method %s has one source and one destination; the methods ring, packet and xdp have any number", field, given, c.Method)
+		}
+	}
+	return nil
+}
+
+// port reads a port number, whatever else the field holds.
+func port(s string, otherwise uint16) uint16 {
+	if n, err := strconv.ParseUint(s, 0, 16); err == nil {
+		return uint16(n)
+	}
+	return otherwise
+}
+
+// portPlus is the address with the port n further, if there is one.
+func portPlus(a netip.AddrPort, n int) netip.AddrPort {
+	if a.Port() == 0 {
+		return a
+	}
+	return netip.AddrPortFrom(a.Addr(), a.Port()+uint16(n))
+}

@@ -1,0 +1,154 @@
+//go:build linux
+
+package bench
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"loam/gen/method"
+	"loam/internal/netns"
+	"loam/wire"
+)
+
+func TestMain(m *testing.M) { netns.Main(m) }
+
+// Every method is measured by the counter of a peer in another namespace, on one
+// queue and on two, and what it says that it sent is what arrived.
+func TestEveryMethodIsCountedAtThePeer(t *testing.T) {
+	f := netns.NewFar(t)
+	near, _, n := f.Wire(t)
+	peer, err := Peer(near)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Stream(fmt.Sprintf("10.%d.0.2", n), 64, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := wire.MAC{2, 0, 0, 0, 0, 0x99}
+	netns.IP(t, "neigh", "replace", fmt.Sprintf("10.%d.0.2", n), "lladdr", next.String(), "dev", near, "nud", "permanent")
+	all, err := Methods(near, s, next, nil, []int{1, 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := 2*len(method.All()) - 1; len(all) != want { // tap has one queue
+		t.Fatalf("%d contestants, want %d", len(all), want)
+	}
+	rows, err := Run(t.Context(), all, Options{Slice: 20 * time.Millisecond, Rounds: 1, Peer: peer})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range rows {
+		switch {
+		case r.Error != "" || len(r.PPS) != 1: // on a busy machine nothing may happen in so short a time
+			t.Errorf("%+v", r)
+		case r.Name == "udpgso": // its trains arrive uncut on such a veth
+		case r.Lost > 0:
+			t.Errorf("%s says that it sent %.2f %% more than arrived", r.Name, 100*r.Lost)
+		}
+	}
+	var table, plot bytes.Buffer
+	if err := Table(&table, rows, 64, "udp"); err != nil || strings.Count(table.String(), "pps") < 3*len(rows) {
+		t.Errorf("%v\n%s", err, table.String())
+	}
+	if err := Plot(&plot, "test", rows); err != nil || !strings.Contains(plot.String(), "ring, 2 queues") {
+		t.Errorf("%v, %.100s", err, plot.String())
+	}
+}
+
+// fake is a contestant whose peer counts what it likes.
+type fake struct {
+	frames uint64
+	sent   Sent
+	err    error
+}
+
+func (f *fake) count() (Count, error) {
+	f.frames += 1000
+	return Count{f.frames, 64 * f.frames}, nil
+}
+
+func (f *fake) start(context.Context) (*Running, error) {
+	if f.err != nil {
+		return nil, f.err
+	}
+	return &Running{Stop: func() (Sent, error) { return f.sent, nil }}, nil
+}
+
+// What is lost on the way, and trains that count once, are told.
+func TestClaimsAreCompared(t *testing.T) {
+	for _, test := range []struct {
+		sent Sent
+		lost bool
+		note string
+	}{
+		{Sent{Frames: 1000}, false, ""},
+		{Sent{Frames: 1 << 40}, true, ""},
+		{Sent{Frames: 1 << 40, Train: true}, true, "trains"},
+	} {
+		f := &fake{sent: test.sent}
+		rows, err := Run(t.Context(), []Contestant{{Name: "fake", Queues: 1, Start: f.start}},
+			Options{Slice: time.Millisecond, Rounds: 3, Peer: f.count})
+		if r := rows[0]; err != nil || len(r.PPS) != 3 || (r.Lost > 0) != test.lost || !strings.Contains(r.Note, test.note) || (r.Note == "") != (test.note == "") {
+			t.Errorf("%+v: %+v, %v", test.sent, r, err)
+		}
+	}
+}
+
+// One that cannot start has no figures, and the others go on.
+func TestErrorsStayInTheirRow(t *testing.T) {
+	broken, well := &fake{err: errors.New("broken")}, &fake{}
+	rows, err := Run(t.Context(), []Contestant{{Name: "a", Queues: 1, Start: broken.start}, {Name: "b", Queues: 1, Start: well.start}},
+		Options{Slice: time.Millisecond, Rounds: 2, Peer: well.count})
+	if err != nil || rows[0].Error != "broken" || len(rows[1].PPS) != 2 {
+		t.Errorf("%+v, %v", rows, err)
+	}
+	var b bytes.Buffer
+	Table(&b, rows, 64, "udp")
+	if !strings.Contains(b.String(), "a, 1 queue(s): broken") {
+		t.Error(b.String())
+	}
+}
+
+// The processor time of another process group is that of all its threads.
+func TestProcessorTimeOfAGroup(t *testing.T) {
+	c := exec.Command("sh", "-c", "while :; do :; done")
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer c.Wait()
+	defer c.Process.Kill()
+	for {
+		used, err := processorTime(c.Process.Pid, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if used > 20*time.Millisecond {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// An interface that is no veth has its own counter.
+func TestPeerOfOthers(t *testing.T) {
+	netns.Need(t)
+	if _, err := Peer("lo"); !errors.Is(err, ErrNoPeer) {
+		t.Error(err)
+	}
+	if _, err := Peer("nosuch0"); err == nil || !strings.Contains(err.Error(), "there is no interface") {
+		t.Error(err)
+	}
+	if _, err := Own("lo")(); err != nil {
+		t.Error(err)
+	}
+}

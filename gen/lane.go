@@ -1,0 +1,151 @@
+package gen
+
+import (
+	"math"
+	"sync/atomic"
+	"time"
+
+	"loam/gen/frame"
+	"loam/gen/measure"
+	"loam/gen/method"
+	"loam/gen/pace"
+	"loam/gen/sink"
+)
+
+// lane is one stream on one queue: its share of the frames, of the rate and of
+// the count. A worker drives it.
+type lane struct {
+	sender method.Sender // shared by the lanes of a worker, where the method writes frames
+	filler *frame.Filler
+	clock  *pace.Clock
+	spread *pace.Spread
+	fill   func(slot []byte) int // of Send: made once, since making it allocates
+
+	rate   pace.Rate     // this queue's share
+	paced  pace.Rate     // in this step
+	mean   float64       // size of frames
+	max    bool          // there is no rate
+	silent bool          // nothing goes in this step
+	missed time.Duration // in the steps that are over
+
+	ends uint64 // frames to send; MaxUint64: no end
+	done uint64
+
+	tagged bool
+	flow   int      // of the next frame
+	next   []uint64 // sequence number of each flow
+	ids    []uint16
+	sent   int64 // time of the batch, in the tags
+	bytes  int   // filled since the last Send, FCS included
+
+	frames, wire atomic.Uint64 // sent, and bytes in them with FCS
+}
+
+// catchUp is how long a stall may be that is made up for in full, by frames that
+// follow one another closely: so the rate over a second is held on machines that
+// are elsewhere for some hundredths of one.
+const catchUp = 200 * time.Millisecond
+
+// newLane makes the share that queue has of a stream.
+func newLane(s *Stream, p *frame.Program, index, queue, queues int) *lane {
+	l := &lane{
+		filler: p.Filler(queue, queues),
+		rate:   s.Rate.Share(queue, queues),
+		mean:   p.Sizes().Mean(),
+		spread: pace.NewSpread(),
+		max:    s.Rate.IsMax(),
+		ends:   math.MaxUint64,
+		tagged: !s.Bare,
+	}
+	if s.Count != 0 {
+		l.ends = s.Count*uint64(queue+1)/uint64(queues) - s.Count*uint64(queue)/uint64(queues)
+	}
+	own := flowsOf(s.Flows, queues)
+	l.next, l.ids = make([]uint64, min(own, sink.MaxFlows)), make([]uint16, own)
+	for f := range l.ids {
+		l.ids[f] = uint16(sink.NewID(index, queue, f))
+	}
+	l.fill = l.write
+	return l
+}
+
+// enter begins a step at a time, which may be some while ago.
+func (l *lane) enter(scale float64, began int64) {
+	r := l.rate
+	if !l.max {
+		r.PerSecond = max(1, uint64(scale*float64(r.PerSecond)+0.5))
+	}
+	l.silent, l.paced = scale == 0, r
+	l.clock = pace.NewClock(r, l.mean, catchUp)
+	l.clock.Permits(began)
+}
+
+// leave ends a step that was to end at until. What was due by then and has not
+// gone, since that would have taken too long, is missed.
+func (l *lane) leave(until int64) {
+	l.missed += l.clock.Missed()
+	if l.silent || l.max || l.done == l.ends || pace.Now() < until {
+		return
+	}
+	left := l.clock.Permits(until - 1)
+	l.missed += time.Duration(float64(left) / l.paced.FramesPerSecond(l.mean) * float64(time.Second))
+}
+
+// flowsOf is how many flows one of so many queues has: of every queue's frames
+// the flow cycles, with the number of queues as its step.
+func flowsOf(flows, queues int) int {
+	a, b := flows, queues
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return flows / a
+}
+
+// write is what Send asks for a frame.
+func (l *lane) write(slot []byte) int {
+	n := l.filler.Next(slot)
+	l.bytes += l.filler.WireLen(n)
+	if l.tagged {
+		numbers := &l.next[l.flow%sink.MaxFlows]
+		measure.Tag{Stream: l.ids[l.flow], Sequence: *numbers, Sent: l.sent}.Put(l.filler.Body(slot))
+		*numbers++
+		if l.flow++; l.flow == len(l.ids) {
+			l.flow = 0
+		}
+	}
+	return n
+}
+
+// due is how many frames may go now, or were to go until until, if that is over.
+func (l *lane) due(now, until int64, batch int) int {
+	if l.silent {
+		return 0
+	}
+	if now >= until {
+		if l.max || now > until+int64(catchUp) {
+			return 0
+		}
+		now = until - 1
+	}
+	if left := l.ends - l.done; left < uint64(batch) {
+		batch = int(left)
+	}
+	return min(l.clock.Permits(now), batch)
+}
+
+// send hands over n frames.
+func (l *lane) send(n int) error {
+	if l.tagged {
+		l.sent = time.Now().UnixNano()
+	}
+	l.bytes = 0
+	sent, err := l.sender.Send(n, l.fill)
+	if sent > 0 {
+		l.clock.Sent(sent, l.bytes)
+		l.spread.Sent(pace.Now(), sent)
+		l.frames.Add(uint64(sent))
+		l.wire.Add(uint64(l.bytes))
+	}
+	l.done += uint64(n)
+	return err
+}

@@ -1,0 +1,55 @@
+package method
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Method is a way to send, and perhaps to receive.
+type Method struct {
+	Name, Summary string
+	// Layer is that of the senders that Open returns.
+	Layer Layer
+	Open  func(Config) (Sender, error)
+	// Listen is nil for a method that does not receive.
+	Listen func(Config) (Receiver, error)
+}
+
+// methods is the table, in the order of the article: from what a program usually
+// does down to what the driver does. Each method has a file of its name. One more,
+// dpdk, is there in builds with that tag, which need cgo.
+var methods = []Method{
+	{"net", "net.Conn.Write, as any Go program sends", Payload, openNet, nil},
+	{"udp", "sendto(2) on a UDP socket, one call a datagram", Payload, openUDP, nil},
+	{"mmsg", "sendmmsg(2) on a UDP socket, one call a batch", Payload, openMmsg, nil},
+	{"udpgso", "UDP_SEGMENT: one call and one walk through the kernel a batch", Payload, openGSO, nil},
+	{"raw", "a raw IP socket with IP_HDRINCL, one call a packet", Packet, openRaw, nil},
+	{"pcap", "a packet socket as libpcap drives it, one call a frame", Frame, openPcap, nil},
+	{"packet", "AF_PACKET, one sendmmsg(2) a batch, past the queueing discipline", Frame, openPacket, listenPacket},
+	{"ring", "PACKET_MMAP: rings that are shared with the kernel", Frame, openRing, listenRing},
+	{"xdp", "AF_XDP: memory that is shared with the driver, past the kernel's stack", Frame, openXDP, listenXDP},
+	{"tap", "a TAP interface: the kernel receives what is sent", Frame, openTap, nil},
+	{"loam", "UDP sockets of Loam's own stack, over a packet socket", Payload, openLoam, nil},
+}
+
+// All lists the methods.
+func All() []Method { return methods }
+
+// ErrUnknown is in the error of ByName.
+var ErrUnknown = errors.New("there is no such method")
+
+// ByName finds a method.
+func ByName(name string) (Method, error) {
+	var names []string
+	for _, m := range methods {
+		if m.Name == name {
+			return m, nil
+		}
+		names = append(names, m.Name)
+	}
+	if name == "dpdk" {
+		return Method{}, fmt.Errorf("method dpdk: %w in this build; it takes Debian's libdpdk-dev and go install -tags dpdk ./cmd/loam", ErrUnknown)
+	}
+	return Method{}, fmt.Errorf("method %q: %w; allowed: %s", name, ErrUnknown, strings.Join(names, ", "))
+}

@@ -1,0 +1,182 @@
+//go:build linux
+
+package method
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"time"
+
+	"loam/link"
+	"loam/link/afpacket"
+	"loam/stack"
+	"loam/wire"
+)
+
+// loamSender is the method loam: a UDP socket of Loam's own stack. The stack
+// stands on a device without addresses of Ethernet (steered), for it is a second
+// host on an interface whose first one is the Linux kernel, and should not answer
+// for it.
+type loamSender struct {
+	counters
+	stack *stack.Stack
+	conn  *stack.UDPConn
+	dev   *steered
+	slot  []byte
+}
+
+func openLoam(c Config) (Sender, error) {
+	c = c.WithDefaults()
+	if !c.Destination.Addr().Is4() || !c.Source.Addr().Is4() {
+		return nil, errors.New("loam: the stack has IPv4 only, and needs a source address")
+	}
+	dev, err := steer(c)
+	if err != nil {
+		return nil, err
+	}
+	s := &loamSender{stack: stack.New(stack.Config{Shards: 1}), dev: dev, slot: make([]byte, c.Size)}
+	if err := s.connect(c); err != nil {
+		s.Close()
+		return nil, fmt.Errorf("loam: %w", err)
+	}
+	return s, nil
+}
+
+func (s *loamSender) connect(c Config) (err error) {
+	const name = "gen"
+	if _, err = s.stack.Attach(s.dev, stack.InterfaceConfig{Name: name}); err != nil {
+		s.dev.Close()
+		return err
+	}
+	if err = s.stack.AddAddress(name, netip.PrefixFrom(c.Source.Addr(), 32)); err != nil {
+		return err
+	}
+	if err = s.stack.AddRoute(stack.Route{Dst: netip.PrefixFrom(netip.IPv4Unspecified(), 0), Interface: name}); err != nil {
+		return err
+	}
+	if s.conn, err = s.stack.ListenUDP(c.Source, stack.UDPOptions{}); err != nil {
+		return err
+	}
+	return s.conn.Connect(c.Destination)
+}
+
+// Layer implements Sender.
+func (s *loamSender) Layer() Layer { return Payload }
+
+// Send implements Sender.
+func (s *loamSender) Send(n int, fill func(slot []byte) int) (sent int, err error) {
+	bytes := 0
+	for sent < n {
+		length := fill(s.slot)
+		if length == 0 {
+			break
+		}
+		if err = s.write(s.slot[:length]); err != nil {
+			break
+		}
+		sent++
+		bytes += length
+	}
+	s.took(sent, bytes, 0)
+	s.left.Store(min(s.dev.sent(), s.handed.Load()))
+	return sent, err
+}
+
+// write waits until the stack takes a datagram.
+func (s *loamSender) write(b []byte) error {
+	_, err := s.conn.TryWriteTo(b, netip.AddrPort{})
+	if err != stack.ErrWouldBlock {
+		return err
+	}
+	s.busy.Add(1)
+	s.conn.SetWriteDeadline(time.Now().Add(maxPatience))
+	if _, err = s.conn.Write(b); errors.Is(err, os.ErrDeadlineExceeded) {
+		err = fmt.Errorf("no datagram could leave for %v: %w", maxPatience, context.DeadlineExceeded)
+	}
+	return err
+}
+
+// Flush implements Sender.
+func (s *loamSender) Flush(timeout time.Duration) error {
+	for deadline := time.Now().Add(timeout); ; time.Sleep(50 * time.Microsecond) {
+		left := s.dev.sent()
+		s.left.Store(min(left, s.handed.Load()))
+		if left >= s.handed.Load() {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return ErrTimeout
+		}
+	}
+}
+
+// Close implements Sender.
+func (s *loamSender) Close() error { return s.stack.Close() }
+
+// steered is an Ethernet device as one of IP packets that all go to one address:
+// it writes the Ethernet header, and lets nothing in.
+type steered struct {
+	link.Device
+	queue  steeredQueue
+	header [wire.EthernetLen]byte
+}
+
+type steeredQueue struct {
+	link.Queue
+	d *steered
+}
+
+func steer(c Config) (*steered, error) {
+	dev, err := afpacket.Open(afpacket.Config{Interface: c.Interface, Ring: true, Bypass: !c.Qdisc})
+	if err != nil {
+		return nil, err
+	}
+	h := wire.Ethernet{Dst: c.NextHop, Src: c.SourceMAC, Type: wire.TypeIPv4}
+	if h.Dst.IsZero() {
+		h.Dst = wire.MAC{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
+	}
+	if h.Src.IsZero() {
+		h.Src = dev.Info().MAC
+	}
+	d := &steered{Device: dev}
+	h.Put(d.header[:])
+	d.queue = steeredQueue{dev.Queues()[0], d}
+	return d, nil
+}
+
+func (d *steered) Info() link.Info {
+	i := d.Device.Info()
+	i.Medium, i.MAC = link.IP, wire.MAC{}
+	return i
+}
+
+func (d *steered) Queues() []link.Queue { return []link.Queue{&d.queue} }
+
+// sent is how many frames the device took.
+func (d *steered) sent() uint64 { return d.Stats().TxFrames }
+
+// Recv drops what arrives.
+func (q *steeredQueue) Recv(fs []*link.Frame) (int, error) {
+	for {
+		n, err := q.Queue.Recv(fs)
+		link.FreeAll(fs[:n])
+		if err != nil {
+			return 0, err
+		}
+	}
+}
+
+// Send puts the header in front.
+func (q *steeredQueue) Send(fs []*link.Frame) (int, error) {
+	for _, f := range fs {
+		copy(f.Prepend(wire.EthernetLen), q.d.header[:])
+	}
+	n, err := q.Queue.Send(fs)
+	for _, f := range fs[n:] {
+		f.TrimFront(wire.EthernetLen)
+	}
+	return n, err
+}

@@ -1,0 +1,175 @@
+//go:build linux
+
+package method
+
+import (
+	"encoding/binary"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"loam/link"
+	"loam/link/fd"
+	"loam/wire"
+)
+
+// packetReceiver is the receiving half of the method packet: a batch of copies by
+// one recvmmsg(2).
+type packetReceiver struct {
+	fd int
+	cutter
+	slots    []byte // each a virtio-net header and a frame
+	size     int
+	messages *fd.Messages
+	dropped  atomic.Uint64
+}
+
+// auxSpace is the room for the ancillary data of one frame: the VLAN tag that the
+// kernel took out (struct tpacket_auxdata) and the time (struct timespec), each
+// behind a header of 16 bytes.
+const (
+	cmsgHeader = 16
+	auxdataLen = 20
+	auxSpace   = cmsgHeader + 24 + cmsgHeader + 16
+)
+
+// longest is the most that a receiver takes, in bytes: an Ethernet frame that the
+// kernel has not cut up yet.
+const longest = 1<<16 + wire.EthernetLen
+
+func listenPacket(c Config) (Receiver, error) {
+	c = c.WithDefaults()
+	s, err := packetSocket(c, allProtocols,
+		option{"PACKET_VNET_HDR", unix.PACKET_VNET_HDR, 1},
+		option{"PACKET_IGNORE_OUTGOING", unix.PACKET_IGNORE_OUTGOING, 1},
+		option{"PACKET_AUXDATA", unix.PACKET_AUXDATA, 1})
+	if err != nil {
+		return nil, err
+	}
+	if err = prepareToReceive(s, c); err != nil {
+		unix.Close(s)
+		return nil, explain(c, "packet socket", err)
+	}
+	r := &packetReceiver{fd: s, cutter: cutter{rules: c.Match}, size: link.VirtioHeaderLen + longest, messages: fd.NewMessages(c.Batch, auxSpace)}
+	r.slots = make([]byte, c.Batch*r.size)
+	return r, nil
+}
+
+func prepareToReceive(s int, c Config) error {
+	const buffer = 32 << 20
+	if unix.SetsockoptInt(s, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, buffer) != nil {
+		unix.SetsockoptInt(s, unix.SOL_SOCKET, unix.SO_RCVBUF, buffer)
+	}
+	if err := unix.SetsockoptInt(s, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1); err != nil {
+		return err
+	}
+	if !c.Promiscuous {
+		return nil
+	}
+	index, err := interfaceIndex(c.Interface)
+	if err != nil {
+		return err
+	}
+	// The kernel counts who wants this, and forgets us with the socket.
+	m := unix.PacketMreq{Ifindex: int32(index), Type: unix.PACKET_MR_PROMISC}
+	return unix.SetsockoptPacketMreq(s, unix.SOL_PACKET, unix.PACKET_ADD_MEMBERSHIP, &m)
+}
+
+// Receive implements Receiver.
+func (r *packetReceiver) Receive(timeout time.Duration, got func(frame []byte, at int64)) (int, error) {
+	n, err := r.read()
+	if err == unix.EAGAIN && timeout > 0 {
+		if err := readable(r.fd, timeout); err != nil {
+			return 0, err
+		}
+		n, err = r.read()
+	}
+	switch err {
+	case nil:
+	case unix.EAGAIN, unix.ENETDOWN: // the second is told once; frames come when it is up again
+		return 0, nil
+	default:
+		return 0, err
+	}
+	count := 0
+	for i := range n {
+		length, whole := r.messages.Length(i)
+		if length < link.VirtioHeaderLen+wire.EthernetLen {
+			continue
+		}
+		slot := r.slots[i*r.size:][:length]
+		o, ok := link.ParseOffload(slot, length-link.VirtioHeaderLen)
+		if !ok || !whole {
+			o = link.Offload{}
+		}
+		frame, at := untag(slot[link.VirtioHeaderLen-wire.VLANTagLen:], r.messages.Control(i))
+		count += r.deliver(frame, o, at, got)
+	}
+	return count, nil
+}
+
+func (r *packetReceiver) read() (int, error) {
+	for i := range r.messages.Len() {
+		r.messages.Set(i, r.slots[i*r.size:][:r.size])
+	}
+	return r.messages.Receive(uintptr(r.fd), r.messages.Len())
+}
+
+// untag is the frame that stands behind room for a tag, with the tag that the
+// ancillary data tell of put back, and the time that they tell.
+func untag(slot []byte, control []byte) (frame []byte, at int64) {
+	frame = slot[wire.VLANTagLen:]
+	for len(control) >= cmsgHeader {
+		size := binary.NativeEndian.Uint64(control)
+		level, kind := binary.NativeEndian.Uint32(control[8:]), binary.NativeEndian.Uint32(control[12:])
+		if size < cmsgHeader || size > uint64(len(control)) {
+			break
+		}
+		data := control[cmsgHeader:size]
+		switch {
+		case level == unix.SOL_SOCKET && kind == unix.SCM_TIMESTAMPNS && len(data) >= 16:
+			at = int64(binary.NativeEndian.Uint64(data))*1e9 + int64(binary.NativeEndian.Uint64(data[8:]))
+		case level == unix.SOL_PACKET && kind == unix.PACKET_AUXDATA && len(data) >= auxdataLen:
+			if putBack(slot, data) {
+				frame = slot
+			}
+		}
+		control = control[min(uint64(len(control)), (size+7)&^7):]
+	}
+	return frame, at
+}
+
+// putBack writes the tag of a struct tpacket_auxdata, if there is one, and moves
+// the addresses in front of it.
+func putBack(slot, aux []byte) bool {
+	const addresses = 2 * len(wire.MAC{})
+	status := binary.NativeEndian.Uint32(aux)
+	if status&unix.TP_STATUS_VLAN_VALID == 0 {
+		return false
+	}
+	tci, tpid := binary.NativeEndian.Uint16(aux[16:]), binary.NativeEndian.Uint16(aux[18:])
+	if status&unix.TP_STATUS_VLAN_TPID_VALID == 0 {
+		tpid = uint16(wire.TypeVLAN)
+	}
+	copy(slot, slot[wire.VLANTagLen:][:addresses])
+	binary.BigEndian.PutUint16(slot[addresses:], tpid)
+	binary.BigEndian.PutUint16(slot[addresses+2:], tci)
+	return true
+}
+
+// Drops implements Receiver.
+func (r *packetReceiver) Drops() uint64 {
+	// The kernel starts its count anew each time that it is asked.
+	s, err := unix.GetsockoptTpacketStats(r.fd, unix.SOL_PACKET, unix.PACKET_STATISTICS)
+	if err != nil {
+		return r.dropped.Load()
+	}
+	return r.dropped.Add(uint64(s.Drops))
+}
+
+// Close implements Receiver.
+func (r *packetReceiver) Close() error {
+	r.Drops()
+	return unix.Close(r.fd)
+}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package method
+
+const raceEnabled = false

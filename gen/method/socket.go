@@ -1,0 +1,151 @@
+//go:build linux
+
+package method
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// sendBuffer is what a socket may hold of frames that have not left, in bytes of
+// the kernel's own accounting.
+const sendBuffer = 4 << 20
+
+// single is a sender with one system call a frame: what udp, raw and pcap have
+// in common. They differ in the socket.
+type single struct {
+	counters
+	fd    int
+	layer Layer
+	slot  []byte
+}
+
+// newSingle takes over a connected socket.
+func newSingle(fd int, l Layer, c Config) *single {
+	return &single{fd: fd, layer: l, slot: make([]byte, c.Size)}
+}
+
+// Layer implements Sender.
+func (s *single) Layer() Layer { return s.layer }
+
+// Send implements Sender.
+func (s *single) Send(n int, fill func(slot []byte) int) (sent int, err error) {
+	bytes, kicks := 0, 0
+	for range n {
+		length := fill(s.slot)
+		if length == 0 {
+			break
+		}
+		kicks++
+		if errno := send(s.fd, s.slot[:length]); errno != 0 {
+			again, err := s.insist(errno, length)
+			kicks += again
+			if err == errRefused {
+				continue
+			}
+			if err != nil {
+				s.took(sent, bytes, kicks)
+				return sent, err
+			}
+		}
+		sent++
+		bytes += length
+	}
+	s.took(sent, bytes, kicks)
+	return sent, nil
+}
+
+// insist tries again until the frame is taken.
+func (s *single) insist(errno unix.Errno, length int) (kicks int, err error) {
+	var p patience
+	for errno != 0 {
+		if err := p.wait(s.fd, &s.counters, errno); err != nil {
+			return kicks, err
+		}
+		kicks++
+		errno = send(s.fd, s.slot[:length])
+	}
+	return kicks, nil
+}
+
+// Flush implements Sender.
+func (s *single) Flush(timeout time.Duration) error { return flush(s.fd, &s.counters, timeout) }
+
+// flush waits until all that was handed to a socket has left.
+func flush(fd int, c *counters, timeout time.Duration) error {
+	if err := drained(fd, timeout); err != nil {
+		return err
+	}
+	c.left.Store(c.handed.Load())
+	return nil
+}
+
+// Close implements Sender.
+func (s *single) Close() error { return unix.Close(s.fd) }
+
+// connected makes a socket of the Internet family that sends to c.Destination by
+// c.Interface.
+func connected(c Config, kind, protocol int) (fd int, err error) {
+	family := unix.AF_INET
+	if c.Destination.Addr().Is6() {
+		family = unix.AF_INET6
+	}
+	if fd, err = unix.Socket(family, kind|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, protocol); err != nil {
+		return -1, explain(c, "socket", err)
+	}
+	defer func() {
+		if err != nil {
+			unix.Close(fd)
+		}
+	}()
+	wishSendBuffer(fd)
+	if c.Interface != "" {
+		if err := unix.BindToDevice(fd, c.Interface); err != nil {
+			return -1, explain(c, "SO_BINDTODEVICE", err)
+		}
+	}
+	if c.Source.Addr().IsValid() {
+		if err := unix.Bind(fd, sockaddr(c.Source)); err != nil {
+			return -1, explain(c, "bind to "+c.Source.String(), err)
+		}
+	}
+	if err := unix.Connect(fd, sockaddr(c.Destination)); err != nil {
+		return -1, explain(c, "connect to "+c.Destination.String(), err)
+	}
+	return fd, nil
+}
+
+// wishSendBuffer asks for a large buffer: the first call takes CAP_NET_ADMIN, the
+// second is cut to the limit of the system.
+func wishSendBuffer(fd int) {
+	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, sendBuffer) != nil {
+		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF, sendBuffer)
+	}
+}
+
+func sockaddr(a netip.AddrPort) unix.Sockaddr {
+	if a.Addr().Is4() {
+		return &unix.SockaddrInet4{Port: int(a.Port()), Addr: a.Addr().As4()}
+	}
+	s := &unix.SockaddrInet6{Port: int(a.Port()), Addr: a.Addr().As16()}
+	if i, err := net.InterfaceByName(a.Addr().Zone()); err == nil {
+		s.ZoneId = uint32(i.Index)
+	}
+	return s
+}
+
+// explain says what to do about an error of opening.
+func explain(c Config, what string, err error) error {
+	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) {
+		return fmt.Errorf("%s: %w: this method needs CAP_NET_RAW: run as root", c.Interface, os.NewSyscallError(what, err))
+	}
+	return fmt.Errorf("%s: %w", c.Interface, os.NewSyscallError(what, err))
+}
+
+func withoutPort(a netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(a.Addr(), 0) }

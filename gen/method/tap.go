@@ -1,0 +1,50 @@
+//go:build linux
+
+package method
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"loam/link/tap"
+)
+
+// openTap opens the method tap: what is sent is what the kernel receives on the
+// TAP interface, which is made if it is not there, and then goes with the sender.
+func openTap(c Config) (Sender, error) {
+	c = c.WithDefaults()
+	d, err := tap.Open(tap.Config{Name: c.Interface, NoOffloads: true})
+	if err != nil {
+		return nil, err
+	}
+	if err := up(d.Info().Name); err != nil {
+		d.Close()
+		return nil, err
+	}
+	return newQueueSender(d, c), nil
+}
+
+// up switches an interface on: one that is down takes no frames.
+func up(name string) error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	r, err := unix.NewIfreq(name)
+	if err != nil {
+		return err
+	}
+	if err := unix.IoctlIfreq(fd, unix.SIOCGIFFLAGS, r); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if r.Uint16()&unix.IFF_UP != 0 {
+		return nil
+	}
+	r.SetUint16(r.Uint16() | unix.IFF_UP)
+	if err := unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, r); err != nil {
+		return fmt.Errorf("%s: cannot be switched on: %w", name, err)
+	}
+	return nil
+}

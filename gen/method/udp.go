@@ -1,0 +1,16 @@
+//go:build linux
+
+package method
+
+import "golang.org/x/sys/unix"
+
+// openUDP opens the method udp: sendto(2) without an address on a connected
+// socket, so that the kernel looks up the route once and not for each datagram.
+func openUDP(c Config) (Sender, error) {
+	c = c.WithDefaults()
+	fd, err := connected(c, unix.SOCK_DGRAM, 0)
+	if err != nil {
+		return nil, err
+	}
+	return newSingle(fd, Payload, c), nil
+}

@@ -1,0 +1,127 @@
+//go:build linux
+
+package method
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// gsoSender is the method udpgso: datagrams of one length stand one behind the
+// other in a buffer, and walk through the kernel as one, which the interface cuts
+// up, or the kernel in front of it (udp(7), UDP_SEGMENT). All but the last have
+// the length that the socket was told; the last may be shorter.
+//
+// An interface without hardware, veth above all, may pass the uncut datagram on:
+// its counters, and the peer's, then count one where there are many.
+type gsoSender struct {
+	counters
+	fd      int
+	size    int // of the longest datagram
+	buffer  []byte
+	used    int // bytes of it
+	held    int // datagrams in it
+	segment int // length of each
+	told    int // what the socket was told
+}
+
+// Limits of the kernel: UDP_MAX_SEGMENTS, and the length of a packet.
+const (
+	maxSegments = 64
+	maxTrain    = 65535 - 40 - 8
+)
+
+func openGSO(c Config) (Sender, error) {
+	c = c.WithDefaults()
+	s, err := connected(c, unix.SOCK_DGRAM, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.SetsockoptInt(s, unix.SOL_UDP, unix.UDP_SEGMENT, c.Size); err != nil {
+		unix.Close(s)
+		return nil, explain(c, "UDP_SEGMENT", err)
+	}
+	return &gsoSender{fd: s, size: c.Size, told: c.Size, buffer: make([]byte, maxTrain+c.Size)}, nil
+}
+
+// Layer implements Sender.
+func (s *gsoSender) Layer() Layer { return Payload }
+
+// Send implements Sender.
+func (s *gsoSender) Send(n int, fill func(slot []byte) int) (sent int, err error) {
+	for asked := 0; asked < n; asked++ {
+		length := fill(s.buffer[s.used:][:s.size])
+		if length == 0 {
+			break
+		}
+		gone, err := s.add(length)
+		sent += gone
+		if err != nil {
+			return sent, err
+		}
+	}
+	gone, err := s.push()
+	return sent + gone, err
+}
+
+// add takes in the datagram that stands behind the others; those may have to go
+// first.
+func (s *gsoSender) add(length int) (sent int, err error) {
+	if s.held > 0 && (length > s.segment || s.used+length > maxTrain) {
+		at := s.used
+		sent, err = s.push()
+		copy(s.buffer, s.buffer[at:at+length])
+	}
+	if s.held == 0 {
+		s.segment = length
+	}
+	s.used += length
+	s.held++
+	if err == nil && (length < s.segment || s.held == maxSegments) {
+		gone, e := s.push()
+		return sent + gone, e
+	}
+	return sent, err
+}
+
+// push hands over what is there. A train that the kernel refuses is refused as a
+// whole.
+func (s *gsoSender) push() (sent int, err error) {
+	if s.held == 0 {
+		return 0, nil
+	}
+	if s.segment != s.told {
+		if err := unix.SetsockoptInt(s.fd, unix.SOL_UDP, unix.UDP_SEGMENT, s.segment); err != nil {
+			return 0, err
+		}
+		s.told = s.segment
+	}
+	var p patience
+	kicks := 0
+	for gone := false; !gone && err == nil; kicks++ {
+		if errno := send(s.fd, s.buffer[:s.used]); errno != 0 {
+			err = p.wait(s.fd, &s.counters, errno)
+		} else {
+			gone = true
+		}
+	}
+	held, used := s.held, s.used
+	s.held, s.used = 0, 0
+	switch err {
+	case nil:
+		s.took(held, used, kicks)
+		return held, nil
+	case errRefused:
+		s.refused.Add(uint64(held - 1)) // one is counted
+		err = nil
+	}
+	s.took(0, 0, kicks)
+	return 0, err
+}
+
+// Flush implements Sender.
+func (s *gsoSender) Flush(timeout time.Duration) error { return flush(s.fd, &s.counters, timeout) }
+
+// Close implements Sender.
+func (s *gsoSender) Close() error { return unix.Close(s.fd) }

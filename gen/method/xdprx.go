@@ -1,0 +1,94 @@
+//go:build linux
+
+package method
+
+import (
+	"errors"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"loam/link/afxdp"
+)
+
+// xdpReceiver is the receiving half of the method xdp. A program in the driver
+// takes the frames that match away from the kernel, and leaves it all others.
+// AF_XDP does not say when a frame came.
+type xdpReceiver struct {
+	port     *xdpPort
+	rx       *afxdp.Rx
+	listener int    // packet socket that holds promiscuous mode, or -1
+	before   uint64 // drops of a receiver that had the socket before
+
+	mu     sync.Mutex // guards what follows: Drops may come beside Close, and after it
+	closed bool
+	drops  uint64 // as they were when somebody asked last
+}
+
+func listenXDP(c Config) (Receiver, error) {
+	c = c.WithDefaults()
+	p, err := takePort(c, false)
+	if err != nil {
+		return nil, err
+	}
+	r := &xdpReceiver{port: p, rx: &p.socket.Rx, listener: -1, before: p.socket.Drops()}
+	for more := true; more; { // what is left of that receiver
+		_, more = r.rx.Next()
+	}
+	if c.Promiscuous {
+		r.listener, err = afxdp.Promiscuous(p.key.index)
+	}
+	if err == nil {
+		err = p.steer(c.Match)
+	}
+	if err != nil {
+		r.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// Receive implements Receiver.
+func (r *xdpReceiver) Receive(timeout time.Duration, got func(frame []byte, at int64)) (count int, err error) {
+	// A ring that is filled as fast as it is emptied would keep us here.
+	const most = 1 << 14
+	frame, ok := r.rx.Next()
+	if !ok && timeout > 0 {
+		if err := r.rx.Wait(timeout); err != nil {
+			return 0, err
+		}
+		frame, ok = r.rx.Next()
+	}
+	for ; ok; frame, ok = r.rx.Next() {
+		got(frame, 0)
+		if count++; count == most {
+			break
+		}
+	}
+	return count, nil
+}
+
+// Drops implements Receiver.
+func (r *xdpReceiver) Drops() uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.closed {
+		r.drops = r.port.socket.Drops() - r.before
+	}
+	return r.drops
+}
+
+// Close implements Receiver.
+func (r *xdpReceiver) Close() error {
+	r.Drops()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed = true
+	err := r.port.unsteer()
+	if r.listener >= 0 {
+		err = errors.Join(err, os.NewSyscallError("close", unix.Close(r.listener)))
+	}
+	return errors.Join(err, r.port.leave(&r.port.receives))
+}

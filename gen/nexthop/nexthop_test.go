@@ -1,0 +1,98 @@
+//go:build linux
+
+package nexthop
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"strings"
+	"testing"
+
+	"loam/internal/netns"
+)
+
+func TestMain(m *testing.M) { netns.Main(m) }
+
+// farMAC is the address of an interface of the far namespace, as text.
+func farMAC(t *testing.T, f *netns.Far, name string) string {
+	t.Helper()
+	words := strings.Fields(f.IP(t, "-br", "link", "show", "dev", name))
+	if len(words) < 3 {
+		t.Fatal(words)
+	}
+	return words[2]
+}
+
+// A neighbour that the kernel has not asked for yet answers us, and its table of
+// neighbours stays as it was.
+func TestAsksByARP(t *testing.T) {
+	f := netns.NewFar(t)
+	near, far, n := f.Wire(t)
+	p, err := Find(near, netip.MustParseAddr(fmt.Sprintf("10.%d.0.2", n)), netip.Addr{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.NextHop.String() != farMAC(t, f, far) || p.Source.String() != fmt.Sprintf("10.%d.0.1", n) || p.SourceMAC.IsZero() || p.MTU != 1500 {
+		t.Errorf("%+v", p)
+	}
+	if table := netns.IP(t, "neigh", "show", "dev", near); strings.Contains(table, fmt.Sprintf("10.%d.0.2", n)) {
+		t.Errorf("the kernel has learnt:\n%s", table)
+	}
+}
+
+// A destination behind a router has the router's address.
+func TestFollowsTheRoute(t *testing.T) {
+	f := netns.NewFar(t)
+	near, far, n := f.Wire(t)
+	netns.IP(t, "route", "add", "198.18.0.0/15", "via", fmt.Sprintf("10.%d.0.2", n))
+	p, err := Find(near, netip.MustParseAddr("198.18.0.1"), netip.Addr{})
+	if err != nil || p.NextHop.String() != farMAC(t, f, far) || p.Gateway.String() != fmt.Sprintf("10.%d.0.2", n) {
+		t.Errorf("%+v, %v", p, err)
+	}
+}
+
+// What the kernel knows is not asked for.
+func TestTakesWhatTheKernelKnows(t *testing.T) {
+	f := netns.NewFar(t)
+	near, _, n := f.Wire(t)
+	silent := fmt.Sprintf("10.%d.0.77", n)
+	netns.IP(t, "neigh", "replace", silent, "lladdr", "02:00:00:00:00:77", "dev", near, "nud", "permanent")
+	p, err := Find(near, netip.MustParseAddr(silent), netip.Addr{})
+	if err != nil || p.NextHop.String() != "02:00:00:00:00:77" {
+		t.Errorf("%+v, %v", p, err)
+	}
+}
+
+// Over IPv6 a neighbour answers a solicitation.
+func TestAsksByNeighborDiscovery(t *testing.T) {
+	f := netns.NewFar(t)
+	near, far, _ := f.Wire(t)
+	on := func(name string) {
+		if err := os.WriteFile("/proc/sys/net/ipv6/conf/"+name+"/disable_ipv6", []byte("0"), 0); err != nil {
+			t.Error(err)
+		}
+	}
+	on(near)
+	f.Do(t, func() { on(far) })
+	netns.IP(t, "addr", "add", "2001:db8::1/64", "dev", near, "nodad")
+	f.IP(t, "addr", "add", "2001:db8::2/64", "dev", far, "nodad")
+	p, err := Find(near, netip.MustParseAddr("2001:db8::2"), netip.Addr{})
+	if err != nil || p.NextHop.String() != farMAC(t, f, far) || p.Source.String() != "2001:db8::1" {
+		t.Errorf("%+v, %v", p, err)
+	}
+}
+
+// Mistakes are one line that says what to do.
+func TestErrorsSayWhatToDo(t *testing.T) {
+	f := netns.NewFar(t)
+	near, _, n := f.Wire(t)
+	for _, test := range []struct{ name, dst, want string }{
+		{"nosuch0", "10.0.0.1", `there is no interface "nosuch0"`},
+		{near, fmt.Sprintf("10.%d.0.99", n), "does not answer on " + near},
+	} {
+		if _, err := Find(test.name, netip.MustParseAddr(test.dst), netip.Addr{}); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%v: %v", test, err)
+		}
+	}
+}

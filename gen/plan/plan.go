@@ -1,0 +1,273 @@
+// Package plan reads what a run of the packet engine is told from a file in YAML:
+//
+//	interface: eth0
+//	method: ring          # as for loam gen --method
+//	queues: 1
+//	rx: eth1              # receive there, and tell what was lost
+//	next-hop: 02:00:00:00:00:02
+//	streams:
+//	  - name: voice
+//	    template: eth; ip dst=10.0.0.2; udp dport=5060
+//	    size: 64-128      # as for loam gen --size
+//	    rate: 10kpps
+//	    flows: 10
+//	    vary:
+//	      ip.src: 10.1.0.0/16
+//	  - name: bulk
+//	    template: eth; vlan id=7; ip6 dst=2001:db8::2; tcp flags=A
+//	    size: imix:128=7,594=4,1518=1
+//	    rate: 1Gbps
+//	    count: 1000000
+//	steps:                # or time: 30s
+//	  - time: 10s
+//	  - time: 10s
+//	    scale: 50%        # of the streams' rates
+//
+// What it does not know is refused, and each mistake is told with its line.
+package plan
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+
+	"loam/gen"
+	"loam/gen/frame"
+	"loam/gen/method"
+	"loam/gen/pace"
+	"loam/wire"
+)
+
+// Plan is what a file says.
+type Plan struct {
+	gen.Config
+	RX string // the interface to receive on; "" is none
+}
+
+// MaxSize bounds a file in bytes.
+const MaxSize = 1 << 20
+
+// Error is a mistake in a file.
+type Error struct {
+	Line  int // from 1; 0 is not known
+	Wrong string
+}
+
+// Error implements error.
+func (e *Error) Error() string {
+	if e.Line == 0 {
+		return e.Wrong
+	}
+	return fmt.Sprintf("line %d: %s", e.Line, e.Wrong)
+}
+
+// document is the file as it is written.
+type document struct {
+	Interface string   `yaml:"interface"`
+	Method    string   `yaml:"method"`
+	Queues    int      `yaml:"queues"`
+	Batch     int      `yaml:"batch"`
+	RX        string   `yaml:"rx"`
+	NextHop   string   `yaml:"next-hop"`
+	Qdisc     bool     `yaml:"qdisc"`
+	Public    bool     `yaml:"public"`
+	Seed      uint64   `yaml:"seed"`
+	Time      string   `yaml:"time"`
+	Streams   []stream `yaml:"streams"`
+	Steps     []step   `yaml:"steps"`
+}
+
+type stream struct {
+	Name     string            `yaml:"name"`
+	Template string            `yaml:"template"`
+	Size     string            `yaml:"size"`
+	Rate     string            `yaml:"rate"`
+	Count    uint64            `yaml:"count"`
+	Flows    int               `yaml:"flows"`
+	Bare     bool              `yaml:"bare"`
+	Vary     map[string]string `yaml:"vary"`
+}
+
+type step struct {
+	Time  string `yaml:"time"`
+	Scale string `yaml:"scale"`
+}
+
+// Read reads a file.
+func Read(r io.Reader) (*Plan, error) {
+	text, err := io.ReadAll(io.LimitReader(r, MaxSize+1))
+	if err != nil {
+		return nil, err
+	}
+	return Parse(text)
+}
+
+// Parse reads the text of a file. Its errors are of type *Error.
+func Parse(text []byte) (*Plan, error) {
+	if len(text) > MaxSize {
+		return nil, &Error{Wrong: fmt.Sprintf("the file is longer than %d bytes", MaxSize)}
+	}
+	file, err := parser.ParseBytes(text, 0)
+	if err != nil {
+		return nil, ofYAML(err)
+	}
+	if len(file.Docs) != 1 || file.Docs[0].Body == nil {
+		return nil, &Error{Wrong: "the file is to hold one document"}
+	}
+	var d document
+	if err := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(&d); err != nil {
+		return nil, ofYAML(err)
+	}
+	return (&reader{file: file}).plan(&d)
+}
+
+// ofYAML takes line and message out of the library's error.
+func ofYAML(err error) error {
+	var e yaml.Error
+	if errors.As(err, &e) {
+		line := 0
+		if t := e.GetToken(); t != nil && t.Position != nil {
+			line = t.Position.Line
+		}
+		return &Error{line, e.GetMessage()}
+	}
+	return &Error{Wrong: strings.Join(strings.Fields(err.Error()), " ")}
+}
+
+// reader gives a document its meaning.
+type reader struct{ file *ast.File }
+
+// wrong is a mistake at a path such as "$.streams[0].rate".
+func (r *reader) wrong(path, format string, args ...any) error {
+	return &Error{r.line(path), fmt.Sprintf(format, args...)}
+}
+
+// line is where a path stands in the file; 0 if it does not.
+func (r *reader) line(path string) int {
+	p, err := yaml.PathString(path)
+	if err != nil {
+		return 0
+	}
+	node, err := p.FilterFile(r.file)
+	if err != nil || node == nil || node.GetToken() == nil || node.GetToken().Position == nil {
+		return 0
+	}
+	return node.GetToken().Position.Line
+}
+
+func (r *reader) plan(d *document) (*Plan, error) {
+	p := &Plan{RX: d.RX}
+	c := &p.Config
+	*c = gen.Config{Interface: d.Interface, Method: d.Method, Queues: d.Queues, Batch: d.Batch, Qdisc: d.Qdisc, Public: d.Public}
+	if c.Method == "" {
+		c.Method = "ring"
+	}
+	if _, err := method.ByName(c.Method); err != nil {
+		return nil, r.wrong("$.method", "%v", err)
+	}
+	if c.Interface == "" {
+		return nil, &Error{Wrong: "no interface is given: interface: NAME"}
+	}
+	if len(d.Streams) == 0 {
+		return nil, &Error{Wrong: "there are no streams"}
+	}
+	var err error
+	if d.NextHop != "" {
+		b, err := net.ParseMAC(d.NextHop)
+		if err != nil || len(b) != len(c.NextHop) {
+			return nil, r.wrong("$.next-hop", "%q is no address of Ethernet", d.NextHop)
+		}
+		c.NextHop = wire.MAC(b)
+	}
+	if d.Time != "" {
+		if c.Time, err = r.duration("$.time", d.Time); err != nil {
+			return nil, err
+		}
+	}
+	for i := range d.Streams {
+		s, err := r.stream(&d.Streams[i], fmt.Sprintf("$.streams[%d]", i))
+		if err != nil {
+			return nil, err
+		}
+		s.Seed = d.Seed
+		c.Streams = append(c.Streams, s)
+	}
+	return p, r.steps(d, c)
+}
+
+func (r *reader) duration(path, s string) (time.Duration, error) {
+	t, err := time.ParseDuration(s)
+	if err != nil || t <= 0 || t > gen.MaxTime {
+		return 0, r.wrong(path, "%q is no time; write it as 500ms, 10s or 2m", s)
+	}
+	return t, nil
+}
+
+func (r *reader) stream(d *stream, path string) (s gen.Stream, err error) {
+	s = gen.Stream{Name: d.Name, Count: d.Count, Flows: d.Flows, Bare: d.Bare}
+	if d.Template == "" {
+		return s, r.wrong(path, "the stream has no template")
+	}
+	if s.Template, err = frame.Parse(d.Template); err != nil {
+		return s, r.wrong(path+".template", "%v", err)
+	}
+	for _, field := range ordered(d.Vary) {
+		if err := s.Template.Set(field, d.Vary[field]); err != nil {
+			return s, r.wrong(path+".vary", "%v", err)
+		}
+	}
+	if d.Size != "" {
+		if s.Sizes, err = frame.ParseSizes(d.Size); err != nil {
+			return s, r.wrong(path+".size", "%v", err)
+		}
+	}
+	if d.Rate == "" {
+		return s, r.wrong(path, "the stream has no rate; write rate: 1kpps, or rate: max")
+	}
+	if s.Rate, err = pace.ParseRate(d.Rate); err != nil {
+		return s, r.wrong(path+".rate", "%v", err)
+	}
+	if _, err := frame.Compile(s.Template, frame.Options{Sizes: s.Sizes}); err != nil {
+		return s, r.wrong(path+".template", "%v", err)
+	}
+	return s, nil
+}
+
+// steps reads the steps, whose scale is 100% if they have none.
+func (r *reader) steps(d *document, c *gen.Config) error {
+	if len(d.Steps) > 0 && d.Time != "" {
+		return r.wrong("$.time", "there are steps, which have times of their own")
+	}
+	for i, s := range d.Steps {
+		path := fmt.Sprintf("$.steps[%d]", i)
+		t, err := r.duration(path+".time", s.Time)
+		if err != nil {
+			return err
+		}
+		scale := 1.0
+		if s.Scale != "" {
+			percent, isPercent := strings.CutSuffix(s.Scale, "%")
+			n, err := strconv.ParseFloat(percent, 64)
+			if !isPercent || err != nil || n < 0 || n > 100*gen.MaxScale || n != n {
+				return r.wrong(path+".scale", "%q is no part of a rate; write it as 50%%", s.Scale)
+			}
+			scale = n / 100
+		}
+		c.Steps = append(c.Steps, gen.Step{Time: t, Scale: scale})
+	}
+	return nil
+}
+
+// ordered are the keys of a map, so that the same file is always the same plan.
+func ordered(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,69 @@
+package probe
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// judge turns a genuine answer, which arrived at now, into a result if it is one
+// that the user wants and has not had, and counts it.
+func (r *run) judge(rep reply, now int64) (res Result, wanted bool) {
+	at, ok := r.space.position(rep.question)
+	if !ok { // of another shard that was given our key
+		r.counts.other[foreign].Add(1)
+		return res, false
+	}
+	if rep.answer.Settles() && !r.seen.add(at) {
+		r.counts.duplicates.Add(1)
+		return res, false
+	}
+	r.counts.answers[rep.answer].Add(1)
+	if rep.rtt >= 0 {
+		r.counts.roundTrip(rep.rtt)
+	}
+	return Result{
+		Addr: rep.addr, Port: rep.port, Answer: rep.answer, Code: rep.code, HopLimit: rep.hopLimit,
+		RTT: time.Duration(rep.rtt), From: rep.from, At: r.start.Add(time.Duration(now)),
+	}, r.All || rep.answer.Positive()
+}
+
+// counts are what lanes count together.
+type counts struct {
+	resets     atomic.Uint64 // sent
+	answers    [8]atomic.Uint64
+	other      [forged + 1]atomic.Uint64 // by verdict
+	duplicates atomic.Uint64
+	// Round-trip times in nanoseconds.
+	rtts           atomic.Uint64
+	sumRTT         atomic.Int64
+	minRTT, maxRTT atomic.Int64
+}
+
+func (c *counts) roundTrip(rtt int64) {
+	c.rtts.Add(1)
+	c.sumRTT.Add(rtt)
+	for least := c.minRTT.Load(); rtt < least && !c.minRTT.CompareAndSwap(least, rtt); least = c.minRTT.Load() {
+	}
+	for most := c.maxRTT.Load(); rtt > most && !c.maxRTT.CompareAndSwap(most, rtt); most = c.maxRTT.Load() {
+	}
+}
+
+func (c *counts) found() uint64 {
+	return c.answers[EchoReply].Load() + c.answers[SYNACK].Load() + c.answers[Data].Load()
+}
+
+func (c *counts) summary() (s Summary) {
+	for a := range c.answers {
+		s.Answers[a] = c.answers[a].Load()
+	}
+	s.Duplicates, s.Forged = c.duplicates.Load(), c.other[forged].Load()
+	s.Resets = c.resets.Load()
+	s.Malformed, s.Foreign = c.other[malformed].Load(), c.other[foreign].Load()
+	if n := c.rtts.Load(); n > 0 {
+		s.RTT = Spread{
+			Count: n, Min: time.Duration(c.minRTT.Load()), Max: time.Duration(c.maxRTT.Load()),
+			Mean: time.Duration(c.sumRTT.Load() / int64(n)),
+		}
+	}
+	return s
+}

@@ -1,0 +1,119 @@
+//go:build linux
+
+package session
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+
+	"loam/gen/nexthop"
+	"loam/gen/probe"
+	"loam/gen/probe/target"
+)
+
+// addresses are the targets without those that are excluded, and without those
+// that IANA has set apart, unless they are allowed.
+func (o *Options) addresses() (*target.Set, error) {
+	all, err := target.NewSet(o.Targets, o.Exclude)
+	if err != nil {
+		return nil, &Refusal{err.Error(), "ask for one family at a time, and for fewer addresses"}
+	}
+	if o.AllowReserved {
+		return all, nil
+	}
+	s, err := target.NewSet(all.Ranges(), target.Reserved(!o.AllowPrivate))
+	if err != nil {
+		return nil, err
+	}
+	left := all.Len() - s.Len()
+	switch {
+	case all.Len() == 0:
+		return nil, &Refusal{"there is nobody to ask", "name addresses or prefixes that are not all excluded"}
+	case s.Len() == 0:
+		first := all.At(0)
+		b, _ := target.BlockOf(first)
+		allow := "--allow-reserved"
+		if b.Private {
+			allow = "--allow-private"
+		}
+		return nil, &Refusal{fmt.Sprintf("%v is in %v, %s, and so are all the others or their like", first, b.Prefix, b.Why), "say " + allow + " if they are yours to ask"}
+	case left > 0:
+		o.note(fmt.Sprintf("%d addresses are private or reserved and are left out: --allow-private, --allow-reserved", left))
+	}
+	return s, nil
+}
+
+// routesLooked is how many ranges' routes are compared.
+const routesLooked = 64
+
+// route finds the interface and the router that the targets lie behind, and the
+// address to ask from.
+func (o *Options) route(c *probe.Config) error {
+	first := c.Addresses.At(0)
+	if o.Interface == "" {
+		name, err := nexthop.Interface(first)
+		if err != nil {
+			return &Refusal{err.Error(), "say by which interface: --dev IF"}
+		}
+		o.Interface = name
+	}
+	p, err := nexthop.Route(o.Interface, first)
+	if err != nil {
+		return &Refusal{err.Error(), "ip link and ip address show what there is"}
+	}
+	c.SourceMAC = p.SourceMAC
+	if !c.Source.IsValid() {
+		c.Source = p.Source
+	}
+	if !c.Source.IsValid() {
+		return &Refusal{fmt.Sprintf("%s has no address of the family of the targets", o.Interface), "give it one, or say --src ADDRESS"}
+	}
+	if !c.NextHopMAC.IsZero() {
+		return nil
+	}
+	if err := o.sameRouter(c, p); err != nil {
+		return err
+	}
+	if p, err = nexthop.Find(o.Interface, first, c.Source); err != nil {
+		return &Refusal{err.Error(), "say the router's Ethernet address: --dst-mac MAC"}
+	}
+	c.NextHopMAC = p.NextHop
+	return nil
+}
+
+// sameRouter refuses targets that do not all lie behind the router of p: a probe
+// has one Ethernet address on it.
+func (o *Options) sameRouter(c *probe.Config, p nexthop.Path) error {
+	neighbours := p.Gateway == c.Addresses.At(0)
+	if neighbours && c.Addresses.Len() > 1 {
+		return &Refusal{
+			fmt.Sprintf("%v is a neighbour on %s, where each address has an Ethernet address of its own", p.Gateway, o.Interface),
+			"ask one at a time, or say --dst-mac MAC if one host has them all",
+		}
+	}
+	for _, r := range c.Addresses.Ranges()[1:min(len(c.Addresses.Ranges()), routesLooked)] {
+		other, err := nexthop.Route(o.Interface, r.First)
+		if err == nil && other.Gateway != p.Gateway {
+			return &Refusal{
+				fmt.Sprintf("%v lies behind %v, and %v behind %v", c.Addresses.At(0), p.Gateway, r.First, other.Gateway),
+				"ask them in two runs, or say --dst-mac MAC for all",
+			}
+		}
+	}
+	return nil
+}
+
+// isKernels reports whether the kernel has the address, on any interface.
+func isKernels(a netip.Addr) bool {
+	list, err := net.InterfaceAddrs()
+	if err != nil {
+		return false
+	}
+	for _, one := range list {
+		if p, err := netip.ParsePrefix(one.String()); err == nil && p.Addr().Unmap() == a {
+			return true
+		}
+	}
+	return false
+}

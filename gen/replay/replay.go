@@ -1,0 +1,229 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math"
+	"runtime"
+	"time"
+
+	"loam/gen"
+	"loam/gen/frame"
+	"loam/gen/method"
+	"loam/gen/pace"
+)
+
+// Config says how to send.
+type Config struct {
+	// Open begins to read the file anew, for each time that it is sent.
+	Open   func() (*Source, error)
+	Sender method.Sender // of layer Frame; it stays the caller's
+	Batch  int           // frames that it is given at once; 0 is method.DefaultBatch
+	// Rate is how fast; it is not looked at with Speed above 0.
+	Rate pace.Rate
+	// Speed keeps the gaps of the capture, so many times shorter: 1 is as captured.
+	Speed    float64
+	Loops    int     // how often the file is sent; 0 is once
+	MeanSize float64 // of a frame, FCS included: for rates in bits
+	// Observe is called every Interval (0 is a second), by the goroutine of Run.
+	Interval time.Duration
+	Observe  func(gen.Sample)
+}
+
+// chunk is a piece of the file on its way to the sender. It goes round.
+type chunk struct {
+	n      int
+	frames [method.DefaultBatch][]byte
+	at     [method.DefaultBatch]time.Duration // since the first frame of the first loop
+}
+
+// chunks is how many there are: what is read ahead.
+const chunks = 64
+
+// reading is the file on its way: one goroutine reads, Run sends.
+type reading struct {
+	// full: the reader sends, and closes it at the end; Run receives. No place free:
+	// the reader waits. free: the other way round, never closed; it has room for all.
+	full, free chan *chunk
+	err        error // why the reader ended early: read after full is closed
+}
+
+// Run sends the file and returns when it is over, or when ctx is done, which is no
+// error.
+func Run(ctx context.Context, c Config) (gen.Report, error) {
+	if c.Interval == 0 {
+		c.Interval = time.Second
+	}
+	if c.Batch == 0 {
+		c.Batch = method.DefaultBatch
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	r := &reading{full: make(chan *chunk, chunks), free: make(chan *chunk, chunks)}
+	for range chunks {
+		r.free <- new(chunk)
+	}
+	go r.read(ctx, c)
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	p := player{Config: c, clock: pace.NewClock(c.Rate, c.MeanSize, 0), spread: pace.NewSpread(), began: pace.Now()}
+	p.observed = p.began
+	err := p.play(ctx, r)
+	cancel()
+	for range r.full { // the reader ends
+	}
+	if err == nil {
+		err = r.err
+	}
+	if e := c.Sender.Flush(5 * time.Second); err == nil {
+		err = e
+	}
+	return p.report(), err
+}
+
+// read reads the file as often as it is wanted.
+func (r *reading) read(ctx context.Context, c Config) {
+	defer close(r.full)
+	var offset time.Duration
+	for range max(c.Loops, 1) {
+		s, err := c.Open()
+		if err == nil {
+			offset, err = r.once(ctx, s, offset)
+		}
+		if err != nil {
+			r.err = err
+			return
+		}
+		if ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// once reads the file once, and returns when the next time begins: as long after
+// the last frame as that is after the one before it, as a guess.
+func (r *reading) once(ctx context.Context, s *Source, offset time.Duration) (next time.Duration, err error) {
+	var last, gap time.Duration
+	for err == nil {
+		var k *chunk
+		select {
+		case k = <-r.free:
+		case <-ctx.Done():
+			return 0, nil
+		}
+		for k.n = 0; k.n < len(k.frames); k.n++ {
+			var at time.Duration
+			if k.frames[k.n], at, err = s.Next(); err != nil {
+				break
+			}
+			gap, last = at-last, at
+			k.at[k.n] = offset + at
+		}
+		r.full <- k
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return offset + last + gap, err
+}
+
+// player sends.
+type player struct {
+	Config
+	clock           *pace.Clock
+	spread          *pace.Spread
+	began, observed int64
+	ended           int64
+	total, before   gen.Flow
+}
+
+func (p *player) play(ctx context.Context, r *reading) error {
+	defer func() { p.ended = pace.Now() }()
+	for k := range r.full {
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err := p.send(ctx, k); err != nil {
+			return err
+		}
+		r.free <- k
+	}
+	return nil
+}
+
+// send sends the frames of a chunk, each when it is due.
+func (p *player) send(ctx context.Context, k *chunk) error {
+	next, bytes := 0, 0
+	fill := func(slot []byte) int {
+		n := copy(slot, k.frames[next])
+		bytes += n + frame.FCSLen
+		next++
+		return n
+	}
+	for next < k.n && ctx.Err() == nil {
+		now := pace.Now()
+		n, then := p.due(k, next, now)
+		if n == 0 {
+			p.observe(now)
+			pace.Approach(min(then, p.observed+int64(p.Interval)))
+			continue
+		}
+		bytes = 0
+		sent, err := p.Sender.Send(min(n, p.Batch), fill)
+		p.clock.Sent(sent, bytes)
+		p.spread.Sent(pace.Now(), sent)
+		p.total.Frames += uint64(sent)
+		p.total.Bytes += uint64(bytes)
+		if err != nil {
+			return err
+		}
+		p.observe(now)
+	}
+	return nil
+}
+
+// due is how many of the frames from next on may go now, and if none when.
+func (p *player) due(k *chunk, next int, now int64) (n int, then int64) {
+	if p.Speed <= 0 {
+		return min(p.clock.Permits(now), k.n-next), p.clock.Next()
+	}
+	for n = 0; next+n < k.n; n++ {
+		then = p.began + int64(float64(k.at[next+n])/p.Speed)
+		if then > now {
+			break
+		}
+	}
+	return n, then
+}
+
+// observe tells how it is going, if it is time.
+func (p *player) observe(now int64) {
+	if p.Observe == nil || now < p.observed+int64(p.Interval) {
+		return
+	}
+	s := gen.Sample{Elapsed: time.Duration(now - p.began), Over: time.Duration(now - p.observed)}
+	s.Total = p.total
+	s.Total.SetRates(p.total.Frames-p.before.Frames, p.total.Bytes-p.before.Bytes, s.Over)
+	s.Total.Name = "capture"
+	s.Streams = []gen.Flow{s.Total}
+	p.before, p.observed = p.total, now
+	p.Observe(s)
+}
+
+func (p *player) report() gen.Report {
+	r := gen.Report{Queues: 1, Elapsed: time.Duration(p.ended - p.began), Counters: p.Sender.Counters(), LinkFrames: gen.UnknownLink}
+	r.Total = p.total
+	r.Total.SetRates(p.total.Frames, p.total.Bytes, r.Elapsed)
+	s := gen.StreamReport{Flow: r.Total, Asked: p.Rate.String(), Gaps: p.spread.Gaps(), Missed: p.clock.Missed()}
+	s.Name = "capture"
+	if p.Speed > 0 {
+		s.Asked, s.Missed = "as captured", 0
+	} else {
+		s.Error = gen.RateError(p.Rate, 1, &s.Flow)
+	}
+	if math.IsNaN(s.Error) {
+		s.Error = 0
+	}
+	r.Streams = []gen.StreamReport{s}
+	return r
+}

@@ -1,0 +1,232 @@
+//go:build linux
+
+package replay
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gopacket/gopacket"
+	"github.com/gopacket/gopacket/layers"
+	"github.com/gopacket/gopacket/pcapgo"
+
+	"loam/gen"
+	"loam/gen/method"
+	"loam/gen/pace"
+)
+
+var began = time.Unix(1_700_000_000, 0)
+
+// frameOf is a frame that says which it is.
+func frameOf(i int) []byte {
+	b := make([]byte, 60+i%100)
+	copy(b[12:], []byte{0x88, 0xb5})
+	binary.BigEndian.PutUint32(b[14:], uint32(i))
+	return b
+}
+
+// capture writes frames that were ms milliseconds apart, in a format.
+func capture(t testing.TB, format string, n int, ms int) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	var write func(gopacket.CaptureInfo, []byte) error
+	end := func() error { return nil }
+	var err error
+	if format == "pcapng" {
+		var w *pcapgo.NgWriter
+		w, err = pcapgo.NewNgWriter(&b, layers.LinkTypeEthernet)
+		write, end = w.WritePacket, w.Flush
+	} else {
+		w := pcapgo.NewWriterNanos(&b)
+		err = w.WriteFileHeader(1<<16, layers.LinkTypeEthernet)
+		write = w.WritePacket
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		f := frameOf(i)
+		info := gopacket.CaptureInfo{Timestamp: began.Add(time.Duration(i*ms) * time.Millisecond), CaptureLength: len(f), Length: len(f)}
+		if err := write(info, f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := end(); err != nil {
+		t.Fatal(err)
+	}
+	if format != "gzip" {
+		return b.Bytes()
+	}
+	var z bytes.Buffer
+	w := gzip.NewWriter(&z)
+	w.Write(b.Bytes())
+	w.Close()
+	return z.Bytes()
+}
+
+// All three kinds of file give the same frames with the same times.
+func TestSources(t *testing.T) {
+	for _, format := range []string{"pcap", "pcapng", "gzip"} {
+		s, err := NewSource(bytes.NewReader(capture(t, format, 100, 3)))
+		if err != nil {
+			t.Fatal(format, err)
+		}
+		for i := range 100 {
+			b, at, err := s.Next()
+			if err != nil || !bytes.Equal(b, frameOf(i)) || at != time.Duration(3*i)*time.Millisecond {
+				t.Fatalf("%s: frame %d at %v, %v", format, i, at, err)
+			}
+		}
+		if _, _, err := s.Next(); err != io.EOF {
+			t.Errorf("%s: %v at the end", format, err)
+		}
+	}
+}
+
+// What is no capture of Ethernet frames is refused, and damage is told.
+func TestBadFiles(t *testing.T) {
+	good := capture(t, "pcap", 3, 1)
+	raw := bytes.Clone(good)
+	raw[20] = 101 // LINKTYPE_RAW
+	for _, test := range []struct {
+		file []byte
+		want string
+	}{
+		{nil, "it is empty"},
+		{[]byte("hello, this is text"), "not a capture file"},
+		{[]byte{0x1f, 0x8b, 0, 0}, "not a capture file"},
+		{raw, "not a capture file of Ethernet frames: its link type is"},
+	} {
+		if _, err := NewSource(bytes.NewReader(test.file)); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%.10q: %v", test.file, err)
+		}
+	}
+	s, err := NewSource(bytes.NewReader(good[:len(good)-10]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Look(s); err == nil || !strings.Contains(err.Error(), "damaged") {
+		t.Errorf("a file that was cut off: %v", err)
+	}
+}
+
+func TestLook(t *testing.T) {
+	s, _ := NewSource(bytes.NewReader(capture(t, "pcapng", 101, 10)))
+	v, err := Look(s)
+	if err != nil || v.Frames != 101 || v.Longest != 159 || v.Span != time.Second || v.Public.IsValid() || v.PPS() != 101 {
+		t.Errorf("%+v, %v", v, err)
+	}
+	public := frameOf(0)
+	copy(public[12:], []byte{8, 0})
+	copy(public[30:], []byte{8, 8, 8, 8})
+	if a, ok := destination(public); !ok || a.String() != "8.8.8.8" {
+		t.Errorf("%v", a)
+	}
+}
+
+// recorder is a method.Sender that keeps what it is given, and when.
+type recorder struct {
+	frames [][]byte
+	at     []time.Time
+	err    error
+}
+
+func (r *recorder) Layer() method.Layer { return method.Frame }
+func (r *recorder) Send(n int, fill func([]byte) int) (int, error) {
+	for range n {
+		slot := make([]byte, 2048)
+		r.frames = append(r.frames, slot[:fill(slot)])
+		r.at = append(r.at, time.Now())
+	}
+	return n, r.err
+}
+func (r *recorder) Flush(time.Duration) error { return nil }
+func (r *recorder) Counters() method.Counters { return method.Counters{Handed: uint64(len(r.frames))} }
+func (r *recorder) Close() error              { return nil }
+
+func opener(file []byte) func() (*Source, error) {
+	return func() (*Source, error) { return NewSource(bytes.NewReader(file)) }
+}
+
+// A file is sent whole, in order, as often as it is wanted, at a rate.
+func TestReplayAtARate(t *testing.T) {
+	r := &recorder{}
+	rate, _ := pace.ParseRate("100kpps")
+	samples := 0
+	rep, err := Run(t.Context(), Config{
+		Open: opener(capture(t, "pcapng", 1000, 1)), Sender: r, Rate: rate, Loops: 3, MeanSize: 100,
+		Interval: time.Millisecond, Observe: func(gen.Sample) { samples++ },
+	})
+	if err != nil || len(r.frames) != 3000 || rep.Total.Frames != 3000 || samples == 0 {
+		t.Fatalf("%d frames, %+v, %d samples, %v", len(r.frames), rep.Total, samples, err)
+	}
+	for i, f := range r.frames {
+		if !bytes.Equal(f, frameOf(i%1000)) {
+			t.Fatalf("frame %d is another", i)
+		}
+	}
+	if d := r.at[2999].Sub(r.at[0]); d < 29*time.Millisecond {
+		t.Errorf("3000 frames at 100,000 a second took %v", d)
+	}
+}
+
+// With the original timing no frame goes before its time, faster where that is
+// wanted, and a second loop comes behind the first.
+func TestReplayAsCaptured(t *testing.T) {
+	for _, speed := range []float64{1, 4} {
+		r := &recorder{}
+		start := time.Now()
+		rep, err := Run(t.Context(), Config{Open: opener(capture(t, "pcap", 20, 5)), Sender: r, Speed: speed, Loops: 2})
+		if err != nil || len(r.frames) != 40 || rep.Streams[0].Asked != "as captured" {
+			t.Fatalf("%d frames, %v", len(r.frames), err)
+		}
+		for i, at := range r.at {
+			if early := time.Duration(float64(i)*5e6/speed) - at.Sub(start); early > 0 {
+				t.Errorf("speed %v: frame %d went %v before its time", speed, i, early)
+			}
+		}
+	}
+}
+
+// An error of the sender, or of the file, ends it.
+func TestReplayErrors(t *testing.T) {
+	broken := errors.New("broken")
+	if _, err := Run(t.Context(), Config{Open: opener(capture(t, "pcap", 5000, 0)), Sender: &recorder{err: broken}}); err != broken {
+		t.Error(err)
+	}
+	file := capture(t, "pcap", 500, 0)
+	r := &recorder{}
+	if _, err := Run(t.Context(), Config{Open: opener(file[:len(file)-5]), Sender: r}); err == nil || len(r.frames) != 499 {
+		t.Errorf("%d frames, %v", len(r.frames), err)
+	}
+}
+
+// A file with any one byte wrong is read or refused. (The reader is a library's,
+// so there is no fuzz target: it would take the whole library to build one.)
+func TestDamagedFiles(t *testing.T) {
+	for _, format := range []string{"pcap", "pcapng"} {
+		good := capture(t, format, 3, 1)
+		for i := range good {
+			for _, flip := range []byte{0xff, 0x80, 1} {
+				file := bytes.Clone(good)
+				file[i] ^= flip
+				s, err := NewSource(bytes.NewReader(file))
+				if err != nil {
+					continue
+				}
+				for err == nil {
+					var b []byte
+					if b, _, err = s.Next(); err == nil {
+						destination(b)
+					}
+				}
+			}
+		}
+	}
+}

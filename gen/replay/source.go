@@ -1,0 +1,105 @@
+// Package replay sends what was captured: the frames of a pcap or pcapng file, at
+// a rate, or with the gaps that they had.
+//
+// Read source.go (the file), survey.go (what is in it), replay.go (the sending).
+package replay
+
+import (
+	"bufio"
+	"compress/gzip"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/gopacket/gopacket"
+	"github.com/gopacket/gopacket/layers"
+	"github.com/gopacket/gopacket/pcapgo"
+
+	"loam/link"
+	"loam/wire"
+)
+
+// Source reads frames from a file.
+type Source struct {
+	next    func() ([]byte, gopacket.CaptureInfo, error)
+	first   time.Time
+	last    time.Duration
+	began   bool
+	Skipped uint64 // records that are no frames: too short or too long
+	Cut     uint64 // frames that were captured in part
+}
+
+// ErrFormat is in every error about what a file is.
+var ErrFormat = errors.New("not a capture file")
+
+const (
+	magicNg   = 0x0a0d0d0a
+	magicGzip = 0x1f8b
+)
+
+// NewSource begins to read a file, which may be compressed by gzip.
+func NewSource(r io.Reader) (*Source, error) {
+	b := bufio.NewReaderSize(r, 1<<16)
+	head, err := b.Peek(4)
+	if err != nil {
+		return nil, fmt.Errorf("%w: it is empty", ErrFormat)
+	}
+	if binary.BigEndian.Uint16(head) == magicGzip {
+		z, err := gzip.NewReader(b)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrFormat, err)
+		}
+		b = bufio.NewReaderSize(z, 1<<16)
+		if head, err = b.Peek(4); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrFormat, err)
+		}
+	}
+	s := &Source{}
+	var kind layers.LinkType
+	if binary.BigEndian.Uint32(head) == magicNg {
+		ng, err := pcapgo.NewNgReader(b, pcapgo.NgReaderOptions{ErrorOnMismatchingLinkType: true})
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrFormat, err)
+		}
+		s.next, kind = ng.ReadPacketData, ng.LinkType()
+	} else {
+		old, err := pcapgo.NewReader(b)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrFormat, err)
+		}
+		s.next, kind = old.ReadPacketData, old.LinkType()
+	}
+	if kind != layers.LinkTypeEthernet {
+		return nil, fmt.Errorf("%w of Ethernet frames: its link type is %v", ErrFormat, kind)
+	}
+	return s, nil
+}
+
+// Next returns the next frame, which the caller may keep, and its time since the
+// first one; io.EOF at the end. Time does not run back: a frame that was captured
+// before the one in front of it has its time.
+func (s *Source) Next() (frame []byte, at time.Duration, err error) {
+	for {
+		b, info, err := s.next()
+		if errors.Is(err, io.EOF) {
+			return nil, 0, io.EOF
+		}
+		if err != nil {
+			return nil, 0, fmt.Errorf("the file is damaged: %w", err)
+		}
+		if len(b) < wire.EthernetLen || len(b) > link.MaxFrame {
+			s.Skipped++
+			continue
+		}
+		if info.Length > len(b) {
+			s.Cut++
+		}
+		if !s.began {
+			s.first, s.began = info.Timestamp, true
+		}
+		s.last = max(s.last, info.Timestamp.Sub(s.first))
+		return b, s.last, nil
+	}
+}

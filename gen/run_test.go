@@ -1,0 +1,323 @@
+//go:build linux
+
+package gen
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"loam/gen/frame"
+	"loam/gen/method"
+	"loam/gen/pace"
+	"loam/gen/sink"
+	"loam/internal/netns"
+)
+
+func TestMain(m *testing.M) { netns.Main(m) }
+
+// lab is a wire to another namespace.
+type lab struct {
+	*netns.Far
+	near, far string
+	net       int
+}
+
+func newLab(t testing.TB) *lab {
+	l := &lab{Far: netns.NewFar(t)}
+	l.near, l.far, l.net = l.Wire(t)
+	return l
+}
+
+// sink receives at the far end.
+func (l *lab) sink(t testing.TB, name string) *sink.Sink {
+	t.Helper()
+	m, err := method.ByName(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r method.Receiver
+	l.Do(t, func() { r, err = m.Listen(method.Config{Interface: l.far, Promiscuous: true}) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sink.Start(r)
+}
+
+// udp is a template of UDP to the far end.
+func (l *lab) udp(t testing.TB) *frame.Template {
+	t.Helper()
+	tpl, err := frame.Parse(fmt.Sprintf("eth; ip dst=10.%d.0.2; udp dport=9", l.net))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tpl
+}
+
+func rate(t testing.TB, s string) pace.Rate {
+	t.Helper()
+	r, err := pace.ParseRate(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// Every method sends what it is told to, and all arrives, in order, with the
+// numbers of each flow complete.
+func TestEveryMethodArrivesWhole(t *testing.T) {
+	for _, m := range method.All() {
+		if m.Name == "tap" {
+			continue
+		}
+		t.Run(m.Name, func(t *testing.T) {
+			l := newLab(t)
+			s := l.sink(t, "ring")
+			rep, err := Run(t.Context(), Config{
+				Method: m.Name, Interface: l.near,
+				Streams: []Stream{{Template: l.udp(t), Count: 3000, Rate: rate(t, "50kpps"), Sizes: frame.FixedSize(200)}},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := s.Stop()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c := rep.Counters; rep.Total.Frames != 3000 || rep.Total.Bytes != 3000*200 || c.Handed != 3000 || c.Left != 3000 || c.Refused != 0 {
+				t.Errorf("sent %+v, %+v", rep.Total, c)
+			}
+			if c := got.Total; c.Received != 3000 || c.Unique != 3000 || c.Lost != 0 || c.Reordered != 0 || c.Duplicates != 0 || c.Negative != 0 || got.Dropped != 0 {
+				t.Errorf("arrived %+v, dropped %d", c, got.Dropped)
+			}
+			if c := got.Total.Latency; c.Count != 3000 || c.Max > time.Minute || c.Max <= 0 {
+				t.Errorf("latency %+v", c)
+			}
+			if len(got.Flows) != 1 || got.Flows[0].ID != 0 {
+				t.Errorf("flows %+v", got.Flows)
+			}
+		})
+	}
+}
+
+// Streams keep their own rates, sizes and counts; flows and queues are numbered
+// by themselves.
+func TestStreamsFlowsQueues(t *testing.T) {
+	l := newLab(t)
+	s := l.sink(t, "packet")
+	vlan, err := frame.Parse(fmt.Sprintf("eth; vlan id=7; ip dst=10.%d.0.0/24; tcp dport=80 flags=S; payload fill=1", l.net))
+	if err != nil {
+		t.Fatal(err)
+	}
+	vlan.Set("eth.dst", "02:00:00:00:00:99")
+	rep, err := Run(t.Context(), Config{
+		Method: "packet", Interface: l.near, Queues: 2,
+		Streams: []Stream{
+			{Name: "udp", Template: l.udp(t), Count: 1200, Rate: rate(t, "20kpps"), Flows: 6, Sizes: frame.FixedSize(64)},
+			{Name: "tcp", Template: vlan, Count: 301, Rate: rate(t, "5kpps"), Sizes: frame.FixedSize(300)},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.Stop()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rep.Streams[0].Frames != 1200 || rep.Streams[1].Frames != 301 {
+		t.Errorf("%+v", rep.Streams)
+	}
+	if got.Total.Unique != 1501 || got.Total.Lost != 0 || got.Total.Reordered != 0 {
+		t.Errorf("%+v", got.Total)
+	}
+	perFlow := map[int]int{}
+	for _, f := range got.Flows {
+		perFlow[f.ID.Stream()]++
+		if f.ID.Stream() == 0 && f.Unique != 200 {
+			t.Errorf("flow %v: %+v", f.ID, f.Counts)
+		}
+	}
+	if perFlow[0] != 6 || perFlow[1] != 2 {
+		t.Errorf("flows %v: want 3 of each queue, and 1", perFlow)
+	}
+}
+
+// A rate is held within a thousandth over a second, whatever it is: the frames
+// that belong into the second are sent. (When the last of them left depends on
+// how busy this machine is, and the test does not ask.)
+func TestRateIsHeld(t *testing.T) {
+	l := newLab(t)
+	for text, want := range map[string]float64{
+		"100pps": 100, "3333pps": 3333, "40kpps": 40000, "10Mbps": 10e6 / (8 * 64), "20MbpsL1": 20e6 / (8 * 84),
+	} {
+		rep, err := Run(t.Context(), Config{
+			Method: "ring", Interface: l.near, Time: time.Second,
+			Streams: []Stream{{Template: l.udp(t), Rate: rate(t, text)}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := rep.Streams[0]
+		missed := want * s.Missed.Seconds()
+		// Frames are whole: one more or less is none of the clock's.
+		if off := math.Abs(float64(s.Frames) + missed - want); off > 0.001*want+1 {
+			t.Errorf("%s: %d frames in %v, want %.0f; missed %v", text, s.Frames, rep.Elapsed, want, s.Missed)
+		}
+		if s.Gaps.Count != int64(s.Frames)-1 {
+			t.Errorf("%s: %d gaps between %d frames", text, s.Gaps.Count, s.Frames)
+		}
+	}
+}
+
+// Steps follow one another, each with its part of the rate, and the numbers of a
+// flow go on.
+func TestSteps(t *testing.T) {
+	l := newLab(t)
+	s := l.sink(t, "ring")
+	rep, err := Run(t.Context(), Config{
+		Method: "packet", Interface: l.near,
+		Steps:   []Step{{100 * time.Millisecond, 1}, {50 * time.Millisecond, 0}, {100 * time.Millisecond, 0.25}, {100 * time.Millisecond, 2}},
+		Streams: []Stream{{Template: l.udp(t), Rate: rate(t, "10kpps")}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.Stop()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = 1000 + 0 + 250 + 2000
+	missed := uint64(20_000 * rep.Streams[0].Missed.Seconds()) // at most, at the highest rate
+	if n := rep.Total.Frames; n+missed < want-3 || n > want+3 {
+		t.Errorf("%d frames, want %d, at most %d missed", n, want, missed)
+	}
+	if c := got.Total; c.Unique != rep.Total.Frames || c.Lost != 0 || c.Duplicates != 0 {
+		t.Errorf("%+v", c)
+	}
+	if rep.Elapsed < 350*time.Millisecond {
+		t.Errorf("the steps took %v", rep.Elapsed)
+	}
+}
+
+// Samples add up to the report, and the last one says so.
+func TestObserve(t *testing.T) {
+	l := newLab(t)
+	var samples []Sample
+	ready := 0
+	rep, err := Run(t.Context(), Config{
+		Method: "udp", Interface: l.near, Time: 300 * time.Millisecond, Interval: 50 * time.Millisecond,
+		Streams: []Stream{{Template: l.udp(t), Rate: rate(t, "1kpps")}},
+		Observe: func(s Sample) { samples = append(samples, s) },
+		Ready:   func() error { ready++; return nil },
+	})
+	if err != nil || ready != 1 {
+		t.Fatalf("%v, ready %d times", err, ready)
+	}
+	if n := len(samples); n < 3 || !samples[n-1].Last || samples[n-1].Total.Frames != rep.Total.Frames {
+		t.Errorf("%d samples, the last %+v", n, samples[n-1])
+	}
+}
+
+// A run ends early when it is told to, and what it sent is known.
+func TestCancel(t *testing.T) {
+	l := newLab(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	rep, err := Run(ctx, Config{
+		Method: "packet", Interface: l.near, Interval: 10 * time.Millisecond,
+		Streams: []Stream{{Template: l.udp(t), Rate: rate(t, "1kpps")}},
+		Observe: func(s Sample) {
+			if s.Total.Frames > 0 {
+				cancel()
+			}
+		},
+	})
+	cancel()
+	if err != nil || rep.Total.Frames == 0 || rep.Counters.Left != rep.Total.Frames {
+		t.Errorf("%+v, %v", rep, err)
+	}
+}
+
+// What cannot be done is refused before a frame is sent, in one line.
+func TestBadConfigurations(t *testing.T) {
+	l := newLab(t)
+	good := func() Config {
+		return Config{Method: "packet", Interface: l.near, Streams: []Stream{{Template: l.udp(t), Count: 1}}}
+	}
+	for _, test := range []struct {
+		change func(*Config)
+		want   string
+	}{
+		{func(c *Config) { c.Streams = nil }, "no stream"},
+		{func(c *Config) { c.Method = "smoke" }, "no such method"},
+		{func(c *Config) { c.Queues = 33 }, "33 queues"},
+		{func(c *Config) { c.Interface = "nosuch0" }, "no interface"},
+		{func(c *Config) { c.Time = -1 }, "a time of"},
+		{func(c *Config) { c.Streams[0].Flows = 70000 }, "70000 flows"},
+		{func(c *Config) { c.Steps = []Step{{1, 1}, {0, 1}} }, "step 2: a time of"},
+		{func(c *Config) { c.Steps = []Step{{1, -1}} }, "step 1: a scale of"},
+		{func(c *Config) { c.Steps = []Step{{1, 0.5}} }, "no rate that could be scaled"},
+		{func(c *Config) { c.Streams[0].Template = nil }, "no template"},
+		{func(c *Config) { c.Streams[0].Template.Set("ip.dst", "8.8.8.8") }, "public address"},
+		{func(c *Config) { c.Streams[0].Template.Set("ip.dst", "random") }, "public address"},
+		{func(c *Config) { c.Streams[0].Template.Set("ip.ttl", "many") }, "ip.ttl"},
+		{func(c *Config) { c.Method = "udp"; c.Streams[0].Template.Set("ip.dst", "10.0.0.0/8") }, "one destination"},
+		{func(c *Config) { c.Method = "udp"; c.Streams[0].Flows = 3 }, "one destination"},
+		{func(c *Config) { c.Method = "net"; c.Streams[0].Template, _ = frame.Parse("eth; arp") }, "sends UDP only"},
+		{func(c *Config) { c.Method = "raw"; c.Streams[0].Template, _ = frame.Parse("eth; arp") }, "sends IP packets"},
+	} {
+		c := good()
+		test.change(&c)
+		rep, err := Run(t.Context(), c)
+		if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") || rep.Total.Frames != 0 {
+			t.Errorf("want %q: %v, %+v", test.want, err, rep.Total)
+		}
+	}
+}
+
+// Where every frame is refused, a run says so and ends.
+func TestNothingGoes(t *testing.T) {
+	l := newLab(t)
+	netns.IP(t, "link", "set", l.near, "mtu", "600")
+	_, err := Run(t.Context(), Config{
+		Method: "packet", Interface: l.near,
+		Streams: []Stream{{Template: l.udp(t), Sizes: frame.FixedSize(1000)}},
+	})
+	if !errors.Is(err, errRefused) {
+		t.Error(err)
+	}
+}
+
+// Nothing is allocated for a frame, from the template to the kernel.
+func TestLaneAllocatesNothing(t *testing.T) {
+	l := newLab(t)
+	r := &run{Config: Config{Method: "packet", Interface: l.near, Streams: []Stream{{Template: l.udp(t), Flows: 10}}}.withDefaults()}
+	r.method, _ = method.ByName("packet")
+	defer r.close()
+	if err := r.open(); err != nil {
+		t.Fatal(err)
+	}
+	lane := r.streams[0][0]
+	lane.enter(1, pace.Now())
+	if n := testing.AllocsPerRun(100, func() { lane.send(64) }); n > 0 {
+		t.Errorf("%v allocations for 64 frames", n)
+	}
+}
+
+func TestFirstOf(t *testing.T) {
+	for pattern, want := range map[string]string{
+		"10.0.0.1": "10.0.0.1", "10.0.0.9/8": "10.0.0.0", "10.0.0.3-10.0.0.9": "10.0.0.3", "10.0.0.4,1.1.1.1": "10.0.0.4", "10.0.0.5+2": "10.0.0.5",
+		"2001:db8::1": "2001:db8::1",
+	} {
+		if got, ok := firstOf(pattern); !ok || got != netip.MustParseAddr(want) {
+			t.Errorf("%s: %v, %v", pattern, got, ok)
+		}
+	}
+	if _, ok := firstOf("random"); ok {
+		t.Error("random has a first address")
+	}
+}

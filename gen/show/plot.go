@@ -1,0 +1,71 @@
+package show
+
+import (
+	"image/color"
+	"io"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgsvg"
+)
+
+// Plot draws the rates over the time, as SVG, when the run is over.
+type Plot struct {
+	// W is opened beforehand, since privileges may be gone by then. It is closed.
+	W        io.WriteCloser
+	sent     plotter.XYs
+	received plotter.XYs
+	before   uint64 // frames received up to the last state
+	at       float64
+}
+
+// Colours that are told apart without seeing red and green, and in grey.
+var (
+	sentColour     = color.RGBA{0x1b, 0x5e, 0x8c, 0xff}
+	receivedColour = color.RGBA{0xe6, 0x8a, 0x1f, 0xff}
+)
+
+// Update implements View.
+func (p *Plot) Update(s State) {
+	if s.Sent != nil && !s.Sent.Last {
+		p.sent = append(p.sent, plotter.XY{X: s.Sent.Elapsed.Seconds(), Y: s.Sent.Total.PPS})
+	}
+	if s.Received == nil {
+		return
+	}
+	now, n := s.Received.Elapsed.Seconds(), s.Received.Total.Received+s.Received.Other
+	if passed := now - p.at; passed > 0 && (s.Sent == nil || !s.Sent.Last) {
+		p.received = append(p.received, plotter.XY{X: now, Y: float64(n-p.before) / passed})
+		p.before, p.at = n, now
+	}
+}
+
+// Finish implements View.
+func (p *Plot) Finish(Result) error {
+	defer p.W.Close()
+	c := plot.New()
+	c.X.Label.Text, c.Y.Label.Text = "seconds", "frames a second"
+	c.Y.Min = 0
+	for _, s := range []struct {
+		name   string
+		points plotter.XYs
+		colour color.Color
+	}{{"sent", p.sent, sentColour}, {"received", p.received, receivedColour}} {
+		if len(s.points) == 0 {
+			continue
+		}
+		line, err := plotter.NewLine(s.points)
+		if err != nil {
+			return err
+		}
+		line.Color, line.Width = s.colour, vg.Points(1.5)
+		c.Add(line)
+		c.Legend.Add(s.name, line)
+	}
+	canvas := vgsvg.New(vg.Points(640), vg.Points(320))
+	c.Draw(draw.New(canvas))
+	_, err := canvas.WriteTo(p.W)
+	return err
+}

@@ -1,0 +1,108 @@
+package show
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"loam/gen"
+	"loam/gen/pace"
+	"loam/gen/sink"
+)
+
+// Table writes the end of a run for people.
+func Table(out io.Writer, r Result) error {
+	if r.Sent != nil {
+		if err := sentTable(out, r.Sent); err != nil {
+			return err
+		}
+	}
+	if r.Received != nil {
+		if r.Sent != nil {
+			fmt.Fprintln(out)
+		}
+		return receivedTable(out, r.Received, r.Lost)
+	}
+	return nil
+}
+
+// maxRows is how many flows a table shows.
+const maxRows = 40
+
+func sentTable(out io.Writer, r *gen.Report) error {
+	fmt.Fprintf(out, "sent by %s on %s, %d queue(s), in %s\n\n", r.Method, r.Interface, r.Queues, span(r.Elapsed))
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "stream\tframes\trate\tasked\toff by\tlayer 2\tlayer 1\tgap mean\tdeviation\t99 %\t99.9 %\tmax\t")
+	for _, s := range r.Streams {
+		off := "-"
+		if _, err := pace.ParseRate(s.Asked); err == nil && s.Asked != "max" {
+			off = fmt.Sprintf("%+.3f %%", 100*s.Error)
+		}
+		g := s.Gaps
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", s.Name, count(s.Frames), Rate(s.PPS), s.Asked, off,
+			Bits(s.L2Bits), Bits(s.L1Bits), span(g.Mean), span(g.Deviation), span(g.P99), span(g.P999), span(g.Max))
+	}
+	if len(r.Streams) > 1 {
+		t := &r.Total
+		fmt.Fprintf(w, "all\t%s\t%s\t\t\t%s\t%s\t\t\t\t\t\t\n", count(t.Frames), Rate(t.PPS), Bits(t.L2Bits), Bits(t.L1Bits))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, s := range r.Streams {
+		if s.Missed > 0 {
+			fmt.Fprintf(out, "%s: the machine could not keep the rate for %s\n", s.Name, span(s.Missed))
+		}
+	}
+	c := r.Counters
+	fmt.Fprintf(out, "\nhanded over %s, left %s, refused %s; waited for room %s times, for buffers %s, for the link %s; %s system calls\n",
+		count(c.Handed), count(c.Left), count(c.Refused), count(c.Busy), count(c.NoBuffers), count(c.Down), count(c.Kicks))
+	if r.LinkFrames >= 0 {
+		fmt.Fprintf(out, "%s itself counted %s frames sent\n", r.Interface, count(uint64(r.LinkFrames)))
+	}
+	return nil
+}
+
+func receivedTable(out io.Writer, r *sink.Report, lost int64) error {
+	fmt.Fprintf(out, "received in %s\n\n", span(r.Elapsed))
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "stream/queue/flow\tframes\tlost\ttwice\treordered\tby at most\tlatency min\tmedian\t99 %\t99.9 %\tmax\tjitter\t")
+	row := func(name string, c *sink.Counts) {
+		l := c.Latency
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t\n", name, count(c.Received), count(c.Lost), count(c.Duplicates),
+			count(c.Reordered), c.Extent, span(l.Min), span(l.P50), span(l.P99), span(l.P999), span(l.Max), span(c.Jitter))
+	}
+	for i := range r.Flows {
+		if i == maxRows {
+			break
+		}
+		row(r.Flows[i].ID.String(), &r.Flows[i].Counts)
+	}
+	if len(r.Flows) != 1 {
+		row("all", &r.Total)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if n := len(r.Flows) - maxRows; n > 0 {
+		fmt.Fprintf(out, "and %d flows more\n", n)
+	}
+	if lost >= 0 {
+		fmt.Fprintf(out, "\nlost of all that was sent: %s\n", count(uint64(lost)))
+	}
+	for _, n := range []struct {
+		n    uint64
+		text string
+	}{
+		{r.Other, "frames had no tag"},
+		{r.Untracked, "frames were of flows beyond those that are followed"},
+		{r.Dropped, "frames found no room in our own ring: they are among the lost"},
+		{r.Total.Negative, "frames arrived before they were sent: the clocks do not agree, and latencies are wrong"},
+		{r.Total.Ancient, "frames came too late to be told from duplicates: they count as lost"},
+	} {
+		if n.n > 0 {
+			fmt.Fprintf(out, "%s %s\n", count(n.n), n.text)
+		}
+	}
+	return nil
+}

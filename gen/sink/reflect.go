@@ -1,0 +1,120 @@
+package sink
+
+import (
+	"encoding/binary"
+	"time"
+
+	"loam/gen/method"
+	"loam/wire"
+)
+
+// Reflect is a receiver that also sends every tagged UDP frame back to where it
+// came from, so that the generator sees the time there and back. Frames of other
+// kinds are received only.
+//
+// A frame that is sent back has lived one hop more: so two that reflect one
+// another's frames come to an end.
+func Reflect(r method.Receiver, tx method.Sender) method.Receiver {
+	return &reflector{Receiver: r, tx: tx}
+}
+
+type reflector struct {
+	method.Receiver
+	tx   method.Sender
+	back [][]byte // frames to send, of which count are filled
+	n    int
+	next int
+}
+
+// reflectBatch is how many frames are sent back at once.
+const reflectBatch = 64
+
+// Receive implements method.Receiver.
+func (r *reflector) Receive(timeout time.Duration, got func([]byte, int64)) (int, error) {
+	if r.back == nil {
+		r.back = make([][]byte, reflectBatch)
+	}
+	var failed error
+	n, err := r.Receiver.Receive(timeout, func(frame []byte, at int64) {
+		got(frame, at)
+		if _, tagged := find(frame); !tagged {
+			return
+		}
+		if b := append(r.back[r.n][:0], frame...); turn(b) {
+			r.back[r.n] = b
+			r.n++
+		}
+		if r.n == reflectBatch && failed == nil {
+			failed = r.send()
+		}
+	})
+	if r.n > 0 && failed == nil {
+		failed = r.send()
+	}
+	if err == nil {
+		err = failed
+	}
+	return n, err
+}
+
+func (r *reflector) send() error {
+	r.next = 0
+	_, err := r.tx.Send(r.n, r.fill)
+	r.n = 0
+	return err
+}
+
+func (r *reflector) fill(slot []byte) int {
+	n := copy(slot, r.back[r.next])
+	r.next++
+	return n
+}
+
+// Close implements method.Receiver: it closes the sender too.
+func (r *reflector) Close() error {
+	err := r.Receiver.Close()
+	if e := r.tx.Close(); err == nil {
+		err = e
+	}
+	return err
+}
+
+// turn has a UDP frame go back: addresses and ports change places, which no
+// checksum notices, and it has one hop less to live. ok is false for a frame of
+// another kind, or at its last hop.
+func turn(b []byte) (ok bool) {
+	const at, ports = wire.EthernetLen, 2
+	if len(b) < at+wire.IPv4MinLen+wire.UDPLen {
+		return false
+	}
+	p := b[at:]
+	switch wire.EtherType(binary.BigEndian.Uint16(b[12:])) {
+	case wire.TypeIPv4:
+		if p[0] != 0x45 || wire.Protocol(p[9]) != wire.ProtoUDP || p[8] <= 1 {
+			return false
+		}
+		swap(p[12:16], p[16:20])
+		swap(p[wire.IPv4MinLen:][:ports], p[wire.IPv4MinLen+ports:][:ports])
+		p[8]--
+		// RFC 1624: one less in the upper half of a word is one more in the checksum.
+		sum := uint32(binary.BigEndian.Uint16(p[10:])) + 0x100
+		binary.BigEndian.PutUint16(p[10:], uint16(sum+sum>>16))
+	case wire.TypeIPv6:
+		if len(p) < wire.IPv6Len+wire.UDPLen || wire.Protocol(p[6]) != wire.ProtoUDP || p[7] <= 1 {
+			return false
+		}
+		swap(p[8:24], p[24:40])
+		swap(p[wire.IPv6Len:][:ports], p[wire.IPv6Len+ports:][:ports])
+		p[7]--
+	default:
+		return false
+	}
+	swap(b[:6], b[6:12])
+	return true
+}
+
+func swap(a, b []byte) {
+	for i := range a {
+		a[i], b[i] = b[i], a[i]
+	}
+}

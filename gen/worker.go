@@ -1,0 +1,122 @@
+package gen
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"loam/gen/method"
+	"loam/gen/pace"
+)
+
+// worker drives the lanes of one queue.
+type worker struct {
+	queue   int
+	batch   int
+	pin     bool
+	senders []method.Sender
+	lanes   []*lane
+	steps   []Step
+	began   int64 // pace.Now of the first frame, and when it was over
+	ended   int64
+}
+
+// flushTime is how long a worker waits at its end for frames to leave.
+const flushTime = 5 * time.Second
+
+// errRefused says that nothing goes at all.
+var errRefused = errors.New("the kernel refuses every frame: is a frame longer than the MTU of the interface?")
+
+// loop sends until stop is set, or all lanes have sent what they have to.
+func (w *worker) loop(stop *atomic.Bool) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	unname := name(w.queue)
+	defer unname()
+	if w.pin {
+		release := pin(w.queue)
+		defer release()
+	}
+	w.began = pace.Now()
+	err := w.walk(stop)
+	w.ended = pace.Now()
+	for _, s := range w.senders {
+		if e := s.Flush(flushTime); e != nil && err == nil {
+			err = fmt.Errorf("queue %d: %w", w.queue, e)
+		}
+	}
+	return err
+}
+
+// walk takes the steps, each when the one before should have ended.
+func (w *worker) walk(stop *atomic.Bool) error {
+	until := w.began
+	for _, s := range w.steps {
+		for _, l := range w.lanes {
+			l.enter(s.Scale, until)
+		}
+		if until += int64(s.Time); s.Time == 0 {
+			until = math.MaxInt64
+		}
+		if err := w.send(stop, until); err != nil {
+			return err
+		}
+		for _, l := range w.lanes {
+			l.leave(until)
+		}
+	}
+	return nil
+}
+
+// send sends what is due until until. What is due then goes still, if it is not
+// much: so a run has the frames that its rate and its time ask for.
+func (w *worker) send(stop *atomic.Bool, until int64) error {
+	checked := false
+	for !stop.Load() {
+		now := pace.Now()
+		next, finished := int64(math.MaxInt64), true
+		moved := false
+		for _, l := range w.lanes {
+			if l.done == l.ends {
+				continue
+			}
+			finished = false
+			n := l.due(now, until, w.batch)
+			if n == 0 {
+				if !l.silent {
+					next = min(next, l.clock.Next())
+				}
+				continue
+			}
+			moved = true
+			if err := l.send(n); err != nil {
+				return fmt.Errorf("queue %d: %w", w.queue, err)
+			}
+		}
+		switch {
+		case finished, !moved && now >= until:
+			return nil
+		case !moved:
+			pace.Approach(min(next, until))
+		case !checked:
+			checked = true
+			if err := w.refused(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// refused looks after the first frames whether anything goes at all.
+func (w *worker) refused() error {
+	for _, s := range w.senders {
+		if c := s.Counters(); c.Handed == 0 && c.Refused > 0 {
+			return errRefused
+		}
+	}
+	return nil
+}

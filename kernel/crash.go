@@ -1,0 +1,79 @@
+package kernel
+
+import (
+	"loam/arch/amd64"
+	"loam/boot"
+)
+
+// How the machine ends when the kernel, or the program where no handler of its own
+// can be called, does what it must not: with the registers and the functions that
+// were running, and a status of its own.
+
+// Fatal is called by the entry code for a trap of the kernel's own.
+func Fatal(self, frameAddress uintptr) {
+	crash(cpuAt(self), frameByAddress(frameAddress), "the kernel failed")
+}
+
+// crashG is what FS points behind during a crash.
+var crashG uintptr
+
+// crash says what it can and ends the machine. c is nil where it is not at hand.
+func crash(c *cpu, f *amd64.Frame, why string) {
+	// Functions of the runtime that are written in assembly for the old calling
+	// convention have their callers load g anew, from where the thread has it: the
+	// program's g, on whose stack this is not.
+	crashG = entries.CrashG
+	amd64.WriteMSR(amd64.MSRFSBase, uint64(addressOf(&crashG))+8)
+	say("\nloam: ")
+	say(why)
+	say("\n")
+	for _, r := range [...]struct {
+		name  string
+		value uint64
+	}{
+		{"vector", f.Vector}, {"code", f.Code}, {"cr2", amd64.ReadCR2()}, {"flags", f.Flags},
+		{"ip", f.IP}, {"sp", f.SP}, {"bp", f.BP}, {"r14", f.R14},
+		{"ax", f.AX}, {"bx", f.BX}, {"cx", f.CX}, {"dx", f.DX},
+		{"si", f.SI}, {"di", f.DI}, {"r8", f.R8}, {"r9", f.R9},
+		{"r10", f.R10}, {"r11", f.R11}, {"r12", f.R12}, {"r13", f.R13},
+	} {
+		say(r.name)
+		say(" ")
+		sayHex(r.value)
+		say("\n")
+	}
+	trace(f.IP, f.BP)
+	powerOff(statusCrash)
+}
+
+// trace names the functions that called one another, by the chain of frame
+// pointers, which Go keeps.
+func trace(ip, bp uint64) {
+	const most = 32
+	for range most {
+		name, file, line := symbol(uintptr(ip))
+		if name == "" {
+			return
+		}
+		say(name)
+		say(" ")
+		say(file)
+		say(":")
+		sayInt(uint64(line))
+		say("\n")
+		if bp < boot.Window || bp%8 != 0 || !readable(bp, 16) {
+			return
+		}
+		ip, bp = *word(bp + 8)-1, *word(bp)
+	}
+}
+
+// readable reports whether memory is there.
+func readable(addr, size uint64) bool {
+	for _, a := range [...]uint64{addr, addr + size - 1} {
+		if entry, _ := tables.Lookup(a); entry&amd64.PagePresent == 0 {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,213 @@
+package kernel
+
+import (
+	"syscall"
+
+	"loam/arch/amd64"
+	"loam/kernel/signal"
+	"loam/kernel/space"
+	"loam/kernel/thread"
+)
+
+// Signals: how a thread is told, how its handler is called and how that returns.
+
+// xsaveSize is how much of a thread's page its vector registers take; set once.
+var xsaveSize uint64
+
+// tell is tgkill(2).
+func tell(c *cpu, id thread.ID, n int32) int64 {
+	number := signal.Number(n)
+	switch {
+	case !threads.Exists(id):
+		return -int64(syscall.ESRCH)
+	case n == 0:
+		return 0
+	case !number.Valid():
+		return -int64(syscall.EINVAL)
+	}
+	th := threads.At(id)
+	th.Pending |= uint64(signal.Of(number))
+	if th.Mask&uint64(signal.Of(number)) != 0 || actions[number].Effect(number) == signal.None {
+		return 0
+	}
+	threads.Interrupt(id, -int64(syscall.EINTR))
+	if th.State == thread.Running && id != c.current {
+		cpus[th.CPU].kick()
+	}
+	return 0
+}
+
+// tellAny is kill(2): the first thread that does not hold the signal back is told.
+func tellAny(c *cpu, n int32) int64 {
+	number := signal.Number(n)
+	if n != 0 && !number.Valid() {
+		return -int64(syscall.EINVAL)
+	}
+	for id := thread.ID(1); id <= thread.Max; id++ {
+		if threads.Exists(id) && (n == 0 || threads.At(id).Mask&uint64(signal.Of(number)) == 0) {
+			return tell(c, id, n)
+		}
+	}
+	return tell(c, c.current, n)
+}
+
+// deliver does what the signals that a thread has to be told of want, before it
+// goes on. It reports whether the thread is ready to.
+func deliver(c *cpu, th *thread.Thread) bool {
+	n := signal.Set(th.Pending &^ th.Mask).First()
+	th.Pending &^= uint64(signal.Of(n))
+	switch actions[n].Effect(n) {
+	case signal.End:
+		powerOff(128 + uint32(n))
+	case signal.Handle:
+		callHandler(th, signal.Info{Number: n, Code: signal.CodeThread, Value: programID})
+	}
+	return th.Pending&^th.Mask == 0
+}
+
+// callHandler has a thread go on with the handler of a signal, which returns by
+// rt_sigreturn to what the thread did before.
+func callHandler(th *thread.Thread, info signal.Info) {
+	n := info.Number
+	action := &actions[n]
+	f := frameOf(th.Page)
+	stack := signal.Stack{Address: th.SignalStack, Size: th.SignalStackSize}
+	top := f.SP
+	if action.Flags&signal.FlagOnStack != 0 && stack.Size != 0 && !stack.Holds(f.SP) {
+		top = stack.Address + stack.Size
+	}
+	size := uint64(0)
+	if f.Vector != amd64.VectorCall {
+		size = xsaveSize
+	}
+	at, vector := signal.Room(top, size)
+	if !touch(at, top-at, space.Write) {
+		crash(nil, f, "a signal handler has no stack")
+	}
+	s := signalFrameAt(at)
+	*s = signal.Frame{Return: uint64(entries.Sigreturn), Info: info}
+	s.Context.Stack = stack
+	s.Context.Mask = signal.Set(th.Mask)
+	s.Context.Registers.Save(f)
+	s.Context.Registers.FaultAddress = info.Value
+	if size != 0 {
+		s.Context.Registers.VectorState = vector
+		copy(bytesAt(vector, int(size)), bytesAt(uint64(th.Page), int(size)))
+	}
+
+	th.Mask = uint64(action.Blocked(n, signal.Set(th.Mask)))
+	f.IP, f.SP = action.Handler, at
+	f.DI, f.SI, f.DX, f.AX = uint64(n), at+signal.InfoOffset, at+signal.ContextOffset, 0
+	f.Vector = amd64.VectorCall
+	f.Flags &^= amd64.FlagDirection | amd64.FlagTrap
+	if action.Flags&signal.FlagOneShot != 0 {
+		action.Handler = signal.Default
+	}
+}
+
+// handlerReturns is rt_sigreturn(2): the stack pointer is where the return
+// address was taken from.
+func handlerReturns(th *thread.Thread, f *amd64.Frame) int64 {
+	at := f.SP - 8
+	if !touch(at, signal.FrameSize, space.Read) {
+		crash(nil, f, "a signal handler returned without its stack")
+	}
+	s := signalFrameAt(at)
+	vector := s.Context.Registers.VectorState
+	if vector != 0 {
+		if !touch(vector, xsaveSize, space.Read) {
+			crash(nil, f, "a signal handler returned without the vector registers")
+		}
+		copy(bytesAt(uint64(th.Page), int(xsaveSize)), bytesAt(vector, int(xsaveSize)))
+		f.Vector = amd64.VectorSignal
+	}
+	th.Mask, _ = changeMask(0, signal.SetMask, uint64(s.Context.Mask))
+	s.Context.Registers.Restore(f)
+	return int64(f.AX)
+}
+
+// setAction is rt_sigaction(2).
+func setAction(n int32, addr, old, size uint64) int64 {
+	const actionSize = 32
+	number := signal.Number(n)
+	switch {
+	case !number.Valid() || size != 8 || addr != 0 && (number == signal.Kill || number == signal.Stop):
+		return -int64(syscall.EINVAL)
+	case addr != 0 && !touch(addr, actionSize, space.Read):
+		return -int64(syscall.EFAULT)
+	case old != 0 && !touch(old, actionSize, space.Write):
+		return -int64(syscall.EFAULT)
+	}
+	before := actions[number]
+	if addr != 0 {
+		actions[number] = *actionAt(addr)
+	}
+	if old != 0 {
+		*actionAt(old) = before
+	}
+	return 0
+}
+
+// setMask is rt_sigprocmask(2).
+func setMask(th *thread.Thread, how int, addr, old, size uint64) int64 {
+	switch {
+	case size != 8:
+		return -int64(syscall.EINVAL)
+	case addr != 0 && !touch(addr, 8, space.Read):
+		return -int64(syscall.EFAULT)
+	case old != 0 && !touch(old, 8, space.Write):
+		return -int64(syscall.EFAULT)
+	}
+	before := th.Mask
+	if addr != 0 {
+		mask, ok := changeMask(th.Mask, how, *word(addr))
+		if !ok {
+			return -int64(syscall.EINVAL)
+		}
+		th.Mask = mask
+	}
+	if old != 0 {
+		*word(old) = before
+	}
+	return 0
+}
+
+// changeMask is signal.Change for numbers.
+func changeMask(mask uint64, how int, set uint64) (uint64, bool) {
+	m, ok := signal.Change(signal.Set(mask), how, signal.Set(set))
+	return uint64(m), ok
+}
+
+// setSignalStack is sigaltstack(2).
+func setSignalStack(th *thread.Thread, sp, addr, old uint64) int64 {
+	const size, least = 24, 2048
+	switch {
+	case addr != 0 && !touch(addr, size, space.Read):
+		return -int64(syscall.EFAULT)
+	case old != 0 && !touch(old, size, space.Write):
+		return -int64(syscall.EFAULT)
+	}
+	before := signal.Stack{Address: th.SignalStack, Size: th.SignalStackSize}
+	switch {
+	case before.Size == 0:
+		before.Flags = signal.StackDisable
+	case before.Holds(sp):
+		before.Flags = signal.StackInUse
+	}
+	if addr != 0 {
+		s := *stackAt(addr)
+		switch {
+		case before.Flags == signal.StackInUse:
+			return -int64(syscall.EPERM)
+		case s.Flags&signal.StackDisable != 0:
+			s = signal.Stack{}
+		case s.Size < least:
+			return -int64(syscall.ENOMEM)
+		}
+		th.SignalStack, th.SignalStackSize = s.Address, s.Size
+	}
+	if old != 0 {
+		*stackAt(old) = before
+	}
+	return 0
+}

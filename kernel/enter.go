@@ -1,0 +1,136 @@
+package kernel
+
+import (
+	"loam/arch/amd64"
+	"loam/kernel/thread"
+)
+
+// Enter is called by the entry code with the cpu it runs on and the frame of who
+// ran there. It returns the frame to go on with, and where its vector registers
+// are, or 0 if it has none.
+func Enter(self, frameAddress uintptr) (frameAt, vector uintptr) {
+	c := cpuAt(self)
+	f := frameByAddress(frameAddress)
+	lock(c)
+	switch {
+	case f.Vector == amd64.VectorCall:
+		if result, returns := call(c, f); returns {
+			f.AX = uint64(result)
+		}
+	case f.Vector < amd64.VectorException:
+		fault(c, f)
+	default:
+		interrupt(c, f)
+	}
+	return leave(c)
+}
+
+// interrupt serves what is not the running thread's doing.
+func interrupt(c *cpu, f *amd64.Frame) {
+	switch f.Vector {
+	case amd64.VectorTimer:
+		c.timer = 0
+		apic.Done()
+	case amd64.VectorKick:
+		c.kicked = 0
+		apic.Done()
+	default:
+		if n := f.Vector - amd64.VectorDevice; n < MaxInterrupts {
+			ring(c, int(n))
+			apic.Done()
+		}
+	}
+}
+
+// quantum is how long a thread runs, in nanoseconds, while others want to. The
+// Go runtime rarely has more threads that run than there are CPUs.
+const quantum = 10e6
+
+// leave chooses who goes on, and gives back the lock.
+func leave(c *cpu) (frameAt, vector uintptr) {
+	now := clock.now()
+	threads.Expire(now)
+	for {
+		c.choose(now)
+		if c.current == thread.None {
+			break
+		}
+		th := threads.At(c.current)
+		if th.Waited {
+			th.Waited = false
+			frameOf(th.Page).AX = uint64(th.Result)
+		}
+		if th.Pending&^th.Mask == 0 || deliver(c, th) {
+			break
+		}
+	}
+	c.armTimer(now)
+	shareWork(c)
+
+	page := c.idle
+	if c.current != thread.None {
+		th := threads.At(c.current)
+		page = th.Page
+		if c.fsBase != th.FSBase {
+			c.fsBase = th.FSBase
+			amd64.WriteMSR(amd64.MSRFSBase, th.FSBase)
+		}
+	}
+	c.runs(page)
+	f := frameOf(page)
+	if f.Vector != amd64.VectorCall {
+		vector = page
+	}
+	unlock()
+	return addressOf(f), vector
+}
+
+// choose sets current: to the same thread, unless it has had its share or cannot
+// go on.
+func (c *cpu) choose(now int64) {
+	if c.current != thread.None {
+		if !threads.HasReady() || now-c.since < quantum {
+			return
+		}
+		threads.Put(c.current)
+	}
+	c.current = threads.Take()
+	c.since = now
+	if c.current != thread.None {
+		threads.At(c.current).CPU = c.number
+	}
+}
+
+// giveWay has another thread run, if there is one.
+func (c *cpu) giveWay() { c.since = -quantum }
+
+// shareWork wakes a CPU that is idle if there is more to do than this one does.
+func shareWork(c *cpu) {
+	if !threads.HasReady() {
+		return
+	}
+	for i := range cpuCount {
+		if o := &cpus[i]; o != c && o.current == thread.None {
+			o.kick()
+			return
+		}
+	}
+}
+
+// newThread makes a thread, and its page.
+func newThread() (thread.ID, bool) {
+	id, ok := threads.New()
+	if !ok {
+		return thread.None, false
+	}
+	th := threads.At(id)
+	if th.Page == 0 {
+		pa, ok := frames.Alloc()
+		if !ok {
+			threads.End(id)
+			return thread.None, false
+		}
+		th.Page = windowAddress + uintptr(pa)
+	}
+	return id, true
+}

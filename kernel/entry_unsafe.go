@@ -1,0 +1,14 @@
+package kernel
+
+import _ "unsafe" // for go:linkname
+
+// What the entry code, which is compiled into package runtime, calls and uses.
+
+//go:linkname Start
+//go:linkname StartCPU
+//go:linkname Enter
+//go:linkname Fatal
+//go:linkname entries
+//go:linkname clock
+//go:linkname haveXSave
+//go:linkname Rung

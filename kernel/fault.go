@@ -1,0 +1,79 @@
+package kernel
+
+import (
+	"loam/arch/amd64"
+	"loam/boot"
+	"loam/kernel/signal"
+	"loam/kernel/space"
+)
+
+// fault serves an exception of the running thread. Most are page faults, by
+// which memory appears. All others become signals, as on Linux, and the Go
+// runtime makes panics of them.
+func fault(c *cpu, f *amd64.Frame) {
+	n, info := signal.Segment, signal.Info{Code: signal.CodeKernel}
+	switch f.Vector {
+	case amd64.VectorPage:
+		addr := amd64.ReadCR2()
+		code, served := pageFault(addr, f.Code)
+		if served {
+			return
+		}
+		info.Code, info.Value = code, addr
+	case amd64.VectorDivide:
+		n, info.Code, info.Value = signal.FloatTrap, signal.CodeDivide, f.IP
+	case amd64.VectorX87, amd64.VectorSIMD:
+		n, info.Code, info.Value = signal.FloatTrap, signal.CodeFloat, f.IP
+	case amd64.VectorBreakpoint, amd64.VectorDebug:
+		n, info.Code = signal.Trap, signal.CodeBreakpoint
+	case amd64.VectorInvalid:
+		n, info.Code, info.Value = signal.Illegal, signal.CodeOperand, f.IP
+	case amd64.VectorStack, amd64.VectorAlign:
+		n, info.Code = signal.Bus, signal.CodeKernel
+	}
+	info.Number = n
+	th := threads.At(c.current)
+	if th.Mask&uint64(signal.Of(n)) != 0 || actions[n].Effect(n) != signal.Handle {
+		crash(c, f, "the program failed where nothing could be told")
+	}
+	callHandler(th, info)
+}
+
+// pageFault makes memory appear at an address, if the program has it. Else it
+// returns the code of the signal.
+func pageFault(addr, code uint64) (signalCode int32, served bool) {
+	region, ok := dynamic.Find(addr)
+	if !ok {
+		if addr >= boot.Image && code&amd64.FaultPresent != 0 {
+			return signal.CodeNotAllowed, false
+		}
+		return signal.CodeNotMapped, false
+	}
+	want := space.Read
+	switch {
+	case code&amd64.FaultFetch != 0:
+		want = space.Execute
+	case code&amd64.FaultWrite != 0:
+		want = space.Write
+	}
+	if region.Rights&want == 0 {
+		return signal.CodeNotAllowed, false
+	}
+	if entry, _ := tables.Lookup(addr); entry&amd64.PagePresent != 0 {
+		amd64.InvalidatePage(addr) // another CPU was quicker, or has given more rights
+		return 0, true
+	}
+	if !populate(addr&^(amd64.PageSize-1), region.Rights) {
+		outOfMemory()
+	}
+	return 0, true
+}
+
+// outOfMemory ends the machine when a page that was promised cannot be had.
+func outOfMemory() {
+	_, total := frames.Pages()
+	say("loam: out of memory: the program uses all of the ")
+	sayInt(total * amd64.PageSize >> 20)
+	say(" MiB that are free for it, and wants more; give the machine more (-m)\n")
+	powerOff(statusOutOfMemory)
+}

@@ -1,0 +1,222 @@
+package kernel
+
+import (
+	"syscall"
+
+	"loam/arch/amd64"
+	"loam/boot"
+	"loam/kernel/space"
+)
+
+// Memory of the program: mmap(2), munmap(2), mprotect(2), madvise(2). A mapping is
+// an entry in dynamic and nothing else; pages appear when they are touched.
+
+// mmap takes anonymous private memory only. A hint is not followed if it lies
+// outside of the range for such memory: Go's all do.
+func mmap(addr, size uint64, prot, flags int) int64 {
+	const fixed, anonymous, noReplace = 0x10, 0x20, 0x100000
+	size = pages(size)
+	switch {
+	case flags&anonymous == 0:
+		return -int64(syscall.ENODEV)
+	case size == 0 || addr%amd64.PageSize != 0 && flags&fixed != 0:
+		return -int64(syscall.EINVAL)
+	}
+	rights := rightsOf(prot)
+	if _, total := frames.Pages(); rights != 0 && size > total*amd64.PageSize+sparse {
+		return -int64(syscall.ENOMEM) // it could never be used
+	}
+	if flags&fixed == 0 {
+		start, ok := dynamic.Reserve(addr, size, alignment(size), rights)
+		if !ok {
+			return -int64(syscall.ENOMEM)
+		}
+		return int64(start)
+	}
+	if flags&noReplace == noReplace {
+		return -int64(syscall.EOPNOTSUPP)
+	}
+	if !dynamic.Set(addr, addr+size, rights) {
+		return -int64(syscall.ENOMEM)
+	}
+	discard(addr, addr+size)
+	return int64(addr)
+}
+
+// sparse is how much the runtime may ask for and hardly touch: a table of its
+// heap's arenas has 32 MiB.
+const sparse = 64 << 20
+
+// alignment of a mapping: Go wants 64 MiB for the arenas of its heap, and asks
+// again if it does not get that; page tables like 2 MiB.
+func alignment(size uint64) uint64 {
+	const arena = 64 << 20
+	switch {
+	case size >= arena:
+		return arena
+	case size >= amd64.BigPageSize:
+		return amd64.BigPageSize
+	}
+	return amd64.PageSize
+}
+
+func rightsOf(prot int) space.Rights {
+	const read, write, execute = 1, 2, 4
+	var r space.Rights
+	if prot&(read|write|execute) != 0 {
+		r = space.Read // the processor has no other way
+	}
+	if prot&write != 0 {
+		r |= space.Write
+	}
+	if prot&execute != 0 {
+		r |= space.Execute
+	}
+	return r
+}
+
+func munmap(addr, size uint64) int64 {
+	size = pages(size)
+	if !dynamic.Clear(addr, addr+size) {
+		return -int64(syscall.EINVAL)
+	}
+	discard(addr, addr+size)
+	return 0
+}
+
+func mprotect(addr, size uint64, prot int) int64 {
+	size = pages(size)
+	switch rights := rightsOf(prot); {
+	case size == 0:
+		return 0
+	case !dynamic.Covered(addr, addr+size, 0):
+		return -int64(syscall.ENOMEM)
+	case !dynamic.Set(addr, addr+size, rights):
+		return -int64(syscall.ENOMEM)
+	default:
+		protect(addr, addr+size, rights)
+	}
+	return 0
+}
+
+// madvise gives pages back that the program has no more use for. Other advice is
+// taken and not followed.
+func madvise(addr, size uint64, advice int) int64 {
+	const dontNeed, free = 4, 8
+	size = pages(size)
+	if !dynamic.Covered(addr, addr+size, 0) {
+		return -int64(syscall.ENOMEM)
+	}
+	if advice == dontNeed || advice == free {
+		discard(addr, addr+size)
+	}
+	return 0
+}
+
+// populate puts a zeroed page at an address, or the one that was kept there.
+func populate(va uint64, rights space.Rights) bool {
+	if entry, _ := tables.Lookup(va); entry&amd64.PageKept != 0 {
+		return tables.Map(va, amd64.Physical(entry), amd64.PageSize, flagsOf(rights), allocFrame)
+	}
+	pa, ok := frames.Alloc()
+	if !ok {
+		return false
+	}
+	if !tables.Map(va, pa, amd64.PageSize, flagsOf(rights), allocFrame) {
+		frames.Free(pa)
+		return false
+	}
+	return true
+}
+
+func flagsOf(rights space.Rights) uint64 {
+	var flags uint64
+	if rights&space.Write != 0 {
+		flags |= amd64.PageWrite
+	}
+	if rights&space.Execute == 0 {
+		flags |= noExecute()
+	}
+	return flags
+}
+
+// freed are pages that have been taken out of the tables and may still be known
+// to a CPU.
+var freed [512]uint64
+
+// discard takes all pages out from va to end, and gives them back when no CPU
+// knows them any more.
+func discard(va, end uint64) {
+	for va < end {
+		next := min((va+amd64.BigPageSize)&^(amd64.BigPageSize-1), end)
+		n := 0
+		tables.Each(va, next, func(_, entry uint64) uint64 {
+			freed[n] = amd64.Physical(entry)
+			n++
+			return 0
+		})
+		if n > 0 {
+			flushRange(va, next)
+			for _, pa := range freed[:n] {
+				frames.Free(pa)
+			}
+		}
+		va = next
+	}
+}
+
+// protect gives the pages that are there other rights. Those without any are
+// kept out of reach.
+func protect(va, end uint64, rights space.Rights) {
+	flags := flagsOf(rights) | amd64.PagePresent
+	if rights == 0 {
+		flags = amd64.PageKept
+	}
+	changed := false
+	tables.Each(va, end, func(_, entry uint64) uint64 {
+		changed = true
+		return amd64.Physical(entry) | flags
+	})
+	if changed {
+		flushRange(va, end)
+	}
+}
+
+// touch makes sure that the kernel can use a piece of the program's memory, and
+// reports false if the program has no such right itself.
+func touch(addr, size uint64, want space.Rights) bool {
+	end := addr + size
+	switch {
+	case size == 0:
+		return true
+	case end < addr:
+		return false
+	case addr >= boot.Image:
+		return inImage(addr, end, want)
+	case !dynamic.Covered(addr, end, want):
+		return false
+	}
+	for va := addr &^ (amd64.PageSize - 1); va < end; va += amd64.PageSize {
+		if entry, _ := tables.Lookup(va); entry&amd64.PagePresent != 0 {
+			continue
+		}
+		if region, _ := dynamic.Find(va); !populate(va, region.Rights) {
+			outOfMemory()
+		}
+	}
+	return true
+}
+
+// inImage reports whether a piece of the program's own file has a right.
+func inImage(addr, end uint64, want space.Rights) bool {
+	for at := 0; ; {
+		s, next, ok := boot.NextSegment(imageHeader(), at)
+		if !ok {
+			return false
+		}
+		if addr >= s.Start && end <= s.End && (want&space.Write == 0 || s.Writable) {
+			return true
+		}
+		at = next
+	}
+}

@@ -1,0 +1,121 @@
+package kernel
+
+import (
+	"loam/arch/amd64"
+	"loam/boot"
+	"loam/kernel/space"
+)
+
+// The program finds on its first stack what Linux puts there (System V ABI for
+// AMD64, 3.4.1): the number of arguments; their addresses and 0; those of the
+// environment and 0; pairs of a number and a value, up to a 0, the auxiliary
+// vector; and above them what these point to.
+
+// stackSize is that of the first thread's stack. The runtime takes the upper 64
+// KiB for its own (rt0_go).
+const stackSize = 256 << 10
+
+// Entries of the auxiliary vector: getauxval(3).
+const (
+	auxNull     = 0
+	auxPageSize = 6
+	auxSecure   = 23
+	auxRandom   = 25
+)
+
+// badConfig is the Problem of what should be a boot.Config.
+const badConfig boot.Problem = "the program's arguments and environment are too long, or not what the loam command writes"
+
+// loadProgram makes the first thread of the program and its stack.
+func loadProgram(c *cpu) {
+	config := bytesAt(boot.Window+machine.Module.Start, int(machine.Module.Size()))
+	if len(config) == 0 {
+		config = textBytes(boot.DefaultConfig)
+	}
+	args, env, size := countWords(config)
+	words := uint64(1 + args + 1 + env + 1 + 2*4)
+	strings := uint64(size+16+15) &^ 15
+	need := (words*8+strings)&^15 + 16
+
+	low, ok := dynamic.Reserve(0, stackSize+pages(need), amd64.PageSize, space.Read|space.Write)
+	if !ok || !touch(low, stackSize+pages(need), space.Write) {
+		must(badConfig)
+	}
+	top := low + stackSize + pages(need)
+	w := stackWriter{at: top - need, text: top - strings}
+	sp := w.at
+
+	w.word(uint64(args))
+	w.list(config, boot.WordArg)
+	w.list(config, boot.WordEnv)
+	seed := [2]uint64{random(), random()}
+	w.word(auxPageSize)
+	w.word(amd64.PageSize)
+	w.word(auxSecure)
+	w.word(0)
+	w.word(auxRandom)
+	w.text = (w.text + 15) &^ 15
+	w.word(w.text)
+	*word(w.text), *word(w.text + 8) = seed[0], seed[1]
+	w.word(auxNull)
+	w.word(0)
+
+	id, ok := newThread()
+	if !ok {
+		must(noMemory)
+	}
+	f := frameOf(threads.At(id).Page)
+	*f = amd64.Frame{
+		Vector: amd64.VectorCall,
+		IP:     uint64(entries.Program), SP: sp,
+		CS: amd64.CodeSelector, SS: amd64.DataSelector,
+		Flags: amd64.FlagFixed | amd64.FlagInterrupt,
+	}
+	c.current = id
+}
+
+// countWords counts the words of a configuration and their bytes.
+func countWords(config []byte) (args, env, size int) {
+	for {
+		kind, text, rest, ok := boot.NextWord(config)
+		if !ok {
+			return args, env, size
+		}
+		switch kind {
+		case boot.WordArg:
+			args++
+			size += len(text)
+		case boot.WordEnv:
+			env++
+			size += len(text)
+		}
+		config = rest
+	}
+}
+
+// pages rounds up to whole pages.
+func pages(size uint64) uint64 { return (size + amd64.PageSize - 1) &^ (amd64.PageSize - 1) }
+
+// stackWriter fills a stack from below: words at one place, text at another.
+type stackWriter struct{ at, text uint64 }
+
+func (w *stackWriter) word(v uint64) {
+	*word(w.at) = v
+	w.at += 8
+}
+
+// list puts all words of a kind, and a 0 behind them.
+func (w *stackWriter) list(config []byte, want byte) {
+	for {
+		kind, text, rest, ok := boot.NextWord(config)
+		if !ok {
+			break
+		}
+		if kind == want {
+			w.word(w.text)
+			w.text += uint64(copy(bytesAt(w.text, len(text)), text))
+		}
+		config = rest
+	}
+	w.word(0)
+}

@@ -1,0 +1,154 @@
+package kernel
+
+import (
+	"sync/atomic"
+
+	"loam/arch/amd64"
+	"loam/boot"
+	"loam/boot/acpi"
+)
+
+// More than one CPU. The first finds the others in ACPI's tables and starts them
+// one after another: each comes from real mode by amd64.StartupCode, in a page
+// below 1 MiB, to the entry code and to StartCPU. From then on all are alike.
+
+// startPage is where the code for that is put, if memory is there; it has been so
+// for as long as there are PCs.
+const startPage = 0x8000
+
+// readFirmware does what ACPI's tables are needed for. Without them there is one
+// CPU, and no interrupts by lines.
+func readFirmware() {
+	rsdp := machine.RSDP
+	if rsdp == 0 {
+		rsdp = acpi.FindRSDP(physicalAt)
+	}
+	firmware, problem := acpi.Open(physicalAt, rsdp)
+	if problem != "" {
+		return
+	}
+	madt := firmware.MADT()
+	if madt == nil {
+		return
+	}
+	findIOAPICs(madt)
+	listen(madt.Route(serialIRQ))
+	startCPUs(madt)
+}
+
+// startTime is how long a CPU may take to come up.
+const startTime = 200e6
+
+// startCPUs starts all that there are. One that does not come up is left out.
+func startCPUs(madt acpi.MADT) {
+	if !usable(startPage, amd64.PageSize) {
+		return
+	}
+	for at := 0; ; {
+		e, next, ok := madt.Next(at)
+		if !ok {
+			return
+		}
+		at = next
+		const most = 0xff // that an xAPIC can name; the last means all
+		isProcessor := e.Kind == acpi.Processor || e.Kind == acpi.ProcessorX2
+		if isProcessor && e.Enabled && e.APIC < most && e.APIC != cpus[0].apic && cpuCount < maxCPUs {
+			startOther(e.APIC)
+		}
+	}
+}
+
+// startOther starts one.
+func startOther(id uint32) {
+	c := &cpus[cpuCount]
+	if !c.allocate() {
+		return
+	}
+	c.number, c.apic = cpuCount, id
+	c.prepare()
+	page := bytesAt(boot.Window+startPage, amd64.PageSize)
+	root := imageEnd() - boot.TablePages*amd64.PageSize
+	amd64.StartupCode(page, startPage, uint32(root), uint64(entries.CPU), uint64(c.self))
+	apic.Reset(id)
+	if !have.Hypervisor {
+		pause(10e6) // SDM volume 3, 9.4.4.1; virtual ones need no time
+	}
+	for range 2 {
+		apic.Start(id, startPage)
+		if c.isUp(startTime / 2) {
+			cpuCount++
+			return
+		}
+	}
+}
+
+// isUp waits for a CPU, but not longer than a time.
+func (c *cpu) isUp(nanos int64) bool {
+	for end := clock.now() + nanos; clock.now() < end; {
+		if atomic.LoadUint32(&c.up) != 0 {
+			return true
+		}
+		amd64.Pause()
+	}
+	return false
+}
+
+// pause waits, and does nothing else.
+func pause(nanos int64) {
+	for end := clock.now() + nanos; clock.now() < end; {
+		amd64.Pause()
+	}
+}
+
+// allocate gives a CPU a g and stacks, in one piece of memory: g, stack, stack for
+// crashes.
+func (c *cpu) allocate() bool {
+	pa, ok := frames.Contiguous(1 + stackPages + crashPages)
+	if !ok {
+		return false
+	}
+	base := windowAddress + uintptr(pa)
+	clear(bytesAt(uint64(base), amd64.PageSize))
+	c.g = base
+	low := base + amd64.PageSize
+	c.stack = low + stackPages*amd64.PageSize
+	c.crashEnd = c.stack + crashPages*amd64.PageSize
+	// The bounds of the stack, as in the entry code: from, to, and twice where
+	// functions ask for more.
+	const guard = 928
+	for i, v := range [...]uintptr{low, c.stack, low + guard, low + guard} {
+		*word(uint64(base) + uint64(8*i)) = uint64(v)
+	}
+	return true
+}
+
+// StartCPU is called by the entry code on another CPU than the first, once, with
+// its structure. What it returns is gone on with: most likely nothing to do.
+func StartCPU(self uintptr) (frameAt, vector uintptr) {
+	c := cpuAt(self)
+	c.features()
+	amd64.WriteCR3(tables.Root)
+	c.install()
+	apic.Enable(false)
+	atomic.StoreUint32(&c.up, 1)
+	lock(c)
+	return leave(c)
+}
+
+// usable reports whether there is memory at a physical address.
+func usable(pa, size uint64) bool {
+	for _, r := range machine.Usable[:machine.Ranges] {
+		if pa >= r.Start && size <= r.Size() && pa-r.Start <= r.Size()-size {
+			return true
+		}
+	}
+	return false
+}
+
+// physicalAt is memory by physical address; nil if it cannot be seen.
+func physicalAt(pa, size uint64) []byte {
+	if pa > windowEnd || size > windowEnd-pa {
+		return nil
+	}
+	return bytesAt(boot.Window+pa, int(size))
+}

@@ -1,0 +1,165 @@
+package kernel
+
+import (
+	"loam/arch/amd64"
+	"loam/boot"
+	"loam/kernel/frame"
+	"loam/kernel/signal"
+	"loam/kernel/space"
+	"loam/kernel/thread"
+)
+
+// The state of the kernel. All of it is under the lock (lock.go), but for what is
+// set here once and never changed.
+var (
+	frames  frame.Allocator
+	tables  amd64.Tables
+	dynamic space.Space // from boot.DynamicLow to boot.DynamicHigh
+	threads thread.Table
+	actions [signal.Max + 1]signal.Action
+
+	have      amd64.Features // set once
+	apic      amd64.APIC     // set once
+	machine   boot.Info      // set once
+	windowEnd uint64         // what of physical memory is seen; set once
+)
+
+// Addresses in the entry code, which it fills in.
+var entries struct {
+	Trap    uintptr // of the SYSCALL instruction
+	Vectors uintptr
+	Idle    uintptr
+	Program uintptr // where the Go runtime begins
+
+	Stack, CrashEnd, G uintptr // of the first CPU
+
+	Sigreturn uintptr // where signal handlers return to
+	CPU       uintptr // where another CPU begins
+	CrashG    uintptr // a g whose stack has no bounds
+}
+
+// Start is called by the entry code, once, with the physical address of what the
+// monitor says. What it returns is gone on with: the first thread.
+func Start(info uint64) (frameAt, vector uintptr) {
+	startConsole()
+	findControl()
+	must(boot.ParsePVH(physical(boot.WindowAtBoot), info, &machine))
+	have = amd64.ReadFeatures()
+	frames.Window = boot.Window
+	takeMemory()
+	mapAll()
+
+	c := &cpus[0]
+	cpuCount = 1
+	c.stack, c.crashEnd, c.g = entries.Stack, entries.CrashEnd, entries.G
+	fillIDT()
+	c.prepare()
+	c.features()
+	amd64.WriteCR3(tables.Root)
+	c.install()
+	amd64.SilencePICs()
+	c.startAPIC()
+	calibrate()
+	readFirmware()
+
+	lock(c)
+	loadProgram(c)
+	return leave(c)
+}
+
+// must ends the machine if something is wrong with it.
+func must(p boot.Problem) {
+	if p != "" {
+		say("loam: ")
+		say(string(p))
+		say("\n")
+		powerOff(statusFailed)
+	}
+}
+
+// noMemory is the Problem of a machine in which not even the kernel has room.
+const noMemory boot.Problem = "the machine has too little memory to start; give it more (-m)"
+
+// takeMemory gives the allocator what the monitor says is free, without what the
+// program, its configuration and the first MiB are in.
+func takeMemory() {
+	end := imageEnd()
+	for _, r := range machine.Usable[:machine.Ranges] {
+		for _, piece := range machine.WithoutModule(r) {
+			frames.Add(max(piece.Start, end), piece.End)
+		}
+	}
+}
+
+// imageEnd is the physical address behind the program and the page tables of the
+// entry code.
+func imageEnd() uint64 {
+	end := uint64(boot.Load)
+	for at := 0; ; {
+		s, next, ok := boot.NextSegment(imageHeader(), at)
+		if !ok {
+			return (end + amd64.PageSize - 1) &^ (amd64.PageSize - 1)
+		}
+		end, at = max(end, s.End-boot.Image), next
+	}
+}
+
+func imageHeader() []byte { return bytesAt(boot.Window+boot.Load, amd64.PageSize) }
+
+// mapAll makes the page tables that stay: physical memory at boot.Window, without
+// the right to execute; the program at boot.Image, each part with its own rights;
+// nothing else. Page 0 and the whole lower half are not there.
+func mapAll() {
+	dynamic.Init(boot.DynamicLow, boot.DynamicHigh)
+	tables.Window = boot.Window
+	root, ok := frames.Alloc()
+	if !ok {
+		must(noMemory)
+	}
+	tables.Root = root
+	windowEnd = boot.WindowAtBoot
+	for _, r := range machine.Usable[:machine.Ranges] {
+		windowEnd = max(windowEnd, r.End)
+	}
+	for pa := uint64(0); pa < windowEnd; pa += amd64.BigPageSize {
+		mustMap(boot.Window+pa, pa, amd64.BigPageSize, amd64.PageWrite|amd64.PageGlobal|noExecute())
+	}
+	mapAPIC()
+	for at := 0; ; {
+		s, next, ok := boot.NextSegment(imageHeader(), at)
+		if !ok {
+			return
+		}
+		mapSegment(s)
+		at = next
+	}
+}
+
+func mapSegment(s boot.Segment) {
+	flags := uint64(amd64.PageGlobal)
+	if s.Writable {
+		flags |= amd64.PageWrite
+	}
+	if !s.Program {
+		flags |= noExecute()
+	}
+	for va := s.Start &^ (amd64.PageSize - 1); va < s.End; va += amd64.PageSize {
+		mustMap(va, va-boot.Image, amd64.PageSize, flags)
+	}
+}
+
+func mustMap(va, pa, size, flags uint64) {
+	if !tables.Map(va, pa, size, flags, allocFrame) {
+		must(noMemory)
+	}
+}
+
+func allocFrame() (uint64, bool) { return frames.Alloc() }
+
+// noExecute is the flag of pages without code, where the CPU knows it.
+func noExecute() uint64 {
+	if have.NoExecute {
+		return amd64.PageNoExecute
+	}
+	return 0
+}

@@ -1,0 +1,317 @@
+//go:build linux
+
+package afxdp
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"net"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Socket is one queue of an interface: a half to send and a half to receive, each
+// used by one goroutine. They share nothing, so that these may be different ones.
+// Nobody else can have the queue at the same time.
+//
+// For the kernel each half is a socket of its own, and the two share the queue
+// (XDP_SHARED_UMEM). With one for both, whoever waits for frames would send too,
+// since poll(2) does that in copy mode, and the two goroutines would wait for each
+// other: measured, for a fifth of their time.
+//
+// A socket that is open sends. It receives only what an XDP program of the
+// interface steers to it: see Program.
+type Socket struct {
+	Tx Tx
+	Rx Rx
+
+	name     string
+	index    int // of the interface
+	queue    int
+	memory   *memory
+	own      bool // the memory is closed with the socket
+	zeroCopy bool
+	multi    bool // frames may take several chunks
+}
+
+// Copying says who copies frames between the memory and the device.
+type Copying uint8
+
+// Ways.
+const (
+	BestCopying Copying = iota // the device reads and writes it where its driver can; else the kernel copies
+	Copy                       // the kernel copies
+	ZeroCopy                   // the device does it, or opening fails
+)
+
+// SocketConfig describes a socket to open.
+type SocketConfig struct {
+	Interface string
+	Queue     int
+	Copying   Copying
+	// TxFrames and RxFrames are how many frames may be under way, or wait to be read;
+	// rounded up to a power of two. Default 1024 and 4096.
+	TxFrames, RxFrames int
+	// Size is the longest frame in bytes. Default: that of the interface, two tags
+	// included.
+	Size int
+	// BusyPoll has a system call of this socket look at the device itself for so
+	// long, instead of waiting for interrupts (SO_PREFER_BUSY_POLL). 0: it does not.
+	BusyPoll time.Duration
+}
+
+const (
+	defaultTxFrames = 1024
+	defaultRxFrames = 4096
+	maxFrames       = 1 << 16
+	tags            = 2 * 4 // bytes of two VLAN tags
+)
+
+// OpenSocket opens a socket with memory of its own.
+func OpenSocket(c SocketConfig) (*Socket, error) {
+	sockets, err := openSockets(c, 1)
+	if err != nil {
+		return nil, err
+	}
+	sockets[0].own = true
+	return sockets[0], nil
+}
+
+// openSockets opens sockets for n queues, from that of c on, which share one
+// memory (XDP_SHARED_UMEM). The caller closes it, after the sockets.
+func openSockets(c SocketConfig, n int) (sockets []*Socket, err error) {
+	i, err := net.InterfaceByName(c.Interface)
+	if err != nil {
+		return nil, fmt.Errorf("there is no interface %q: ip link lists those that there are", c.Interface)
+	}
+	if c.Size == 0 {
+		c.Size = i.MTU + ethernetLen + tags
+	}
+	if c.TxFrames, err = powerOfTwo(c.TxFrames, defaultTxFrames); err != nil {
+		return nil, err
+	}
+	if c.RxFrames, err = powerOfTwo(c.RxFrames, defaultRxFrames); err != nil {
+		return nil, err
+	}
+	shape := layOut(c.Size, c.TxFrames, c.RxFrames)
+	m, err := newMemory(shape, n)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			closeSockets(sockets)
+			m.close()
+		}
+	}()
+	for k := range n {
+		s := &Socket{name: c.Interface, index: i.Index, queue: c.Queue + k, memory: m, multi: shape.multi()}
+		s.Rx.fd, s.Tx.fd = -1, -1
+		sockets = append(sockets, s)
+		if err := s.open(c, k); err != nil {
+			return sockets, s.explain(err)
+		}
+	}
+	return sockets, nil
+}
+
+func powerOfTwo(n, ifZero int) (int, error) {
+	if n == 0 {
+		n = ifZero
+	}
+	if n < 0 || n > maxFrames {
+		return 0, fmt.Errorf("%d frames are more than a ring of %d takes", n, maxFrames)
+	}
+	return 1 << bits.Len(uint(n-1)), nil
+}
+
+// open makes the k-th of those that share the memory.
+func (s *Socket) open(c SocketConfig, k int) (err error) {
+	for _, fd := range []*int{&s.Rx.fd, &s.Tx.fd} {
+		if *fd, err = unix.Socket(unix.AF_XDP, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0); err != nil {
+			return os.NewSyscallError("socket", err)
+		}
+	}
+	if k == 0 {
+		s.memory.owner = s.Rx.fd
+		if err := register(s.Rx.fd, s.memory.bytes, s.memory.chunk); err != nil {
+			return fmt.Errorf("XDP_UMEM_REG of %d bytes: %w", len(s.memory.bytes), err)
+		}
+	}
+	if err := s.makeRings(); err != nil {
+		return err
+	}
+	if err := s.pollBusily(c.BusyPoll); err != nil {
+		return err
+	}
+	s.Rx.fillAll(s.memory, k) // before binding: some drivers look at it then
+	s.Tx.ownAll(s.memory, k)
+	if err := s.bind(s.Rx.fd, s.memory.owner, c.Copying); err != nil {
+		return err
+	}
+	if err := s.bind(s.Tx.fd, s.Rx.fd, c.Copying); err != nil {
+		return err
+	}
+	flags, err := options(s.Rx.fd)
+	s.zeroCopy = flags&unix.XDP_OPTIONS_ZEROCOPY != 0
+	s.Tx.zeroCopy = s.zeroCopy
+	return err
+}
+
+// option is one that takes a number.
+type option struct {
+	fd, level, name, to int
+	wish                bool // of a newer kernel, or of more privilege: its absence is no error
+}
+
+// makeRings makes the four rings: those of the queue belong to the receiving half.
+// There are as many slots as chunks, so that none of ours ever overflows: a ring
+// has room for all that there is.
+func (s *Socket) makeRings() error {
+	tx, rx := s.memory.txChunks(), s.memory.rxFrames
+	err := set(
+		option{s.Rx.fd, unix.SOL_XDP, unix.XDP_UMEM_FILL_RING, rx, false},
+		option{s.Rx.fd, unix.SOL_XDP, unix.XDP_UMEM_COMPLETION_RING, tx, false},
+		option{s.Rx.fd, unix.SOL_XDP, unix.XDP_RX_RING, rx, false},
+		option{s.Tx.fd, unix.SOL_XDP, unix.XDP_TX_RING, tx, false},
+		// In copy mode: how many frames one system call sends (Linux 6.17; 32 before).
+		option{s.Tx.fd, unix.SOL_XDP, unix.XDP_MAX_TX_SKB_BUDGET, tx, true},
+		// In copy mode: what may be on the way, in bytes of the kernel's accounting.
+		option{s.Tx.fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, sendBuffer, true})
+	if err != nil {
+		return err
+	}
+	at, err := mapOffsets(s.Rx.fd)
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.Rx.mapRings(at, rx), s.Tx.mapRings(s.Rx.fd, at, tx))
+}
+
+// pollBusily has the halves look at the device themselves, for so long each time.
+func (s *Socket) pollBusily(d time.Duration) error {
+	s.Rx.busy = d > 0
+	if d == 0 {
+		return nil
+	}
+	for _, fd := range []int{s.Rx.fd, s.Tx.fd} {
+		err := set(
+			option{fd, unix.SOL_SOCKET, unix.SO_PREFER_BUSY_POLL, 1, false},
+			option{fd, unix.SOL_SOCKET, unix.SO_BUSY_POLL, int(max(1, d.Microseconds())), false},
+			option{fd, unix.SOL_SOCKET, unix.SO_BUSY_POLL_BUDGET, busyBudget, false})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const (
+	sendBuffer = 64 << 20
+	busyBudget = 64 // frames that one look at the device takes at most
+)
+
+func set(options ...option) error {
+	for _, o := range options {
+		if err := unix.SetsockoptInt(o.fd, o.level, o.name, o.to); err != nil && !o.wish {
+			return os.NewSyscallError("setsockopt", err)
+		}
+	}
+	return nil
+}
+
+// bindPatience is how long a queue may stay taken: the kernel frees that of a
+// socket which was closed in the background.
+const bindPatience = time.Second
+
+// bind takes the queue for one half. One that shares the memory of another has that
+// one's flags.
+func (s *Socket) bind(fd, owner int, copying Copying) error {
+	a := unix.SockaddrXDP{Ifindex: uint32(s.index), QueueID: uint32(s.queue)}
+	if fd != owner {
+		a.Flags, a.SharedUmemFD = unix.XDP_SHARED_UMEM, uint32(owner)
+	} else {
+		a.Flags = unix.XDP_USE_NEED_WAKEUP
+		switch copying {
+		case Copy:
+			a.Flags |= unix.XDP_COPY
+		case ZeroCopy:
+			a.Flags |= unix.XDP_ZEROCOPY
+		}
+		if s.multi {
+			a.Flags |= unix.XDP_USE_SG
+		}
+	}
+	for end := time.Now().Add(bindPatience); ; time.Sleep(time.Millisecond) {
+		err := unix.Bind(fd, &a)
+		if err != unix.EBUSY || time.Now().After(end) {
+			return os.NewSyscallError("bind", err)
+		}
+	}
+}
+
+// explain says what to do about an error of opening.
+func (s *Socket) explain(err error) error {
+	say := func(why string) error { return fmt.Errorf("%s, queue %d: %w: %s", s.name, s.queue, err, why) }
+	switch {
+	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
+		return say("AF_XDP needs CAP_NET_RAW: run as root")
+	case errors.Is(err, unix.EAFNOSUPPORT):
+		return say("this kernel is built without CONFIG_XDP_SOCKETS")
+	case errors.Is(err, unix.ENOBUFS), errors.Is(err, unix.ENOMEM):
+		return say("too little memory may be locked: ulimit -l unlimited, or run as root")
+	case errors.Is(err, unix.EBUSY):
+		return say("another AF_XDP socket has this queue: end its program, or take another queue")
+	case errors.Is(err, unix.EOPNOTSUPP):
+		return say("the driver has no zero copy, or none for frames of this size: copy")
+	case errors.Is(err, unix.EINVAL):
+		rx, tx := Queues(s.name)
+		return say(fmt.Sprintf("the interface uses %d queues to receive and %d to send, or this kernel is too old", rx, tx))
+	}
+	return fmt.Errorf("%s, queue %d: %w", s.name, s.queue, err)
+}
+
+// ZeroCopy reports whether the device reads and writes the memory itself.
+func (s *Socket) ZeroCopy() bool { return s.zeroCopy }
+
+// Queue is the queue of the interface that the socket has.
+func (s *Socket) Queue() int { return s.queue }
+
+// Drops is how many frames were steered to the socket and found no room, or were
+// longer than its frames. It may be called by anybody while the socket is open.
+func (s *Socket) Drops() uint64 {
+	c, err := statistics(s.Rx.fd)
+	if err != nil {
+		return 0
+	}
+	return c.Rx_dropped + c.Rx_ring_full
+}
+
+// Close ends the socket; frames that have not left are lost. It is called when
+// nobody uses either half any more, and may be called again.
+func (s *Socket) Close() error {
+	err := errors.Join(s.Tx.close(), s.Rx.close())
+	if s.own {
+		s.memory.close()
+	}
+	return err
+}
+
+// closeHalf closes a descriptor once.
+func closeHalf(fd *int) error {
+	if *fd < 0 {
+		return nil
+	}
+	err := unix.Close(*fd)
+	*fd = -1
+	return os.NewSyscallError("close", err)
+}
+
+func closeSockets(sockets []*Socket) {
+	for _, s := range sockets {
+		s.Close()
+	}
+}

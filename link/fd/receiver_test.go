@@ -1,0 +1,104 @@
+//go:build linux
+
+package fd
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"syscall"
+	"testing"
+
+	"loam/link"
+)
+
+// receiver returns one over a socket that keeps messages apart, and what sends.
+func receiver(t *testing.T, w Way) (*Receiver, *link.Counters, func(messages ...string)) {
+	t.Helper()
+	link.Track(true)
+	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_SEQPACKET|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := New(fds[0], "receiver")
+	if err != nil {
+		t.Fatal(err)
+	}
+	counters := new(link.Counters)
+	w.Messages = 4
+	if w.Take == nil {
+		w.Take = func(*link.Frame, []byte) bool { return true }
+	}
+	r := NewReceiver(f, counters, w)
+	t.Cleanup(func() {
+		syscall.Close(fds[1])
+		f.Close()
+		r.Close()
+		if n := link.Outstanding(); n != 0 {
+			t.Errorf("%d frames left behind", n)
+		}
+	})
+	return r, counters, func(messages ...string) {
+		for _, m := range messages {
+			if err := syscall.Sendto(fds[1], []byte(m), 0, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// wantRecv receives once.
+func wantRecv(t *testing.T, r *Receiver, want ...string) {
+	t.Helper()
+	fs := make([]*link.Frame, 8)
+	n, err := r.Recv(fs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range fs[:n] {
+		got = append(got, string(f.Bytes()))
+	}
+	link.FreeAll(fs[:n])
+	if !slices.Equal(got, want) {
+		t.Errorf("received %q, want %q", got, want)
+	}
+}
+
+// One call receives no more messages than it has places for; frames are counted.
+func TestReceiver(t *testing.T) {
+	for _, size := range []int{100, link.MaxFrame} { // small landing buffers, and large ones
+		t.Run(fmt.Sprint(size), func(t *testing.T) {
+			r, counters, send := receiver(t, Way{Size: size})
+			send("a", "bb", "ccc", "dddd", "eeeee")
+			wantRecv(t, r, "a", "bb", "ccc", "dddd")
+			wantRecv(t, r, "eeeee")
+			if s := counters.Stats(); s.RxFrames != 5 || s.RxBytes != 15 || s.RxErrors != 0 {
+				t.Errorf("counted %+v", s)
+			}
+		})
+	}
+}
+
+// What is too long for its place, and what the device does not take, is counted
+// and disturbs nothing else.
+func TestReceiverRefuses(t *testing.T) {
+	r, counters, send := receiver(t, Way{Size: 8, Take: func(f *link.Frame, _ []byte) bool { return f.Bytes()[0] != '!' }})
+	send("ok", "longer than eight", "!bad", "fine")
+	wantRecv(t, r, "ok", "fine")
+	if s := counters.Stats(); s.RxFrames != 2 || s.RxErrors != 2 {
+		t.Errorf("counted %+v", s)
+	}
+}
+
+// A message without bytes ends the link where the device says so, behind what
+// came before it.
+func TestReceiverEnds(t *testing.T) {
+	r, _, send := receiver(t, Way{Size: 8, EmptyEnds: true})
+	send("last", "")
+	wantRecv(t, r, "last")
+	send("")
+	if _, err := r.Recv(make([]*link.Frame, 1)); !errors.Is(err, link.ErrClosed) {
+		t.Errorf("behind the end: %v", err)
+	}
+}

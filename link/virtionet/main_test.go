@@ -1,0 +1,11 @@
+//go:build linux
+
+package virtionet_test
+
+import (
+	"testing"
+
+	"loam/internal/netns"
+)
+
+func TestMain(m *testing.M) { netns.Main(m) }

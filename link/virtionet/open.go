@@ -1,0 +1,266 @@
+package virtionet
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+
+	"loam/driver"
+	"loam/driver/virtio"
+	"loam/link"
+	"loam/wire"
+)
+
+// Features of a network card (section 5.1.3).
+const (
+	featureCSUM      virtio.Features = 1 << 0
+	featureGuestCSUM virtio.Features = 1 << 1
+	featureMTU       virtio.Features = 1 << 3
+	featureMAC       virtio.Features = 1 << 5
+	featureGuestTSO4 virtio.Features = 1 << 7
+	featureGuestTSO6 virtio.Features = 1 << 8
+	featureGuestECN  virtio.Features = 1 << 9
+	featureHostTSO4  virtio.Features = 1 << 11
+	featureHostTSO6  virtio.Features = 1 << 12
+	featureHostECN   virtio.Features = 1 << 13
+	featureMerge     virtio.Features = 1 << 15 // MRG_RXBUF
+	featureStatus    virtio.Features = 1 << 16
+	featureControl   virtio.Features = 1 << 17 // CTRL_VQ
+	featureMQ        virtio.Features = 1 << 22
+	featureGuestUSO4 virtio.Features = 1 << 54
+	featureGuestUSO6 virtio.Features = 1 << 55
+	featureHostUSO   virtio.Features = 1 << 56
+)
+
+// Places in the configuration (section 5.1.4).
+const (
+	configMAC    = 0
+	configStatus = 6
+	configPairs  = 8
+	configMTU    = 10
+
+	statusLinkUp = 1
+)
+
+// headerLen is that of struct virtio_net_hdr with num_buffers, which every frame of
+// a card of version 1 has in front.
+const headerLen = link.VirtioHeaderLen + 2
+
+// mostMTU is what fits into a frame with two tags and all headers.
+const mostMTU = link.MaxFrame - wire.EthernetLen - 2*wire.VLANTagLen - headerLen
+
+// Config says how to open a card. The zero value is good.
+type Config struct {
+	Name   string   // default "eth0"
+	Queues int      // most pairs of queues to use; default 1
+	Depth  int      // frames in each direction of a pair; default 256, a power of two
+	MTU    int      // if the card does not say; default 1500
+	MAC    wire.MAC // if the card does not say; by default a random one
+	// NoOffloads has all frames come and go finished, and none longer than the MTU
+	// allows.
+	NoOffloads bool
+}
+
+func (c *Config) setDefaults() error {
+	if c.Name == "" {
+		c.Name = "eth0"
+	}
+	for _, d := range []struct {
+		value *int
+		or    int
+		most  int
+	}{{&c.Queues, 1, 64}, {&c.Depth, 256, 1024}, {&c.MTU, 1500, mostMTU}} {
+		if *d.value == 0 {
+			*d.value = d.or
+		}
+		if *d.value < 1 || *d.value > d.most {
+			return fmt.Errorf("virtionet: %d is not from 1 to %d", *d.value, d.most)
+		}
+	}
+	if c.Depth&(c.Depth-1) != 0 || c.Depth < virtio.MinRing {
+		return fmt.Errorf("virtionet: %d is not a power of two", c.Depth)
+	}
+	return nil
+}
+
+// Open starts a card.
+func Open(card *virtio.Device, c Config) (*Device, error) {
+	if err := c.setDefaults(); err != nil {
+		return nil, err
+	}
+	if card.Kind() != virtio.Net {
+		return nil, fmt.Errorf("%v: %w of network", card, virtio.ErrNotVirtio)
+	}
+	if err := card.NegotiateBy(0, c.wants); err != nil {
+		return nil, err
+	}
+	d := &Device{card: card, machine: card.Machine(), done: make(chan struct{})}
+	pairs, err := d.describe(&c)
+	if err != nil {
+		card.Close()
+		return nil, err
+	}
+	if err := d.setUp(&c, pairs); err != nil {
+		return nil, err
+	}
+	if err := card.Start(); err != nil {
+		d.giveBack()
+		return nil, err
+	}
+	d.readStatus()
+	for _, p := range d.pairs {
+		p.receiver.start()
+		d.begin(p.sender.loop)
+	}
+	d.begin(d.loop)
+	if err := d.usePairs(); err != nil {
+		d.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+// begin starts a goroutine of the device. It begins with a function of this package,
+// and not with one of sync, for the reason that Stack.start gives.
+func (d *Device) begin(loop func()) {
+	d.ended.Add(1)
+	go func() {
+		defer d.ended.Done()
+		loop()
+	}()
+}
+
+// wants are the features to take of those that a card offers.
+func (c *Config) wants(offers virtio.Features) virtio.Features {
+	wants := virtio.Indirect | virtio.EventIndex | featureMTU | featureMAC | featureStatus | featureMerge
+	if c.Queues > 1 && offers.Has(featureControl|featureMQ) {
+		wants |= featureControl | featureMQ
+	}
+	if c.NoOffloads {
+		return wants
+	}
+	if offers.Has(featureCSUM) { // without it a card does none of the others
+		wants |= featureCSUM | featureHostTSO4 | featureHostTSO6 | featureHostECN | featureHostUSO
+	}
+	if offers.Has(featureGuestCSUM) {
+		wants |= featureGuestCSUM
+		if offers.Has(featureMerge) { // and not 64 KiB for every frame
+			wants |= featureGuestTSO4 | featureGuestTSO6 | featureGuestECN | featureGuestUSO4 | featureGuestUSO6
+		}
+	}
+	return wants
+}
+
+// describe reads the configuration, and returns how many pairs the card has.
+func (d *Device) describe(c *Config) (pairs int, err error) {
+	d.merges, d.ecn = d.card.Has(featureMerge), d.card.Has(featureHostECN)
+	d.info = link.Info{Name: c.Name, Medium: link.Ethernet, MAC: c.MAC, MTU: c.MTU}
+	for feature, offload := range map[virtio.Features]link.Offloads{
+		featureCSUM: link.OffloadChecksum, featureHostTSO4: link.OffloadTSO4,
+		featureHostTSO6: link.OffloadTSO6, featureHostUSO: link.OffloadUSO,
+	} {
+		if d.card.Has(feature) {
+			d.info.Offloads |= offload
+		}
+	}
+	pairs = 1
+	read := func(size int, f func(virtio.Config)) {
+		if err == nil {
+			err = d.card.ReadConfig(size, f)
+		}
+	}
+	if d.card.Has(featureMAC) {
+		read(configMAC+6, func(c virtio.Config) {
+			for i := range d.info.MAC {
+				d.info.MAC[i] = c.U8(configMAC + i)
+			}
+		})
+	} else if d.info.MAC == (wire.MAC{}) {
+		d.info.MAC = randomMAC()
+	}
+	if d.card.Has(featureMQ) {
+		read(configPairs+2, func(c virtio.Config) { pairs = int(c.U16(configPairs)) })
+	}
+	if d.card.Has(featureMTU) {
+		read(configMTU+2, func(c virtio.Config) { d.info.MTU = int(c.U16(configMTU)) })
+	}
+	const leastMTU = 68 // section 5.1.4.1
+	switch {
+	case err != nil:
+		return 0, err
+	case d.info.MTU < leastMTU || pairs < 1 || pairs > 0x8000:
+		return 0, fmt.Errorf("%v: %w: MTU %d, %d pairs of queues", d.card, virtio.ErrLayout, d.info.MTU, pairs)
+	}
+	d.info.MTU = min(d.info.MTU, mostMTU)
+	return pairs, nil
+}
+
+// randomMAC is one that is administered locally, and of one card.
+func randomMAC() (m wire.MAC) {
+	rand.Read(m[:])
+	m[0] = m[0]&^1 | 2
+	return m
+}
+
+// setUp makes the queues: of pair i, 2i receives and 2i+1 sends; control is behind
+// all that the card has (section 5.1.2).
+func (d *Device) setUp(c *Config, has int) error {
+	var specs []virtio.QueueSpec
+	use := min(c.Queues, has)
+	for i := range use {
+		specs = append(specs, virtio.QueueSpec{Index: 2 * i, Size: c.Depth}, virtio.QueueSpec{Index: 2*i + 1, Size: c.Depth, Indirect: true})
+	}
+	if d.card.Has(featureControl) {
+		specs = append(specs, virtio.QueueSpec{Index: 2 * has, Size: controlDepth})
+	}
+	queues, err := d.card.SetUp(specs...)
+	if err != nil {
+		return err
+	}
+	d.direct = d.reachesHeap()
+	for i := range use {
+		p := &pair{device: d}
+		d.pairs = append(d.pairs, p)
+		d.queues = append(d.queues, p)
+		err = errors.Join(err, p.receiver.setUp(p, queues[2*i]), p.sender.setUp(p, queues[2*i+1]))
+	}
+	if err == nil && d.card.Has(featureControl) {
+		d.control, err = newControl(d.machine, queues[2*use])
+	}
+	if err != nil {
+		d.card.Close()
+		d.giveBack()
+		return fmt.Errorf("%v: %w", d.card, err)
+	}
+	return nil
+}
+
+// giveBack frees what setUp allocated, for a card that was never started.
+func (d *Device) giveBack() {
+	for _, p := range d.pairs {
+		p.receiver.free(d.machine)
+		p.sender.free(d.machine)
+	}
+	d.control.free(d.machine)
+}
+
+// reachesHeap asks whether the machine's devices reach frames.
+func (d *Device) reachesHeap() bool {
+	f := link.NewFrame(1)
+	defer f.Free()
+	var s [virtio.MaxSegments]driver.Segment
+	_, ok := d.machine.Segments(f.Bytes(), s[:])
+	return ok
+}
+
+// readStatus reads whether the cable is plugged in.
+func (d *Device) readStatus() {
+	up := true
+	if d.card.Has(featureStatus) {
+		err := d.card.ReadConfig(configStatus+2, func(c virtio.Config) { up = c.U16(configStatus)&statusLinkUp != 0 })
+		if err != nil {
+			return // it changes: there will be another interrupt
+		}
+	}
+	d.up.Store(up)
+}

@@ -1,0 +1,245 @@
+package posix
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"loam/fs"
+)
+
+// files is a process of user 0 with an empty tree and no network.
+func files(t testing.TB) *Process {
+	t.Helper()
+	p := New(Options{Credentials: Credentials{PID: 7}})
+	t.Cleanup(p.fds.removeAll)
+	return p
+}
+
+const create = syscall.O_CREAT | syscall.O_RDWR
+
+func write(t testing.TB, p *Process, fd int, text string) {
+	t.Helper()
+	n, errno := p.Write(fd, []byte(text))
+	if n != len(text) || errno != 0 {
+		t.Fatalf("write of %d bytes: %d, %v", len(text), n, errno)
+	}
+}
+
+func read(t testing.TB, p *Process, fd int) string {
+	t.Helper()
+	b := make([]byte, 1<<17)
+	n, errno := p.Read(fd, b)
+	ok(t, errno)
+	return string(b[:n])
+}
+
+// contents reads a whole file, past the offsets of others.
+func contents(t testing.TB, p *Process, path string) string {
+	t.Helper()
+	f := fd(t)(p.OpenAt(atFDCWD, path, syscall.O_RDONLY, 0))
+	defer p.Close(f)
+	return read(t, p, f)
+}
+
+// A descriptor that dup(2) made shares the offset; one that was opened does not.
+func TestOffsets(t *testing.T) {
+	p := files(t)
+	a := fd(t)(p.OpenAt(atFDCWD, "/a", create, 0o600))
+	if a != 0 {
+		t.Errorf("the first descriptor is %d", a)
+	}
+	b := fd(t)(p.Dup(a))
+	write(t, p, a, "one")
+	write(t, p, b, "two")
+	if got := contents(t, p, "/a"); got != "onetwo" {
+		t.Errorf("through two descriptors: %q", got)
+	}
+	at, errno := p.Lseek(a, -3, 1)
+	if ok(t, errno); at != 3 || read(t, p, b) != "two" {
+		t.Errorf("lseek of one moves the other: at %d", at)
+	}
+	n, errno := p.Pwrite(a, []byte("X"), 0)
+	if ok(t, errno); n != 1 || contents(t, p, "/a") != "Xnetwo" {
+		t.Errorf("pwrite: %d", n)
+	}
+	again := fd(t)(p.OpenAt(atFDCWD, fmt.Sprintf("/proc/self/fd/%d", a), syscall.O_RDONLY, 0))
+	if got := read(t, p, again); got != "Xnetwo" {
+		t.Errorf("opened again: %q", got)
+	}
+	_, errno = p.Write(again, []byte("x"))
+	wantErrno(t, errno, syscall.EBADF, "write to what is open for reading")
+	name, errno := p.ReadlinkAt(atFDCWD, fmt.Sprintf("/proc/self/fd/%d", b))
+	if ok(t, errno); name != "/a" {
+		t.Errorf("/proc/self/fd says %q", name)
+	}
+}
+
+// Writes with O_APPEND are not torn and not lost, whoever else writes (open(2)).
+func TestAppend(t *testing.T) {
+	p := files(t)
+	const writers, lines = 8, 200
+	var wg sync.WaitGroup
+	for i := range writers {
+		f := fd(t)(p.OpenAt(atFDCWD, "/log", create|syscall.O_APPEND, 0o600))
+		wg.Go(func() {
+			for range lines {
+				p.Write(f, []byte(strings.Repeat(string(rune('a'+i)), 99)+"\n"))
+			}
+		})
+	}
+	wg.Wait()
+	f := fd(t)(p.OpenAt(atFDCWD, "/log", syscall.O_RDONLY, 0))
+	var all strings.Builder
+	for part := read(t, p, f); part != ""; part = read(t, p, f) {
+		all.WriteString(part)
+	}
+	got := map[string]int{}
+	for line := range strings.Lines(all.String()) {
+		got[line]++
+	}
+	for i := range writers {
+		if n := got[strings.Repeat(string(rune('a'+i)), 99)+"\n"]; n != lines {
+			t.Errorf("%d of %d lines of writer %d", n, lines, i)
+		}
+	}
+	// F_SETFL takes O_APPEND away.
+	_, errno := p.Fcntl(f, syscall.F_SETFL, syscall.O_APPEND)
+	ok(t, errno)
+	if flags, _ := p.Fcntl(f, syscall.F_GETFL, 0); flags != syscall.O_APPEND {
+		t.Errorf("F_GETFL says %#x", flags)
+	}
+}
+
+// names lists a directory by getdents64 with a buffer of size bytes.
+func names(t testing.TB, p *Process, path string, size int) []string {
+	t.Helper()
+	f := fd(t)(p.OpenAt(atFDCWD, path, syscall.O_RDONLY|syscall.O_DIRECTORY, 0))
+	defer p.Close(f)
+	var list []string
+	b := make([]byte, size)
+	for {
+		n, errno := p.Getdents(f, b)
+		if ok(t, errno); n == 0 {
+			return list
+		}
+		for d := b[:n]; len(d) > 0; d = d[binary.NativeEndian.Uint16(d[16:]):] {
+			name, _, _ := strings.Cut(string(d[direntHeader:]), "\x00")
+			list = append(list, name)
+		}
+	}
+}
+
+func TestGetdents(t *testing.T) {
+	p := files(t)
+	ok(t, p.MkdirAt(atFDCWD, "/d", 0o755))
+	const count = 100_000
+	for i := range count {
+		f := fd(t)(p.OpenAt(atFDCWD, fmt.Sprintf("/d/file-%06d", i), create, 0o600))
+		ok(t, p.Close(f))
+	}
+	list := names(t, p, "/d", 8192)
+	if len(list) != count+2 || list[0] != "." || list[1] != ".." || list[2] != "file-000000" {
+		t.Errorf("%d names, first %q", len(list), list[:3])
+	}
+	f := fd(t)(p.OpenAt(atFDCWD, "/d", syscall.O_RDONLY, 0))
+	_, errno := p.Getdents(f, make([]byte, 8))
+	wantErrno(t, errno, syscall.EINVAL, "no room for one entry")
+	_, errno = p.Read(f, make([]byte, 8))
+	wantErrno(t, errno, syscall.EISDIR, "read of a directory")
+}
+
+// Relative paths begin at the working directory, or where dirfd leads, which may
+// have been renamed.
+func TestRelativePaths(t *testing.T) {
+	p := files(t)
+	ok(t, p.MkdirAt(atFDCWD, "/a", 0o777))
+	if st, _ := p.StatAt(atFDCWD, "/a", 0); st.Mode != fs.Dir|0o755 {
+		t.Errorf("under the umask: %o", st.Mode)
+	}
+	d := fd(t)(p.OpenAt(atFDCWD, "/a", syscall.O_RDONLY, 0))
+	ok(t, p.RenameAt(atFDCWD, "/a", atFDCWD, "/b", 0))
+	ok(t, p.SymlinkAt("../b/target", d, "link"))
+	f := fd(t)(p.OpenAt(d, "link", create, 0o644))
+	write(t, p, f, "x")
+	ok(t, p.Chdir("/b"))
+	if st, errno := p.StatAt(atFDCWD, "target", 0); errno != 0 || st.Size != 1 {
+		t.Errorf("target: %v, %v", st, errno)
+	}
+	if dir, _ := p.Getcwd(); dir != "/b" {
+		t.Errorf("working directory %q", dir)
+	}
+	if st, _ := p.StatAt(d, "link", atSymlinkNoFollow); st.Mode.Type() != fs.Symlink {
+		t.Errorf("lstat says %o", st.Mode)
+	}
+	ok(t, p.UnlinkAt(d, "target", 0))
+	ok(t, p.UnlinkAt(d, "link", 0))
+	ok(t, p.Chdir("/"))
+	ok(t, p.UnlinkAt(atFDCWD, "b", atRemoveDir))
+	_, errno := p.OpenAt(d, "x", create, 0o600)
+	wantErrno(t, errno, syscall.ENOENT, "a file in a directory that is gone")
+	if read(t, p, f) != "" {
+		t.Error("the file without a name has lost its offset")
+	}
+	_, errno = p.OpenAt(f, "x", syscall.O_RDONLY, 0)
+	wantErrno(t, errno, syscall.ENOTDIR, "below a file")
+	_, errno = p.OpenAt(99, "x", syscall.O_RDONLY, 0)
+	wantErrno(t, errno, syscall.EBADF, "below nothing")
+}
+
+func TestCopies(t *testing.T) {
+	p := files(t)
+	a := fd(t)(p.OpenAt(atFDCWD, "/a", create, 0o600))
+	b := fd(t)(p.OpenAt(atFDCWD, "/b", create, 0o600))
+	text := strings.Repeat("0123456789", 20_000)
+	write(t, p, a, text)
+	zero := int64(0)
+	n, errno := p.CopyFileRange(a, &zero, b, nil, 1<<20)
+	if ok(t, errno); n != len(text) || zero != int64(n) {
+		t.Errorf("copied %d, offset %d", n, zero)
+	}
+	if st, _ := p.Fstat(b); st.Size != int64(len(text)) {
+		t.Errorf("the copy has %d bytes", st.Size)
+	}
+	pipe, errno := p.Pipe2(0)
+	ok(t, errno)
+	ten := int64(10)
+	n, errno = p.Sendfile(pipe[1], a, &ten, 5)
+	if ok(t, errno); n != 5 || ten != 15 || read(t, p, pipe[0]) != "01234" {
+		t.Errorf("sendfile: %d, offset %d", n, ten)
+	}
+	_, errno = p.Sendfile(b, pipe[0], nil, 5)
+	wantErrno(t, errno, syscall.EINVAL, "sendfile from a pipe")
+	ok(t, p.Ftruncate(b, 3))
+	ok(t, p.Fallocate(b, 0, 0, 10))
+	if st, _ := p.Fstat(b); st.Size != 10 {
+		t.Errorf("after fallocate %d bytes", st.Size)
+	}
+}
+
+func TestTimes(t *testing.T) {
+	p := files(t)
+	f := fd(t)(p.OpenAt(atFDCWD, "/a", create, 0o600))
+	ok(t, p.UtimensAt(atFDCWD, "/a", Moment{Time: 5}, Moment{Omit: true}, 0))
+	st, _ := p.Fstat(f)
+	if st.Access != 5 || st.Modify == 5 {
+		t.Errorf("access %d, modify %d", st.Access, st.Modify)
+	}
+	ok(t, p.UtimensAt(f, "", Moment{Now: true}, Moment{Time: 7}, 0))
+	if st, _ := p.Fstat(f); st.Access == 5 || st.Modify != 7 {
+		t.Errorf("by descriptor: access %d, modify %d", st.Access, st.Modify)
+	}
+}
+
+// Who is not user 0 is held to the permissions.
+func TestPermissions(t *testing.T) {
+	p := New(Options{Credentials: Credentials{UID: 1000, GID: 1000}})
+	_, errno := p.OpenAt(atFDCWD, "/a", create, 0o600)
+	wantErrno(t, errno, syscall.EACCES, "a file in a folder of user 0")
+	wantErrno(t, p.Chroot("/"), syscall.EPERM, "chroot")
+	wantErrno(t, p.AccessAt(atFDCWD, "/", 2, 0), syscall.EACCES, "access")
+	ok(t, p.AccessAt(atFDCWD, "/", 5, 0))
+}

@@ -1,0 +1,149 @@
+package posix
+
+import (
+	"bytes"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+
+	"loam/fs"
+)
+
+func newPipe(t testing.TB, p *Process, flags int) (r, w int) {
+	t.Helper()
+	fds, errno := p.Pipe2(flags)
+	ok(t, errno)
+	return fds[0], fds[1]
+}
+
+// A reader waits for bytes, and finds the end when the last writer has gone; a
+// writer waits for room, and without a reader gets EPIPE (pipe(7)).
+func TestPipe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := files(t)
+		r, w := newPipe(t, p, 0)
+		go func() {
+			synctest.Wait()
+			write(t, p, w, "late")
+		}()
+		if got := read(t, p, r); got != "late" {
+			t.Errorf("read %q", got)
+		}
+		long := make([]byte, 3*pipeSize)
+		var wg sync.WaitGroup
+		wg.Go(func() { write(t, p, w, string(long)); p.Close(w) })
+		total := 0
+		for {
+			got := read(t, p, r)
+			if total += len(got); got == "" {
+				break
+			}
+		}
+		wg.Wait()
+		if total != len(long) {
+			t.Errorf("%d bytes came through", total)
+		}
+		r, w = newPipe(t, p, syscall.O_NONBLOCK)
+		_, errno := p.Read(r, make([]byte, 1))
+		wantErrno(t, errno, syscall.EAGAIN, "read of an empty pipe")
+		ok(t, p.Close(r))
+		_, errno = p.Write(w, []byte("x"))
+		wantErrno(t, errno, syscall.EPIPE, "write without a reader")
+		_, errno = p.Lseek(w, 0, 0)
+		wantErrno(t, errno, syscall.ESPIPE, "lseek")
+	})
+}
+
+// Writes of up to PIPE_BUF bytes go whole or not at all.
+func TestPipeAtomic(t *testing.T) {
+	p := files(t)
+	r, w := newPipe(t, p, syscall.O_NONBLOCK)
+	n, errno := p.Write(w, make([]byte, pipeSize+1))
+	if ok(t, errno); n != pipeSize {
+		t.Errorf("%d bytes fit", n)
+	}
+	read := func(n int) { p.Read(r, make([]byte, n)) }
+	read(pipeBuf - 1)
+	_, errno = p.Write(w, make([]byte, pipeBuf))
+	wantErrno(t, errno, syscall.EAGAIN, "no room for all of it")
+	if n, _ := p.Write(w, make([]byte, pipeBuf+1)); n != pipeBuf-1 {
+		t.Errorf("of more than PIPE_BUF %d bytes were written", n)
+	}
+	if n, _ := p.Ioctl(r, fioNRead, 0); n != pipeSize {
+		t.Errorf("FIONREAD says %d", n)
+	}
+}
+
+// Opening a FIFO waits for the other end, and with O_NONBLOCK a writer gets ENXIO
+// where there is no reader (fifo(7)).
+func TestFIFO(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := files(t)
+		ok(t, p.MknodAt(atFDCWD, "/f", uint32(fs.Fifo|0o600), 0))
+		_, errno := p.OpenAt(atFDCWD, "/f", syscall.O_WRONLY|syscall.O_NONBLOCK, 0)
+		wantErrno(t, errno, syscall.ENXIO, "a writer alone")
+		done := make(chan string)
+		go func() {
+			f := fd(t)(p.OpenAt(atFDCWD, "/f", syscall.O_RDONLY, 0))
+			done <- read(t, p, f)
+			p.Close(f)
+		}()
+		synctest.Wait()
+		w := fd(t)(p.OpenAt(atFDCWD, "/f", syscall.O_WRONLY, 0))
+		write(t, p, w, "through a name")
+		if got := <-done; got != "through a name" {
+			t.Errorf("read %q", got)
+		}
+		if st, _ := p.Fstat(w); st.Mode != fs.Fifo|0o600 {
+			t.Errorf("fstat says %o", st.Mode)
+		}
+		ok(t, p.Close(w))
+		r := fd(t)(p.OpenAt(atFDCWD, "/f", syscall.O_RDONLY|syscall.O_NONBLOCK, 0))
+		if got := read(t, p, r); got != "" {
+			t.Errorf("a FIFO that was closed still has %q", got)
+		}
+	})
+}
+
+// given is a standard stream of tests.
+type given struct {
+	in  chan string // sent by the test, received by Read, closed for the end
+	out bytes.Buffer
+}
+
+func (g *given) Read(b []byte) (int, Errno) { return copy(b, <-g.in), 0 }
+
+func (g *given) Write(b []byte) (int, Errno) {
+	n, _ := g.out.Write(b)
+	return n, 0
+}
+func (g *given) Attr() fs.Attr           { return fs.Attr{Mode: fs.CharDevice | 0o620} }
+func (g *given) Ioctl(int, []byte) Errno { return syscall.ENOTTY }
+
+// Standard input is read when somebody asks, and poll(2) waits for it.
+func TestStreams(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &given{in: make(chan string)}
+		p := New(Options{Streams: [3]Stream{g, g, g}})
+		go func() { synctest.Wait(); g.in <- "line\n" }()
+		fds := []PollFD{{FD: 0, Events: PollIn}}
+		if n, _ := p.Poll(fds, -1); n != 1 || fds[0].Revents != PollIn {
+			t.Errorf("poll: %d, %v", n, fds)
+		}
+		if got := read(t, p, 0); got != "line\n" {
+			t.Errorf("read %q", got)
+		}
+		tty := fd(t)(p.OpenAt(atFDCWD, "/dev/tty", syscall.O_RDWR, 0))
+		write(t, p, tty, "out")
+		if g.out.String() != "out" || tty != 3 {
+			t.Errorf("descriptor %d wrote %q", tty, g.out.String())
+		}
+		close(g.in)
+		if got := read(t, p, 0); got != "" {
+			t.Errorf("behind the end %q", got)
+		}
+		_, errno := p.Lseek(0, 0, 0)
+		wantErrno(t, errno, syscall.ESPIPE, "lseek of a stream")
+	})
+}

@@ -1,0 +1,138 @@
+package posix
+
+import (
+	"encoding/binary"
+	"fmt"
+	"syscall"
+
+	"loam/fs"
+)
+
+// How a process looks at the tree: working directory, umask; and listing.
+
+// look changes the view of the process.
+func (p *Process) look(change func(v *fs.View)) {
+	p.viewMu.Lock()
+	defer p.viewMu.Unlock()
+	v := *p.view.Load()
+	change(&v)
+	p.view.Store(&v)
+}
+
+// Chdir is chdir(2).
+func (p *Process) Chdir(path string) Errno {
+	v := p.view.Load()
+	dir, err := v.LookupDir(v.Dir, path)
+	if err != nil {
+		return toErrno(err)
+	}
+	p.look(func(v *fs.View) { v.Dir = dir })
+	return 0
+}
+
+// Fchdir is fchdir(2).
+func (p *Process) Fchdir(fd int) Errno {
+	_, f, errno := p.tree(fd, syscall.ENOTDIR)
+	if errno != 0 {
+		return errno
+	}
+	a := f.Attr()
+	switch {
+	case a.Mode.Type() != fs.Dir:
+		return syscall.ENOTDIR
+	case !p.view.Load().Who.May(a, fs.ToExecute):
+		return syscall.EACCES
+	}
+	p.look(func(v *fs.View) { v.Dir = f.Place() })
+	return 0
+}
+
+// Chroot is chroot(2), which only user 0 may call.
+func (p *Process) Chroot(path string) Errno {
+	v := p.view.Load()
+	dir, err := v.LookupDir(v.Dir, path)
+	switch {
+	case err != nil:
+		return toErrno(err)
+	case v.Who.UID != 0:
+		return syscall.EPERM
+	}
+	p.look(func(v *fs.View) { v.Root = dir })
+	return 0
+}
+
+// Getcwd is getcwd(2).
+func (p *Process) Getcwd() (string, Errno) {
+	v := p.view.Load()
+	path, err := v.Path(v.Dir)
+	return path, toErrno(err)
+}
+
+// Umask is umask(2).
+func (p *Process) Umask(mask uint32) (old uint32) {
+	p.look(func(v *fs.View) {
+		old = uint32(v.Umask)
+		v.Umask = fs.Mode(mask) & 0o777
+	})
+	return old
+}
+
+// direntHeader is the size of struct linux_dirent64 without its name.
+const direntHeader = 19
+
+// Getdents is getdents64(2): it fills b with as many entries as fit. Errors:
+// EINVAL when the first does not.
+func (p *Process) Getdents(fd int, b []byte) (int, Errno) {
+	f, errno := p.real(fd, syscall.ENOTDIR)
+	if errno != 0 {
+		return -1, errno
+	}
+	n, full := 0, false
+	err := f.ReadDir(func(e fs.Entry) bool {
+		size := (direntHeader + len(e.Name) + 1 + 7) &^ 7
+		if full = n+size > len(b); full {
+			return false
+		}
+		d := b[n : n+size]
+		clear(d[direntHeader:])
+		binary.NativeEndian.PutUint64(d, e.Inode)
+		binary.NativeEndian.PutUint64(d[8:], e.Cursor)
+		binary.NativeEndian.PutUint16(d[16:], uint16(size))
+		d[18] = byte(e.Type >> 12) // DT_DIR and the others are types of stat(2), moved down
+		copy(d[direntHeader:], e.Name)
+		n += size
+		return true
+	})
+	switch {
+	case err != nil:
+		return -1, toErrno(err)
+	case full && n == 0:
+		return -1, syscall.EINVAL
+	}
+	return n, 0
+}
+
+// nameOf is the text of a link below /proc/self/fd.
+func (p *Process) nameOf(fd int) (string, Errno) {
+	o := p.fds.get(fd)
+	if o == nil {
+		return "", syscall.ENOENT
+	}
+	switch f := o.file.(type) {
+	case *treeFile:
+		if path, err := p.view.Load().Path(f.Place()); err == nil && f.Attr().Mode.Type() == fs.Dir {
+			return path, 0
+		}
+		return p.absolute(f.from, f.path), 0
+	case socket:
+		return fmt.Sprintf("socket:[%d]", fd), 0
+	case *pipeEnd:
+		return fmt.Sprintf("pipe:[%d]", f.pipe.inode), 0
+	case *epoll:
+		return "anon_inode:[eventpoll]", 0
+	}
+	return fmt.Sprintf("/dev/fd/%d", fd), 0
+}
+
+// Descriptors lists what is open.
+func (p *Process) Descriptors() []int { return p.fds.list() }

@@ -1,0 +1,100 @@
+package posix
+
+import (
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"syscall"
+
+	"loam/stack"
+)
+
+// Multicast groups of UDP sockets: ip(7), proc(5).
+
+// membership is what IP_ADD_MEMBERSHIP and IP_DROP_MEMBERSHIP name.
+type membership struct {
+	group netip.Addr
+	on    *stack.Interface // nil: the program leaves it to us
+}
+
+// membership reads struct ip_mreq, which names an interface by an address, or
+// struct ip_mreqn, which may do so by an index. Errors: EINVAL, ENODEV.
+func (s *udpSocket) membership(value []byte) (membership, Errno) {
+	if len(value) < 8 {
+		return membership{}, syscall.EINVAL
+	}
+	m := membership{group: netip.AddrFrom4([4]byte(value))}
+	if !m.group.IsMulticast() {
+		return m, syscall.EINVAL
+	}
+	addr, index := netip.AddrFrom4([4]byte(value[4:])), 0
+	if len(value) >= 12 {
+		index = int(binary.NativeEndian.Uint32(value[8:]))
+	}
+	if index == 0 && addr.IsUnspecified() {
+		return m, 0
+	}
+	name := ""
+	for _, a := range s.net.Addresses() {
+		if a.Prefix.Addr() == addr {
+			name = a.Interface
+		}
+	}
+	for _, i := range s.net.Interfaces() {
+		if i.Index() == index || index == 0 && i.Name() == name {
+			m.on = i
+			return m, 0
+		}
+	}
+	return m, syscall.ENODEV
+}
+
+func (s *udpSocket) join(m membership) Errno {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.conn.Load(); c != nil {
+		return toErrno(c.JoinGroup(m.group, m.on))
+	}
+	if slices.Contains(s.groups, m) {
+		return syscall.EADDRINUSE
+	}
+	s.groups = append(s.groups, m)
+	return 0
+}
+
+func (s *udpSocket) drop(m membership) Errno {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.conn.Load(); c != nil {
+		return toErrno(c.LeaveGroup(m.group, m.on))
+	}
+	i := slices.Index(s.groups, m)
+	if i < 0 {
+		return syscall.EADDRNOTAVAIL
+	}
+	s.groups = slices.Delete(s.groups, i, i+1)
+	return 0
+}
+
+// allHosts is the group that every host is in (RFC 1112 section 4).
+var allHosts = netip.AddrFrom4([4]byte{224, 0, 0, 1})
+
+// ProcNetIGMP is what /proc/net/igmp says: who is in which group. Groups are
+// numbers of the machine's byte order.
+func (p *Process) ProcNetIGMP() string {
+	var b strings.Builder
+	b.WriteString("Idx\tDevice    : Count Querier\tGroup    Users Timer\tReporter\n")
+	for _, i := range p.interfaces() {
+		groups := i.Groups()
+		groups[allHosts]++
+		fmt.Fprintf(&b, "%d\t%-10s: %5d %7s\n", i.Index(), i.Name(), len(groups), "V3")
+		for _, g := range slices.SortedFunc(maps.Keys(groups), netip.Addr.Compare) {
+			a := g.As4()
+			fmt.Fprintf(&b, "\t\t\t\t%08X %5d 0:00000000\t\t0\n", binary.NativeEndian.Uint32(a[:]), groups[g])
+		}
+	}
+	return b.String()
+}

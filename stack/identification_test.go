@@ -1,0 +1,53 @@
+package stack
+
+import (
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"loam/wire"
+)
+
+// RFC 6864 section 4.3: identifications between two hosts do not repeat, whoever sends.
+func TestIdentificationsOfManySendersDiffer(t *testing.T) {
+	s := New(Config{Shards: 1})
+	defer s.Close()
+	src, dst := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
+	const senders, each = 4, 10_000
+	var ids [senders][each]uint16
+	var wg sync.WaitGroup
+	for i := range senders {
+		wg.Go(func() {
+			for j := range each {
+				ids[i][j] = s.nextID(src, dst, wire.ProtoUDP)
+			}
+		})
+	}
+	wg.Wait()
+	seen := map[uint16]bool{}
+	for i := range senders {
+		for _, id := range ids[i] {
+			seen[id] = true
+		}
+	}
+	// A counter also moves by up to one a millisecond: what took a second may have
+	// come round a little.
+	if len(seen) < senders*each {
+		t.Errorf("%d packets have %d identifications", senders*each, len(seen))
+	}
+}
+
+// Senders to different hosts, as many as there are processors.
+func BenchmarkIdentifications(b *testing.B) {
+	s := New(Config{Shards: 1})
+	defer s.Close()
+	src := netip.MustParseAddr("192.0.2.1")
+	var senders atomic.Uint32
+	b.RunParallel(func(p *testing.PB) {
+		dst := netip.AddrFrom4([4]byte{10, 0, 0, byte(senders.Add(1))})
+		for p.Next() {
+			s.nextID(src, dst, wire.ProtoUDP)
+		}
+	})
+}

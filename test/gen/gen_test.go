@@ -1,0 +1,302 @@
+//go:build linux
+
+package gen
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"loam/internal/netns"
+)
+
+func TestMain(m *testing.M) { netns.Main(m) }
+
+// build makes the command.
+func build(t testing.TB) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "loam")
+	if out, err := exec.Command("go", "build", "-o", name, "loam/cmd/loam").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return name
+}
+
+// lab is a wire between two namespaces, and the command.
+type lab struct {
+	*netns.Far
+	loam      string
+	near, far string
+	dst       string
+}
+
+func newLab(t testing.TB) *lab {
+	l := &lab{Far: netns.NewFar(t)}
+	l.loam = build(t)
+	var n int
+	l.near, l.far, n = l.Wire(t)
+	l.dst = fmt.Sprintf("10.%d.0.2", n)
+	return l
+}
+
+// process is a run of the command.
+type process struct {
+	*exec.Cmd
+	out, errs bytes.Buffer
+}
+
+// start runs "loam gen" at the near or the far end.
+func (l *lab) start(t testing.TB, far bool, args ...string) *process {
+	t.Helper()
+	p := &process{Cmd: exec.Command(l.loam, append([]string{"gen"}, args...)...)}
+	p.Stdout, p.Stderr = &p.out, &p.errs
+	start := func() {
+		if err := p.Start(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if far {
+		l.Do(t, start)
+	} else {
+		start()
+	}
+	return p
+}
+
+// report is the last line of --json.
+type report struct {
+	Event string
+	Sent  struct {
+		Total    struct{ Frames uint64 }
+		Elapsed  int64 `json:"elapsed_ns"`
+		Counters struct{ Handed, Left, Refused uint64 }
+	}
+	Received struct {
+		Total struct{ Received, Unique, Lost, Duplicates, Reordered uint64 }
+		// Dropped is what found no room in the sink's ring.
+		Dropped uint64
+	}
+	Lost *int64
+}
+
+// last waits for the end of a run with --json, and returns what it says.
+func (p *process) last(t testing.TB) (r report) {
+	t.Helper()
+	if err := p.Wait(); err != nil {
+		t.Fatalf("%v: %v\n%s", p.Args, err, p.errs.String())
+	}
+	lines := strings.Split(strings.TrimSpace(p.out.String()), "\n")
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &r); err != nil || r.Event != "report" {
+		t.Fatalf("%v: %v\n%s", p.Args, err, p.out.String())
+	}
+	return r
+}
+
+// seconds is a span that an environment variable may make longer.
+func seconds(t testing.TB, variable string, otherwise int) string {
+	t.Helper()
+	n := otherwise
+	if s := os.Getenv(variable); s != "" {
+		var err error
+		if n, err = strconv.Atoi(s); err != nil {
+			t.Fatalf("%s=%s is no number", variable, s)
+		}
+	}
+	return fmt.Sprintf("%ds", n)
+}
+
+// At half of the rate that this machine reaches, generator and sink lose nothing:
+// two processes, two namespaces, with what they find out by themselves.
+//
+//	LOAM_GEN_SECONDS=60 go test ./test/gen -run HalfRate
+func TestHalfRateLosesNothing(t *testing.T) {
+	l := newLab(t)
+	sink := l.start(t, true, "sink", "--dev", l.far, "--json")
+	awaitSink(t, l)
+	top := l.start(t, false, "--dev", l.near, "--dst", l.dst, "--rate", "max", "--time", "1s", "--json", "--bare").last(t)
+	rate := float64(top.Sent.Total.Frames) / (float64(top.Sent.Elapsed) / 1e9) / 2
+	sent := l.start(t, false, "--dev", l.near, "--dst", l.dst, "--rate", fmt.Sprintf("%.0fpps", rate),
+		"--time", seconds(t, "LOAM_GEN_SECONDS", 2), "--flows", "16", "--json").last(t)
+	time.Sleep(300 * time.Millisecond) // the last frames wait for their block of the ring
+	sink.Process.Signal(os.Interrupt)
+	got := sink.last(t)
+	c, n := got.Received.Total, sent.Sent.Total.Frames
+	t.Logf("%.0f frames a second: %d sent", rate, n)
+	if n == 0 || sent.Sent.Counters.Left != n || c.Received != n || c.Unique != n || c.Lost != 0 || c.Duplicates != 0 || c.Reordered != 0 || got.Received.Dropped != 0 {
+		t.Errorf("sent %+v, received %+v, dropped %d", sent.Sent, c, got.Received.Dropped)
+	}
+}
+
+// awaitSink waits until the sink's socket is there.
+func awaitSink(t testing.TB, l *lab) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		sockets := ""
+		l.Do(t, func() {
+			b, err := os.ReadFile("/proc/thread-self/net/packet")
+			if err != nil {
+				t.Fatal(err)
+			}
+			sockets = string(b)
+		})
+		if strings.Count(sockets, "\n") > 1 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the sink does not listen")
+		}
+	}
+}
+
+// With --rx one process is both ends, and knows what was lost.
+func TestBothEnds(t *testing.T) {
+	netns.Need(t)
+	loam := build(t)
+	a, b := netns.Veth(t, 1500, 1)
+	netns.IP(t, "addr", "add", "10.200.0.1/24", "dev", a)
+	l := &lab{loam: loam}
+	r := l.start(t, false, "--dev", a, "--dst", "10.200.0.2", "--dst-mac", "02:00:00:00:00:99", "--rx", b, "--rate", "20kpps", "--count", "5000", "--json").last(t)
+	if r.Lost == nil || *r.Lost != 0 || r.Sent.Total.Frames != 5000 || r.Received.Total.Unique != 5000 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// A sink that reflects shows the generator the time there and back.
+func TestThereAndBack(t *testing.T) {
+	l := newLab(t)
+	sink := l.start(t, true, "sink", "--dev", l.far, "--reflect", "--json")
+	awaitSink(t, l)
+	r := l.start(t, false, "--dev", l.near, "--dst", l.dst, "--rx", l.near, "--rate", "5kpps", "--count", "1000", "--sport", "7777", "--json").last(t)
+	sink.Process.Signal(os.Interrupt)
+	if got := sink.last(t).Received.Total; got.Unique != 1000 || got.Lost != 0 {
+		t.Errorf("there: %+v", got)
+	}
+	if r.Lost == nil || *r.Lost != 0 || r.Received.Total.Unique != 1000 || r.Received.Total.Duplicates != 0 {
+		t.Errorf("and back: %+v", r)
+	}
+}
+
+// A capture is replayed whole, and a file's streams are sent, by the command.
+func TestReplayAndRun(t *testing.T) {
+	l := newLab(t)
+	dir := t.TempDir()
+	file := filepath.Join(dir, "plan.yaml")
+	text := fmt.Sprintf("interface: %s\nmethod: packet\nstreams:\n  - {template: eth; ip dst=%s; udp dport=9, rate: 10kpps, count: 500}\n  - {template: eth; ip dst=%s; tcp dport=9, rate: 5kpps, count: 100, size: 200-300}\n", l.near, l.dst, l.dst)
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	sink := l.start(t, true, "sink", "--dev", l.far, "--json", "--method", "packet")
+	awaitSink(t, l)
+	capture := filepath.Join(dir, "all.pcap")
+	captured := dump(t, l, capture, 600)
+	if r := l.start(t, false, "run", file, "--json").last(t); r.Sent.Total.Frames != 600 {
+		t.Errorf("%+v", r.Sent)
+	}
+	captured()
+	if r := l.start(t, false, "replay", capture, "--dev", l.near, "--rate", "50kpps", "--json").last(t); r.Sent.Total.Frames != 600 {
+		t.Errorf("replayed %+v", r.Sent)
+	}
+	time.Sleep(300 * time.Millisecond)
+	sink.Process.Signal(os.Interrupt)
+	// What is sent again comes twice.
+	if c := sink.last(t).Received.Total; c.Received != 1200 || c.Unique != 600 || c.Duplicates != 600 || c.Lost != 0 {
+		t.Errorf("%+v", c)
+	}
+}
+
+// dump has tcpdump capture so many frames of the generator at the far end; the
+// function returned waits for its end.
+func dump(t testing.TB, l *lab, file string, frames int) (wait func()) {
+	t.Helper()
+	c := exec.Command("tcpdump", "-i", l.far, "-w", file, "-U", "-Z", "root", "-s", "0", "-B", "16384", "-c", strconv.Itoa(frames), "dst port 9")
+	errs, err := c.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Do(t, func() { err = c.Start() })
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := bufio.NewReader(errs)
+	if line, err := r.ReadString('\n'); err != nil || !strings.Contains(line, "listening") {
+		t.Fatalf("%q, %v", line, err)
+	}
+	return func() {
+		timer := time.AfterFunc(20*time.Second, func() { c.Process.Kill() })
+		defer timer.Stop()
+		io.Copy(io.Discard, r)
+		if err := c.Wait(); err != nil {
+			t.Fatal("tcpdump has not seen all frames: ", err)
+		}
+	}
+}
+
+// However a run ends, the interface is as it was: killed at a random moment,
+// whatever it was doing. 10 runs, or as many as LOAM_GEN_KILLS says.
+//
+//	LOAM_GEN_KILLS=100 go test ./test/gen -run Killed
+func TestKilledRunsLeaveNothing(t *testing.T) {
+	l := newLab(t)
+	runs, _ := strconv.Atoi(strings.TrimSuffix(seconds(t, "LOAM_GEN_KILLS", 10), "s"))
+	before := state(t, l)
+	commands := [][]string{
+		{"--dev", l.near, "--dst", l.dst, "--method", "ring", "--rate", "50kpps", "--rx", l.near},
+		{"--dev", l.near, "--dst", l.dst, "--method", "xdp", "--rate", "50kpps", "--queues", "2"},
+		{"sink", "--dev", l.near, "--promiscuous"},
+		{"sink", "--dev", l.near, "--method", "packet", "--promiscuous"},
+		{"sink", "--dev", l.near, "--method", "xdp", "--promiscuous"},
+		{"--dev", l.near, "--dst", l.dst, "--method", "packet", "--qdisc", "--rate", "max"},
+		{"bench", "--dev", l.near, "--dst", l.dst, "--time", "250ms"},
+	}
+	r := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
+	for i := range runs {
+		args := commands[i%len(commands)]
+		p := l.start(t, false, args...)
+		time.Sleep(time.Duration(r.IntN(500)) * time.Millisecond)
+		signals := []os.Signal{syscall.SIGKILL, syscall.SIGKILL, os.Interrupt, syscall.SIGQUIT}
+		sig := signals[r.IntN(len(signals))]
+		p.Process.Signal(sig)
+		p.Wait()
+		awaitState(t, l, before, fmt.Sprintf("loam gen %s, ended by %v: %s", strings.Join(args, " "), sig, p.errs.String()))
+	}
+}
+
+// awaitState waits until everything is as it was: the kernel takes a program off
+// an interface a moment after its process has ended.
+func awaitState(t testing.TB, l *lab, want, what string) {
+	t.Helper()
+	var now string
+	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if now = state(t, l); now == want {
+			return
+		}
+	}
+	t.Fatalf("%s\nleft\n%s\nwhere there was\n%s", what, now, want)
+}
+
+// state is what can be left behind: interfaces with their flags, promiscuous
+// counts, XDP programs and queueing disciplines; addresses; sockets.
+func state(t testing.TB, l *lab) string {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString(netns.IP(t, "-d", "link", "show"))
+	b.WriteString(netns.IP(t, "addr", "show"))
+	b.WriteString(netns.IP(t, "route", "show", "table", "all"))
+	sockets, err := os.ReadFile("/proc/net/packet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(&b, "%d packet sockets\n", strings.Count(string(sockets), "\n")-1)
+	return b.String()
+}

@@ -1,0 +1,125 @@
+//go:build linux
+
+package gen
+
+import (
+	"bytes"
+	"encoding/json"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"loam/internal/netns"
+)
+
+// answering is how many addresses the far host answers for.
+const answering = 1 << 14
+
+// probeLab has the far kernel answer for 10.200.0.0/18.
+func probeLab(t testing.TB) *lab {
+	l := newLab(t)
+	netns.IP(t, "route", "add", "10.200.0.0/18", "via", l.dst)
+	l.IP(t, "link", "set", "lo", "up")
+	l.IP(t, "route", "add", "local", "10.200.0.0/18", "dev", "lo")
+	return l
+}
+
+// checkClean fails if a program, or promiscuous mode, is left on the near end.
+func checkClean(t testing.TB, l *lab) {
+	t.Helper()
+	if text := netns.IP(t, "-d", "link", "show", l.near); strings.Contains(text, "xdp") || !strings.Contains(text, "promiscuity 0") {
+		t.Fatalf("left behind:\n%s", text)
+	}
+}
+
+// addresses are those in a file of JSON lines, with how often each is there. A line
+// that was cut off at the end does not count.
+func addresses(t testing.TB, file string) map[string]int {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]int{}
+	for line := range bytes.Lines(text) {
+		var r struct{ Address string }
+		if json.Unmarshal(line, &r) == nil {
+			all[r.Address]++
+		}
+	}
+	return all
+}
+
+// The command finds everybody, says so, and gives up what it may do.
+func TestProbe(t *testing.T) {
+	l := probeLab(t)
+	dir := t.TempDir()
+	out, meta := filepath.Join(dir, "out"), filepath.Join(dir, "meta")
+	p := l.start(t, false, "probe", "10.200.0.0/18", "--allow-private", "-o", out, "--metadata", meta)
+	if err := p.Wait(); err != nil {
+		t.Fatalf("%v\n%s", err, p.errs.String())
+	}
+	if got := addresses(t, out); len(got) != answering {
+		t.Errorf("%d addresses", len(got))
+	}
+	var m struct {
+		Asked, Found uint64
+		Finished     bool
+	}
+	if text, err := os.ReadFile(meta); err != nil || json.Unmarshal(text, &m) != nil || m.Asked != answering || m.Found != answering || !m.Finished {
+		t.Errorf("%v: %s", err, text)
+	}
+	if !strings.Contains(p.errs.String(), "16384 asked, 16384 found (100 %)") {
+		t.Errorf("it says:\n%s", p.errs.String())
+	}
+	checkClean(t, l)
+}
+
+// A run that is killed at random moments, and started again each time, finds
+// everybody in the end; each time it leaves the interface clean. By default it is
+// killed a few times; LOAM_GEN_KILLS=100 does it as often as that.
+func TestProbeIsKilled(t *testing.T) {
+	l := probeLab(t)
+	kills := 5
+	if s := os.Getenv("LOAM_GEN_KILLS"); s != "" {
+		var err error
+		if kills, err = strconv.Atoi(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir := t.TempDir()
+	out := filepath.Join(dir, "out")
+	args := []string{"probe", "10.200.0.0/18", "--allow-private", "-o", out, "--resume", filepath.Join(dir, "state"), "--rate", "4000", "-q"}
+	for range kills {
+		p := l.start(t, false, args...)
+		time.Sleep(time.Duration(rand.Int64N(int64(2500 * time.Millisecond)))) // any moment will do
+		p.Process.Kill()
+		if err := p.Wait(); err != nil && !strings.Contains(err.Error(), "killed") {
+			t.Fatalf("%v\n%s", err, p.errs.String())
+		}
+		checkClean(t, l)
+	}
+	args[len(args)-2] = "max"
+	p := exec.Command(l.loam, append([]string{"gen"}, args...)...)
+	if text, err := p.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	twice := 0
+	got := addresses(t, out)
+	for _, n := range got {
+		if n > 1 {
+			twice++
+		}
+	}
+	// What was found in the last second before a kill was not noted down, and is asked
+	// again; but if it is in the results, it is not there twice.
+	if len(got) != answering || twice > 0 {
+		t.Errorf("%d addresses, %d of them twice", len(got), twice)
+	}
+	checkClean(t, l)
+}

@@ -1,0 +1,101 @@
+//go:build linux
+
+package genbench
+
+import (
+	"fmt"
+	"slices"
+
+	"loam/gen/bench"
+)
+
+// aim is what we want of a method: to be so many times as fast as another, by
+// processor time.
+type aim struct {
+	name, than string
+	least      float64
+}
+
+// slack is what "no slower" may be slower by: the difference of two loops of the
+// same system call is not known better than that.
+const slack = 0.03
+
+var aims = []aim{
+	{"xdp", testpmdX, 1.1},
+	{"ring", trafgen, 1.2},
+	{"udp", inC("udp"), 1},
+	{"raw", inC("raw"), 1},
+	{"packet", inC("packet"), 1},
+	{"udpgso", "udp", 2},
+	{"mmsg", "udp", 2},
+}
+
+// outcome is how an aim was met.
+type outcome struct {
+	Name  string  `json:"name"`
+	Than  string  `json:"than"`
+	Least float64 `json:"least"`
+	Ratio float64 `json:"ratio"` // the median of the rounds' ratios
+	Met   bool    `json:"met"`
+}
+
+// judge compares each aim's rows, round by round: the two stood next to one
+// another in time.
+func judge(rows []bench.Row) (all []outcome) {
+	for _, a := range aims {
+		x, y := find(rows, a.name, 1), find(rows, a.than, 1)
+		if x == nil || y == nil {
+			continue
+		}
+		o := outcome{a.name, a.than, a.least, ratio(x.PerCPU, y.PerCPU), false}
+		o.Met = o.Ratio >= a.least || a.least == 1 && o.Ratio >= 1-slack
+		all = append(all, o)
+	}
+	return append(all, scaling(rows)...)
+}
+
+// scaling compares two queues with one, by the time of the wall: more must not be
+// slower.
+func scaling(rows []bench.Row) (all []outcome) {
+	for i := range rows {
+		two := &rows[i]
+		if one := find(rows, two.Name, 1); two.Queues == 2 && one != nil {
+			r := ratio(two.PPS, one.PPS)
+			all = append(all, outcome{two.Name + ", 2 queues", "1 queue", 1, r, r >= 1-slack})
+		}
+	}
+	return all
+}
+
+func find(rows []bench.Row, name string, queues int) *bench.Row {
+	for i := range rows {
+		if rows[i].Name == name && rows[i].Queues == queues && rows[i].Error == "" {
+			return &rows[i]
+		}
+	}
+	return nil
+}
+
+// ratio is the median of x by y, round by round.
+func ratio(x, y []float64) float64 {
+	var all []float64
+	for i := range min(len(x), len(y)) {
+		if y[i] > 0 {
+			all = append(all, x[i]/y[i])
+		}
+	}
+	if len(all) == 0 {
+		return 0
+	}
+	slices.Sort(all)
+	return all[len(all)/2]
+}
+
+// String is the outcome in words.
+func (o outcome) String() string {
+	met := "met"
+	if !o.Met {
+		met = "missed"
+	}
+	return fmt.Sprintf("%s by %s: %.2f, wanted %.1f: %s", o.Name, o.Than, o.Ratio, o.Least, met)
+}

@@ -1,0 +1,132 @@
+//go:build linux
+
+package genbench
+
+import (
+	"flag"
+	"fmt"
+	"os/exec"
+	"regexp"
+	"slices"
+	"testing"
+	"time"
+
+	"loam/gen/bench"
+	"loam/internal/netns"
+	"loam/wire"
+)
+
+var (
+	full   = flag.Bool("full", false, "measure long enough for figures that mean something")
+	rounds = flag.Int("rounds", 9, "with -full: how often each has its turn")
+	slice  = flag.Duration("slice", 400*time.Millisecond, "with -full: how long each turn is")
+	only   = flag.String("only", "", "only those whose names match this expression")
+	update = flag.Bool("update", false, "write docs/gen")
+)
+
+func TestMain(m *testing.M) { netns.Main(m) }
+
+// wireUp makes the test bed: where frames go, and by which interface.
+func wireUp(t testing.TB) (near, dst string, next wire.MAC) {
+	t.Helper()
+	f := netns.NewFar(t)
+	near, _, n := f.Wire(t)
+	dst, next = fmt.Sprintf("10.%d.0.2", n), wire.MAC{2, 0, 0, 0, 0, 0x99}
+	// Nobody has that address of Ethernet: the far kernel looks at it and drops.
+	netns.IP(t, "neigh", "replace", dst, "lladdr", next.String(), "dev", near, "nud", "permanent")
+	// Trains of datagrams are cut up before the wire, as by hardware, so that the far
+	// end counts frames.
+	if out, err := exec.Command("ethtool", "-K", near, "tx-udp-segmentation", "off").CombinedOutput(); err != nil {
+		t.Fatalf("ethtool: %v\n%s", err, out)
+	}
+	return near, dst, next
+}
+
+// Everything takes its turns on one wire, and is counted at its far end.
+func TestBeside(t *testing.T) {
+	near, dst, next := wireUp(t)
+	o := bench.Options{Slice: 50 * time.Millisecond, Warm: 10 * time.Millisecond, Rounds: 1}
+	queues := []int{1}
+	if *full {
+		o.Slice, o.Warm, o.Rounds = *slice, 150*time.Millisecond, *rounds
+		queues = []int{1, 2}
+		o.Progress = func(text string) { t.Log(text) }
+	}
+	var err error
+	if o.Peer, err = bench.Peer(near); err != nil {
+		t.Fatal(err)
+	}
+	s, err := bench.Stream(dst, frameSize, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := bench.Methods(near, s, next, nil, queues)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all = paired(append(all, peers(t, near, dst)...))
+	if *only != "" {
+		wanted := regexp.MustCompile(*only)
+		all = slices.DeleteFunc(all, func(c bench.Contestant) bool { return !wanted.MatchString(c.Name) })
+	}
+	rows, err := bench.Run(t.Context(), all, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range rows {
+		// In a short turn on a busy machine nothing need happen.
+		if r.Error != "" || r.Note != "" || *full && r.Median() <= 0 {
+			t.Errorf("%s, %d queue(s): %s %s", r.Name, r.Queues, r.Error, r.Note)
+		}
+	}
+	outcomes := judge(rows)
+	for _, o := range outcomes {
+		t.Log(o)
+	}
+	if len(outcomes) < len(aims) && *only == "" {
+		t.Errorf("%d of %d aims could be judged", len(outcomes), len(aims))
+	}
+	if *update {
+		write(t, rows, outcomes, o)
+	}
+}
+
+// paired puts what aims compare next to one another, so that they have the machine
+// in the same mood.
+func paired(all []bench.Contestant) []bench.Contestant {
+	for _, a := range aims {
+		from := slices.IndexFunc(all, func(c bench.Contestant) bool { return c.Name == a.than && c.Queues == 1 })
+		if from < 0 || slices.ContainsFunc(aims, func(b aim) bool { return b.name == a.than }) {
+			continue // one of our methods stays where it is
+		}
+		peer := all[from]
+		all = slices.Delete(all, from, from+1)
+		to := slices.IndexFunc(all, func(c bench.Contestant) bool { return c.Name == a.name && c.Queues == 1 })
+		all = slices.Insert(all, to+1, peer)
+	}
+	return all
+}
+
+// frameSize is that of the smallest frame, FCS included.
+const frameSize = 64
+
+// An aim is judged by the median of the rounds' ratios.
+func TestJudge(t *testing.T) {
+	rows := []bench.Row{
+		{Name: "udp", Queues: 1, PerCPU: []float64{10, 10, 10}, PPS: []float64{8, 8, 8}},
+		{Name: "udp", Queues: 2, PerCPU: []float64{10, 10, 10}, PPS: []float64{7, 16, 15}},
+		{Name: "mmsg", Queues: 1, PerCPU: []float64{19, 21, 30}},
+		{Name: "udpgso", Queues: 1, PerCPU: []float64{30, 19, 19}},
+		{Name: inC("udp"), Queues: 1, PerCPU: []float64{10.2, 10.1, 50}},
+	}
+	want := map[string]bool{"udp": true, "mmsg": true, "udpgso": false, "udp, 2 queues": true}
+	got := judge(rows)
+	if len(got) != len(want) {
+		t.Errorf("%v", got)
+	}
+	for _, o := range got {
+		if o.Met != want[o.Name] {
+			t.Errorf("%v", o)
+		}
+	}
+}

@@ -1,0 +1,104 @@
+//go:build linux
+
+package genbench
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"loam/gen/bench"
+	"loam/gen/show"
+)
+
+const docs = "../../docs/gen"
+
+// write makes docs/gen from what was measured.
+func write(t *testing.T, rows []bench.Row, outcomes []outcome, o bench.Options) {
+	t.Helper()
+	if err := os.MkdirAll(docs, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	var plot bytes.Buffer
+	if err := bench.Plot(&plot, "frames of 64 bytes over veth, one processor unless it says 2 queues", rows); err != nil {
+		t.Fatal(err)
+	}
+	figures, err := json.MarshalIndent(struct {
+		Rows []bench.Row `json:"rows"`
+		Aims []outcome   `json:"aims"`
+	}{rows, outcomes}, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string][]byte{
+		"methods.svg": plot.Bytes(), "results.json": append(figures, '\n'), "README.md": []byte(page(rows, outcomes, o)),
+	} {
+		if err := os.WriteFile(filepath.Join(docs, name), content, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// page is the document.
+func page(rows []bench.Row, outcomes []outcome, o bench.Options) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, `# Ways to send, measured
+
+Made by %s: everything below took turns in one run, %d times for %v each, on a
+machine of %d processors that other programs used at the same time (Linux %s).
+All send the same UDP frame of 64 bytes as fast as they can over one veth pair. The
+far end, in another network namespace, drops it at the first look, and its
+interface counts: that is *frames a second*, the median of the turns, with the
+least and the most. *Per processor* is by the second of processor time that the
+sender's threads had, the far end's work on a veth included; other programs on the
+machine change it less, so ratios are of that, turn by turn.
+
+![bars of the table](methods.svg)
+
+| way to send | queues | frames a second | least | most | per processor |
+|---|--:|--:|--:|--:|--:|
+`, "`make genbench`", o.Rounds, o.Slice, runtime.NumCPU(), release())
+	for i := range rows {
+		r := &rows[i]
+		least, most := r.Spread()
+		fmt.Fprintf(&b, "| %s | %d | %s | %s | %s | %s |\n", r.Name, r.Queues, show.Rate(r.Median()), show.Rate(least), show.Rate(most), show.Rate(r.MedianPerCPU()))
+	}
+	b.WriteString("\nWhat we want, and what came of it. That one is no slower than another means within 3 %.\n\n| aim | ratio | wanted | |\n|---|--:|--:|---|\n")
+	for _, o := range outcomes {
+		met := "met"
+		if !o.Met {
+			met = "**missed**"
+		}
+		fmt.Fprintf(&b, "| %s by %s | %.2f | %.1f | %s |\n", o.Name, o.Than, o.Ratio, o.Least, met)
+	}
+	b.WriteString(notes)
+	return b.String()
+}
+
+const notes = `
+- *in C* are bare loops of the same system calls with the same options
+  (` + "`test/genbench/testdata/loops.c`" + `), compiled by gcc.
+- trafgen, testpmd and hping3 are Debian's, each on one core. trafgen and testpmd's
+  net_af_packet go round the queueing discipline, as our ` + "`ring` and `packet`" + ` do.
+- xdp and testpmd's net_af_xdp are in copy mode: a veth has no zero copy.
+- udpgso's trains are cut up by the kernel in front of the wire (ethtool -K IF
+  tx-udp-segmentation off), so that frames are counted, as behind hardware.
+- loam has two threads a queue, so one queue keeps this machine's processors busy.
+- Aims with two queues are by the time of the wall.
+`
+
+// release is that of the kernel.
+func release() string {
+	var u unix.Utsname
+	if unix.Uname(&u) != nil {
+		return "unknown"
+	}
+	return unix.ByteSliceToString(u.Release[:])
+}

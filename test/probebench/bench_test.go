@@ -1,0 +1,142 @@
+//go:build linux
+
+package probebench
+
+import (
+	"flag"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+)
+
+var (
+	full    = flag.Bool("full", false, "ask 8.4 million addresses, several times")
+	targets = flag.String("targets", "10.0.0.0/9", "with -full: whom to ask")
+	rounds  = flag.Int("rounds", 3, "with -full: how often each has its turn")
+	update  = flag.Bool("update", false, "write docs/probe")
+)
+
+// few are the targets of the short run.
+const few = "10.0.0.0/18"
+
+// row is what one contestant reached in all its turns.
+type row struct {
+	Name string `json:"name"`
+	Runs []run  `json:"runs"`
+}
+
+// median is the median of a figure.
+func (r *row) median(figure func(run) float64) float64 {
+	var all []float64
+	for _, one := range r.Runs {
+		all = append(all, figure(one))
+	}
+	slices.Sort(all)
+	return all[len(all)/2]
+}
+
+// scene is one way that the far end behaves.
+type scene struct {
+	Name string `json:"name"`
+	bits int    // by which the prefix that answers is longer than the one that is asked
+	Rows []row  `json:"rows"`
+	// Ratios are by what matters in this scene.
+	Ratios []outcome `json:"ratios"`
+}
+
+// Scenes: where everybody answers, the answers are the work; where few do, the
+// questions are.
+var scenes = []scene{
+	{Name: "everybody answers"},
+	{Name: "one in 128 answers", bits: 7},
+}
+
+// All contestants ask the same addresses in turn. We find every one that answers,
+// each time; the others may lose some.
+func TestBeside(t *testing.T) {
+	prefix := netip.MustParsePrefix(few)
+	if *full {
+		prefix = netip.MustParsePrefix(*targets)
+	}
+	dir := prepare(t)
+	for i := range scenes {
+		s := &scenes[i]
+		t.Run(s.Name, func(t *testing.T) { s.play(t, dir, prefix) })
+	}
+	if *update && !t.Failed() {
+		write(t, scenes, prefix)
+	}
+}
+
+// play runs all contestants in turn.
+func (s *scene) play(t *testing.T, dir string, prefix netip.Prefix) {
+	turns, limit := 1, time.Minute
+	if *full {
+		turns, limit = *rounds, 15*time.Minute
+	}
+	l := newLab(t, dir, prefix, netip.PrefixFrom(prefix.Addr(), prefix.Bits()+s.bits))
+	read := l.counter(t)
+	s.Rows = make([]row, len(contestants))
+	asked, answering := uint64(1)<<(32-prefix.Bits()), uint64(1)<<(32-prefix.Bits()-s.bits)
+	for range turns {
+		for i, c := range contestants {
+			r := l.run(t, c, read, limit)
+			t.Logf("%-8s %9d sent in %6.2f s (%.0f a second), %9d found, %.0f a second, %.0f a second of processor time",
+				c.name, r.Sent, r.Sending, r.SentRate(), r.Found, r.Rate(), r.PerCPU())
+			// Who asks the silent only once may lose one.
+			if ours := c.name == "loam" && s.bits == 0; r.Sent < asked && c.name == "loam" || r.Found == 0 || ours && r.Found != answering {
+				t.Errorf("%s: %d probes, %d of %d found", c.name, r.Sent, r.Found, answering)
+			}
+			s.Rows[i].Name = c.name
+			s.Rows[i].Runs = append(s.Rows[i].Runs, r)
+		}
+	}
+	s.Ratios = judge(s.Rows)
+	for _, o := range s.Ratios {
+		t.Log(o)
+	}
+}
+
+// outcome is by how much we are better than a peer, turn by turn, and in the
+// median.
+type outcome struct {
+	Than   string  `json:"than"`
+	Found  float64 `json:"found"`   // ratio of addresses found a second
+	PerCPU float64 `json:"per_cpu"` // and a second of processor time
+	Sent   float64 `json:"sent"`    // ratio of probes sent a second
+	Met    bool    `json:"met"`     // by addresses found a second
+}
+
+// wanted is how many times as many addresses a second we want to find.
+const wanted = 5
+
+// judge compares the first row with the others.
+func judge(rows []row) (all []outcome) {
+	for _, peer := range rows[1:] {
+		ratio := func(figure func(run) float64) float64 {
+			var list []float64
+			for i := range peer.Runs {
+				list = append(list, figure(rows[0].Runs[i])/figure(peer.Runs[i]))
+			}
+			slices.Sort(list)
+			return list[len(list)/2]
+		}
+		o := outcome{Than: peer.Name, Found: ratio(run.Rate), PerCPU: ratio(run.PerCPU), Sent: ratio(run.SentRate)}
+		o.Met = o.Found >= wanted
+		all = append(all, o)
+	}
+	return all
+}
+
+// A ratio is of the runs of one turn, and the median of the turns counts.
+func TestJudge(t *testing.T) {
+	rows := []row{
+		{"loam", []run{{100, 100, 1, 1}, {100, 100, 2, 1}, {100, 100, 1, 4}}},
+		{"zmap", []run{{100, 50, 5, 1}, {100, 50, 20, 2}, {100, 100, 3, 4}}},
+	}
+	got := judge(rows)
+	if want := (outcome{Than: "zmap", Found: 10, PerCPU: 2, Sent: 5, Met: true}); len(got) != 1 || got[0] != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}

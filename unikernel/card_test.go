@@ -1,0 +1,134 @@
+package unikernel
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"net"
+	"net/netip"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"loam/usernet"
+)
+
+// A program in a virtual machine is reached through its network card: over PCI, and
+// over MMIO where firmware says that it is.
+func TestMachineCards(t *testing.T) {
+	for _, model := range []string{"q35", "pc", "microvm"} {
+		t.Run(model, func(t *testing.T) {
+			host := freePort(t)
+			ended := make(chan error, 1) // the goroutine sends once
+			go func() {
+				status, err := Run(t.Context(), Options{
+					Target:  Target{Args: []string{"./testdata/guest/once"}, Platform: Machine},
+					Machine: MachineConfig{Model: model},
+					Network: Network{Kind: UserNetwork, Forwards: []usernet.Forward{
+						{Proto: "tcp", Host: host, Guest: netip.AddrPortFrom(netip.Addr{}, 7)},
+					}},
+				})
+				if err == nil && status != 0 {
+					t.Errorf("status %d", status)
+				}
+				ended <- err
+			}()
+			sent := bytes.Repeat([]byte("through the card "), 20_000)
+			tick := time.NewTicker(50 * time.Millisecond)
+			defer tick.Stop()
+			for {
+				select {
+				case err := <-ended:
+					t.Fatalf("the machine ended before anybody was answered: %v", err)
+				case <-tick.C:
+				}
+				if got := throughEcho(host, sent); len(got) > 0 {
+					if !bytes.Equal(got, sent) {
+						t.Errorf("%d bytes came back of %d, or others", len(got), len(sent))
+					}
+					break
+				}
+			}
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// The power button ends the program as SIGTERM does, for as long as it does not want
+// otherwise.
+func TestMachineButton(t *testing.T) {
+	host := freePort(t)
+	monitor := filepath.Join(t.TempDir(), "monitor")
+	ended := make(chan int, 1) // the goroutine sends once
+	go func() {
+		status, err := Run(t.Context(), Options{
+			Target:  Target{Args: []string{"./testdata/guest/once"}, Platform: Machine},
+			Machine: MachineConfig{Monitor: monitor},
+			Network: Network{Kind: UserNetwork, Forwards: []usernet.Forward{
+				{Proto: "tcp", Host: host, Guest: netip.AddrPortFrom(netip.Addr{}, 7)},
+			}},
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		ended <- status
+	}()
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case status := <-ended:
+			if status != 128+int(syscall.SIGTERM) {
+				t.Errorf("status %d", status)
+			}
+			return
+		case <-tick.C:
+			press(monitor)
+		}
+	}
+}
+
+// press presses the button, if the machine is there.
+func press(monitor string) {
+	c, err := net.Dial("unix", monitor)
+	if err != nil {
+		return
+	}
+	defer c.Close()
+	answers := bufio.NewReader(c)
+	for _, command := range []string{"", `{"execute": "qmp_capabilities"}`, `{"execute": "system_powerdown"}`} {
+		io.WriteString(c, command)
+		if _, err := answers.ReadString('\n'); err != nil {
+			return
+		}
+	}
+}
+
+// freePort is one of the loopback's, a moment ago.
+func freePort(t *testing.T) netip.AddrPort {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).AddrPort()
+}
+
+// throughEcho sends and returns what comes back; nothing if nobody listens yet.
+func throughEcho(to netip.AddrPort, sent []byte) []byte {
+	c, err := net.DialTCP("tcp", nil, net.TCPAddrFromAddrPort(to))
+	if err != nil {
+		return nil
+	}
+	defer c.Close()
+	go func() {
+		c.Write(sent)
+		c.CloseWrite()
+	}()
+	got, _ := io.ReadAll(c)
+	return got
+}

@@ -1,0 +1,56 @@
+package image
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// kernelCode are the functions that run in the kernel's core: those of these
+// packages, and none of package runtime but the ones that mayCall lets pass.
+var kernelCode = regexp.MustCompile(`^loam/(kernel|kernel/(frame|space|thread|signal)|boot|boot/acpi|arch/amd64)\.`)
+
+// mayCall is what they call of package runtime: what neither allocates nor asks who
+// runs. The functions named panic are called where an index is wrong, and end in a
+// crash, with a trace.
+var mayCall = regexp.MustCompile(`^runtime\.(mem(move|equal|clrNoHeapPointers)|duff(zero|copy)|panic\w+|morestack\w*\.abi0|loamSymbol)$`)
+
+// The kernel's core does not call what it must not: see package kernel.
+func TestKernelCalls(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "guest")
+	if err := os.WriteFile(program, built(t), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	listing := exec.Command("go", "tool", "objdump", "-s", `^loam/(kernel|boot|arch)`, program)
+	out, err := listing.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := listing.Start(); err != nil {
+		t.Fatal(err)
+	}
+	function := regexp.MustCompile(`^TEXT ([^(]+(?:\([^)]*\)[^(]*)?)\(SB\)`)
+	call := regexp.MustCompile(`\sCALL ([^\s]+)\(SB\)`)
+	in, calls := "", 0
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if m := function.FindStringSubmatch(lines.Text()); m != nil {
+			in = m[1]
+		}
+		m := call.FindStringSubmatch(lines.Text())
+		if m == nil || !kernelCode.MatchString(in) {
+			continue
+		}
+		calls++
+		old := strings.HasSuffix(m[1], ".abi0") // of the old calling convention
+		if !mayCall.MatchString(m[1]) && (old || !kernelCode.MatchString(m[1])) {
+			t.Errorf("%s calls %s", in, m[1])
+		}
+	}
+	if err := listing.Wait(); err != nil || calls < 100 {
+		t.Errorf("%d calls were looked at, %v", calls, err)
+	}
+}

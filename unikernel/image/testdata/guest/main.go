@@ -1,0 +1,297 @@
+// Command guest does one thing that asks something of the ground it stands on, and
+// says what came of it.
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"loam/driver"
+	"loam/kernel/device"
+)
+
+// cases are what it can do, by its first argument.
+var cases = map[string]func(){
+	"hello":    func() { fmt.Println("hello") },
+	"words":    words,
+	"exit":     func() { os.Exit(7) },
+	"panic":    func() { panic("on purpose") },
+	"nil":      nilPointer,
+	"divide":   divide,
+	"wild":     wild,
+	"readonly": readOnly,
+	"overflow": func() { fmt.Println(overflow(1)) },
+	"collect":  collect,
+	"loop":     loop,
+	"pingpong": pingPong,
+	"sleep":    sleep,
+	"threads":  threads,
+	"release":  release,
+	"toomuch":  func() { fmt.Println(len(make([]byte, 100<<30))) },
+	"exhaust":  exhaust,
+	"clock":    clock,
+	"floats":   floats,
+	"signal":   awaitSignal,
+	"crash":    crash,
+	"device":   clockInterrupts,
+	"deadlock": func() { select {} },
+}
+
+func main() {
+	name := "hello"
+	if len(os.Args) > 1 {
+		name = os.Args[1]
+	}
+	cases[name]()
+}
+
+// words shows what the program was given.
+func words() { fmt.Printf("%q %q\n", os.Args[2:], os.Getenv("WORD")) }
+
+// recovered calls f and says how it failed.
+func recovered(f func()) {
+	defer func() {
+		err := recover().(runtime.Error)
+		pc, _, _, _ := runtime.Caller(2) // runtime.gopanic and what calls it are between
+		fmt.Println(err, pc != 0, strings.Contains(string(debug.Stack()), "main.recovered"))
+	}()
+	f()
+}
+
+//go:noinline
+func nilPointer() {
+	recovered(func() { *(*int)(nil) = 1 })
+	recovered(func() { fmt.Println((*[1000]byte)(nil)[999]) })
+}
+
+func divide() {
+	zero := len(os.Args) - 2
+	recovered(func() { fmt.Println(1 / zero) })
+}
+
+// wild reads where nothing is.
+func wild() {
+	debug.SetPanicOnFault(true)
+	recovered(func() { fmt.Println(peek(0xffff_d000_0000_0000)) })
+	recovered(func() { fmt.Println(peek(0x1234_5678_9abc)) })
+	recovered(func() { fmt.Println(peek(0x1234_5678_9abc_def0)) })
+}
+
+// readOnly writes to a constant, and runs data.
+func readOnly() {
+	debug.SetPanicOnFault(true)
+	recovered(func() { poke("constant") })
+	recovered(func() { jump([]byte{0xc3}) })
+}
+
+func overflow(n int) int { return overflow(n+1) + 1 }
+
+// collect makes garbage on several goroutines, and keeps some.
+func collect() {
+	var wg sync.WaitGroup
+	for g := range 4 {
+		wg.Go(func() {
+			kept := map[int][]byte{}
+			for i := range 10000 {
+				kept[i%100] = []byte(strings.Repeat(string(rune('a'+g)), 200+i%300))
+			}
+			for _, b := range kept {
+				for _, c := range b {
+					if c != byte('a'+g) {
+						panic("memory of another")
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	fmt.Println("collected", m.NumGC > 3)
+}
+
+// loop has a goroutine that never gives way; a collection happens all the same.
+func loop() {
+	var stop atomic.Bool
+	var turns int
+	go func() {
+		for !stop.Load() {
+			turns++
+		}
+	}()
+	time.Sleep(20 * time.Millisecond)
+	for range 3 {
+		runtime.GC()
+	}
+	stop.Store(true)
+	fmt.Println("collected beside a loop")
+}
+
+// pingPong passes numbers around a ring of goroutines.
+func pingPong() {
+	const size = 1000
+	first := make(chan int)
+	in := first
+	for range size {
+		out := make(chan int)
+		go func(in chan int) {
+			for v := range in {
+				out <- v + 1
+			}
+			close(out)
+		}(in)
+		in = out
+	}
+	sum := 0
+	for range 10 {
+		first <- 0
+		sum += <-in
+	}
+	close(first)
+	<-in
+	fmt.Println("sum", sum)
+}
+
+// sleep has goroutines sleep at the same time; none wakes early.
+func sleep() {
+	out := make(chan bool)
+	for _, n := range []time.Duration{30, 10, 20, 0} {
+		go func() {
+			begin := time.Now()
+			time.Sleep(n * time.Millisecond)
+			out <- time.Since(begin) >= n*time.Millisecond
+		}()
+	}
+	fmt.Println("slept", <-out, <-out, <-out, <-out)
+}
+
+// threads locks goroutines to threads, which end with them.
+func threads() {
+	var wg sync.WaitGroup
+	var n atomic.Int32
+	for range 200 {
+		wg.Go(func() {
+			runtime.LockOSThread()
+			time.Sleep(time.Millisecond)
+			n.Add(1)
+		})
+		if n.Load()%20 == 0 {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	wg.Wait()
+	fmt.Println("threads", n.Load())
+}
+
+// release uses more memory than there is, but not at a time.
+func release() {
+	for range 10 {
+		b := make([]byte, 16<<20)
+		for i := 0; i < len(b); i += 4096 {
+			if b[i] != 0 {
+				panic("memory is not zero")
+			}
+			b[i] = 1
+		}
+		b = nil
+		debug.FreeOSMemory()
+	}
+	fmt.Println("released")
+}
+
+// exhaust uses all memory there is.
+func exhaust() {
+	var all [][]byte
+	for {
+		b := make([]byte, 1<<20)
+		for i := range b {
+			b[i] = 1
+		}
+		all = append(all, b)
+	}
+}
+
+// awaitSignal says that it is ready, and which signal has come.
+func awaitSignal() {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, os.Interrupt)
+	fmt.Println("ready")
+	fmt.Println(<-c)
+	os.Exit(3)
+}
+
+// crash fails where the runtime cannot be told of it.
+func crash() {
+	runtime.LockOSThread()
+	all := ^uint64(0)
+	block(&all)
+	fmt.Println(peek(0))
+}
+
+// clockInterrupts has the clock of the day interrupt some times, and waits for each.
+func clockInterrupts() {
+	const index, data = 0x70, 0x71 // ports
+	const statusB, statusC, periodic = 0x0b, 0x0c, 1 << 6
+	machine := device.Open()
+	read := func(register uint8) uint8 {
+		machine.Out8(index, register)
+		return machine.In8(data)
+	}
+	i, err := machine.Line(8, driver.EdgeHigh)
+	if err != nil {
+		panic(err)
+	}
+	b := read(statusB)
+	machine.Out8(data, b|periodic)
+	for range 10 {
+		read(statusC) // it interrupts once for each look at this
+		<-i.C()
+		i.Done()
+	}
+	machine.Out8(index, statusB)
+	machine.Out8(data, b)
+	i.Close()
+	fmt.Println("interrupted")
+}
+
+// clock shows that time goes on, and the date.
+func clock() {
+	a, m := time.Now(), time.Now()
+	for time.Since(m) < 5*time.Millisecond {
+	}
+	b := time.Now()
+	fmt.Println(b.After(a), b.Sub(a) < time.Minute, b.Unix())
+}
+
+// floats computes in vector registers while threads are interrupted.
+func floats() {
+	var wg sync.WaitGroup
+	var results [4]float64
+	for g := range results {
+		wg.Go(func() {
+			x := float64(g + 1)
+			for i := range 1_000_000 {
+				x = x*1.0000001 + float64(i&3)*0.5 - 0.25
+			}
+			results[g] = x
+		})
+	}
+	wg.Wait()
+	for g, r := range results {
+		x := float64(g + 1)
+		for i := range 1_000_000 {
+			x = x*1.0000001 + float64(i&3)*0.5 - 0.25
+		}
+		if x != r {
+			fmt.Println("differs", g, x, r)
+		}
+	}
+	fmt.Println("computed on", runtime.NumCPU())
+}

@@ -1,0 +1,100 @@
+package unikernel
+
+import (
+	"archive/zip"
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// A program that is run as path@version reads about itself what it reads when the
+// go command runs it so, and already while it is initialised.
+func TestBuildInfo(t *testing.T) {
+	proxy := publish(t, "example.org/m", "v1.2.3", map[string]string{
+		"go.mod": "module example.org/m\n\ngo 1.24\n",
+		"cmd/main.go": `package main
+
+import (
+	"fmt"
+	"runtime/debug"
+)
+
+var info, ok = debug.ReadBuildInfo()
+
+func main() {
+	fmt.Println(ok, info.Path, info.Main, info.Main.Replace, info.Deps)
+}
+`,
+	})
+	t.Setenv("GOPROXY", "file://"+proxy)
+	t.Setenv("GONOSUMDB", "*")
+	t.Setenv("GOMODCACHE", t.TempDir())
+	t.Setenv("GOFLAGS", "-modcacherw")
+	plain, err := exec.Command("go", "run", "example.org/m/cmd@v1.2.3").CombinedOutput()
+	if err != nil || !bytes.Contains(plain, []byte("v1.2.3 h1:")) {
+		t.Fatalf("%v: %s", err, plain)
+	}
+	cmd := exec.Command(os.Args[0], "example.org/m/cmd@v1.2.3")
+	cmd.Env = append(os.Environ(), helper+"="+strconv.Itoa(int(NoNetwork)))
+	onLoam, err := cmd.CombinedOutput()
+	if err != nil || !bytes.HasSuffix(plain, onLoam) { // the go command says what it downloads
+		t.Errorf("%s, %v, without Loam:\n%s", onLoam, err, plain)
+	}
+}
+
+// A module that wants a release of Go which the go command must not fetch is told
+// from one that is not there.
+func TestModuleWantsNewerGo(t *testing.T) {
+	proxy := publish(t, "example.org/newer", "v1.0.0", map[string]string{
+		"go.mod": "module example.org/newer\n\ngo 1.99\n", "main.go": "package main\n\nfunc main() {}\n",
+	})
+	t.Setenv("GOPROXY", "file://"+proxy)
+	t.Setenv("GONOSUMDB", "*")
+	t.Setenv("GOMODCACHE", t.TempDir())
+	t.Setenv("GOFLAGS", "-modcacherw")
+	t.Setenv("GOTOOLCHAIN", "local")
+	for arg, want := range map[string]string{
+		"example.org/newer@v1.0.0": "; GOTOOLCHAIN=local): set GOTOOLCHAIN=auto, or install that release of Go",
+		"example.org/newer@v1.9.9": ": check the path and the version",
+	} {
+		_, err := NewPlan(t.Context(), Target{Args: []string{arg}})
+		var told *Error
+		if !errors.As(err, &told) || !strings.HasSuffix(err.Error(), want) || told.Output != "" {
+			t.Errorf("%s: %+v, want %s and no more", arg, err, want)
+		}
+	}
+}
+
+// publish makes a module proxy, as a folder, that has one version of one module.
+func publish(t *testing.T, path, version string, files map[string]string) string {
+	t.Helper()
+	var archive bytes.Buffer
+	z := zip.NewWriter(&archive)
+	for name, text := range files {
+		w, err := z.Create(path + "@" + version + "/" + name)
+		if err == nil {
+			_, err = w.Write([]byte(text))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for name, data := range map[string]string{
+		"list": version + "\n", version + ".info": `{"Version": "` + version + `"}`,
+		version + ".mod": files["go.mod"], version + ".zip": archive.String(),
+	} {
+		if err := writeFile(filepath.Join(dir, path, "@v", name), []byte(data)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}

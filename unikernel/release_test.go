@@ -1,0 +1,66 @@
+package unikernel
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"loam/unikernel/overlay"
+)
+
+// The other tests build with the Go that is installed. Here it is a release that
+// the go command fetches for the purpose, about 70 MB each: the newest that Loam
+// has seen or, with LOAM_TEST_RELEASES, those named there (go1.26.0,go1.26.11), or
+// all: every patch release that there is of those that Loam knows.
+
+// newest is the newest release that has been looked at.
+const newest = "go1.27.4"
+
+func TestReleases(t *testing.T) {
+	for _, release := range releases(t) {
+		t.Run(release, func(t *testing.T) {
+			t.Setenv("GOTOOLCHAIN", release)
+			if out, err := exec.Command("go", "version").CombinedOutput(); err != nil {
+				t.Skipf("cannot be had: %s", out)
+			} else if !strings.Contains(string(out), release+" ") {
+				t.Fatalf("the go command is another one: %s", out)
+			}
+			for program, kind := range map[string]NetworkKind{"sockets": NoNetwork, "web": UserNetwork} {
+				out, err := guestCommand(kind, program).CombinedOutput()
+				if err != nil || string(out) != "ok\n" {
+					t.Errorf("%s: %v: %s", program, err, out)
+				}
+			}
+		})
+	}
+}
+
+// releases are the releases of Go to test with.
+func releases(t *testing.T) []string {
+	if wanted := cmp.Or(os.Getenv("LOAM_TEST_RELEASES"), newest); wanted != "all" {
+		return strings.Split(wanted, ",")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-versions", "golang.org/toolchain").Output()
+	if err != nil {
+		t.Fatalf("which releases there are: %v", err)
+	}
+	var all []string
+	for version := range strings.FieldsSeq(string(out)) {
+		for known := range strings.SplitSeq(overlay.Known(), ", ") {
+			release, ours := strings.CutSuffix(strings.TrimPrefix(version, "v0.0.1-"), ".linux-amd64")
+			if ours && strings.HasPrefix(release, known+".") {
+				all = append(all, release)
+			}
+		}
+	}
+	if len(all) == 0 {
+		t.Fatalf("no known release in %q", out)
+	}
+	return all
+}

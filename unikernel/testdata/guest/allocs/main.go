@@ -1,0 +1,77 @@
+// Command allocs counts what sending and receiving allocates, from buffers on the
+// heap and on the stack.
+package main
+
+import (
+	"net"
+	"testing"
+
+	"example.com/guest/internal/check"
+)
+
+func main() {
+	udp, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	check.Nil(err, "listen")
+	heap := make([]byte, 1024)
+	keep = heap
+	check.Equal(datagrams(udp, heap), 0, "objects for a datagram from the heap")
+	check.Equal(datagrams(udp, make([]byte, 1024)), 0, "objects for a datagram from the stack")
+	check.Equal(messages(udp, heap), 0, "objects for a message from the heap")
+	check.Equal(messages(udp, make([]byte, 1024)), 0, "objects for a message from the stack")
+
+	tcp, err := net.ListenTCP("tcp4", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	check.Nil(err, "listen")
+	a, err := net.DialTCP("tcp4", nil, tcp.Addr().(*net.TCPAddr))
+	check.Nil(err, "dial")
+	b, err := tcp.AcceptTCP()
+	check.Nil(err, "accept")
+	check.Equal(stream(a, b, heap), 0, "objects for a read and a write of the heap")
+	check.Equal(stream(a, b, make([]byte, 1024)), 0, "objects for a read and a write of the stack")
+	check.Done()
+}
+
+// keep has what it is given live on the heap.
+var keep []byte
+
+const runs = 1000
+
+// datagrams sends and receives by sendto and recvfrom.
+func datagrams(c *net.UDPConn, b []byte) int {
+	to := c.LocalAddr().(*net.UDPAddr).AddrPort()
+	return int(testing.AllocsPerRun(runs, func() {
+		if _, err := c.WriteToUDPAddrPort(b, to); err != nil {
+			check.Nil(err, "send")
+		}
+		if n, _, err := c.ReadFromUDPAddrPort(b); n != len(b) || err != nil {
+			check.That(false, "received %d, %v", n, err)
+		}
+	}))
+}
+
+// messages does by sendmsg and recvmsg.
+func messages(c *net.UDPConn, b []byte) int {
+	to := c.LocalAddr().(*net.UDPAddr).AddrPort()
+	return int(testing.AllocsPerRun(runs, func() {
+		if _, _, err := c.WriteMsgUDPAddrPort(b, nil, to); err != nil {
+			check.Nil(err, "send")
+		}
+		if n, _, _, _, err := c.ReadMsgUDPAddrPort(b, nil); n != len(b) || err != nil {
+			check.That(false, "received %d, %v", n, err)
+		}
+	}))
+}
+
+func stream(from, to *net.TCPConn, b []byte) int {
+	return int(testing.AllocsPerRun(runs, func() {
+		if _, err := from.Write(b); err != nil {
+			check.Nil(err, "write")
+		}
+		for got := 0; got < len(b); {
+			n, err := to.Read(b[got:])
+			if err != nil {
+				check.Nil(err, "read")
+			}
+			got += n
+		}
+	}))
+}

@@ -1,0 +1,33 @@
+// Command memory uses as much as a small machine has.
+package main
+
+import (
+	"fmt"
+	"os"
+)
+
+func main() {
+	if len(os.Args) > 1 {
+		fmt.Println(overflow(1))
+	}
+	// What is kept is more than half of what a machine of 128 MiB has free, so that a collector which
+	// waits until the heap has doubled waits too long.
+	var kept [][]byte
+	for range 48 {
+		kept = append(kept, filled())
+	}
+	for range 500 {
+		kept[0] = filled()
+	}
+	fmt.Println("ok", len(kept))
+}
+
+func filled() []byte {
+	b := make([]byte, 1<<20)
+	for i := range b {
+		b[i] = 1
+	}
+	return b
+}
+
+func overflow(n int) int { return overflow(n+1) + 1 }
