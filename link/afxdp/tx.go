@@ -58,7 +58,7 @@ func (t *Tx) ownAll(m *memory, k int) {
 	t.free = make([]uint64, m.txSlots)
 	t.pending = make([]uint8, m.txSlots)
 	for i := range t.free {
-		t.free[len(t.free)-1-i] = t.base + uint64(i*m.slot*m.chunk)
+		t.free[len(t.free)-1-i] = t.base + uint64(i*m.slot*m.chunk+m.stagger(i))
 	}
 }
 
@@ -68,8 +68,9 @@ func (t *Tx) Slot() []byte {
 	if len(t.free) == 0 && t.Reap() == 0 {
 		return nil
 	}
-	at, size := t.free[len(t.free)-1], t.memory.slot*t.memory.chunk
-	return t.memory.bytes[at : int(at)+size : int(at)+size]
+	at, m := t.free[len(t.free)-1], t.memory
+	end := int(at)&^(m.chunk-1) + m.slot*m.chunk
+	return m.bytes[at:end:end]
 }
 
 // Put marks the first n bytes of the slot that Slot returned, at least one, as the
