@@ -38,6 +38,7 @@ var cases = map[string]func(){
 	"exhaust":  exhaust,
 	"clock":    clock,
 	"floats":   floats,
+	"spread":   spread,
 	"signal":   awaitSignal,
 	"crash":    crash,
 	"device":   clockInterrupts,
@@ -259,6 +260,30 @@ func clockInterrupts() {
 	machine.Out8(data, b)
 	i.Close()
 	fmt.Println("interrupted")
+}
+
+// spread has goroutines on all CPUs that wait for one another, beside a collection.
+func spread() {
+	const rounds = 200
+	var wg sync.WaitGroup
+	for range runtime.NumCPU() {
+		there, back := make(chan []byte), make(chan []byte)
+		wg.Go(func() {
+			for b := range there {
+				back <- append([]byte(nil), b...)
+			}
+		})
+		wg.Go(func() {
+			for i := range rounds {
+				there <- make([]byte, i)
+				<-back
+			}
+			close(there)
+		})
+	}
+	runtime.GC()
+	wg.Wait()
+	fmt.Println("spread over", runtime.NumCPU())
 }
 
 // clock shows that time goes on, and the date.
