@@ -22,6 +22,7 @@ type cpu struct {
 	vector   uintptr // where the vector registers of who runs here go
 	crashEnd uintptr // the upper end of the stack of faults of the kernel's own
 	task     [amd64.TaskSize]byte
+	claimed  uint32 // not 0: no CPU that comes may be this one; atomic
 
 	gdt amd64.GDT
 
