@@ -104,6 +104,25 @@ func imageEnd() uint64 {
 	}
 }
 
+// Files are the archives that the program was given (boot.Archive): the segment behind
+// the one that it writes to. There may be none.
+func Files() []byte {
+	var files []byte
+	writable := uint64(0)
+	for at := 0; ; {
+		s, next, ok := boot.NextSegment(imageHeader(), at)
+		if !ok {
+			return files
+		}
+		if s.Writable {
+			writable = s.End
+		} else if writable != 0 && s.Start >= writable {
+			files = bytesAt(s.Start, int(s.End-s.Start))
+		}
+		at = next
+	}
+}
+
 func imageHeader() []byte { return bytesAt(boot.Window+boot.Load, amd64.PageSize) }
 
 // mapAll makes the page tables that stay: physical memory at boot.Window, without

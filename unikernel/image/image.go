@@ -149,6 +149,9 @@ func (f *file) find(t elf.ProgType) *segment {
 	return nil
 }
 
+// most is as much as the tables show at boot.Image.
+const most = 1 << 30
+
 // addTables makes room behind the last segment for the page tables and returns
 // where they will be.
 func (f *file) addTables() (uint64, error) {
@@ -164,7 +167,6 @@ func (f *file) addTables() (uint64, error) {
 	}
 	tables := (last.Vaddr + last.Memsz + pageSize - 1) &^ (pageSize - 1)
 	size := tables + boot.TablePages*pageSize - last.Vaddr
-	const most = 1 << 30 // as much as the tables show at boot.Image
 	if tables+boot.TablePages*pageSize-boot.Image > most || tables < last.Vaddr {
 		return 0, fmt.Errorf("%w: it is larger than 1 GiB", ErrNotProgram)
 	}
