@@ -96,13 +96,14 @@ func measure() measurement {
 }
 
 // armTimer has this CPU interrupted when there may be something to do: when the
-// running thread has had its share, or at the earliest deadline, if no other CPU
-// is interrupted by then.
+// running thread has had its share or is to be profiled, or at the earliest
+// deadline, if no other CPU is interrupted by then.
 func (c *cpu) armTimer(now int64) {
 	at := int64(thread.Never)
 	if c.current != thread.None && threads.HasReady() {
 		at = c.since + quantum
 	}
+	at = min(at, c.profileDeadline(now))
 	if earliest := threads.Earliest(); earliest < at && !timerBefore(earliest) {
 		at = earliest
 	}
@@ -129,14 +130,19 @@ func timerBefore(at int64) bool {
 }
 
 // clockGettime is clock_gettime(2), for those who do not use loamClockGettime.
-func clockGettime(id int, addr uint64) int64 {
-	const realtime = 0
+func clockGettime(c *cpu, id int, addr uint64) int64 {
+	const realtime, processTime, threadTime = 0, 2, 3
 	if !touch(addr, 16, space.Write) {
 		return -int64(syscall.EFAULT)
 	}
 	t := clock.now()
-	if id == realtime {
+	switch id {
+	case realtime:
 		t += clock.wall
+	case processTime:
+		t += processUsed - c.chargedAt
+	case threadTime:
+		t += threads.At(c.current).Used - c.chargedAt
 	}
 	*word(addr), *word(addr + 8) = uint64(t/1e9), uint64(t%1e9)
 	return 0

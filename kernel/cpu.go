@@ -22,6 +22,7 @@ type cpu struct {
 	vector   uintptr // where the vector registers of who runs here go
 	crashEnd uintptr // the upper end of the stack of faults of the kernel's own
 	task     [amd64.TaskSize]byte
+	claimed  uint32 // not 0: no CPU that comes may be this one; atomic
 
 	gdt amd64.GDT
 
@@ -32,6 +33,9 @@ type cpu struct {
 	fsBase  uint64    // what the register holds
 	since   int64     // when current began to run
 	timer   int64     // when the timer will interrupt; 0: it rests
+
+	charged   thread.ID // whose the time since chargedAt is
+	chargedAt int64
 
 	up     uint32 // it has started; atomic
 	flush  uint32 // another CPU asks to forget all translations; atomic

@@ -49,6 +49,7 @@ const quantum = 10e6
 // leave chooses who goes on, and gives back the lock.
 func leave(c *cpu) (frameAt, vector uintptr) {
 	now := clock.now()
+	c.charge(now)
 	threads.Expire(now)
 	for {
 		c.choose(now)
@@ -64,6 +65,7 @@ func leave(c *cpu) (frameAt, vector uintptr) {
 			break
 		}
 	}
+	c.charged = c.current
 	c.armTimer(now)
 	shareWork(c)
 

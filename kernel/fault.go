@@ -42,7 +42,7 @@ func fault(c *cpu, f *amd64.Frame) {
 // pageFault makes memory appear at an address, if the program has it. Else it
 // returns the code of the signal.
 func pageFault(addr, code uint64) (signalCode int32, served bool) {
-	region, ok := dynamic.Find(addr)
+	region, ok := regionAt(addr)
 	if !ok {
 		if addr >= boot.Image && code&amd64.FaultPresent != 0 {
 			return signal.CodeNotAllowed, false

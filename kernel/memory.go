@@ -191,16 +191,16 @@ func touch(addr, size uint64, want space.Rights) bool {
 		return true
 	case end < addr:
 		return false
-	case addr >= boot.Image:
-		return inImage(addr, end, want)
-	case !dynamic.Covered(addr, end, want):
+	case addr >= boot.Image && !inImage(addr, end, want):
+		return false
+	case addr < boot.Image && !dynamic.Covered(addr, end, want):
 		return false
 	}
 	for va := addr &^ (amd64.PageSize - 1); va < end; va += amd64.PageSize {
 		if entry, _ := tables.Lookup(va); entry&amd64.PagePresent != 0 {
 			continue
 		}
-		if region, _ := dynamic.Find(va); !populate(va, region.Rights) {
+		if region, _ := regionAt(va); !populate(va, region.Rights) {
 			outOfMemory()
 		}
 	}
@@ -214,9 +214,20 @@ func inImage(addr, end uint64, want space.Rights) bool {
 		if !ok {
 			return false
 		}
+		if zeroed.Start > s.Start && zeroed.Start < s.End {
+			s.End = zeroed.End
+		}
 		if addr >= s.Start && end <= s.End && (want&space.Write == 0 || s.Writable) {
 			return true
 		}
 		at = next
 	}
+}
+
+// regionAt is the region of an address where pages appear.
+func regionAt(addr uint64) (space.Region, bool) {
+	if addr >= zeroed.Start && addr < zeroed.End {
+		return space.Region{Start: zeroed.Start, End: zeroed.End, Rights: space.Read | space.Write}, true
+	}
+	return dynamic.Find(addr)
 }

@@ -22,6 +22,7 @@ var (
 	apic      amd64.APIC     // set once
 	machine   boot.Info      // set once
 	windowEnd uint64         // what of physical memory is seen; set once
+	zeroed    boot.Range     // variables of the program for which pages appear; set once
 )
 
 // Addresses in the entry code, which it fills in.
@@ -83,7 +84,7 @@ const noMemory boot.Problem = "the machine has too little memory to start; give 
 // takeMemory gives the allocator what the monitor says is free, without what the
 // program, its configuration and the first MiB are in.
 func takeMemory() {
-	end := imageEnd()
+	end := pages(max(imageEnd(), boot.Files(imageHeader()).End))
 	for _, r := range machine.Usable[:machine.Ranges] {
 		for _, piece := range machine.WithoutModule(r) {
 			frames.Add(max(piece.Start, end), piece.End)
@@ -104,32 +105,20 @@ func imageEnd() uint64 {
 	}
 }
 
-// Files are the archives that the program was given (boot.Archive): the segment behind
-// the one that it writes to. There may be none.
+// Files are the archives that the program was given (boot.Archive); there may be none.
 func Files() []byte {
-	var files []byte
-	writable := uint64(0)
-	for at := 0; ; {
-		s, next, ok := boot.NextSegment(imageHeader(), at)
-		if !ok {
-			return files
-		}
-		if s.Writable {
-			writable = s.End
-		} else if writable != 0 && s.Start >= writable {
-			files = bytesAt(s.Start, int(s.End-s.Start))
-		}
-		at = next
-	}
+	r := boot.Files(imageHeader())
+	return physicalAt(r.Start, r.Size())
 }
 
 func imageHeader() []byte { return bytesAt(boot.Window+boot.Load, amd64.PageSize) }
 
 // mapAll makes the page tables that stay: physical memory at boot.Window, without
-// the right to execute; the program at boot.Image, each part with its own rights;
+// the right to execute (mapWindow); the program at boot.Image, each part with its own rights;
 // nothing else. Page 0 and the whole lower half are not there.
 func mapAll() {
 	dynamic.Init(boot.DynamicLow, boot.DynamicHigh)
+	zeroed = boot.Zeroed(imageHeader())
 	tables.Window = boot.Window
 	root, ok := frames.Alloc()
 	if !ok {
@@ -140,9 +129,7 @@ func mapAll() {
 	for _, r := range machine.Usable[:machine.Ranges] {
 		windowEnd = max(windowEnd, r.End)
 	}
-	for pa := uint64(0); pa < windowEnd; pa += amd64.BigPageSize {
-		mustMap(boot.Window+pa, pa, amd64.BigPageSize, amd64.PageWrite|amd64.PageGlobal|noExecute())
-	}
+	mapWindow()
 	mapAPIC()
 	for at := 0; ; {
 		s, next, ok := boot.NextSegment(imageHeader(), at)
@@ -150,6 +137,41 @@ func mapAll() {
 			return
 		}
 		mapSegment(s)
+		at = next
+	}
+}
+
+// mapWindow shows all memory at boot.Window. What cannot be written at boot.Image
+// cannot be written there either.
+func mapWindow() {
+	flags := amd64.PageGlobal | noExecute()
+	end := imageEnd()
+	for pa := uint64(0); pa < windowEnd; pa += amd64.BigPageSize {
+		if pa+amd64.BigPageSize <= boot.Load || pa >= end {
+			mustMap(boot.Window+pa, pa, amd64.BigPageSize, flags|amd64.PageWrite)
+			continue
+		}
+		for at := pa; at < pa+amd64.BigPageSize; at += amd64.PageSize {
+			write := uint64(amd64.PageWrite)
+			if isReadOnly(boot.Image + at) {
+				write = 0
+			}
+			mustMap(boot.Window+at, at, amd64.PageSize, flags|write)
+		}
+	}
+}
+
+// isReadOnly reports whether an address is in a part of the program that must not be
+// written.
+func isReadOnly(va uint64) bool {
+	for at := 0; ; {
+		s, next, ok := boot.NextSegment(imageHeader(), at)
+		if !ok {
+			return false
+		}
+		if va >= s.Start && va < s.End && !s.Writable {
+			return true
+		}
 		at = next
 	}
 }
@@ -162,7 +184,11 @@ func mapSegment(s boot.Segment) {
 	if !s.Program {
 		flags |= noExecute()
 	}
-	for va := s.Start &^ (amd64.PageSize - 1); va < s.End; va += amd64.PageSize {
+	end := s.End
+	if zeroed.Start > s.Start && zeroed.Start < end {
+		end = zeroed.Start // the page tables of the entry code follow, which are not the program's
+	}
+	for va := s.Start &^ (amd64.PageSize - 1); va < end; va += amd64.PageSize {
 		mustMap(va, va-boot.Image, amd64.PageSize, flags)
 	}
 }

@@ -36,7 +36,7 @@ type MachineConfig struct {
 // What a machine may have.
 const (
 	DefaultMemory = 256 << 20
-	minMemory     = 48 << 20 // 32 MiB of a program are zeroed variables of crypto/rand
+	minMemory     = 32 << 20
 	maxMemory     = 1 << 40
 	maxCPUs       = 64
 )

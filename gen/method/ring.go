@@ -37,7 +37,7 @@ const maxCopied = 256
 func openRing(c Config) (Sender, error) {
 	c = c.WithDefaults()
 	r, err := afpacket.OpenTx(afpacket.TxConfig{
-		Interface: c.Interface, Slots: max(ringSlots, 2*c.Batch), Size: c.Size, Offloads: true, Bypass: !c.Qdisc,
+		Interface: c.Interface, Slots: max(ringSlots, 2*c.Batch), Size: c.Size, Offloads: true, Bypass: !c.Qdisc, Opaque: !c.Qdisc,
 	})
 	if err != nil {
 		return nil, err

@@ -77,7 +77,7 @@ func (s *xdpSender) Send(n int, fill func(slot []byte) int) (sent int, err error
 // kick has the kernel send what is in the ring. What it cannot take now stays
 // there for the next kick.
 func (s *xdpSender) kick() error {
-	switch err := s.tx.Kick(); err {
+	switch err := s.tx.KickAtOnce(); err {
 	case nil:
 	case afxdp.ErrFull:
 		s.busy.Add(1)

@@ -100,9 +100,9 @@ func machine(t *testing.T, image string, c boot.Config, options ...string) (outp
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), bootTime)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, qemu, append(options, "-accel", "tcg", "-cpu", "max", "-display", "none",
+	cmd := exec.CommandContext(ctx, qemu, append([]string{"-accel", "tcg", "-cpu", "max", "-display", "none",
 		"-nodefaults", "-serial", "stdio", "-no-reboot", "-device", "isa-debug-exit",
-		"-kernel", image, "-initrd", config)...)
+		"-kernel", image, "-initrd", config}, options...)...)
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) || ctx.Err() != nil {
@@ -118,10 +118,25 @@ func TestBoot(t *testing.T) {
 		{"-machine", "q35", "-m", "32M"},
 		{"-machine", "pc", "-m", "256M"},
 		{"-machine", "microvm", "-m", "128M", "-smp", "2"},
-		{"-machine", "q35", "-m", "6G", "-smp", "4"},
+		{"-machine", "q35", "-m", "8G", "-smp", "4"},
 	} {
 		if out, status := machine(t, image, boot.Config{}, options...); status != 0 || out != "hello\n" {
 			t.Errorf("%v: status %d, %q", options, status, out)
+		}
+	}
+}
+
+// The processor protects the kernel from itself as far as it can.
+func TestProtection(t *testing.T) {
+	image := bootable(t)
+	c := boot.Config{Args: []string{"guest", "protection"}}
+	for model, want := range map[string]string{
+		"max":                "write-protect true no-execute true SMEP true SMAP true UMIP true\n",
+		"qemu64":             "write-protect true no-execute true SMEP false SMAP false UMIP false\n",
+		"qemu64,+smep,+smap": "write-protect true no-execute true SMEP true SMAP true UMIP false\n",
+	} {
+		if out, status := machine(t, image, c, "-machine", "q35", "-m", "64M", "-smp", "2", "-cpu", model); status != 0 || out != want {
+			t.Errorf("%s: status %d, %s", model, status, out)
 		}
 	}
 }
@@ -142,7 +157,7 @@ func TestGuest(t *testing.T) {
 		{"nil", 0, `(runtime error: invalid memory address or nil pointer dereference true true\n){2}`},
 		{"divide", 0, `runtime error: integer divide by zero true true\n`},
 		{"wild", 0, `(runtime error: invalid memory address or nil pointer dereference true true\n){3}`},
-		{"readonly", 0, `(runtime error: invalid memory address or nil pointer dereference true true\n){2}`},
+		{"readonly", 0, `(runtime error: invalid memory address or nil pointer dereference true true\n){5}`},
 		{"collect", 0, `collected true\n`},
 		{"loop", 0, `collected beside a loop\n`},
 		{"pingpong", 0, `sum 10000\n`},
@@ -151,6 +166,7 @@ func TestGuest(t *testing.T) {
 		{"release", 0, `released\n`},
 		{"toomuch", 2, `fatal error: runtime: out of memory\n(?s:.*)`},
 		{"exhaust", 123, `loam: out of memory: the program uses all of the 5\d MiB .*\n`},
+		{"zeros", 0, `zeros\n`},
 		{"clock", 0, `true true \d{10}\n`},
 		{"floats", 0, `computed on CPUS\n`},
 		{"crash", 125, `\nloam: the program failed where nothing could be told\nvector 0x0{15}e\n(?s:.*)\nmain\.crash .*\.go:\d+\n(?s:.*)`},
@@ -198,4 +214,20 @@ func prepared(t *testing.T, b []byte) []byte {
 		t.Fatal(err)
 	}
 	return b
+}
+
+// Variables behind those of the kernel are not loaded, unless nobody can say which
+// these are.
+func TestZeroed(t *testing.T) {
+	const least = 60 << 20 // the guest has more
+	b := prepared(t, built(t))
+	if z := boot.Zeroed(b[:pageSize]); z.Size() < least {
+		t.Errorf("zeroed: %#x", z)
+	}
+	b = built(t)
+	copy(b[40:48], make([]byte, 8)) // where the sections are
+	copy(b[58:64], make([]byte, 6)) // and how many
+	if z := boot.Zeroed(prepared(t, b)[:pageSize]); z.Size() != 0 {
+		t.Errorf("zeroed without a symbol table: %#x", z)
+	}
 }

@@ -19,6 +19,7 @@ import (
 const (
 	nearVerb = "cell-near"
 	farVerb  = "cell-far"
+	hostVerb = "cell-host"
 )
 
 // Main runs a cell's process, and returns false if the program was not started
@@ -30,6 +31,7 @@ func Main() bool {
 	half, ok := map[string]func(Spec) (answer, error){
 		nearVerb: near,
 		farVerb:  far,
+		hostVerb: host,
 	}[os.Args[1]]
 	if !ok {
 		return false
@@ -49,7 +51,7 @@ func Main() bool {
 }
 
 // allowed is closed by listen when the process above says that the network is
-// ready; the process far waits for it.
+// ready; the processes far and host wait for it.
 var allowed = make(chan struct{})
 
 // listen reads what the process above says, and ends this one with it.
