@@ -122,11 +122,11 @@ func addMemory(low, high uint64) {
 }
 
 // freeMemory is one of the pieces of memory that the monitor says is free, two for each
-// of its ranges, without what the program, its configuration and the first MiB are in.
+// of its ranges, without what the program, its files and configuration, and the first MiB are in.
 // It may be empty, with its end before its start.
 func freeMemory(i int) boot.Range {
 	r := machine.WithoutModule(machine.Usable[i/2])[i%2]
-	start := max(r.Start, imageEnd())
+	start := max(r.Start, imageEnd(), boot.Files(imageHeader()).End)
 	return boot.Range{Start: (start + amd64.PageSize - 1) &^ (amd64.PageSize - 1), End: r.End}
 }
 
@@ -141,6 +141,12 @@ func imageEnd() uint64 {
 		}
 		end, at = max(end, s.End-boot.Image), next
 	}
+}
+
+// Files are the archives that the program was given (boot.Archive); there may be none.
+func Files() []byte {
+	r := boot.Files(imageHeader())
+	return physicalAt(r.Start, r.Size())
 }
 
 func imageHeader() []byte { return bytesAt(boot.Window+boot.Load, amd64.PageSize) }
