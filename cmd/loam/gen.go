@@ -112,7 +112,7 @@ func (f *genFlags) register(cmd *cobra.Command) {
 	flags.Uint64Var(&f.count, "count", 0, "end after so many frames")
 	flags.DurationVar(&f.time, "time", 0, "end after this `time`, such as 10s (default: with Ctrl-C)")
 	flags.IntVar(&f.queues, "queues", 1, "senders at once, each with a thread and a processor of its own")
-	flags.IntVar(&f.batch, "batch", method.DefaultBatch, "frames that are handed over at once, at the most")
+	flags.IntVar(&f.batch, "batch", 0, "frames that are handed over at once, at the most (default: the method's own, 64 or 256)")
 	flags.StringVar(&f.rx, "rx", "", "receive on this interface too, `IF`, and tell what was lost")
 	flags.Uint64Var(&f.seed, "seed", 0, "of everything random: the same seed sends the same (default: another each time)")
 	flags.BoolVar(&f.bare, "bare", false, "leave out the tag that a sink looks for")
@@ -133,7 +133,7 @@ func (f *genFlags) config() (gen.Config, error) {
 	if _, err := method.ByName(f.method); err != nil {
 		return c, &usageError{err.Error(), "see loam gen --help"}
 	}
-	if f.queues < 1 || f.batch < 1 || f.flows < 1 {
+	if f.queues < 1 || f.batch < 0 || f.flows < 1 {
 		return c, &usageError{"--queues, --batch and --flows count from 1", "leave them out for one queue, one flow"}
 	}
 	if f.time < 0 {

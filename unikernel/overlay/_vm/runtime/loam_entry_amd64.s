@@ -24,6 +24,7 @@
 #define cpu_vector	40
 #define cpu_crashEnd	48
 #define cpu_ist1	(56+0x24)
+#define cpu_claimed	160
 
 // Of loam/arch/amd64.Frame.
 #define frameSize	176
@@ -111,6 +112,14 @@ TEXT runtime·loamStart(SB),NOSPLIT|NOFRAME|TOPFRAME,$0
 // loamStartCPU is where another CPU comes to, in 64-bit mode, still with the page
 // tables of the entry code: RBX has its loam/kernel.cpu.
 TEXT loamStartCPU<>(SB),NOSPLIT|NOFRAME|TOPFRAME,$0
+	MOVL	$1, AX
+	XCHGL	AX, cpu_claimed(BX)
+	TESTL	AX, AX
+	JEQ	claimed
+	CLI
+	HLT	// too late: see kernel/smp.go
+	JMP	-2(PC)
+claimed:
 	SSE
 	MOVQ	cpu_stack(BX), SP
 	MOVQ	cpu_g(BX), R14
