@@ -51,6 +51,9 @@ const quantum = 10e6
 // leave chooses who goes on, and gives back the lock.
 func leave(c *cpu) (frameAt, vector uintptr) {
 	now := clock.now()
+	if uint64(now) >= clock.Due() {
+		correct()
+	}
 	c.charge(now)
 	threads.Expire(now)
 	for {

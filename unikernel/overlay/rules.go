@@ -8,14 +8,15 @@ import "strings"
 // release is what Loam knows about one release of Go.
 type release struct {
 	version string // "go1.26": all its patch releases
+	newest  string // the newest of them that has been looked at and run; the first is VERSION.0
 	renames []rename
 }
 
 // releases are the releases of Go that Loam knows. Go 1.27 changed none of the
 // functions concerned.
 var releases = []release{
-	{"go1.26", renames},
-	{"go1.27", renames},
+	{"go1.26", "go1.26.11", renames},
+	{"go1.27", "go1.27.4", renames},
 }
 
 var renames = []rename{
@@ -72,4 +73,14 @@ func Known() string {
 		names = append(names, r.version)
 	}
 	return strings.Join(names, ", ")
+}
+
+// Tried lists the oldest and the newest patch release of each that programs have
+// been run with, in the order of age.
+func Tried() []string {
+	var names []string
+	for _, r := range releases {
+		names = append(names, r.version+".0", r.newest)
+	}
+	return names
 }

@@ -26,6 +26,13 @@
 #define cpu_ist1	(56+0x24)
 #define cpu_claimed	160
 
+// Of loam/kernel/timekeeper.Clock.
+#define clock_sequence	0
+#define clock_start	8
+#define clock_base	16
+#define clock_scale	24
+#define clock_wall	32
+
 // Of loam/arch/amd64.Frame.
 #define frameSize	176
 #define frame_vector	120
@@ -312,16 +319,27 @@ TEXT loamSigreturn<>(SB),NOSPLIT|NOFRAME,$0
 // runtime asks for the time: DI is the clock, SI the struct timespec to fill. It
 // follows C's calling convention, and runs on the stack of g0.
 TEXT loamClockGettime<>(SB),NOSPLIT|NOFRAME,$0
+again:
+	MOVL	loam∕kernel·clock+clock_sequence(SB), R8
 	LFENCE
 	RDTSC
 	SHLQ	$32, DX
 	ORQ	DX, AX
-	SUBQ	loam∕kernel·clock+0(SB), AX
-	MULQ	loam∕kernel·clock+8(SB)	// 32 bits of it are a fraction
+	SUBQ	loam∕kernel·clock+clock_start(SB), AX
+	JPL	later
+	XORL	AX, AX	// the counter of another CPU is some ticks ahead
+later:
+	MULQ	loam∕kernel·clock+clock_scale(SB)	// 32 bits of it are a fraction
 	SHRQ	$32, DX, AX
+	ADDQ	loam∕kernel·clock+clock_base(SB), AX
+	MOVQ	loam∕kernel·clock+clock_wall(SB), R9
+	BTL	$0, R8
+	JCS	wait
+	CMPL	R8, loam∕kernel·clock+clock_sequence(SB)
+	JNE	again
 	TESTQ	DI, DI
 	JNE	monotonic
-	ADDQ	loam∕kernel·clock+16(SB), AX
+	ADDQ	R9, AX
 monotonic:
 	XORL	DX, DX
 	MOVQ	$1000000000, CX
@@ -330,6 +348,9 @@ monotonic:
 	MOVQ	DX, 8(SI)
 	XORL	AX, AX
 	RET
+wait:
+	PAUSE	// another CPU is changing it
+	JMP	again
 
 // loamVectors is the code of all vectors, 16 bytes each. Those for which the
 // processor pushes an error code have none of their own (SDM volume 3, 6.13).
