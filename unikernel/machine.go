@@ -2,6 +2,7 @@ package unikernel
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -82,10 +83,13 @@ func launchMachine(program string, o *Options, n *network) (status int, err erro
 	}
 	m := newMonitor(&o.Machine, n)
 	defer m.close()
-	if err := m.load(data, words); err != nil {
+	if err := errors.Join(m.addChannel(o.Machine.Model), m.load(data, words)); err != nil {
 		return 0, err
 	}
-	status, err = m.run(context.Background(), streams{out: os.Stdout, errors: os.Stderr, signals: true})
+	together, _ := sameFile(os.Stdout, os.Stderr)
+	status, err = m.run(context.Background(), streams{
+		in: os.Stdin, out: os.Stdout, errors: os.Stderr, together: together, signals: true,
+	})
 	if err != nil {
 		return 0, errorf("try --platform process", "%v", err)
 	}

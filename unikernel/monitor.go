@@ -16,6 +16,7 @@ import (
 	"syscall"
 
 	"loam/boot"
+	"loam/unikernel/channel"
 )
 
 // monitor is a QEMU: what it is started with, and our ends of what connects us.
@@ -26,6 +27,7 @@ type monitor struct {
 
 	output, errors, control *os.File // where the ports of package boot lead
 	signals                 *os.File
+	channel                 *os.File // package channel; nil: the program has ports only
 
 	said      bytes.Buffer // what QEMU complained of
 	complaint io.Writer    // where it complains; said, if not set otherwise
@@ -48,6 +50,9 @@ func newMonitor(c *MachineConfig, n *network) *monitor {
 	if n != nil && len(n.files) > 0 { // its cable is the first
 		m.files, n.files = n.files, nil
 		m.addCard(c.Model)
+	}
+	if c.Model == "microvm" {
+		m.args = append(m.args, "-global", "virtio-mmio.force-legacy=false") // its devices speak virtio 1.0 then
 	}
 	if c.Monitor != "" {
 		m.args = append(m.args, "-qmp", "unix:"+c.Monitor+",server=on,wait=off")
@@ -105,26 +110,41 @@ func (m *monitor) port(name string, number int) (*os.File, error) {
 
 // addCard has QEMU make a network card whose cable is descriptor 3.
 func (m *monitor) addCard(model string) {
-	card := "virtio-net-pci"
-	if model == "microvm" {
-		card = "virtio-net-device"
-		m.args = append(m.args, "-global", "virtio-mmio.force-legacy=false") // it speaks virtio 1.0 then
-	}
 	m.args = append(m.args,
 		"-netdev", "stream,id=cable,server=off,addr.type=fd,addr.str=3",
-		"-device", card+",netdev=cable")
+		"-device", virtio("net", model)+",netdev=cable")
+}
+
+// virtio is the name of a virtio device in a machine.
+func virtio(kind, model string) string {
+	if model == "microvm" {
+		return "virtio-" + kind + "-device"
+	}
+	return "virtio-" + kind + "-pci"
+}
+
+// addChannel has QEMU make a console, for package channel.
+func (m *monitor) addChannel(model string) (err error) {
+	m.channel, err = m.socket("channel", "-device", virtio("serial", model), "-device", "virtconsole,chardev=channel")
+	return err
 }
 
 // signalPort has QEMU make the serial port, and returns where to write signals to.
 func (m *monitor) signalPort() (*os.File, error) {
-	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	return m.socket("signals", "-serial", "chardev:signals")
+}
+
+// socket has QEMU make a character device of a socket, and what uses it, and returns
+// the other end.
+func (m *monitor) socket(name string, user ...string) (*os.File, error) {
+	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
-	ours, theirs := os.NewFile(uintptr(pair[0]), "signals"), os.NewFile(uintptr(pair[1]), "signals")
+	ours, theirs := os.NewFile(uintptr(pair[0]), name), os.NewFile(uintptr(pair[1]), name)
 	m.ours = append(m.ours, ours)
 	m.inherit(theirs)
-	m.args = append(m.args, "-chardev", fmt.Sprintf("socket,id=signals,fd=%d", 2+len(m.files)), "-serial", "chardev:signals")
+	m.args = append(append(m.args, "-chardev", fmt.Sprintf("socket,id=%s,fd=%d", name, 2+len(m.files))), user...)
 	return ours, nil
 }
 
@@ -143,9 +163,11 @@ func (m *monitor) close() {
 	}
 }
 
-// streams are where what the program writes goes, and whether it has our signals.
+// streams are the program's standard streams, and whether it has our signals.
 type streams struct {
+	in          io.Reader
 	out, errors io.Writer
+	together    bool // out and errors are the same place
 	signals     bool
 }
 
@@ -174,6 +196,12 @@ func (m *monitor) run(ctx context.Context, s streams) (status int, err error) {
 	copying.Go(func() { io.Copy(s.out, m.output) })
 	copying.Go(func() { io.Copy(s.errors, m.errors) })
 	copying.Go(func() { last, _ = io.ReadAll(m.control) })
+	if m.channel != nil {
+		terminals := &terminals{}
+		defer terminals.restore()
+		c := channel.Command{In: s.in, Out: s.out, Errors: s.errors, Together: s.together, Terminal: terminals.control}
+		copying.Go(func() { c.Serve(m.channel) })
+	}
 	err = cmd.Wait()
 	close(done)
 	copying.Wait()
