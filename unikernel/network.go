@@ -12,6 +12,7 @@ import (
 	"loam/link/unixsock"
 	"loam/unikernel/guest"
 	"loam/usernet"
+	"loam/wire"
 )
 
 // NetworkKind is what a guest is connected to.
@@ -39,6 +40,15 @@ type network struct {
 	config guest.Config
 	files  []*os.File // for the guest, descriptors firstGuestFD and up
 	end    func()     // takes down what is left
+	cable  cable      // of a virtual machine: what files are
+}
+
+// cable is what connects the card of a virtual machine.
+type cable struct {
+	tap    bool // files are queues of a TAP device; else a socket that frames pass as a stream
+	queues int
+	mtu    int
+	mac    wire.MAC // of the card; zero: QEMU's
 }
 
 const (
@@ -59,19 +69,17 @@ var (
 	userDNS     = netip.MustParseAddr("10.0.2.3")
 )
 
-// openNetwork makes the network's outside.
-func openNetwork(o *Network, hostname string, platform Platform) (*network, error) {
+// openNetwork makes the network's outside, for a guest that can use so many queues.
+func openNetwork(o *Network, hostname string, platform Platform, queues int) (*network, error) {
 	n := &network{config: guest.Config{Hostname: hostname, Machine: platform == Machine}, end: func() {}}
 	var err error
 	switch o.Kind {
 	case UserNetwork:
 		err = n.openUser(o, hostname, platform)
 	case TapNetwork:
-		if platform == Machine {
-			err = errorf("use --net user", "a virtual machine has no tap device yet")
-			break
+		if err = n.openTap(o, queues); err == nil && platform == Machine {
+			err = n.giveTap(o)
 		}
-		err = n.openTap(o)
 	case NoNetwork:
 		if o.Trace != "" {
 			err = errorf("leave the trace out, or use another network", "nothing passes a network that is not there")

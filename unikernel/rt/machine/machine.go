@@ -5,6 +5,7 @@ package machine
 
 import (
 	"errors"
+	"runtime"
 
 	"loam/boot/acpi"
 	"loam/driver/pci"
@@ -34,7 +35,7 @@ func openCard(l guest.Link) (link.Device, error) {
 	if firmware != nil {
 		go hearButton(device.Open(), firmware)
 	}
-	return virtionet.Open(d, virtionet.Config{Name: l.Name, MTU: l.MTU, MAC: l.MAC})
+	return virtionet.Open(d, virtionet.Config{Name: l.Name, MTU: l.MTU, MAC: l.MAC, Queues: runtime.NumCPU()})
 }
 
 // findCard looks wherever a machine may have one; nil if it has none.
