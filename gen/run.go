@@ -137,6 +137,9 @@ func (r *run) openQueue(w *worker, longest int, ends []endpoints) error {
 			shared = s
 		}
 	}
+	for _, l := range w.lanes {
+		l.repeats(len(w.lanes) == 1)
+	}
 	return nil
 }
 

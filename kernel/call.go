@@ -117,6 +117,9 @@ func call(c *cpu, f *amd64.Frame) (result int64, returns bool) {
 		result = -int64(syscall.EINVAL)
 	default:
 		result = deviceCall(f)
+		if result == -int64(syscall.ENOSYS) {
+			unserved[min(f.AX, uint64(len(unserved)-1))]++
+		}
 	}
 	return result, true
 }

@@ -17,6 +17,8 @@ func Enter(self, frameAddress uintptr) (frameAt, vector uintptr) {
 		if result, returns := call(c, f); returns {
 			f.AX = uint64(result)
 		}
+	case f.Vector == amd64.VectorSyscall:
+		trapped(c, f)
 	case f.Vector < amd64.VectorException:
 		fault(c, f)
 	default:

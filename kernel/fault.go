@@ -63,7 +63,7 @@ func pageFault(addr, code uint64) (signalCode int32, served bool) {
 		amd64.InvalidatePage(addr) // another CPU was quicker, or has given more rights
 		return 0, true
 	}
-	if !populate(addr&^(amd64.PageSize-1), region.Rights) {
+	if !populate(addr&^(amd64.PageSize-1), region) {
 		outOfMemory()
 	}
 	return 0, true

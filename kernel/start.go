@@ -46,8 +46,8 @@ func Start(info uint64) (frameAt, vector uintptr) {
 	findControl()
 	must(boot.ParsePVH(physical(boot.WindowAtBoot), info, &machine))
 	have = amd64.ReadFeatures()
-	frames.Window = boot.Window
-	takeMemory()
+	findTable()
+	addMemory(0, boot.WindowAtBoot)
 	mapAll()
 
 	c := &cpus[0]
@@ -57,6 +57,7 @@ func Start(info uint64) (frameAt, vector uintptr) {
 	c.prepare()
 	c.features()
 	amd64.WriteCR3(tables.Root)
+	addMemory(boot.WindowAtBoot, windowEnd)
 	c.install()
 	amd64.SilencePICs()
 	c.startAPIC()
@@ -81,15 +82,52 @@ func must(p boot.Problem) {
 // noMemory is the Problem of a machine in which not even the kernel has room.
 const noMemory boot.Problem = "the machine has too little memory to start; give it more (-m)"
 
-// takeMemory gives the allocator what the monitor says is free, without what the
-// program, its configuration and the first MiB are in.
-func takeMemory() {
-	end := pages(max(imageEnd(), boot.Files(imageHeader()).End))
+// frameTable is the memory that the allocator needs for itself; set once.
+var frameTable boot.Range
+
+// findTable sets how much of physical memory there is to see, and finds room for the
+// allocator's table in the part that is seen already.
+func findTable() {
+	const most = boot.DynamicLow - boot.Window
+	windowEnd = boot.WindowAtBoot
+	highest := uint64(0)
 	for _, r := range machine.Usable[:machine.Ranges] {
-		for _, piece := range machine.WithoutModule(r) {
-			frames.Add(max(piece.Start, end), piece.End)
+		highest = max(highest, min(r.End, most))
+	}
+	windowEnd = max(windowEnd, highest)
+	size := frame.TableSize(highest)
+	for i := range 2 * machine.Ranges {
+		r := freeMemory(i)
+		if r.Start < r.End && r.End <= boot.WindowAtBoot && r.Size() >= size {
+			frameTable = boot.Range{Start: r.Start, End: r.Start + size}
+			frames.Init(windowAddress, r.Start, highest)
+			return
 		}
 	}
+	must(noMemory)
+}
+
+// addMemory gives the allocator the free memory between two addresses.
+func addMemory(low, high uint64) {
+	for i := range 2 * machine.Ranges {
+		r := freeMemory(i)
+		if r.Start == frameTable.Start {
+			r.Start = frameTable.End
+		}
+		r = boot.Range{Start: max(r.Start, low), End: min(r.End, high)}
+		if r.Start < r.End {
+			frames.Add(r.Start, r.End)
+		}
+	}
+}
+
+// freeMemory is one of the pieces of memory that the monitor says is free, two for each
+// of its ranges, without what the program, its files and configuration, and the first MiB are in.
+// It may be empty, with its end before its start.
+func freeMemory(i int) boot.Range {
+	r := machine.WithoutModule(machine.Usable[i/2])[i%2]
+	start := max(r.Start, imageEnd(), boot.Files(imageHeader()).End)
+	return boot.Range{Start: (start + amd64.PageSize - 1) &^ (amd64.PageSize - 1), End: r.End}
 }
 
 // imageEnd is the physical address behind the program and the page tables of the
@@ -125,10 +163,6 @@ func mapAll() {
 		must(noMemory)
 	}
 	tables.Root = root
-	windowEnd = boot.WindowAtBoot
-	for _, r := range machine.Usable[:machine.Ranges] {
-		windowEnd = max(windowEnd, r.End)
-	}
 	mapWindow()
 	mapAPIC()
 	for at := 0; ; {

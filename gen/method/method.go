@@ -172,6 +172,14 @@ type Sender interface {
 	Close() error
 }
 
+// Repeater is a Sender with a shorter way for frames that do not change: they are not
+// written anew each time.
+type Repeater interface {
+	// Repeat hands over a frame n times, waiting as Send does. It is the same frame, at
+	// the same place, each time that a Sender is called so.
+	Repeat(frame []byte, n int) (int, error)
+}
+
 // Receiver receives frames. It is used by one goroutine, Close included; Drops
 // may be called by another at any time.
 type Receiver interface {

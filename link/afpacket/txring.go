@@ -149,6 +149,23 @@ func (r *TxRing) Put(n int) {
 	r.head++
 }
 
+// PutAgain marks up to n slots for sending as they are, each with what was sent from
+// it before, and returns how many were free.
+func (r *TxRing) PutAgain(n int) (put int) {
+	for ; put < n; put++ {
+		status := int(r.head&r.mask)*r.stride + v2Status
+		if loadWord(r.mem, status) != unix.TP_STATUS_AVAILABLE {
+			break
+		}
+		storeWord(r.mem, status, unix.TP_STATUS_SEND_REQUEST)
+		r.head++
+	}
+	return put
+}
+
+// Slots is how many slots there are.
+func (r *TxRing) Slots() int { return int(r.mask) + 1 }
+
 // Kick has the kernel send what was put, without waiting. EAGAIN and ENOBUFS mean
 // that it could not take all: kick again.
 func (r *TxRing) Kick() error {

@@ -31,12 +31,16 @@ type Tx struct {
 
 	base    uint64   // of our part of the memory
 	free    []uint64 // addresses of slots that are free; the top is the last
+	same    uint64   // address of the slot of Repeat, which is never free; noSlot before
 	pending []uint8  // by slot: chunks that have not left, where slots have several
 	staged  uint32   // descriptors put and not yet handed over
 	handed  uint64   // frames put
 	left    uint64   // frames that have left
 	poll    [1]unix.PollFd
 }
+
+// noSlot is the address of none.
+const noSlot = ^uint64(0)
 
 // ErrFull is what Kick returns while the kernel takes no more for now: nothing is
 // lost, and the next Kick goes on.
@@ -57,6 +61,7 @@ func (t *Tx) ownAll(m *memory, k int) {
 	t.memory, t.base = m, m.txBase(k)
 	t.free = make([]uint64, m.txSlots)
 	t.pending = make([]uint8, m.txSlots)
+	t.same = noSlot
 	for i := range t.free {
 		t.free[len(t.free)-1-i] = t.base + uint64(i*m.slot*m.chunk+m.stagger(i))
 	}
@@ -65,12 +70,49 @@ func (t *Tx) ownAll(m *memory, k int) {
 // Slot returns the place for the next frame, nil if all are under way. It holds
 // whatever was sent from it before, and is the same place until Put.
 func (t *Tx) Slot() []byte {
-	if len(t.free) == 0 && t.Reap() == 0 {
+	if (len(t.free) == 0 || t.places() == 0) && t.Reap() == 0 {
 		return nil
 	}
 	at, m := t.free[len(t.free)-1], t.memory
 	end := int(at)&^(m.chunk-1) + m.slot*m.chunk
 	return m.bytes[at:end:end]
+}
+
+// places is for how many more frames the rings have room.
+func (t *Tx) places() int { return t.memory.txSlots - int(t.handed-t.left) }
+
+// Repeat puts a frame up to n times, as often as there is room, and returns how often
+// that was. The frame is written once, to a slot that is kept for it: it is the same
+// frame in each call. Nobody changes it on its way, so all may lie in one place.
+func (t *Tx) Repeat(frame []byte, n int) (put int) {
+	if t.memory.multi() {
+		for ; put < n; put++ { // of several pieces
+			slot := t.Slot()
+			if slot == nil {
+				break
+			}
+			t.Put(copy(slot, frame))
+		}
+		return put
+	}
+	if t.same == noSlot {
+		slot := t.Slot()
+		if slot == nil {
+			return 0
+		}
+		copy(slot, frame)
+		t.same, t.free = t.free[len(t.free)-1], t.free[:len(t.free)-1]
+	}
+	if n > t.places() {
+		t.Reap()
+		n = min(n, t.places())
+	}
+	for range n {
+		*t.ring.slot(t.staged) = unix.XDPDesc{Addr: t.same, Len: uint32(len(frame))}
+		t.staged++
+	}
+	t.handed += uint64(n)
+	return n
 }
 
 // Put marks the first n bytes of the slot that Slot returned, at least one, as the
@@ -172,7 +214,9 @@ func (t *Tx) Reap() int {
 			}
 			at = t.base + uint64(slot*t.memory.slot*t.memory.chunk)
 		}
-		t.free = append(t.free, at)
+		if at != t.same {
+			t.free = append(t.free, at)
+		}
 		frames++
 	}
 	if n > 0 {

@@ -19,7 +19,7 @@ import (
 )
 
 // built is the guest of testdata as the linker leaves it.
-func built(t *testing.T) []byte {
+func built(t testing.TB) []byte {
 	t.Helper()
 	data, err := build()
 	if err != nil {
@@ -73,7 +73,7 @@ var build = sync.OnceValues(func() ([]byte, error) {
 })
 
 // bootable is a file with the prepared guest.
-func bootable(t *testing.T) string {
+func bootable(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "guest.elf")
 	if err := os.WriteFile(path, prepared(t, built(t)), 0o644); err != nil {
@@ -87,7 +87,7 @@ const bootTime = time.Minute
 
 // machine runs an image with a configuration and returns what it says and how it
 // ends.
-func machine(t *testing.T, image string, c boot.Config, options ...string) (output string, status int) {
+func machine(t testing.TB, image string, c boot.Config, options ...string) (output string, status int) {
 	t.Helper()
 	qemu, err := exec.LookPath("qemu-system-x86_64")
 	if err != nil {
@@ -164,8 +164,9 @@ func TestGuest(t *testing.T) {
 		{"sleep", 0, `slept true true true true\n`},
 		{"threads", 0, `threads 200\n`},
 		{"release", 0, `released\n`},
-		{"toomuch", 2, `fatal error: runtime: out of memory\n(?s:.*)`},
+		{"toomuch", 2, `loam: the program asks for 1024\d\d MiB of memory at once, and of \d\d MiB there are \d\d free; give .*\nfatal error: runtime: out of memory\n(?s:.*)`},
 		{"exhaust", 123, `loam: out of memory: the program uses all of the 5\d MiB .*\n`},
+		{"bigpages", 0, `big pages 7 all given back true\n`},
 		{"zeros", 0, `zeros\n`},
 		{"clock", 0, `true true \d{10}\n`},
 		{"floats", 0, `computed on CPUS\n`},
@@ -209,7 +210,7 @@ func TestPrepareRefuses(t *testing.T) {
 	}
 }
 
-func prepared(t *testing.T, b []byte) []byte {
+func prepared(t testing.TB, b []byte) []byte {
 	if err := Prepare(b); err != nil {
 		t.Fatal(err)
 	}

@@ -49,6 +49,9 @@ var renames = []rename{
 var machineRenames = []rename{
 	// Interrupts wake goroutines.
 	{"runtime/netpoll_epoll.go", "func netpoll(delay int64) (gList, int32)", "linuxNetpoll"},
+
+	// SYSCALL instructions of others become calls of functions.
+	{"runtime/signal_unix.go", "func sighandler(sig uint32, info *siginfo, ctxt unsafe.Pointer, gp *g)", "linuxSighandler"},
 }
 
 // findRelease returns what Loam knows about a version such as "go1.26.8", or false.

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"sync"
 	"syscall"
 )
 
@@ -78,6 +79,7 @@ type process struct {
 	in     io.WriteCloser
 	out    *bufio.Reader
 	errors bytes.Buffer
+	over   sync.Once // guards the wait for the end, which several may want
 }
 
 // start starts this program as verb. With isolated it gets a network namespace
@@ -160,5 +162,5 @@ func firstLine(b []byte) []byte {
 // end has the process end and waits for it.
 func (p *process) end() {
 	p.in.Close()
-	p.cmd.Wait()
+	p.over.Do(func() { p.cmd.Wait() })
 }

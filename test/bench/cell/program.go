@@ -119,7 +119,7 @@ func hosted(spec Spec) (load.Samples, error) {
 	switch {
 	case ownNetwork:
 		server = subject.First.Addr()
-		if err := veth(p.cmd.Process.Pid, subject.Second); err != nil {
+		if err := errors.Join(veth(p.cmd.Process.Pid, subject.Second), carried(nearName)); err != nil {
 			return nil, err
 		}
 	case spec.Place == Wire:

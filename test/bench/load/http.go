@@ -24,27 +24,28 @@ const betweenTries = 5 * time.Millisecond
 // FirstAnswer waits until the server answers a request. It knocks often, and lets
 // each try live on: what the server takes its time for is not begun again.
 func (h HTTP) FirstAnswer(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
+	tries, cancel := context.WithCancel(ctx)
 	defer cancel()
 	open := make(chan net.Conn) // from the tries to here; nobody listens: the try closes what it has
 	tick := time.NewTicker(betweenTries)
 	defer tick.Stop()
 	for {
 		go func() {
-			c, err := new(net.Dialer).DialContext(ctx, "tcp", h.Server.String())
+			c, err := new(net.Dialer).DialContext(tries, "tcp", h.Server.String())
 			if err != nil {
 				return
 			}
 			select {
 			case open <- c:
-			case <-ctx.Done():
+			case <-tries.Done():
 				c.Close()
 			}
 		}()
 		select {
 		case c := <-open:
 			defer c.Close()
-			cancel() // the other tries
+			defer context.AfterFunc(ctx, func() { c.Close() })()
+			cancel()
 			_, err := newExchange(c, h.Server)
 			return err
 		case <-ctx.Done():

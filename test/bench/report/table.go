@@ -153,6 +153,7 @@ var about = map[string]string{
 		"starts until it has read the last byte.",
 	plan.OnQ35: "One CPU. The program's memory is what of the machine's cannot be had any more when it idles " +
 		"(MemAvailable of /proc/meminfo), the monitor's its resident set.",
+	plan.OnMicroVM: "Loam only: emulated, this machine has none of the timers that Debian's kernel looks for, and it stops.",
 	plan.ByGateway: "The network that needs no privilege: on Loam a connection is one of the host's, to the gateway, and " +
 		"one of Loam's. Linux has its loopback in place of both.",
 	plan.ByWire: "Loam's own stack on a tap, the client on the kernel's side of it; in its place a veth between two " +

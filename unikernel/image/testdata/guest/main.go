@@ -39,6 +39,8 @@ var cases = map[string]func(){
 	"toomuch":    func() { fmt.Println(len(make([]byte, 100<<30))) },
 	"exhaust":    exhaust,
 	"protection": protection,
+	"bigpages":   bigPages,
+	"touch":      touch,
 	"zeros":      zeros,
 	"clock":      clock,
 	"floats":     floats,

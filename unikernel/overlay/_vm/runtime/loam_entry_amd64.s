@@ -1,8 +1,8 @@
 // How a CPU comes into the kernel core, and leaves it.
 //
 // A thread of the Go runtime enters by a call (loamGate, in the place of each
-// SYSCALL instruction), by a SYSCALL instruction that was overlooked (loamTrap),
-// or by an exception or interrupt (loamVectors). All three leave its registers in
+// SYSCALL instruction), by a SYSCALL instruction of somebody else's (loamTrap), or
+// by an exception or interrupt (loamVectors). All three leave its registers in
 // an amd64.Frame at the end of the page that belongs to the thread, and go on,
 // with interrupts off, on the stack and the g of the CPU: loam/kernel.Enter is
 // ordinary Go that allocates nothing. It returns the frame to go on with, which
@@ -33,6 +33,7 @@
 #define selectorCode	8
 #define selectorData	16
 #define vectorCall	0x100
+#define vectorSyscall	0x102
 
 #define g_stackLow	0
 #define g_stackHigh	8
@@ -140,7 +141,7 @@ TEXT runtime·loamGate(SB),NOSPLIT|NOFRAME,$0
 	CLI
 	POPQ	R11
 	POPQ	CX
-	JMP	runtime·loamTrap(SB)
+	JMP	call<>(SB)
 
 // loamExit is loamGate for a thread that ends: its stack may have gone to
 // another already.
@@ -148,11 +149,27 @@ TEXT runtime·loamExit(SB),NOSPLIT|NOFRAME,$0
 	CLI
 	XORL	CX, CX
 	MOVL	$2, R11
-	JMP	runtime·loamTrap(SB)
+	JMP	call<>(SB)
 
 // loamTrap is where the SYSCALL instruction goes, with interrupts off: the
-// return address is in CX, the flags are in R11 (SDM volume 2, SYSCALL).
+// return address is in CX, the flags are in R11 (SDM volume 2, SYSCALL). Who has
+// such an instruction expects to find the vector registers again. The way back is
+// that of all frames, IRET: SYSRET goes to ring 3.
 TEXT runtime·loamTrap(SB),NOSPLIT|NOFRAME,$0
+	MOVQ	SP, cpu_scratch(GS)
+	MOVQ	cpu_frameEnd(GS), SP
+	PUSHQ	$selectorData
+	PUSHQ	cpu_scratch(GS)
+	PUSHQ	R11
+	PUSHQ	$selectorCode
+	PUSHQ	CX
+	PUSHQ	$0
+	PUSHQ	$vectorSyscall
+	JMP	trap<>(SB)
+
+// call goes on from loamGate, with the registers as the SYSCALL instruction leaves
+// them.
+TEXT call<>(SB),NOSPLIT|NOFRAME,$0
 	MOVQ	SP, cpu_scratch(GS)
 	MOVQ	cpu_frameEnd(GS), SP
 	PUSHQ	$selectorData
@@ -179,7 +196,7 @@ TEXT runtime·loamTrap(SB),NOSPLIT|NOFRAME,$0
 	PUSHQ	R15
 	JMP	serve<>(SB)
 
-// trap goes on from loamVectors: the vector is on the stack.
+// trap goes on from loamVectors and loamTrap: the vector is on the stack.
 TEXT trap<>(SB),NOSPLIT|NOFRAME,$0
 	PUSHQ	AX
 	PUSHQ	CX
