@@ -19,13 +19,17 @@ import (
 	"time"
 
 	"loam/internal/netns"
+	"loam/internal/race"
 )
 
 func TestMain(m *testing.M) { netns.Main(m) }
 
-// build makes the command.
+// build makes the command: without the race detector, which has nothing to see here.
 func build(t testing.TB) string {
 	t.Helper()
+	if race.Enabled {
+		t.Skip("the command is built without the race detector")
+	}
 	name := filepath.Join(t.TempDir(), "loam")
 	if out, err := exec.Command("go", "build", "-o", name, "loam/cmd/loam").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
