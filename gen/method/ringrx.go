@@ -15,9 +15,12 @@ type ringReceiver struct {
 	ring *afpacket.RxRing
 }
 
+// rxBlocks is how many blocks the ring has: it holds half a second of thin traffic.
+const rxBlocks = 512
+
 func listenRing(c Config) (Receiver, error) {
 	c = c.WithDefaults()
-	r, err := afpacket.OpenRx(afpacket.RxConfig{Interface: c.Interface, Promiscuous: c.Promiscuous, Offloads: true, Blocks: 64})
+	r, err := afpacket.OpenRx(afpacket.RxConfig{Interface: c.Interface, Promiscuous: c.Promiscuous, Offloads: true, Blocks: rxBlocks})
 	if err != nil {
 		return nil, err
 	}

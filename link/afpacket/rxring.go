@@ -22,7 +22,9 @@ import (
 // length, one behind the other, and hands it over when it is full or a time after
 // its first frame (RxConfig.Retire); when all its frames have been looked at it
 // is given back. So a frame costs no system call and no slot of the longest
-// length, at the price of that delay.
+// length, at the price of that delay. Since blocks are handed over by the time too, the
+// ring holds no more than Blocks times Retire of thin traffic, however large they are:
+// a reader that is elsewhere for longer loses frames. So blocks are many and small.
 type RxRing struct {
 	fd      int
 	mem     []byte
@@ -39,8 +41,8 @@ type RxRing struct {
 // RxConfig says what ring to open.
 type RxConfig struct {
 	Interface   string
-	Blocks      int           // default 16
-	BlockSize   int           // bytes, a power of two; default 1 MB
+	Blocks      int           // default 128
+	BlockSize   int           // bytes, a power of two; default 128 kB: twice the longest frame
 	Retire      time.Duration // how long a frame may wait for its block to fill, in ms; default 1 ms
 	Offloads    bool          // frames may be long and unfinished: see Received.Offload
 	Promiscuous bool
@@ -95,10 +97,10 @@ func (r *RxRing) open(c RxConfig) (err error) {
 	}
 	r.blocks, r.block = c.Blocks, c.BlockSize
 	if r.blocks == 0 {
-		r.blocks = 16
+		r.blocks = 128
 	}
 	if r.block == 0 {
-		r.block = 1 << 20
+		r.block = 1 << 17
 	}
 	const frame = 2048 // means nothing for version 3, but has to divide a block
 	req := unix.TpacketReq3{
