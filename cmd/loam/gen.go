@@ -250,7 +250,7 @@ func (f *genFlags) send(cmd *cobra.Command, c gen.Config) error {
 func sendAndReceive(ctx context.Context, c gen.Config, rx string, keep bool, v show.View) (show.Result, error) {
 	var s *sink.Sink
 	if rx != "" {
-		r, err := listen("ring", rx, false)
+		r, err := listen("ring", method.Config{Interface: rx})
 		if err != nil {
 			return show.NewResult(nil, nil), genError(err, false)
 		}
@@ -286,7 +286,7 @@ func sendAndReceive(ctx context.Context, c gen.Config, rx string, keep bool, v s
 const lateness = 300 * time.Millisecond
 
 // listen opens a receiver.
-func listen(name, dev string, promiscuous bool) (method.Receiver, error) {
+func listen(name string, c method.Config) (method.Receiver, error) {
 	m, err := method.ByName(name)
 	if err != nil {
 		return nil, err
@@ -294,7 +294,10 @@ func listen(name, dev string, promiscuous bool) (method.Receiver, error) {
 	if m.Listen == nil {
 		return nil, fmt.Errorf("the method %s does not receive", name)
 	}
-	return m.Listen(method.Config{Interface: dev, Promiscuous: promiscuous})
+	if c.DeviceTime && name == "xdp" {
+		return nil, errors.New("the method xdp does not tell times: ring and packet do")
+	}
+	return m.Listen(c)
 }
 
 // genError tells what the user can put right from what went wrong on the way: all

@@ -102,6 +102,10 @@ type Config struct {
 	// Qdisc sends through the queueing discipline of the interface, for the methods
 	// packet and ring, which go round it otherwise.
 	Qdisc bool
+	// DeviceTime has the receivers of packet and ring tell when the device saw a frame,
+	// by its own clock put into the system's (package hwtime). The error of Listen is
+	// hwtime.ErrNone if it has none.
+	DeviceTime bool
 	// Plain has the method mmsg send one datagram a message.
 	Plain bool
 }

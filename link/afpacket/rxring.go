@@ -46,6 +46,7 @@ type RxConfig struct {
 	Retire      time.Duration // how long a frame may wait for its block to fill, in ms; default 1 ms
 	Offloads    bool          // frames may be long and unfinished: see Received.Offload
 	Promiscuous bool
+	Hardware    bool // times are the device's, where it has taken one: see Received.Device
 }
 
 // Received is one frame in the ring, valid until the next call of Next.
@@ -53,6 +54,7 @@ type Received struct {
 	Frame   []byte
 	Wire    int   // length on the wire: more than len(Frame) if it was cut
 	At      int64 // ns since 1970
+	Device  bool  // At is by the clock of the device
 	Offload []byte
 }
 
@@ -91,6 +93,7 @@ func (r *RxRing) open(c RxConfig) (err error) {
 		option{"PACKET_VERSION", unix.PACKET_VERSION, unix.TPACKET_V3, true},
 		option{"PACKET_VNET_HDR", unix.PACKET_VNET_HDR, 1, c.Offloads},
 		option{"PACKET_IGNORE_OUTGOING", unix.PACKET_IGNORE_OUTGOING, 1, true},
+		option{"PACKET_TIMESTAMP", unix.PACKET_TIMESTAMP, unix.SOF_TIMESTAMPING_RAW_HARDWARE, c.Hardware},
 		option{"PACKET_RESERVE", unix.PACKET_RESERVE, 16, true}) // for a VLAN tag
 	if err != nil {
 		return err
@@ -153,6 +156,7 @@ func (r *RxRing) half(at int) uint16 { return binary.NativeEndian.Uint16(r.mem[a
 func (r *RxRing) read(h int) (f Received) {
 	start, length := h+int(r.half(h+v3Mac)), int(r.word(h+v3Caplen))
 	f.At = int64(r.word(h+v3Sec))*1e9 + int64(r.word(h+v3Nsec))
+	f.Device = r.word(h+v3Status)&unix.TP_STATUS_TS_RAW_HARDWARE != 0
 	f.Wire = int(r.word(h + v3Len))
 	f.Offload = r.mem[start-r.header : start]
 	if t := newTag(r.word(h+v3Status), r.half(h+v3TCI), r.half(h+v3TPID)); t.valid && length >= wire.EthernetLen {

@@ -255,7 +255,7 @@ func TestReplayAndRun(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	sink := l.start(t, true, "sink", "--dev", l.far, "--json", "--method", "packet")
+	sink := l.start(t, true, "sink", "--dev", l.far, "--json", "--method", "packet", "--device-time")
 	awaitSink(t, l)
 	capture := filepath.Join(dir, "all.pcap")
 	captured := dump(t, l, capture, 600)
@@ -271,6 +271,9 @@ func TestReplayAndRun(t *testing.T) {
 	// What is sent again comes twice.
 	if c := sink.last(t).Received.Total; c.Received != 1200 || c.Unique != 600 || c.Duplicates != 600 || c.Lost != 0 {
 		t.Errorf("%+v", c)
+	}
+	if text := "takes no times of frames by itself: the kernel's are used"; !strings.Contains(sink.errs.String(), text) {
+		t.Errorf("a veth has no clock, and the sink says %q", sink.errs.String())
 	}
 }
 
