@@ -7,6 +7,10 @@ import "encoding/binary"
 // are; the place and the size of each, in bytes from the begin; and the archives,
 // each at a multiple of archiveAlign. Numbers have 64 bits.
 
+// ConfigArchive is the number of an archive that is none: it is an encoded Config, for
+// a machine that was started without one, or empty.
+const ConfigArchive = 0
+
 const (
 	archiveAlign = 16
 	archiveEntry = 16

@@ -21,6 +21,7 @@ type Config struct {
 	Queues    int // 0 is 1
 	Batch     int // frames that a method is given at once; 0 is the method's own
 	Qdisc     bool
+	Plain     bool // see method.Config
 	Copying   method.Copying
 	Streams   []Stream
 

@@ -120,7 +120,7 @@ func (r *run) openQueue(w *worker, longest int, ends []endpoints) error {
 			continue
 		}
 		c := method.Config{
-			Interface: r.Interface, Queue: w.queue, Size: longest, Batch: r.Batch, Qdisc: r.Qdisc, Copying: r.Copying,
+			Interface: r.Interface, Queue: w.queue, Size: longest, Batch: r.Batch, Qdisc: r.Qdisc, Plain: r.Plain, Copying: r.Copying,
 			Source: ends[i].source, Destination: ends[i].destination, SourceMAC: ends[i].sourceMAC, NextHop: ends[i].nextHop,
 		}
 		if c.Source.IsValid() && r.method.Layer == method.Payload {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"syscall"
 
 	"loam/boot"
 	"loam/unikernel/image"
@@ -70,13 +71,11 @@ func (m *MachineConfig) check() error {
 
 // launchMachine boots program and waits for its end.
 func launchMachine(program string, o *Options, n *network) (status int, err error) {
-	data, err := os.ReadFile(program)
-	if err == nil {
-		err = image.Prepare(data)
-	}
+	data, err := o.Machine.fill(program, n.readArchives)
 	if err != nil {
 		return 0, err
 	}
+	n.config.Streams, n.config.Ordered = standardStreams()
 	words, err := boot.Config{Args: append([]string{program}, o.Args...), Env: environment(o.Env, n.config)}.Encode()
 	if err != nil {
 		return 0, errorf("leave it out", "%v", err)
@@ -86,12 +85,57 @@ func launchMachine(program string, o *Options, n *network) (status int, err erro
 	if err := errors.Join(m.addChannel(o.Machine.Model), m.load(data, words)); err != nil {
 		return 0, err
 	}
-	together, _ := sameFile(os.Stdout, os.Stderr)
 	status, err = m.run(context.Background(), streams{
-		in: os.Stdin, out: os.Stdout, errors: os.Stderr, together: together, signals: true,
+		in: os.Stdin, out: os.Stdout, errors: os.Stderr, together: n.config.Ordered, signals: true,
 	})
 	if err != nil {
 		return 0, errorf("try --platform process", "%v", err)
 	}
 	return status, nil
+}
+
+// prepared reads a program and makes it bootable, with files.
+func prepared(program string, files []byte) ([]byte, error) {
+	data, err := os.ReadFile(program)
+	if err == nil {
+		err = image.Prepare(data)
+	}
+	if err == nil && len(files) > 0 {
+		data, err = image.AddFiles(data, files)
+	}
+	if errors.Is(err, image.ErrTooLarge) {
+		err = errorf("give the program less with -v", "%v", err)
+	}
+	return data, err
+}
+
+// fill reads what the machine is loaded with. It refuses what its memory cannot
+// hold.
+func (m *MachineConfig) fill(program string, archives func() ([]byte, error)) ([]byte, error) {
+	files, err := archives()
+	if err != nil {
+		return nil, err
+	}
+	data, err := prepared(program, files)
+	if err != nil {
+		return nil, err
+	}
+	const spare = 8 << 20 // for firmware, and for the kernel to come up
+	if need := image.End(data) + spare; need > m.Memory {
+		return nil, errorf(fmt.Sprintf("give it more (-m %dM)", (need+minMemory)>>20),
+			"the program and its files do not fit into %d MiB of memory", m.Memory>>20)
+	}
+	return data, nil
+}
+
+// standardStreams describes ours for guest.Config.
+func standardStreams() (modes [3]uint32, ordered bool) {
+	for fd := range modes {
+		var st syscall.Stat_t
+		if err := syscall.Fstat(fd, &st); err == nil {
+			modes[fd] = st.Mode
+		}
+	}
+	ordered, _ = sameFile(os.Stdout, os.Stderr)
+	return modes, ordered
 }

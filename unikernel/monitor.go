@@ -48,9 +48,9 @@ func newMonitor(c *MachineConfig, n *network) *monitor {
 		"-m", strconv.FormatUint(c.Memory>>20, 10) + "M", "-smp", strconv.Itoa(c.CPUs),
 		"-display", "none", "-nodefaults", "-no-user-config", "-no-reboot", "-device", "isa-debug-exit",
 	}
-	if n != nil && len(n.files) > 0 { // its cable is the first
+	if n != nil && len(n.files) > 0 {
 		m.files, n.files = n.files, nil
-		m.addCard(c.Model)
+		m.addCard(c.Model, n.cable)
 	}
 	if c.Model == "microvm" {
 		m.args = append(m.args, "-global", "virtio-mmio.force-legacy=false") // its devices speak virtio 1.0 then
@@ -110,11 +110,27 @@ func (m *monitor) port(name string, number int) (*os.File, error) {
 	return r, nil
 }
 
-// addCard has QEMU make a network card whose cable is descriptor 3.
-func (m *monitor) addCard(model string) {
-	m.args = append(m.args,
-		"-netdev", "stream,id=cable,server=off,addr.type=fd,addr.str=3",
-		"-device", virtio("net", model)+",netdev=cable")
+// addCard has QEMU make a network card whose cable are the descriptors from 3 on.
+func (m *monitor) addCard(model string, c cable) {
+	card := virtio("net", model) + ",netdev=cable"
+	if !c.tap {
+		m.args = append(m.args, "-netdev", "stream,id=cable,server=off,addr.type=fd,addr.str=3", "-device", card)
+		return
+	}
+	card += fmt.Sprintf(",mac=%v,host_mtu=%d", c.mac, c.mtu)
+	tap := "tap,id=cable,vhost=off,fd=3"
+	if c.queues > 1 {
+		var fds []string
+		for i := range c.queues {
+			fds = append(fds, strconv.Itoa(firstGuestFD+i))
+		}
+		tap = "tap,id=cable,vhost=off,fds=" + strings.Join(fds, ":")
+		card += ",mq=on"
+		if model != "microvm" {
+			card += fmt.Sprintf(",vectors=%d", 2*c.queues+2) // one each, and those of changes and of control
+		}
+	}
+	m.args = append(m.args, "-netdev", tap, "-device", card)
 }
 
 // virtio is the name of a virtio device in a machine.

@@ -90,7 +90,7 @@ type genFlags struct {
 	count, seed                           uint64
 	time                                  time.Duration
 	rx                                    string
-	bare, qdisc, public, keep             bool
+	bare, qdisc, plain, public, keep      bool
 }
 
 func (f *genFlags) register(cmd *cobra.Command) {
@@ -117,6 +117,7 @@ func (f *genFlags) register(cmd *cobra.Command) {
 	flags.Uint64Var(&f.seed, "seed", 0, "of everything random: the same seed sends the same (default: another each time)")
 	flags.BoolVar(&f.bare, "bare", false, "leave out the tag that a sink looks for")
 	flags.BoolVar(&f.qdisc, "qdisc", false, "send through the queueing discipline (methods packet and ring)")
+	flags.BoolVar(&f.plain, "plain", false, "one datagram a message (method mmsg), also where the kernel could cut up several")
 	flags.BoolVar(&f.public, "public", false, "allow public addresses at any rate")
 	flags.BoolVar(&f.keep, "keep-privileges", false, "stay root after set-up")
 	f.viewFlags.register(cmd)
@@ -125,7 +126,7 @@ func (f *genFlags) register(cmd *cobra.Command) {
 // config checks the flags and gives them their meaning.
 func (f *genFlags) config() (gen.Config, error) {
 	c := gen.Config{
-		Method: f.method, Interface: f.dev, Queues: f.queues, Batch: f.batch, Qdisc: f.qdisc, Public: f.public, Time: f.time,
+		Method: f.method, Interface: f.dev, Queues: f.queues, Batch: f.batch, Qdisc: f.qdisc, Plain: f.plain, Public: f.public, Time: f.time,
 	}
 	if f.dev == "" {
 		return c, &usageError{"no interface is given", "say --dev IF; ip link lists those that there are"}

@@ -29,6 +29,7 @@ on standard error; --platform vm or process chooses, and says nothing.`,
 		Example: `  loam run ./server                              a folder; it reaches out, nobody reaches in
   loam run -p 8080:80 ./server                   port 80 of the program is 127.0.0.1:8080
   loam run -e LEVEL=debug main.go -- -v          with an environment and arguments
+  loam run -v ./site:/srv ./server               with files: ./site is /srv, to read
   loam run --net tap:loam0 --ip 192.0.2.2/24 .   with an address of its own on a tap device
   loam run --platform vm --cpus 2 -m 1G ./server  in a virtual machine of this size, in ring 0
   loam run --platform process ./server           as a process
@@ -89,6 +90,9 @@ func (o *runOptions) unikernel(ctx context.Context, say io.Writer) (unikernel.Op
 			Kind: kinds[o.net.kind], Tap: o.net.tap, Address: o.net.address, Gateway: o.net.gateway,
 			Trace: o.pcap,
 		},
+	}
+	for _, v := range o.volumes {
+		u.Volumes = append(u.Volumes, unikernel.Volume{Host: v.host, Guest: v.guest})
 	}
 	for _, p := range o.publish {
 		f := usernet.Forward{Proto: "tcp", Host: p.host, Guest: netip.AddrPortFrom(netip.Addr{}, p.guest)}

@@ -18,10 +18,10 @@ type Method struct {
 	Listen func(Config) (Receiver, error)
 }
 
-// ringBatch is the Batch of methods with a ring: the one call of a batch is shared by
-// so many that it hardly counts. More no longer shows, and a system call is not to
-// last long.
-const ringBatch = 256
+// largeBatch is the Batch of methods whose one call a batch costs little for each
+// frame: so many that it hardly counts. More no longer shows, and a system call is
+// not to last long.
+const largeBatch = 256
 
 // methods is the table, in the order of the article: from what a program usually
 // does down to what the driver does. Each method has a file of its name. One more,
@@ -29,13 +29,13 @@ const ringBatch = 256
 var methods = []Method{
 	{"net", "net.Conn.Write, as any Go program sends", Payload, DefaultBatch, openNet, nil},
 	{"udp", "sendto(2) on a UDP socket, one call a datagram", Payload, DefaultBatch, openUDP, nil},
-	{"mmsg", "sendmmsg(2) on a UDP socket, one call a batch", Payload, DefaultBatch, openMmsg, nil},
+	{"mmsg", "sendmmsg(2) on a UDP socket, one call a batch, of runs of datagrams", Payload, largeBatch, openMmsg, nil},
 	{"udpgso", "UDP_SEGMENT: one call and one walk through the kernel a batch", Payload, DefaultBatch, openGSO, nil},
 	{"raw", "a raw IP socket with IP_HDRINCL, one call a packet", Packet, DefaultBatch, openRaw, nil},
 	{"pcap", "a packet socket as libpcap drives it, one call a frame", Frame, DefaultBatch, openPcap, nil},
 	{"packet", "AF_PACKET, one sendmmsg(2) a batch, past the queueing discipline", Frame, DefaultBatch, openPacket, listenPacket},
-	{"ring", "PACKET_MMAP: rings that are shared with the kernel", Frame, ringBatch, openRing, listenRing},
-	{"xdp", "AF_XDP: memory that is shared with the driver, past the kernel's stack", Frame, ringBatch, openXDP, listenXDP},
+	{"ring", "PACKET_MMAP: rings that are shared with the kernel", Frame, largeBatch, openRing, listenRing},
+	{"xdp", "AF_XDP: memory that is shared with the driver, past the kernel's stack", Frame, largeBatch, openXDP, listenXDP},
 	{"tap", "a TAP interface: the kernel receives what is sent", Frame, DefaultBatch, openTap, nil},
 	{"loam", "UDP sockets of Loam's own stack, over a packet socket", Payload, DefaultBatch, openLoam, nil},
 }

@@ -102,6 +102,8 @@ type Config struct {
 	// Qdisc sends through the queueing discipline of the interface, for the methods
 	// packet and ring, which go round it otherwise.
 	Qdisc bool
+	// Plain has the method mmsg send one datagram a message.
+	Plain bool
 }
 
 // Defaults of Config.

@@ -62,7 +62,7 @@ const layers = `
 	# The personality, and what joins it to a Go program.
 	link < unikernel/guest;
 	stack, DEVICES, fs/memfs < posix < unikernel/rt;
-	unikernel/guest < unikernel/rt;
+	unikernel/guest, fs/pseudo, fs/tarfs < unikernel/rt;
 	fs < unikernel/channel;
 
 	# Ring 0: the processor, how a guest is loaded, and the core under the runtime.
@@ -85,7 +85,7 @@ const layers = `
 	NONE < .; # the sources of what is linked into a guest, for a loam without a checkout
 	NONE < unikernel/overlay;
 	kernel/device, driver/power, driver/console, link/virtionet, unikernel/channel, unikernel/rt < unikernel/rt/machine;
-	unikernel/channel, ., unikernel/overlay, unikernel/image, unikernel/rt, usernet < unikernel;
+	unikernel/channel, ., fs/tarfs, unikernel/overlay, unikernel/image, unikernel/rt, usernet < unikernel;
 	unikernel < unikernel/cost;
 
 	# The packet engine: methods to send by, and what drives them. Nothing below

@@ -10,25 +10,26 @@ import (
 // A frame that is repeated arrives as often as it was asked for, as it is, with
 // others sent in between; and nothing is allocated for it.
 func TestRepeat(t *testing.T) {
-	for _, name := range []string{"ring", "xdp"} {
+	for _, name := range []string{"udp", "mmsg", "raw", "pcap", "packet", "ring", "xdp"} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)
 			r := l.listen(t, "ring")
 			m, _ := ByName(name)
+			l.config.Plain = true
 			s, err := m.Open(l.config)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer s.Close()
 			same := make([]byte, 200)
-			same = same[:l.put(same, Frame, []byte("the same"))]
+			same = same[:l.put(same, m.Layer, []byte("the same"))]
 			const rounds, times = 20, 100 // more than any ring has places
 			for i := range rounds {
 				n, err := s.(Repeater).Repeat(same, times)
 				if err != nil || n != times {
 					t.Fatal(n, err)
 				}
-				if n, err = s.Send(1, func(slot []byte) int { return l.put(slot, Frame, body(i)) }); err != nil || n != 1 {
+				if n, err = s.Send(1, func(slot []byte) int { return l.put(slot, m.Layer, body(i)) }); err != nil || n != 1 {
 					t.Fatal(n, err)
 				}
 			}
