@@ -7,6 +7,9 @@ import "encoding/binary"
 // beginning. They are not loaded, and no memory is theirs before they are used.
 const ZeroSegment = 0x6c6f_616d
 
+// loadSegment is the type of what is loaded (System V ABI: PT_LOAD).
+const loadSegment = 1
+
 // Segment is a part of the program as it lies in memory.
 type Segment struct {
 	Start, End        uint64 // virtual addresses
@@ -17,18 +20,29 @@ type Segment struct {
 // which is loaded: begin with at = 0, and go on with next. It returns false after
 // the last.
 func NextSegment(header []byte, at int) (s Segment, next int, ok bool) {
-	const (
-		load                 = 1
-		executable, writable = 1, 2
-	)
+	const executable, writable = 1, 2
 	for ; ; at++ {
 		p, ok := programHeader(header, at)
 		if !ok {
 			return Segment{}, 0, false
 		}
-		if le.Uint32(p) == load {
-			flags, start := le.Uint32(p[4:]), le.Uint64(p[16:])
+		if flags, start := le.Uint32(p[4:]), le.Uint64(p[16:]); le.Uint32(p) == loadSegment && start >= Image {
 			return Segment{start, start + le.Uint64(p[40:]), flags&writable != 0, flags&executable != 0}, at + 1, true
+		}
+	}
+}
+
+// Files is where in physical memory the files are that came with the program: a segment
+// that is seen in the window only. The Range is empty if there are none.
+func Files(header []byte) Range {
+	for at := 0; ; at++ {
+		p, ok := programHeader(header, at)
+		if !ok {
+			return Range{}
+		}
+		if start := le.Uint64(p[16:]); le.Uint32(p) == loadSegment && start < Image {
+			start = le.Uint64(p[24:])
+			return Range{start, start + le.Uint64(p[40:])}
 		}
 	}
 }

@@ -34,6 +34,9 @@ type cpu struct {
 	since   int64     // when current began to run
 	timer   int64     // when the timer will interrupt; 0: it rests
 
+	charged   thread.ID // whose the time since chargedAt is
+	chargedAt int64
+
 	up     uint32 // it has started; atomic
 	flush  uint32 // another CPU asks to forget all translations; atomic
 	kicked uint32 // an interrupt is on its way already

@@ -16,15 +16,21 @@ import (
 // for as long as there are PCs.
 const startPage = 0x8000
 
-// readFirmware does what ACPI's tables are needed for. Without them there is one
-// CPU, and no interrupts by lines.
-func readFirmware() {
+// openFirmware finds ACPI's tables; false if the machine has none.
+func openFirmware() (acpi.Tables, bool) {
 	rsdp := machine.RSDP
 	if rsdp == 0 {
 		rsdp = acpi.FindRSDP(physicalAt)
 	}
 	firmware, problem := acpi.Open(physicalAt, rsdp)
-	if problem != "" {
+	return firmware, problem == ""
+}
+
+// readFirmware does what ACPI's tables are needed for. Without them there is one
+// CPU, and no interrupts by lines.
+func readFirmware() {
+	firmware, ok := openFirmware()
+	if !ok {
 		return
 	}
 	madt := firmware.MADT()

@@ -130,11 +130,11 @@ func addMemory(low, high uint64) {
 const freePieces = 4
 
 // freeMemory is one of the pieces of memory that the monitor says is free, freePieces
-// for each of its ranges, without what the program, its configuration, the command line
-// and the first MiB are in. It may be empty, with its end before its start.
+// for each of its ranges, without what the program, its files and configuration, the
+// command line and the first MiB are in. It may be empty, with its end before its start.
 func freeMemory(i int) boot.Range {
 	r := machine.Usable[i/freePieces].Without(machine.Module)[i/2%2].Without(machine.CommandLine)[i%2]
-	start := max(r.Start, imageEnd())
+	start := max(r.Start, imageEnd(), boot.Files(imageHeader()).End)
 	return boot.Range{Start: (start + amd64.PageSize - 1) &^ (amd64.PageSize - 1), End: r.End}
 }
 
@@ -149,6 +149,12 @@ func imageEnd() uint64 {
 		}
 		end, at = max(end, s.End-boot.Image), next
 	}
+}
+
+// Files are the archives that the program was given (boot.Archive); there may be none.
+func Files() []byte {
+	r := boot.Files(imageHeader())
+	return physicalAt(r.Start, r.Size())
 }
 
 func imageHeader() []byte { return bytesAt(boot.Window+boot.Load, amd64.PageSize) }

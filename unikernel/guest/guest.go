@@ -22,13 +22,29 @@ import (
 // Variable is the variable of the environment.
 const Variable = "LOAM_GUEST"
 
-// Config is the network of a guest. The zero value is a network with nothing but
-// a loopback.
+// Config is the network and the files of a guest. The zero value is a network with
+// nothing but a loopback, and a tree with nothing but what Loam makes itself.
 type Config struct {
 	Hostname string
 	DNS      []netip.Addr
 	Links    []Link
-	Machine  bool // the guest is a virtual machine
+	Mounts   []Mount
+	Folder   string // where the program begins; empty: the root
+	Machine  bool   // the guest is a virtual machine
+
+	// Streams are the modes (st_mode) of the standard streams that a virtual machine
+	// reaches by package channel; 0 if it does not. Ordered says that standard output
+	// and standard error are the same file.
+	Streams [3]uint32
+	Ordered bool
+}
+
+// Mount is an archive (fs/tarfs) in the guest's tree.
+type Mount struct {
+	Archive  int    // its number: a descriptor, or what a machine takes for one
+	Path     string // where it is mounted; "/": it is the root itself
+	File     bool   // the archive has one file, and that is what is mounted
+	Writable bool   // what is written stays in memory; the root is always so
 }
 
 // Kind is what the descriptors of a link are.
@@ -62,6 +78,25 @@ func (c Config) Encode() string {
 	}
 	if c.Machine {
 		b.WriteString("host machine=yes\n")
+	}
+	if c.Streams != [3]uint32{} {
+		fmt.Fprintf(&b, "streams input=%d output=%d errors=%d\n", c.Streams[0], c.Streams[1], c.Streams[2])
+	}
+	if c.Ordered {
+		b.WriteString("streams ordered=yes\n")
+	}
+	if c.Folder != "" {
+		fmt.Fprintf(&b, "host folder=%s\n", escape(c.Folder))
+	}
+	for _, m := range c.Mounts {
+		fmt.Fprintf(&b, "mount archive=%d path=%s", m.Archive, escape(m.Path))
+		if m.File {
+			b.WriteString(" file=yes")
+		}
+		if m.Writable {
+			b.WriteString(" writable=yes")
+		}
+		b.WriteString("\n")
 	}
 	for _, a := range c.DNS {
 		fmt.Fprintf(&b, "dns address=%s\n", a)
@@ -103,16 +138,19 @@ func Decode(s string) (Config, error) {
 			continue
 		}
 		var l Link
+		var m Mount
 		for _, word := range words[1:] {
 			key, value, _ := strings.Cut(word, "=")
-			if err := c.set(&l, words[0], key, value); err != nil {
+			if err := c.set(&l, &m, words[0], key, value); err != nil {
 				return Config{}, fmt.Errorf("%w: %s", errMalformed, word)
 			}
 		}
 		switch {
 		case words[0] == "link" && (len(l.FDs) > 0 || l.Kind == Card):
 			c.Links = append(c.Links, l)
-		case words[0] == "link" || len(words) == 1:
+		case words[0] == "mount" && m.Path != "":
+			c.Mounts = append(c.Mounts, m)
+		case words[0] == "link" || words[0] == "mount" || len(words) == 1:
 			return Config{}, fmt.Errorf("%w: %s", errMalformed, strings.TrimSpace(line))
 		}
 	}
@@ -120,12 +158,30 @@ func Decode(s string) (Config, error) {
 }
 
 // set takes one word of a line.
-func (c *Config) set(l *Link, line, key, value string) (err error) {
+func (c *Config) set(l *Link, m *Mount, line, key, value string) (err error) {
 	switch line + " " + key {
 	case "host name":
 		c.Hostname = value
 	case "host machine":
 		c.Machine = true
+	case "streams input":
+		c.Streams[0], err = parseMode(value)
+	case "streams output":
+		c.Streams[1], err = parseMode(value)
+	case "streams errors":
+		c.Streams[2], err = parseMode(value)
+	case "streams ordered":
+		c.Ordered = true
+	case "host folder":
+		c.Folder, err = unescape(value)
+	case "mount archive":
+		m.Archive, err = strconv.Atoi(value)
+	case "mount path":
+		m.Path, err = unescape(value)
+	case "mount file":
+		m.File = true
+	case "mount writable":
+		m.Writable = true
 	case "dns address":
 		var a netip.Addr
 		a, err = netip.ParseAddr(value)
@@ -160,4 +216,9 @@ func (c *Config) set(l *Link, line, key, value string) (err error) {
 		err = errMalformed
 	}
 	return err
+}
+
+func parseMode(s string) (uint32, error) {
+	n, err := strconv.ParseUint(s, 10, 32)
+	return uint32(n), err
 }

@@ -168,7 +168,7 @@ func TestGuest(t *testing.T) {
 		{"sleep", 0, `slept true true true true\n`},
 		{"threads", 0, `threads 200\n`},
 		{"release", 0, `released\n`},
-		{"toomuch", 2, `loam: the program asks for 1024\d\d MiB of memory at once, and of \d\d MiB there are \d\d free; give .*\nfatal error: runtime: out of memory\n(?s:.*)`},
+		{"toomuch", 2, `loam: the program asks for \d{3,6} MiB of memory at once, and of \d\d MiB there are \d\d free; give .*\nfatal error: runtime: out of memory\n(?s:.*)`},
 		{"exhaust", 123, `loam: out of memory: the program uses all of the 5\d MiB .*\n`},
 		{"bigpages", 0, `big pages 7 all given back true\n`},
 		{"zeros", 0, `zeros\n`},

@@ -158,6 +158,9 @@ func (f *file) find(t elf.ProgType) *segment {
 	return nil
 }
 
+// most is as much as the tables show at boot.Image.
+const most = 1 << 30
+
 // cutZeros ends the last segment where what must be there from the beginning ends,
 // and behind that makes room for the page tables. It returns where they will be.
 func (f *file) cutZeros() (uint64, error) {
@@ -177,7 +180,6 @@ func (f *file) cutZeros() (uint64, error) {
 	if spare != nil {
 		tables = min(tables, pageEnd(f.needed(last)))
 	}
-	const most = 1 << 30 // as much as the tables show at boot.Image
 	if max(end, tables+boot.TablePages*pageSize)-boot.Image > most || tables < last.Vaddr {
 		return 0, fmt.Errorf("%w: it is larger than 1 GiB", ErrNotProgram)
 	}

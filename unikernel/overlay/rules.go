@@ -8,14 +8,15 @@ import "strings"
 // release is what Loam knows about one release of Go.
 type release struct {
 	version string // "go1.26": all its patch releases
+	newest  string // the newest of them that has been looked at and run; the first is VERSION.0
 	renames []rename
 }
 
 // releases are the releases of Go that Loam knows. Go 1.27 changed none of the
 // functions concerned.
 var releases = []release{
-	{"go1.26", renames},
-	{"go1.27", renames},
+	{"go1.26", "go1.26.11", renames},
+	{"go1.27", "go1.27.4", renames},
 }
 
 var renames = []rename{
@@ -25,6 +26,13 @@ var renames = []rename{
 	{"syscall/syscall_linux.go", "func RawSyscall(trap, a1, a2, a3 uintptr) (r1, r2 uintptr, err Errno)", "linuxRawSyscall"},
 	{"syscall/syscall_linux.go", "func RawSyscall6(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, r2 uintptr, err Errno)", "linuxRawSyscall6"},
 	{"internal/syscall/unix/fcntl_unix.go", "func Fcntl(fd int, cmd int, arg int) (int, error)", "linuxFcntl"},
+
+	// What does not come by it.
+	{"syscall/exec_unix.go", "func forkExec(argv0 string, argv []string, attr *ProcAttr) (pid int, err error)", "linuxForkExec"},
+	{"syscall/zsyscall_linux_amd64.go", "func Umask(mask int) (oldmask int)", "linuxUmask"},
+	{"syscall/syscall_linux.go", "func AllThreadsSyscall(trap, a1, a2, a3 uintptr) (r1, r2 uintptr, err Errno)", "linuxAllThreadsSyscall"},
+	{"syscall/syscall_linux.go", "func AllThreadsSyscall6(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, r2 uintptr, err Errno)", "linuxAllThreadsSyscall6"},
+	{"runtime/runtime.go", "func setCrashFD(fd uintptr) uintptr", "linuxSetCrashFD"},
 
 	// Readiness.
 	{"runtime/netpoll_epoll.go", "func netpollopen(fd uintptr, pd *pollDesc) uintptr", "linuxNetpollopen"},
@@ -42,6 +50,9 @@ var renames = []rename{
 var machineRenames = []rename{
 	// Interrupts wake goroutines.
 	{"runtime/netpoll_epoll.go", "func netpoll(delay int64) (gList, int32)", "linuxNetpoll"},
+
+	// SYSCALL instructions of others become calls of functions.
+	{"runtime/signal_unix.go", "func sighandler(sig uint32, info *siginfo, ctxt unsafe.Pointer, gp *g)", "linuxSighandler"},
 }
 
 // findRelease returns what Loam knows about a version such as "go1.26.8", or false.
@@ -62,4 +73,14 @@ func Known() string {
 		names = append(names, r.version)
 	}
 	return strings.Join(names, ", ")
+}
+
+// Tried lists the oldest and the newest patch release of each that programs have
+// been run with, in the order of age.
+func Tried() []string {
+	var names []string
+	for _, r := range releases {
+		names = append(names, r.version+".0", r.newest)
+	}
+	return names
 }

@@ -5,7 +5,12 @@ package machine
 
 import (
 	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"sync"
 
+	"loam/boot"
 	"loam/boot/acpi"
 	"loam/driver/pci"
 	"loam/driver/virtio"
@@ -19,43 +24,59 @@ import (
 
 func init() {
 	limitMemory()
-	rt.StartMachine(openCard)
+	rt.StartMachine(platform{})
 }
 
-// openCard opens the network card of the machine: the first one that is found, or
-// nil if there is none. With it the power button is heard; a program without a card
+// platform is the machine, as rt.Platform.
+type platform struct{}
+
+// Open implements rt.Platform: it opens the network card of the machine, the first
+// one that is found. With it the power button is heard; a program without a card
 // may be alone with its goroutines, and the runtime says when all of them wait.
-func openCard(l guest.Link) (link.Device, error) {
-	firmware := openFirmware()
-	d, err := findCard(firmware)
+func (platform) Open(l guest.Link) (link.Device, error) {
+	if l.Kind != guest.Card {
+		return nil, fmt.Errorf("a machine has no link of kind %q", l.Kind)
+	}
+	d, err := hardware().find(virtio.Net)
 	if d == nil || err != nil {
 		return nil, err
 	}
-	if firmware != nil {
+	if firmware := hardware().firmware; firmware != nil {
 		go hearButton(device.Open(), firmware)
 	}
-	return virtionet.Open(d, virtionet.Config{Name: l.Name, MTU: l.MTU, MAC: l.MAC})
+	return virtionet.Open(d, virtionet.Config{Name: l.Name, MTU: l.MTU, MAC: l.MAC, Queues: runtime.NumCPU()})
 }
 
-// findCard looks wherever a machine may have one; nil if it has none.
-func findCard(firmware *acpi.Tables) (*virtio.Device, error) {
+// devices are those of the machine.
+type devices struct {
+	firmware *acpi.Tables // nil: the machine has none
+	found    []*virtio.Device
+	why      error // what was in the way of finding all
+}
+
+// hardware looks wherever a machine may have devices, once.
+var hardware = sync.OnceValue(func() *devices {
 	m := device.Open()
+	d := &devices{firmware: openFirmware()}
 	places := virtio.Places{CommandLine: string(kernel.CommandLine())}
-	if firmware != nil {
-		places.DSDT = firmware.DSDT()
+	if d.firmware != nil {
+		places.DSDT = d.firmware.DSDT()
 	}
-	var why []error
-	var err error
-	if places.Bus, err = pci.Scan(m, firmware); err != nil {
-		why = append(why, err)
-	}
-	devices, refused := virtio.Find(m, places)
-	for _, d := range devices {
-		if d.Kind() == virtio.Net {
-			return d, nil
+	var noBus error
+	places.Bus, noBus = pci.Scan(m, d.firmware)
+	found, refused := virtio.Find(m, places)
+	d.found, d.why = found, errors.Join(append(refused, noBus)...)
+	return d
+})
+
+// find is the first device of a kind; nil if the machine has none.
+func (d *devices) find(k virtio.Kind) (*virtio.Device, error) {
+	for _, v := range d.found {
+		if v.Kind() == k {
+			return v, nil
 		}
 	}
-	return nil, errors.Join(append(why, refused...)...)
+	return nil, d.why
 }
 
 // openFirmware finds the tables of ACPI; nil if the machine has none.
@@ -70,3 +91,18 @@ func openFirmware() *acpi.Tables {
 	}
 	return &t
 }
+
+// Archive implements rt.Platform: archives lie behind the program.
+func (platform) Archive(number int) ([]byte, error) {
+	if b, ok := boot.Archive(kernel.Files(), number); ok {
+		return b, nil
+	}
+	return nil, fmt.Errorf("a machine was given no archive %d", number)
+}
+
+// Executable implements rt.Platform. The program is in memory, and not as the file
+// that it was.
+func (platform) Executable() (string, []byte) { return os.Args[0], nil }
+
+// Maps implements rt.Platform.
+func (platform) Maps() string { return "" }
