@@ -98,7 +98,10 @@ func start(c guest.Config) error {
 	}
 	serve(&takes)
 	atExit(end)
-	return nil
+	if c.Machine {
+		return nil
+	}
+	return sealHost(c)
 }
 
 // atExit has f called when the program ends by itself; the last one first. A
