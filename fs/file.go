@@ -9,10 +9,11 @@ import (
 // File is an open file description: what descriptors share that dup(2) made.
 // Several goroutines may use it; those that go by the offset take turns.
 type File struct {
-	place  Place
-	handle Handle // nil for a directory, and with PathOnly
-	flags  atomic.Int32
-	stream bool
+	place   Place
+	handle  Handle // nil for a directory, and with PathOnly
+	flags   atomic.Int32
+	stream  bool
+	endless bool
 
 	mu     sync.Mutex
 	offset int64 // of a directory: where in the listing, see ReadDir
@@ -22,6 +23,7 @@ func newFile(p Place, h Handle, flags Flags) *File {
 	f := &File{place: p, handle: h}
 	f.flags.Store(int32(flags &^ (Create | Exclusive | Truncate | NoFollow)))
 	_, f.stream = h.(Stream)
+	_, f.endless = h.(Endless)
 	return f
 }
 
@@ -57,7 +59,7 @@ func (f *File) Read(p []byte) (int, error) {
 	if err := f.ready(f.Flags().MayRead()); err != nil {
 		return 0, err
 	}
-	if f.stream {
+	if f.stream || f.endless {
 		return f.handle.ReadAt(p, 0)
 	}
 	f.mu.Lock()
@@ -74,7 +76,7 @@ func (f *File) Write(p []byte) (int, error) {
 	if err := f.ready(flags.MayWrite()); err != nil {
 		return 0, err
 	}
-	if f.stream {
+	if f.stream || f.endless {
 		return f.handle.WriteAt(p, 0)
 	}
 	f.mu.Lock()
@@ -138,6 +140,8 @@ func (f *File) Seek(offset int64, whence int) (int64, error) {
 		return 0, syscall.EBADF
 	case f.stream:
 		return 0, syscall.ESPIPE
+	case f.endless:
+		return 0, nil
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()

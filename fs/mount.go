@@ -45,12 +45,13 @@ func (p Place) writable() error {
 // mount is a file system in the tree.
 type mount struct {
 	fs       FileSystem
-	at       Place // the directory that it hides; zero for the root of the tree
+	top      Node  // what is seen at its place: the root of fs, or one file of it
+	at       Place // what it hides; zero for the root of the tree
 	device   Device
 	readOnly bool
 }
 
-func (m *mount) root() Place { return Place{m, m.fs.Root()} }
+func (m *mount) root() Place { return Place{m, m.top} }
 
 // OpenDevice makes a handle of a device.
 type OpenDevice func(Flags) (Handle, error)
@@ -65,7 +66,7 @@ type deviceKey struct {
 // the devices that device files stand for. Looking up takes no lock.
 type Tree struct {
 	root    *mount
-	mounts  atomic.Pointer[map[Place]*mount] // by the directory they hide; replaced, never changed
+	mounts  atomic.Pointer[map[Place]*mount] // by what they hide; replaced, never changed
 	drivers sync.Map                         // deviceKey -> OpenDevice
 
 	mu     sync.Mutex // held while a table is replaced
@@ -75,7 +76,7 @@ type Tree struct {
 // NewTree returns a tree with one file system, at "/".
 func NewTree(root FileSystem) *Tree {
 	t := &Tree{serial: 1}
-	t.root = &mount{fs: root, device: Device{Minor: 1}}
+	t.root = &mount{fs: root, top: root.Root(), device: Device{Minor: 1}}
 	t.mounts.Store(&map[Place]*mount{})
 	return t
 }
@@ -89,19 +90,34 @@ func (t *Tree) Mount(f FileSystem, at Place, readOnly bool) error {
 	if _, err := at.directory(); err != nil {
 		return err
 	}
+	t.mount(&mount{fs: f, top: f.Root(), readOnly: readOnly}, at)
+	return nil
+}
+
+// MountFile puts one file of a file system over the file at. Errors: EISDIR.
+func (t *Tree) MountFile(f FileSystem, file Node, at Place, readOnly bool) error {
+	for _, n := range [...]Node{file, at.Node} {
+		if n.Attr().Mode.Type() == Dir {
+			return syscall.EISDIR
+		}
+	}
+	t.mount(&mount{fs: f, top: file, readOnly: readOnly}, at)
+	return nil
+}
+
+func (t *Tree) mount(m *mount, at Place) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.serial++
-	m := &mount{fs: f, at: at, device: Device{Minor: t.serial}, readOnly: readOnly}
+	m.device = Device{Minor: t.serial}
 	old := *t.mounts.Load()
 	table := make(map[Place]*mount, len(old)+1)
 	for place, over := range old {
 		table[place] = over
 	}
-	table[t.cross(at)] = m
 	m.at = t.cross(at)
+	table[m.at] = m
 	t.mounts.Store(&table)
-	return nil
 }
 
 // cross is what is seen at a place: the root of what is mounted there, if
@@ -120,7 +136,7 @@ func (t *Tree) cross(p Place) Place {
 
 // parent is the directory above a directory, across mounts.
 func (t *Tree) parent(p Place) Place {
-	for p.Node == Node(p.mount.fs.Root()) {
+	for p.Node == p.mount.top {
 		if p.mount == t.root {
 			return p
 		}

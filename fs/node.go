@@ -106,9 +106,17 @@ type Handle interface {
 	Close() error
 }
 
-// Stream is a Handle without offsets: a terminal, a pipe, a generator. Reads
-// and writes get offset 0, and seeking gives ESPIPE.
+// Stream is a Handle without offsets: a terminal, a pipe. Reads and writes get
+// offset 0, and seeking gives ESPIPE.
 type Stream interface {
 	Handle
 	Stream()
+}
+
+// Endless is a Handle that is the same at every offset: the null device, a
+// generator. Nobody counts: reads and writes get offset 0, and seeking leads
+// there.
+type Endless interface {
+	Handle
+	Endless()
 }

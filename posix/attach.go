@@ -11,8 +11,7 @@ func (p *Process) Attach(fd int, f func(Events)) Errno {
 	if errno != 0 {
 		return errno
 	}
-	switch o.file.(type) {
-	case *sink, *treeFile:
+	if _, ready := o.file.(*treeFile); ready {
 		return syscall.EPERM
 	}
 	w := &watch{f: f}

@@ -99,9 +99,8 @@ type chunk struct {
 }
 
 // descriptors is a table of file descriptors. Looking one up takes no lock.
-// Numbers are handed out from the lowest, as Linux does, beginning at base.
+// Numbers are handed out from the lowest, as Linux does.
 type descriptors struct {
-	base   int
 	chunks [maxChunks]atomic.Pointer[chunk]
 
 	mu     sync.Mutex // guards handing out numbers
@@ -110,7 +109,7 @@ type descriptors struct {
 
 // get finds a descriptor, or returns nil.
 func (d *descriptors) get(fd int) *open {
-	i := uint(fd - d.base)
+	i := uint(fd)
 	if i >= maxDescriptors {
 		return nil
 	}
@@ -121,24 +120,23 @@ func (d *descriptors) get(fd int) *open {
 	return c.slots[i%chunkSize].Load()
 }
 
-// insert gives o the lowest number that is free and not below from, which is a
-// descriptor; anything below the base means the base. Errors: EMFILE.
+// insert gives o the lowest number that is free and not below from.
+// Errors: EMFILE.
 func (d *descriptors) insert(o *open, from int, cloexec bool) (int, Errno) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	start := max(from-d.base, 0)
-	i := d.free(max(start, d.lowest))
+	i := d.free(max(from, d.lowest))
 	if i < 0 {
 		return -1, syscall.EMFILE
 	}
-	if start <= d.lowest {
+	if from <= d.lowest {
 		d.lowest = i + 1
 	}
 	if !o.hold() {
 		return -1, syscall.EBADF
 	}
 	d.place(i, o, cloexec)
-	return d.base + i, 0
+	return i, 0
 }
 
 // free finds the lowest index at or above i that is not in use, or -1.
@@ -172,7 +170,7 @@ func (d *descriptors) place(i int, o *open, cloexec bool) (old *open) {
 
 // replace puts o at the descriptor fd, whatever was there before (dup2).
 func (d *descriptors) replace(o *open, fd int, cloexec bool) Errno {
-	i := uint(fd - d.base)
+	i := uint(fd)
 	if i >= maxDescriptors || !o.hold() {
 		return syscall.EBADF
 	}
@@ -187,7 +185,7 @@ func (d *descriptors) replace(o *open, fd int, cloexec bool) Errno {
 
 // remove takes a descriptor away.
 func (d *descriptors) remove(fd int) Errno {
-	i := uint(fd - d.base)
+	i := uint(fd)
 	if i >= maxDescriptors {
 		return syscall.EBADF
 	}
@@ -211,8 +209,7 @@ func (d *descriptors) remove(fd int) Errno {
 
 // poller is the place for the watch of a descriptor that is there.
 func (d *descriptors) poller(fd int) *atomic.Pointer[watch] {
-	i := fd - d.base
-	return &d.chunks[i/chunkSize].Load().pollers[i%chunkSize]
+	return &d.chunks[fd/chunkSize].Load().pollers[fd%chunkSize]
 }
 
 // removeAll takes every descriptor away.
@@ -232,7 +229,7 @@ func (d *descriptors) list() []int {
 		}
 		for j := range c.slots {
 			if c.slots[j].Load() != nil {
-				fds = append(fds, d.base+i*chunkSize+j)
+				fds = append(fds, i*chunkSize+j)
 			}
 		}
 	}
@@ -250,11 +247,9 @@ func (c *chunk) setCloexec(i int, on bool) {
 // cloexec returns and setCloexec sets the flag FD_CLOEXEC of a descriptor that
 // is there.
 func (d *descriptors) cloexec(fd int) bool {
-	i := fd - d.base
-	return d.chunks[i/chunkSize].Load().cloexec[i%chunkSize/64].Load()&(1<<(i%64)) != 0
+	return d.chunks[fd/chunkSize].Load().cloexec[fd%chunkSize/64].Load()&(1<<(fd%64)) != 0
 }
 
 func (d *descriptors) setCloexec(fd int, on bool) {
-	i := fd - d.base
-	d.chunks[i/chunkSize].Load().setCloexec(i%chunkSize, on)
+	d.chunks[fd/chunkSize].Load().setCloexec(fd%chunkSize, on)
 }

@@ -18,16 +18,11 @@ type EpollEvent struct {
 // An item on the ready list may be ready: collecting asks its file. What is
 // still ready and level-triggered goes back to the list, so the next call asks
 // again; what is not leaves it, and the asking has armed the file.
-//
-// Descriptors of the host are in an epoll set of the host, made when the first
-// one is added.
 type epoll struct {
-	q    waitQueue
-	host Host
+	q waitQueue
 
-	mu     sync.Mutex // guards items, poller and closed; taken before ready's
+	mu     sync.Mutex // guards items and closed; taken before ready's
 	items  map[itemKey]*item
-	poller HostPoller
 	closed bool
 
 	ready readyList
@@ -54,7 +49,6 @@ type item struct {
 type readyList struct {
 	mu    sync.Mutex
 	items []*item
-	host  bool // the host's set has something
 }
 
 func (e *epoll) queue() *waitQueue           { return &e.q }
@@ -139,34 +133,6 @@ func (e *epoll) remove(fd int, o *open) Errno {
 	return 0
 }
 
-// controlHost is epoll_ctl(2) of a descriptor of the host.
-func (e *epoll) controlHost(op, fd int, ev EpollEvent) Errno {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.host == nil {
-		return syscall.EBADF
-	}
-	if e.poller == nil {
-		poller, errno := e.host.NewPoller()
-		if errno != 0 {
-			return errno
-		}
-		e.poller = poller
-	}
-	errno := e.poller.Control(op, fd, ev)
-	if errno == 0 {
-		e.hostReady() // perhaps: Poll will tell
-	}
-	return errno
-}
-
-func (e *epoll) hostReady() {
-	e.ready.mu.Lock()
-	e.ready.host = true
-	e.ready.mu.Unlock()
-	e.q.tell(PollIn)
-}
-
 // collect fills events from what is ready and returns how many there are.
 func (e *epoll) collect(events []EpollEvent) int {
 	e.ready.mu.Lock()
@@ -187,7 +153,7 @@ func (e *epoll) collect(events []EpollEvent) int {
 			n++
 		}
 	}
-	return n + e.collectHost(events[n:])
+	return n
 }
 
 // ask finds out whether an item that was on the ready list is ready.
@@ -242,35 +208,12 @@ func (e *epoll) forget(it *item) {
 	}
 }
 
-// collectHost takes events from the host's set. When there are none it arranges
-// to be told.
-func (e *epoll) collectHost(events []EpollEvent) int {
-	e.mu.Lock()
-	poller := e.poller
-	e.mu.Unlock()
-	e.ready.mu.Lock()
-	maybe := e.ready.host
-	e.ready.mu.Unlock()
-	if poller == nil || !maybe || len(events) == 0 {
-		return 0
-	}
-	n, errno := poller.Poll(events)
-	if errno != 0 || n == 0 {
-		e.ready.mu.Lock()
-		e.ready.host = false
-		e.ready.mu.Unlock()
-		poller.Arm(e.hostReady)
-		return 0
-	}
-	return n
-}
-
 // events of a set: it is readable when one of its items is ready. The answer may
 // be a false yes, when an item has lost its readiness, and never a false no.
 func (e *epoll) events() Events {
 	e.ready.mu.Lock()
 	defer e.ready.mu.Unlock()
-	if len(e.ready.items) > 0 || e.ready.host {
+	if len(e.ready.items) > 0 {
 		return PollIn
 	}
 	return 0
@@ -278,14 +221,11 @@ func (e *epoll) events() Events {
 
 func (e *epoll) close() {
 	e.mu.Lock()
-	items, poller := e.items, e.poller
-	e.items, e.poller, e.closed = nil, nil, true
+	items := e.items
+	e.items, e.closed = nil, true
 	e.mu.Unlock()
 	for _, it := range items {
 		it.open.queue().remove(&it.watch)
-	}
-	if poller != nil {
-		poller.Close()
 	}
 	e.q.tell(PollIn | PollHup)
 }

@@ -26,7 +26,6 @@ func (p *Process) newNetlink(typ, protocol int) (socket, Errno) {
 	}
 	s := &netlinkSocket{socketBase: socketBase{domain: syscall.AF_NETLINK, typ: typ, pro: protocol}, p: p}
 	s.inbox.reader = &s.q
-	s.inbox.drop = p.dropPassed
 	return s, 0
 }
 

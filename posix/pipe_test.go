@@ -118,6 +118,7 @@ func (g *given) Write(b []byte) (int, Errno) {
 	n, _ := g.out.Write(b)
 	return n, 0
 }
+func (g *given) Flags() int              { return syscall.O_RDWR }
 func (g *given) Attr() fs.Attr           { return fs.Attr{Mode: fs.CharDevice | 0o620} }
 func (g *given) Ioctl(int, []byte) Errno { return syscall.ENOTTY }
 

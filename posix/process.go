@@ -39,10 +39,6 @@ type Options struct {
 	Streams [3]Stream
 	// Missed, if it is there, is told each path that open(2) does not find.
 	Missed func(path string)
-	// Host is what is below, if anything is.
-	Host Host
-	// FirstFD is the lowest descriptor that is handed out.
-	FirstFD int
 	// Credentials are what a peer sees of this process.
 	Credentials Credentials
 	// Hostname is the name of the machine, and Release that of the host's kernel,
@@ -53,40 +49,10 @@ type Options struct {
 // Credentials are struct ucred (unix(7)).
 type Credentials struct{ PID, UID, GID int32 }
 
-// Host is the system that Loam runs on, for the descriptors and files that are
-// not Loam's. On bare metal there is none.
-type Host interface {
-	// Dup makes another descriptor for what fd is, Close ends one.
-	Dup(fd int) (int, Errno)
-	Close(fd int) Errno
-	// MakeSocketNode creates the file of a socket bound to a path, and
-	// SocketNode finds out which one a path leads to: ENOENT, or ECONNREFUSED
-	// for a file that is no socket.
-	MakeSocketNode(path string) (Node, Errno)
-	SocketNode(path string) (Node, Errno)
-	// NewPoller makes a set of host descriptors that can be waited for.
-	NewPoller() (HostPoller, Errno)
-}
-
-// Node is a file of the host's file system.
-type Node struct{ Device, Inode uint64 }
-
-// HostPoller is an epoll set of the host.
-type HostPoller interface {
-	// Control is epoll_ctl(2).
-	Control(op, fd int, event EpollEvent) Errno
-	// Poll takes events that have come; it does not wait.
-	Poll(events []EpollEvent) (int, Errno)
-	// Arm has f called, once, when Poll would find something.
-	Arm(f func())
-	Close()
-}
-
 // New makes a process that has no descriptors but its streams. It begins in the
 // root folder.
 func New(o Options) *Process {
 	p := &Process{options: o, net: o.Network}
-	p.fds.base = o.FirstFD
 	p.names.init()
 	files := o.Files
 	if files == nil {

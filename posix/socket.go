@@ -50,14 +50,7 @@ type Received struct {
 type Control struct {
 	Level, Type int
 	Data        []byte
-	passed      []passed // of SCM_RIGHTS: what was passed, which Data does not say
-}
-
-// passed is a descriptor on its way: an open file of ours, or a descriptor of
-// the host that we own.
-type passed struct {
-	open   *open
-	hostFD int
+	passed      []*open // of SCM_RIGHTS: what was passed, which Data does not say
 }
 
 // socketBase is what sockets of all families have.

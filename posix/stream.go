@@ -14,6 +14,9 @@ type Stream interface {
 	Read(b []byte) (int, Errno)
 	// Write writes all of b unless it fails.
 	Write(b []byte) (int, Errno)
+	// Flags are the access mode, O_APPEND and O_NONBLOCK that fcntl tells at first.
+	// In non-blocking mode the calls of this block all the same.
+	Flags() int
 	// Attr is what fstat tells. A CharDevice is a terminal.
 	Attr() fs.Attr
 	// Ioctl serves the requests of a terminal, with the bytes at the caller's
@@ -122,8 +125,8 @@ func (p *Process) installStreams() {
 			}
 		}
 		if opens[i] == nil {
-			opens[i] = newOpen(&stream{host: s}, syscall.O_RDWR)
+			opens[i] = newOpen(&stream{host: s}, s.Flags()&statusFlags)
 		}
-		p.fds.replace(opens[i], p.fds.base+i, false)
+		p.fds.replace(opens[i], i, false)
 	}
 }

@@ -112,7 +112,13 @@ func (p *Process) Getdents(fd int, b []byte) (int, Errno) {
 	return n, 0
 }
 
-// nameOf is the text of a link below /proc/self/fd.
+// Name is the text of a link below /proc/self/fd; empty for a descriptor that is
+// not open.
+func (p *Process) Name(fd int) string {
+	name, _ := p.nameOf(fd)
+	return name
+}
+
 func (p *Process) nameOf(fd int) (string, Errno) {
 	o := p.fds.get(fd)
 	if o == nil {

@@ -10,23 +10,23 @@ func (p *Process) EpollCreate(flags int) (int, Errno) {
 	if flags&^syscall.EPOLL_CLOEXEC != 0 {
 		return -1, syscall.EINVAL
 	}
-	return p.install(&epoll{host: p.options.Host}, flags)
+	return p.install(&epoll{}, flags)
 }
 
-// EpollCtl is epoll_ctl(2). fd may be the host's.
+// EpollCtl is epoll_ctl(2).
 func (p *Process) EpollCtl(epfd, op, fd int, ev EpollEvent) Errno {
 	e, errno := p.epoll(epfd)
 	if errno != 0 {
 		return errno
 	}
-	if fd < p.fds.base {
-		return e.controlHost(op, fd, ev)
-	}
 	o, errno := p.get(fd)
 	if errno != 0 {
 		return errno
 	}
-	if inner, ok := o.file.(*epoll); ok {
+	switch inner := o.file.(type) {
+	case *treeFile:
+		return syscall.EPERM // it is always ready
+	case *epoll:
 		switch {
 		case inner == e:
 			return syscall.EINVAL

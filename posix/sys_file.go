@@ -115,9 +115,7 @@ func (p *Process) dupAbove(fd, from int, cloexec bool) (int, Errno) {
 	return p.fds.insert(o, from, cloexec)
 }
 
-// Dup3 is dup3(2), and dup2(2) when flags is 0, which allows fd == to. Both
-// descriptors are Loam's: one cannot take the place of a descriptor of the host,
-// or the reverse (EBADF).
+// Dup3 is dup3(2), and dup2(2) when flags is 0, which allows fd == to.
 func (p *Process) Dup3(fd, to, flags int, dup2 bool) (int, Errno) {
 	o, errno := p.get(fd)
 	if errno != 0 {

@@ -138,44 +138,29 @@ func (p *Process) packControl(control []Control) Errno {
 			return syscall.EINVAL
 		}
 		for b := c.Data; len(b) > 0; b = b[4:] {
-			x, errno := p.pass(int(int32(binary.NativeEndian.Uint32(b))))
-			if errno != 0 {
+			o := p.fds.get(int(int32(binary.NativeEndian.Uint32(b))))
+			if o == nil || !o.hold() {
 				p.dropControl(control[:i+1])
-				return errno
+				return syscall.EBADF
 			}
-			c.passed = append(c.passed, x)
+			c.passed = append(c.passed, o)
 		}
 	}
 	return 0
-}
-
-func (p *Process) pass(fd int) (passed, Errno) {
-	if o := p.fds.get(fd); o != nil && o.hold() {
-		return passed{open: o}, 0
-	}
-	if p.options.Host == nil || fd >= p.fds.base {
-		return passed{}, syscall.EBADF
-	}
-	host, errno := p.options.Host.Dup(fd)
-	return passed{hostFD: host}, errno
 }
 
 // dropControl lets go of descriptors that are still under way. A message that
 // was taken by the receiver's queue has none left here.
 func (p *Process) dropControl(control []Control) {
 	for i := range control {
-		p.dropPassed(control[i].passed)
+		dropPassed(control[i].passed)
 		control[i].passed = nil
 	}
 }
 
-func (p *Process) dropPassed(list []passed) {
-	for _, x := range list {
-		if x.open != nil {
-			x.open.release()
-		} else {
-			p.options.Host.Close(x.hostFD)
-		}
+func dropPassed(list []*open) {
+	for _, o := range list {
+		o.release()
 	}
 }
 
@@ -187,12 +172,9 @@ func (p *Process) unpackControl(control []Control, cloexec bool) {
 			continue
 		}
 		c.Data = c.Data[:0]
-		for _, x := range c.passed {
-			fd := x.hostFD
-			if x.open != nil {
-				fd, _ = p.fds.insert(x.open, 0, cloexec)
-				x.open.release()
-			}
+		for _, o := range c.passed {
+			fd, _ := p.fds.insert(o, 0, cloexec)
+			o.release()
 			if fd >= 0 {
 				c.Data = binary.NativeEndian.AppendUint32(c.Data, uint32(fd))
 			}

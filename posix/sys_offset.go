@@ -91,11 +91,62 @@ func (p *Process) Fsync(fd int) Errno {
 	return toErrno(f.Sync())
 }
 
+// Syncfs is syncfs(2).
+func (p *Process) Syncfs(fd int) Errno {
+	f, errno := p.real(fd, 0)
+	if errno != 0 || f == nil { // what is on no file system is never late
+		return errno
+	}
+	return toErrno(f.Place().Sync())
+}
+
+// Fadvise is posix_fadvise(2), which helps nothing here. Errors: EBADF, ESPIPE.
+func (p *Process) Fadvise(fd int) Errno {
+	_, errno := p.real(fd, syscall.ESPIPE)
+	return errno
+}
+
 // Sync is sync(2).
 func (p *Process) Sync() { p.view.Load().Tree.Sync() }
 
 // copyPiece is how much is copied between files at once.
 const copyPiece = 64 << 10
+
+// MapSharedValidate is MAP_SHARED_VALIDATE of mmap(2).
+const MapSharedValidate = 3
+
+// MayMap says whether mmap(2) may map a copy of a file: changes of the mapping must
+// not be meant for the file, nor those of the file for the mapping. Errors: EBADF,
+// EINVAL, EACCES; ENODEV for what can only be a copy and must be none.
+func (p *Process) MayMap(fd, prot, flags int, offset int64) Errno {
+	f, errno := p.real(fd, syscall.ENODEV)
+	switch {
+	case errno != 0:
+		return errno
+	case offset < 0 || offset%mapPage != 0:
+		return syscall.EINVAL
+	case f.Attr().Mode.Type() != fs.Regular:
+		return syscall.ENODEV
+	case !f.Flags().MayRead():
+		return syscall.EACCES
+	}
+	switch flags & MapSharedValidate {
+	case syscall.MAP_PRIVATE:
+		return 0
+	case syscall.MAP_SHARED, MapSharedValidate:
+		if f.Flags().MayWrite() {
+			return syscall.ENODEV
+		}
+		if prot&syscall.PROT_WRITE != 0 {
+			return syscall.EACCES
+		}
+		return 0
+	}
+	return syscall.EINVAL
+}
+
+// mapPage is the unit of mmap's offsets, in bytes.
+const mapPage = 4096
 
 // Sendfile is sendfile(2): from a file of the tree to anything. Without offset
 // it reads at the file's own. Errors: EINVAL when in is of another kind, upon

@@ -2,15 +2,16 @@ package posix
 
 import "syscall"
 
-// Takes says which calls with a number are Loam's.
+// Takes says whose a call is.
 type Takes uint8
 
-// Which calls are Loam's. The values are known to the hook in package syscall
-// (unikernel/overlay).
+// Whose a call is. The values are known to the hook in package syscall
+// (unikernel/overlay): it lets through what is the host's, and asks the decoder
+// for all else.
 const (
-	TakesNone Takes = iota
-	TakesFD         // those whose first argument is one of Loam's descriptors
-	TakesSome       // the decoder looks at the other arguments
+	TakesNone Takes = iota // it is the host's: see HostCalls
+	TakesFD                // Loam's, and its first argument is a descriptor
+	TakesSome              // Loam's
 )
 
 // Support says how much of a call is there.
@@ -20,7 +21,7 @@ type Support uint8
 const (
 	Full    Support = iota
 	Partial         // Note says what is missing
-	Refused         // it fails with Errno, as on a Linux file that cannot do it
+	Refused         // it fails with Errno, as on a Linux that does not allow it
 )
 
 // Call is one line of the table of system calls.
@@ -48,45 +49,58 @@ func refused(number uintptr, name string, takes Takes, errno Errno) Call {
 // Numbers that package syscall lacks (arch/x86/entry/syscalls/syscall_64.tbl).
 const (
 	SysSendmmsg      = 307
+	SysSyncfs        = 306
+	SysRenameat2     = 316
 	SysCopyFileRange = 326
 	SysPreadv2       = 327
 	SysPwritev2      = 328
-	SysEpollPwait2   = 441
+	SysStatx         = 332
+	SysCloseRange    = 436
 	SysFaccessat2    = 439
+	SysEpollPwait2   = 441
+	SysFchmodat2     = 452
 )
 
 const (
-	noSignalMask  = "signals do not interrupt it and the signal mask is ignored"
-	networkPaths  = "/etc/resolv.conf, /etc/hosts, /proc/net/igmp and igmp6, for reading, say what the guest's network says; other paths are the host's"
-	sameSideDup   = "a descriptor of Loam's cannot take the place of one of the host's, or the reverse: EBADF"
-	fewIoctls     = "FIONREAD, FIONBIO, FIOCLEX, FIONCLEX, SIOCOUTQ and SIOCATMARK; else ENOTTY"
-	fewControls   = "control messages: SCM_RIGHTS, SCM_CREDENTIALS, IP_PKTINFO, IP_TTL, IP_TOS; MSG_OOB on TCP alone; MSG_ERRQUEUE carries nothing"
-	fewSockets    = "AF_INET (TCP, UDP), AF_UNIX, AF_NETLINK (route); else EAFNOSUPPORT"
-	fewOptions    = "those of socketoption.go, tcpoption.go, udpoption.go; else ENOPROTOOPT"
-	mixedTransfer = "from a regular file of the host to a stream; else EINVAL, upon which programs copy"
+	noSignalMask = "signals do not interrupt it and the signal mask is ignored"
+	noTempFile   = "O_TMPFILE is EOPNOTSUPP; O_DIRECT, O_SYNC and leases mean nothing"
+	fewIoctls    = "FIONREAD, FIONBIO, FIOCLEX, FIONCLEX, SIOCOUTQ and SIOCATMARK, and those of a terminal on a standard stream; else ENOTTY"
+	fewControls  = "control messages: SCM_RIGHTS, SCM_CREDENTIALS, IP_PKTINFO, IP_TTL, IP_TOS; MSG_OOB on TCP alone; MSG_ERRQUEUE carries nothing"
+	fewSockets   = "AF_INET (TCP, UDP), AF_UNIX, AF_NETLINK (route); else EAFNOSUPPORT"
+	fewOptions   = "those of socketoption.go, tcpoption.go, udpoption.go; else ENOPROTOOPT"
+	fewFcntls    = "F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETFL, locks, F_GETPIPE_SZ; else EINVAL"
+	onlyGrows    = "space is not set aside; FALLOC_FL_KEEP_SIZE or none, else EOPNOTSUPP"
+	fromTree     = "from a file of the tree; else EINVAL, upon which programs copy"
+	copyOfFile   = "of a file: a private mapping, or a shared one for reading of a file opened for reading, as a copy of what it holds; else ENODEV"
+	onlyItself   = "of the program itself, or of threads of it; else ESRCH"
+	noFlags      = "flags are not heard"
 )
 
-// Table lists the system calls that Loam serves. Calls that are not in it, and
-// calls about the host's descriptors and paths, are Linux's.
+// Table lists the system calls that Loam serves, and those that it refuses with
+// an error of their own. A call that is neither here nor in HostCalls does not
+// exist: ENOSYS.
 var Table = []Call{
 	full(syscall.SYS_READ, "read", TakesFD),
 	full(syscall.SYS_WRITE, "write", TakesFD),
-	partial(syscall.SYS_OPEN, "open", TakesSome, networkPaths),
+	partial(syscall.SYS_OPEN, "open", TakesSome, noTempFile),
 	full(syscall.SYS_CLOSE, "close", TakesFD),
-	partial(syscall.SYS_STAT, "stat", TakesSome, networkPaths),
-	partial(syscall.SYS_FSTAT, "fstat", TakesFD, "type and mode, a number, and zeros"),
-	partial(syscall.SYS_LSTAT, "lstat", TakesSome, networkPaths),
+	full(syscall.SYS_STAT, "stat", TakesSome),
+	full(syscall.SYS_FSTAT, "fstat", TakesFD),
+	full(syscall.SYS_LSTAT, "lstat", TakesSome),
 	partial(syscall.SYS_POLL, "poll", TakesSome, noSignalMask),
-	refused(syscall.SYS_LSEEK, "lseek", TakesFD, syscall.ESPIPE),
+	full(syscall.SYS_LSEEK, "lseek", TakesFD),
+	partial(syscall.SYS_MMAP, "mmap", TakesSome, copyOfFile),
 	partial(syscall.SYS_IOCTL, "ioctl", TakesFD, fewIoctls),
-	refused(syscall.SYS_PREAD64, "pread64", TakesFD, syscall.ESPIPE),
-	refused(syscall.SYS_PWRITE64, "pwrite64", TakesFD, syscall.ESPIPE),
+	full(syscall.SYS_PREAD64, "pread64", TakesFD),
+	full(syscall.SYS_PWRITE64, "pwrite64", TakesFD),
 	full(syscall.SYS_READV, "readv", TakesFD),
 	full(syscall.SYS_WRITEV, "writev", TakesFD),
-	partial(syscall.SYS_SELECT, "select", TakesSome, noSignalMask+"; only sets larger than 1024 bits can name Loam's descriptors"),
+	full(syscall.SYS_ACCESS, "access", TakesSome),
+	full(syscall.SYS_PIPE, "pipe", TakesSome),
+	partial(syscall.SYS_SELECT, "select", TakesSome, noSignalMask),
 	full(syscall.SYS_DUP, "dup", TakesFD),
-	partial(syscall.SYS_DUP2, "dup2", TakesSome, sameSideDup),
-	partial(syscall.SYS_SENDFILE, "sendfile", TakesSome, mixedTransfer),
+	full(syscall.SYS_DUP2, "dup2", TakesFD),
+	partial(syscall.SYS_SENDFILE, "sendfile", TakesFD, fromTree),
 	partial(syscall.SYS_SOCKET, "socket", TakesSome, fewSockets),
 	full(syscall.SYS_CONNECT, "connect", TakesFD),
 	full(syscall.SYS_ACCEPT, "accept", TakesFD),
@@ -102,32 +116,98 @@ var Table = []Call{
 	full(syscall.SYS_SOCKETPAIR, "socketpair", TakesSome),
 	partial(syscall.SYS_SETSOCKOPT, "setsockopt", TakesFD, fewOptions),
 	partial(syscall.SYS_GETSOCKOPT, "getsockopt", TakesFD, fewOptions),
+	refused(syscall.SYS_EXECVE, "execve", TakesSome, syscall.ENOSYS),
+	refused(syscall.SYS_WAIT4, "wait4", TakesSome, syscall.ECHILD),
+	partial(syscall.SYS_KILL, "kill", TakesSome, onlyItself),
 	full(syscall.SYS_UNAME, "uname", TakesSome),
-	partial(syscall.SYS_FCNTL, "fcntl", TakesFD, "F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETFL (O_NONBLOCK); else EINVAL"),
-	refused(syscall.SYS_FSYNC, "fsync", TakesFD, syscall.EINVAL),
-	refused(syscall.SYS_FDATASYNC, "fdatasync", TakesFD, syscall.EINVAL),
-	refused(syscall.SYS_FTRUNCATE, "ftruncate", TakesFD, syscall.EINVAL),
-	partial(syscall.SYS_ACCESS, "access", TakesSome, networkPaths),
+	partial(syscall.SYS_FCNTL, "fcntl", TakesFD, fewFcntls),
+	full(syscall.SYS_FLOCK, "flock", TakesFD),
+	full(syscall.SYS_FSYNC, "fsync", TakesFD),
+	full(syscall.SYS_FDATASYNC, "fdatasync", TakesFD),
+	full(syscall.SYS_TRUNCATE, "truncate", TakesSome),
+	full(syscall.SYS_FTRUNCATE, "ftruncate", TakesFD),
+	full(syscall.SYS_GETCWD, "getcwd", TakesSome),
+	full(syscall.SYS_CHDIR, "chdir", TakesSome),
+	full(syscall.SYS_FCHDIR, "fchdir", TakesFD),
+	full(syscall.SYS_RENAME, "rename", TakesSome),
+	full(syscall.SYS_MKDIR, "mkdir", TakesSome),
+	full(syscall.SYS_RMDIR, "rmdir", TakesSome),
+	full(syscall.SYS_CREAT, "creat", TakesSome),
+	full(syscall.SYS_LINK, "link", TakesSome),
+	full(syscall.SYS_UNLINK, "unlink", TakesSome),
+	full(syscall.SYS_SYMLINK, "symlink", TakesSome),
+	full(syscall.SYS_READLINK, "readlink", TakesSome),
+	full(syscall.SYS_CHMOD, "chmod", TakesSome),
+	full(syscall.SYS_FCHMOD, "fchmod", TakesFD),
+	full(syscall.SYS_CHOWN, "chown", TakesSome),
+	full(syscall.SYS_FCHOWN, "fchown", TakesFD),
+	full(syscall.SYS_LCHOWN, "lchown", TakesSome),
+	full(syscall.SYS_UMASK, "umask", TakesSome),
+	refused(syscall.SYS_PTRACE, "ptrace", TakesSome, syscall.EPERM),
+	full(syscall.SYS_MKNOD, "mknod", TakesSome),
+	full(syscall.SYS_STATFS, "statfs", TakesSome),
+	full(syscall.SYS_FSTATFS, "fstatfs", TakesFD),
+	refused(syscall.SYS_PIVOT_ROOT, "pivot_root", TakesSome, syscall.EPERM),
+	full(syscall.SYS_CHROOT, "chroot", TakesSome),
+	full(syscall.SYS_SYNC, "sync", TakesSome),
+	refused(syscall.SYS_MOUNT, "mount", TakesSome, syscall.EPERM),
+	refused(syscall.SYS_UMOUNT2, "umount2", TakesSome, syscall.EPERM),
+	refused(syscall.SYS_REBOOT, "reboot", TakesSome, syscall.EPERM),
+	refused(syscall.SYS_SETHOSTNAME, "sethostname", TakesSome, syscall.EPERM),
+	refused(syscall.SYS_SETDOMAINNAME, "setdomainname", TakesSome, syscall.EPERM),
+	full(syscall.SYS_GETDENTS64, "getdents64", TakesFD),
+	refused(syscall.SYS_SETXATTR, "setxattr", TakesSome, syscall.EOPNOTSUPP),
+	refused(syscall.SYS_LSETXATTR, "lsetxattr", TakesSome, syscall.EOPNOTSUPP),
+	refused(syscall.SYS_FSETXATTR, "fsetxattr", TakesFD, syscall.EOPNOTSUPP),
+	refused(syscall.SYS_GETXATTR, "getxattr", TakesSome, syscall.EOPNOTSUPP),
+	refused(syscall.SYS_LGETXATTR, "lgetxattr", TakesSome, syscall.EOPNOTSUPP),
+	refused(syscall.SYS_FGETXATTR, "fgetxattr", TakesFD, syscall.EOPNOTSUPP),
+	refused(syscall.SYS_LISTXATTR, "listxattr", TakesSome, syscall.EOPNOTSUPP),
+	refused(syscall.SYS_LLISTXATTR, "llistxattr", TakesSome, syscall.EOPNOTSUPP),
+	refused(syscall.SYS_FLISTXATTR, "flistxattr", TakesFD, syscall.EOPNOTSUPP),
+	refused(syscall.SYS_TKILL, "tkill", TakesSome, syscall.ESRCH),
+	full(syscall.SYS_FADVISE64, "fadvise64", TakesFD),
 	full(syscall.SYS_EPOLL_CREATE, "epoll_create", TakesSome),
 	partial(syscall.SYS_EPOLL_WAIT, "epoll_wait", TakesFD, noSignalMask),
 	full(syscall.SYS_EPOLL_CTL, "epoll_ctl", TakesFD),
-	partial(syscall.SYS_OPENAT, "openat", TakesSome, networkPaths),
-	partial(syscall.SYS_NEWFSTATAT, "newfstatat", TakesSome, networkPaths),
-	partial(syscall.SYS_PSELECT6, "pselect6", TakesSome, noSignalMask+"; only sets larger than 1024 bits can name Loam's descriptors"),
+	partial(syscall.SYS_TGKILL, "tgkill", TakesSome, onlyItself),
+	full(syscall.SYS_UTIMES, "utimes", TakesSome),
+	partial(syscall.SYS_OPENAT, "openat", TakesSome, noTempFile),
+	full(syscall.SYS_MKDIRAT, "mkdirat", TakesSome),
+	full(syscall.SYS_MKNODAT, "mknodat", TakesSome),
+	full(syscall.SYS_FCHOWNAT, "fchownat", TakesSome),
+	full(syscall.SYS_FUTIMESAT, "futimesat", TakesSome),
+	full(syscall.SYS_NEWFSTATAT, "newfstatat", TakesSome),
+	full(syscall.SYS_UNLINKAT, "unlinkat", TakesSome),
+	full(syscall.SYS_RENAMEAT, "renameat", TakesSome),
+	full(syscall.SYS_LINKAT, "linkat", TakesSome),
+	full(syscall.SYS_SYMLINKAT, "symlinkat", TakesSome),
+	full(syscall.SYS_READLINKAT, "readlinkat", TakesSome),
+	full(syscall.SYS_FCHMODAT, "fchmodat", TakesSome),
+	full(syscall.SYS_FACCESSAT, "faccessat", TakesSome),
+	partial(syscall.SYS_PSELECT6, "pselect6", TakesSome, noSignalMask),
 	partial(syscall.SYS_PPOLL, "ppoll", TakesSome, noSignalMask),
-	partial(syscall.SYS_FACCESSAT, "faccessat", TakesSome, networkPaths),
-	refused(syscall.SYS_SPLICE, "splice", TakesSome, syscall.EINVAL),
+	refused(syscall.SYS_UNSHARE, "unshare", TakesSome, syscall.EPERM),
+	refused(syscall.SYS_SPLICE, "splice", TakesFD, syscall.EINVAL),
+	full(syscall.SYS_UTIMENSAT, "utimensat", TakesSome),
 	partial(syscall.SYS_EPOLL_PWAIT, "epoll_pwait", TakesFD, noSignalMask),
+	partial(syscall.SYS_FALLOCATE, "fallocate", TakesFD, onlyGrows),
 	full(syscall.SYS_ACCEPT4, "accept4", TakesFD),
 	full(syscall.SYS_EPOLL_CREATE1, "epoll_create1", TakesSome),
-	partial(syscall.SYS_DUP3, "dup3", TakesSome, sameSideDup),
-	refused(syscall.SYS_PREADV, "preadv", TakesFD, syscall.ESPIPE),
-	refused(syscall.SYS_PWRITEV, "pwritev", TakesFD, syscall.ESPIPE),
+	full(syscall.SYS_DUP3, "dup3", TakesFD),
+	full(syscall.SYS_PIPE2, "pipe2", TakesSome),
+	full(syscall.SYS_PREADV, "preadv", TakesFD),
+	full(syscall.SYS_PWRITEV, "pwritev", TakesFD),
 	partial(syscall.SYS_RECVMMSG, "recvmmsg", TakesFD, fewControls),
+	full(SysSyncfs, "syncfs", TakesFD),
 	partial(SysSendmmsg, "sendmmsg", TakesFD, fewControls),
-	refused(SysCopyFileRange, "copy_file_range", TakesSome, syscall.EINVAL),
-	refused(SysPreadv2, "preadv2", TakesFD, syscall.ESPIPE),
-	refused(SysPwritev2, "pwritev2", TakesFD, syscall.ESPIPE),
-	partial(SysFaccessat2, "faccessat2", TakesSome, networkPaths),
+	full(SysRenameat2, "renameat2", TakesSome),
+	full(SysCopyFileRange, "copy_file_range", TakesFD),
+	partial(SysPreadv2, "preadv2", TakesFD, noFlags),
+	partial(SysPwritev2, "pwritev2", TakesFD, noFlags),
+	full(SysStatx, "statx", TakesSome),
+	full(SysCloseRange, "close_range", TakesSome),
+	full(SysFaccessat2, "faccessat2", TakesSome),
 	partial(SysEpollPwait2, "epoll_pwait2", TakesFD, noSignalMask),
+	full(SysFchmodat2, "fchmodat2", TakesSome),
 }

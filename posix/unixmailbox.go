@@ -19,9 +19,8 @@ type mailbox struct {
 	refused bool  // nobody reads any more
 	failure Errno // for the reader, once everything has been read
 
-	reader  *waitQueue               // told when there is something to read
-	writers map[*waitQueue]struct{}  // those that found no room, told when there is
-	drop    func(abandoned []passed) // lets go of descriptors nobody will receive
+	reader  *waitQueue              // told when there is something to read
+	writers map[*waitQueue]struct{} // those that found no room, told when there is
 }
 
 // letter is one write or message. A stream joins the bytes of successive letters
@@ -198,7 +197,7 @@ func (m *mailbox) refuse() (unread bool) {
 	m.mu.Unlock()
 	for i := range letters {
 		for _, c := range letters[i].control {
-			m.drop(c.passed)
+			dropPassed(c.passed)
 		}
 	}
 	tellAll(writers, PollOut|PollHup)

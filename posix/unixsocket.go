@@ -3,6 +3,8 @@ package posix
 import (
 	"encoding/binary"
 	"syscall"
+
+	"loam/fs"
 )
 
 // unixSocket is a socket of AF_UNIX (unix(7)): stream, datagram or sequenced
@@ -15,8 +17,8 @@ type unixSocket struct {
 	p *Process
 
 	// Guarded by mu.
-	name      string // bound to; empty: unnamed
-	node      Node
+	name      string      // bound to; empty: unnamed
+	node      fs.Node     // of the file that it is bound to; nil: none
 	inbox     *mailbox    // what arrives; nil: a stream that is not connected
 	outbox    *mailbox    // where it sends; nil: nowhere yet
 	other     *unixSocket // the peer of a connection, the destination of datagrams
@@ -59,7 +61,7 @@ func (p *Process) newUnix(typ, protocol int) (*unixSocket, Errno) {
 }
 
 func (s *unixSocket) newMailbox() *mailbox {
-	return &mailbox{reader: &s.q, drop: s.p.dropPassed}
+	return &mailbox{reader: &s.q}
 }
 
 // pair connects two new sockets (socketpair(2)).
@@ -126,7 +128,7 @@ func (s *unixSocket) bind(a Address) Errno {
 	if s.name != "" {
 		return syscall.EINVAL
 	}
-	name, node, errno := s.p.names.bind(s, a.Name, s.p.options.Host)
+	name, node, errno := s.p.bindUnix(s, a.Name)
 	if errno == 0 {
 		s.name, s.node = name, node
 	}
@@ -174,7 +176,7 @@ func (s *unixSocket) connect(a Address) Errno {
 	if a.Family != syscall.AF_UNIX {
 		return syscall.EINVAL
 	}
-	to, errno := s.p.names.find(a.Name, s.p.options.Host)
+	to, errno := s.p.findUnix(a.Name)
 	switch {
 	case errno != 0:
 		return errno
@@ -295,7 +297,7 @@ func (s *unixSocket) peer() (Address, Errno) {
 func (s *unixSocket) read(b []byte) (int, Errno) {
 	r, errno := s.recv(b, 0)
 	for _, c := range r.Control { // read(2) has no place for them
-		s.p.dropPassed(c.passed)
+		dropPassed(c.passed)
 	}
 	return r.N, errno
 }
@@ -395,7 +397,7 @@ func (s *unixSocket) destination(a Address) (*mailbox, Errno) {
 	if a.Family != syscall.AF_UNIX {
 		return nil, syscall.EINVAL
 	}
-	to, errno := s.p.names.find(a.Name, s.p.options.Host)
+	to, errno := s.p.findUnix(a.Name)
 	switch {
 	case errno != 0:
 		return nil, errno

@@ -77,7 +77,7 @@ func TestUnixRoom(t *testing.T) {
 			}
 		}
 	}
-	_, errno := p.Write(firstFD, make([]byte, 1<<20))
+	_, errno := p.Write(0, make([]byte, 1<<20))
 	wantErrno(t, errno, syscall.EPIPE, "write to nobody")
 }
 
@@ -125,6 +125,11 @@ func TestUnixNamesAreUnique(t *testing.T) {
 		dgram := fd(t)(p.Socket(syscall.AF_UNIX, syscall.SOCK_DGRAM, 0))
 		wantErrno(t, p.Connect(dgram, name), syscall.EPROTOTYPE, "another type")
 		ok(t, p.Close(l))
+		if !isAbstract(name.Name) { // the file stays
+			wantErrno(t, p.Bind(third, name), syscall.EADDRINUSE, "the file of a socket that was closed")
+			ok(t, p.RenameAt(atFDCWD, name.Name, atFDCWD, "/old", 0))
+			wantErrno(t, p.Connect(third, Address{Family: syscall.AF_UNIX, Name: "/old"}), syscall.ECONNREFUSED, "nobody is there")
+		}
 		ok(t, p.Bind(third, name))
 	}
 	auto := fd(t)(p.Socket(syscall.AF_UNIX, syscall.SOCK_DGRAM, 0))
@@ -171,12 +176,12 @@ func TestPassDescriptors(t *testing.T) {
 	if n, errno := p.Read(y, buf); n != 0 || errno != 0 {
 		t.Errorf("a descriptor that nobody received is still open: %d, %v", n, errno)
 	}
-	_, errno = p.Send(y, []byte("m"), Outgoing{Control: rights(firstFD + 99)})
+	_, errno = p.Send(y, []byte("m"), Outgoing{Control: rights(99)})
 	wantErrno(t, errno, syscall.EBADF, "passing what is not open")
 }
 
 func TestCredentials(t *testing.T) {
-	p := process(t)
+	p := New(Options{Credentials: Credentials{PID: 7, UID: 8, GID: 9}})
 	a, b := unixPair(t, p, syscall.SOCK_STREAM)
 	want := []byte{7, 0, 0, 0, 8, 0, 0, 0, 9, 0, 0, 0}
 	if got, errno := p.GetSockOpt(a, syscall.SOL_SOCKET, syscall.SO_PEERCRED); !bytes.Equal(got, want) || errno != 0 {

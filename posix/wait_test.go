@@ -68,7 +68,7 @@ func TestEpollControl(t *testing.T) {
 	wantErrno(t, p.EpollCtl(ep, syscall.EPOLL_CTL_ADD, a, in), syscall.EEXIST, "adding twice")
 	wantErrno(t, p.EpollCtl(ep, syscall.EPOLL_CTL_ADD, ep, in), syscall.EINVAL, "adding itself")
 	wantErrno(t, p.EpollCtl(a, syscall.EPOLL_CTL_ADD, b, in), syscall.EINVAL, "a socket as a set")
-	wantErrno(t, p.EpollCtl(ep, syscall.EPOLL_CTL_ADD, 3, in), syscall.EBADF, "a descriptor of a host that is not there")
+	wantErrno(t, p.EpollCtl(ep, syscall.EPOLL_CTL_ADD, 63, in), syscall.EBADF, "a descriptor that is not open")
 	wantErrno(t, p.EpollCtl(ep, 77, a, in), syscall.EINVAL, "another operation")
 	p.Write(b, []byte("x"))
 	if got := epollWait(t, p, ep, 0); len(got) != 1 {
@@ -128,7 +128,7 @@ func TestEpollFair(t *testing.T) {
 func TestPoll(t *testing.T) {
 	p := process(t)
 	a, b := unixPair(t, p, syscall.SOCK_STREAM)
-	fds := []PollFD{{FD: a, Events: PollIn}, {FD: -1, Events: PollIn, Revents: 1}, {FD: firstFD + 50, Events: PollIn}, {FD: 3}}
+	fds := []PollFD{{FD: a, Events: PollIn}, {FD: -1, Events: PollIn, Revents: 1}, {FD: 50, Events: PollIn}, {FD: 63}}
 	if n, errno := p.Poll(fds, 0); n != 2 || errno != 0 || fds[0].Revents != 0 || fds[1].Revents != 0 || fds[2].Revents != PollNval || fds[3].Revents != PollNval {
 		t.Errorf("%d, %v, %v", n, errno, fds)
 	}
@@ -145,67 +145,5 @@ func TestPoll(t *testing.T) {
 	fds[0].Events = PollRdHup
 	if n, errno := p.Poll(fds, -1); n != 1 || errno != 0 || fds[0].Revents&PollRdHup == 0 {
 		t.Errorf("%d, %v, %v", n, errno, fds)
-	}
-}
-
-// hostStub is a host whose descriptors below 10 are ready when somebody says so.
-type hostStub struct {
-	Host
-	poller *pollerStub
-}
-
-func (h *hostStub) NewPoller() (HostPoller, Errno) { return h.poller, 0 }
-
-type pollerStub struct {
-	events chan EpollEvent
-	armed  chan func()
-}
-
-func (p *pollerStub) Control(op, fd int, ev EpollEvent) Errno {
-	if fd == 5 {
-		return syscall.EPERM // a regular file
-	}
-	return 0
-}
-func (p *pollerStub) Poll(events []EpollEvent) (int, Errno) {
-	select {
-	case events[0] = <-p.events:
-		return 1, 0
-	default:
-		return 0, 0
-	}
-}
-func (p *pollerStub) Arm(f func()) {
-	select {
-	case p.armed <- f:
-	default:
-	}
-}
-func (p *pollerStub) Close() {}
-
-// The host's descriptors wake a set and a poll as ours do.
-func TestHostDescriptors(t *testing.T) {
-	host := &hostStub{poller: &pollerStub{make(chan EpollEvent, 1), make(chan func(), 1)}}
-	p := New(Options{Host: host, FirstFD: firstFD})
-	ready := func(e EpollEvent) {
-		f := <-host.poller.armed
-		host.poller.events <- e
-		f()
-	}
-	ep := fd(t)(p.EpollCreate(0))
-	ok(t, p.EpollCtl(ep, syscall.EPOLL_CTL_ADD, 4, EpollEvent{Events: uint32(PollIn)}))
-	go ready(EpollEvent{uint32(PollIn), 44})
-	if got := epollWait(t, p, ep, long); len(got) != 1 || got[0].Data != 44 {
-		t.Errorf("epoll: %v", got)
-	}
-	a, _ := unixPair(t, p, syscall.SOCK_STREAM)
-	fds := []PollFD{{FD: a, Events: PollIn}, {FD: 4, Events: PollIn}}
-	go ready(EpollEvent{uint32(PollIn), 1})
-	if n, errno := p.Poll(fds, long); n != 1 || errno != 0 || fds[1].Revents != PollIn {
-		t.Errorf("poll: %d, %v, %v", n, errno, fds)
-	}
-	fds[1] = PollFD{FD: 5, Events: PollIn}
-	if n, errno := p.Poll(fds, long); n != 1 || errno != 0 || fds[1].Revents != PollIn {
-		t.Errorf("a regular file is always ready: %d, %v, %v", n, errno, fds)
 	}
 }

@@ -90,6 +90,21 @@ func (n *network) give(f *os.File) int {
 	return firstGuestFD + len(n.files) - 1
 }
 
+// addFiles gives the guest its files, and has it begin in our folder.
+func (n *network) addFiles(o *Options) (err error) {
+	if o.Target.Platform == Machine {
+		if len(o.Volumes) > 0 {
+			return errorf("use --platform process", "a virtual machine has no files of the host yet")
+		}
+		return nil
+	}
+	if n.config.Folder, err = os.Getwd(); err != nil {
+		return err
+	}
+	n.config.Mounts, err = openVolumes(o.Volumes, n.give)
+	return err
+}
+
 // handedOver closes the command's copies of what the guest has inherited.
 func (n *network) handedOver() {
 	for _, f := range n.files {

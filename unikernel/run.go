@@ -29,6 +29,7 @@ type Options struct {
 	Args    []string // of the program
 	Env     []string // "KEY=VALUE", beside or instead of what is in the environment
 	Network Network
+	Volumes []Volume      // files of the host that the program has; of platform Process
 	Machine MachineConfig // of platform Machine
 }
 
@@ -51,11 +52,16 @@ func Run(ctx context.Context, o Options) (status int, err error) {
 
 // RunProgram is Run for a program that has been built for Loam, such as a test
 // binary of Test. The process that calls it ends when its parent does, and so
-// does the program.
+// does the program, which has a copy of the folder that it begins in.
 func RunProgram(program string, o Options) (status int, err error) {
 	if err := dieWithParent(); err != nil {
 		return 0, err
 	}
+	folder, err := os.Getwd()
+	if err != nil {
+		return 0, err
+	}
+	o.Volumes = append(o.Volumes, Volume{Host: folder, Guest: folder, Writable: true})
 	return onNetwork(&o, func() (string, error) { return program, nil })
 }
 
@@ -76,6 +82,9 @@ func onNetwork(o *Options, build func() (program string, err error)) (status int
 		return 0, err
 	}
 	defer n.close()
+	if err := n.addFiles(o); err != nil {
+		return 0, err
+	}
 	program, err := build()
 	if err != nil {
 		return 0, err

@@ -58,6 +58,9 @@ func (null) WriteAt(p []byte, _ int64) (int, error) { return len(p), nil }
 // Append implements fs.Handle.
 func (null) Append(p []byte) (int, int64, error) { return len(p), 0, nil }
 
+// Endless implements fs.Endless.
+func (null) Endless() {}
+
 // Sync implements fs.Handle.
 func (null) Sync() error { return syscall.EINVAL }
 

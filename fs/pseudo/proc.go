@@ -15,7 +15,6 @@ type Process struct {
 	Executable    string // path
 	Arguments     []string
 	Environment   []string // at the start
-	Maps          string   // of memory, as /proc/self/maps has them; empty: not told
 	Hostname      string
 	Release       string // of the kernel: "6.1.0-loam"
 	Started       time.Time
@@ -23,6 +22,10 @@ type Process struct {
 	Memory func() (total, free uint64)
 	// Used is the time that the program has had of all CPUs.
 	Used func() time.Duration
+	// Maps is what memory there is, as /proc/self/maps has it; empty: not told.
+	Maps func() string
+	// Net are the files of /proc/net, by name.
+	Net map[string]func() string
 	// Folder is the working directory.
 	Folder func() string
 	// Descriptors lists what is open, and Descriptor is where one leads.
@@ -58,7 +61,7 @@ func (p *Process) own(f *FileSystem, dir string) {
 	f.Fixed(dir+"comm", name+"\n")
 	f.Fixed(dir+"cmdline", terminated(p.Arguments))
 	f.Fixed(dir+"environ", terminated(p.Environment))
-	f.Fixed(dir+"maps", p.Maps)
+	f.File(dir+"maps", p.Maps)
 	f.File(dir+"status", func() string { return p.status(name) })
 	f.File(dir+"stat", func() string { return p.stat(name) })
 	f.File(dir+"statm", func() string {
@@ -72,6 +75,9 @@ func (p *Process) own(f *FileSystem, dir string) {
 		"Max open files            1048576              1048576              files     \n")
 	f.Fixed(dir+"oom_score_adj", "0\n")
 	f.Fixed(dir+"net/if_inet6", "")
+	for name, text := range p.Net {
+		f.File(dir+"net/"+name, text)
+	}
 	numbers := func() []string {
 		var names []string
 		for _, fd := range p.Descriptors() {

@@ -20,22 +20,52 @@ type Packed struct {
 }
 
 // Pack writes the folder dir, or one file, which then is the root's only entry by
-// its own name. Symbolic links stay links, wherever they lead.
+// its own name. Symbolic links stay links, wherever they lead. Folders of version
+// control are left out.
 func Pack(w io.Writer, dir string) (Packed, error) {
 	p := &packer{archive: tar.NewWriter(w)}
+	if err := p.tree(dir, ""); err != nil {
+		return p.packed, err
+	}
+	return p.packed, p.archive.Close()
+}
+
+// PackPaths writes files and folders under the absolute paths that they have, and
+// leaves out those that are not there. A path that is a symbolic link becomes what
+// it leads to.
+func PackPaths(w io.Writer, paths []string) (Packed, error) {
+	p := &packer{archive: tar.NewWriter(w)}
+	for _, path := range paths {
+		err := p.tree(path, path)
+		if err != nil && !errors.Is(err, iofs.ErrPermission) && !errors.Is(err, iofs.ErrNotExist) {
+			return p.packed, err
+		}
+	}
+	return p.packed, p.archive.Close()
+}
+
+// versions are folders of version control, which hold more than what they are of.
+var versions = map[string]bool{".git": true, ".hg": true, ".svn": true, ".bzr": true}
+
+// tree writes a folder, or one file, under the name as; empty: the folder is the
+// root, or the file is in it by its own name.
+func (p *packer) tree(dir, as string) error {
 	root, err := filepath.EvalSymlinks(dir)
 	if err != nil {
-		return Packed{}, err
+		return err
 	}
 	base := root
 	if st, err := os.Stat(root); err != nil {
-		return Packed{}, err
-	} else if !st.IsDir() {
+		return err
+	} else if !st.IsDir() && as == "" {
 		base = filepath.Dir(root)
 	}
-	err = filepath.WalkDir(root, func(path string, _ iofs.DirEntry, err error) error {
+	return filepath.WalkDir(root, func(path string, d iofs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && versions[d.Name()] {
+			return filepath.SkipDir
+		}
 		if err == nil {
-			err = p.add(base, path)
+			err = p.add(base, path, as)
 		}
 		if errors.Is(err, iofs.ErrPermission) || errors.Is(err, iofs.ErrNotExist) {
 			if path == root {
@@ -46,10 +76,6 @@ func Pack(w io.Writer, dir string) (Packed, error) {
 		}
 		return err
 	})
-	if err == nil {
-		err = p.archive.Close()
-	}
-	return p.packed, err
 }
 
 // packer is a Pack under way.
@@ -59,12 +85,12 @@ type packer struct {
 }
 
 // add writes one file. An error that is not about the file itself ends Pack.
-func (p *packer) add(base, path string) error {
+func (p *packer) add(base, path, as string) error {
 	st, err := os.Lstat(path)
 	if err != nil {
 		return err
 	}
-	h, err := p.header(base, path, st)
+	h, err := p.header(base, path, as, st)
 	if h == nil {
 		return err
 	}
@@ -91,7 +117,7 @@ func (p *packer) add(base, path string) error {
 }
 
 // header describes a file; none when it cannot be packed.
-func (p *packer) header(base, path string, st os.FileInfo) (*tar.Header, error) {
+func (p *packer) header(base, path, as string, st os.FileInfo) (*tar.Header, error) {
 	if st.Mode()&(os.ModeSocket|os.ModeDevice|os.ModeIrregular) != 0 {
 		p.packed.Skipped++
 		return nil, nil
@@ -108,7 +134,7 @@ func (p *packer) header(base, path string, st os.FileInfo) (*tar.Header, error) 
 		return nil, err
 	}
 	h := &tar.Header{
-		Name: name, Linkname: target, Mode: int64(st.Mode().Perm()), ModTime: st.ModTime(), Format: tar.FormatPAX,
+		Name: filepath.Join(as, name), Linkname: target, Mode: int64(st.Mode().Perm()), ModTime: st.ModTime(), Format: tar.FormatPAX,
 	}
 	if sys, ok := st.Sys().(*syscall.Stat_t); ok {
 		h.Uid, h.Gid, h.Mode = int(sys.Uid), int(sys.Gid), int64(sys.Mode&0o7777)

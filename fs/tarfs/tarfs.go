@@ -29,9 +29,9 @@ import (
 const maxEntries = 1 << 22
 
 // Load makes a file system of an archive, which must stay as it is as long as
-// the file system is in use.
-func Load(image []byte) (*memfs.FileSystem, error) {
-	l := &loader{image: image, system: memfs.New(memfs.Config{})}
+// the file system is in use. Of its bounds, what lies in the archive takes none.
+func Load(image []byte, c memfs.Config) (*memfs.FileSystem, error) {
+	l := &loader{image: image, system: memfs.New(c)}
 	l.view = fs.NewView(fs.NewTree(l.system))
 	l.view.Umask = 0
 	// The bytes.Reader seeks, so that the tar.Reader skips content unread.

@@ -17,6 +17,7 @@ import (
 
 	"loam/fs"
 	"loam/fs/fstest"
+	"loam/fs/memfs"
 )
 
 // pack packs a folder and loads what came of it.
@@ -27,7 +28,7 @@ func pack(t *testing.T, dir string) (*fs.View, Packed, []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	system, err := Load(image.Bytes())
+	system, err := Load(image.Bytes(), memfs.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +188,7 @@ func TestFileSystem(t *testing.T) {
 		t.Fatal(err)
 	}
 	fstest.Test(t, func(t *testing.T) fs.FileSystem {
-		system, err := Load(image.Bytes())
+		system, err := Load(image.Bytes(), memfs.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -228,7 +229,7 @@ func TestForeignArchives(t *testing.T) {
 		"cut off":      {archive(file("a", 5), file("b", 5000))[:2000], ""},
 		"empty":        {nil, "-"},
 	} {
-		system, err := Load(c.image)
+		system, err := Load(c.image, memfs.Config{})
 		switch {
 		case c.has == "" && err == nil:
 			t.Errorf("%s: loaded", name)
@@ -256,7 +257,7 @@ func FuzzLoad(f *testing.F) {
 		f.Add(b.Bytes())
 	}
 	f.Fuzz(func(t *testing.T, image []byte) {
-		system, err := Load(image)
+		system, err := Load(image, memfs.Config{})
 		if err == nil && system.Root() == nil {
 			t.Error("no root")
 		}

@@ -34,12 +34,12 @@ func TestMeasure(t *testing.T) {
 // without the calling.
 func TestCompare(t *testing.T) {
 	linux, loam := costs{}, costs{}
-	for _, once := range []string{`{"nothing":2,"fsync":200}`, `{"nothing":3,"fsync":100}`} {
+	for _, once := range []string{`{"nothing":2,"epoll_create1":200}`, `{"nothing":3,"epoll_create1":100}`} {
 		if err := linux.measure(echo(once)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := loam.measure(echo(`{"nothing":2,"fsync":10}`)); err != nil {
+	if err := loam.measure(echo(`{"nothing":2,"epoll_create1":10}`)); err != nil {
 		t.Fatal(err)
 	}
 	r := compare(linux, loam, 2)

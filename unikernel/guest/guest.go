@@ -22,13 +22,23 @@ import (
 // Variable is the variable of the environment.
 const Variable = "LOAM_GUEST"
 
-// Config is the network of a guest. The zero value is a network with nothing but
-// a loopback.
+// Config is the network and the files of a guest. The zero value is a network with
+// nothing but a loopback, and a tree with nothing but what Loam makes itself.
 type Config struct {
 	Hostname string
 	DNS      []netip.Addr
 	Links    []Link
-	Machine  bool // the guest is a virtual machine
+	Mounts   []Mount
+	Folder   string // where the program begins; empty: the root
+	Machine  bool   // the guest is a virtual machine
+}
+
+// Mount is an archive (fs/tarfs) in the guest's tree.
+type Mount struct {
+	Archive  int    // its number: a descriptor, or what a machine takes for one
+	Path     string // where it is mounted; "/": it is the root itself
+	File     bool   // the archive has one file, and that is what is mounted
+	Writable bool   // what is written stays in memory; the root is always so
 }
 
 // Kind is what the descriptors of a link are.
@@ -62,6 +72,19 @@ func (c Config) Encode() string {
 	}
 	if c.Machine {
 		b.WriteString("host machine=yes\n")
+	}
+	if c.Folder != "" {
+		fmt.Fprintf(&b, "host folder=%s\n", escape(c.Folder))
+	}
+	for _, m := range c.Mounts {
+		fmt.Fprintf(&b, "mount archive=%d path=%s", m.Archive, escape(m.Path))
+		if m.File {
+			b.WriteString(" file=yes")
+		}
+		if m.Writable {
+			b.WriteString(" writable=yes")
+		}
+		b.WriteString("\n")
 	}
 	for _, a := range c.DNS {
 		fmt.Fprintf(&b, "dns address=%s\n", a)
@@ -103,16 +126,19 @@ func Decode(s string) (Config, error) {
 			continue
 		}
 		var l Link
+		var m Mount
 		for _, word := range words[1:] {
 			key, value, _ := strings.Cut(word, "=")
-			if err := c.set(&l, words[0], key, value); err != nil {
+			if err := c.set(&l, &m, words[0], key, value); err != nil {
 				return Config{}, fmt.Errorf("%w: %s", errMalformed, word)
 			}
 		}
 		switch {
 		case words[0] == "link" && (len(l.FDs) > 0 || l.Kind == Card):
 			c.Links = append(c.Links, l)
-		case words[0] == "link" || len(words) == 1:
+		case words[0] == "mount" && m.Path != "":
+			c.Mounts = append(c.Mounts, m)
+		case words[0] == "link" || words[0] == "mount" || len(words) == 1:
 			return Config{}, fmt.Errorf("%w: %s", errMalformed, strings.TrimSpace(line))
 		}
 	}
@@ -120,12 +146,22 @@ func Decode(s string) (Config, error) {
 }
 
 // set takes one word of a line.
-func (c *Config) set(l *Link, line, key, value string) (err error) {
+func (c *Config) set(l *Link, m *Mount, line, key, value string) (err error) {
 	switch line + " " + key {
 	case "host name":
 		c.Hostname = value
 	case "host machine":
 		c.Machine = true
+	case "host folder":
+		c.Folder, err = unescape(value)
+	case "mount archive":
+		m.Archive, err = strconv.Atoi(value)
+	case "mount path":
+		m.Path, err = unescape(value)
+	case "mount file":
+		m.File = true
+	case "mount writable":
+		m.Writable = true
 	case "dns address":
 		var a netip.Addr
 		a, err = netip.ParseAddr(value)

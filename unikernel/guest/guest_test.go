@@ -14,6 +14,7 @@ func TestRoundTrip(t *testing.T) {
 	for _, c := range []Config{
 		{},
 		{Hostname: "web", DNS: []netip.Addr{netip.MustParseAddr("10.0.2.3"), netip.MustParseAddr("10.0.2.4")}},
+		{Folder: "/home/a b%", Mounts: []Mount{{Archive: 4, Path: "/"}, {Archive: 5, Path: "/ö\n", File: true, Writable: true}}},
 		{Links: []Link{
 			{Kind: Socket, Name: "eth0", FDs: []int{3}, MTU: 65535, MAC: wire.MAC{2, 0, 0, 0, 0, 1},
 				Address: netip.MustParsePrefix("10.0.2.15/24"), Gateway: netip.MustParseAddr("10.0.2.2"), Trace: 4},
@@ -28,7 +29,7 @@ func TestRoundTrip(t *testing.T) {
 }
 
 func TestMalformed(t *testing.T) {
-	for _, s := range []string{"link fd=x", "link", "nonsense a=b", "link address=1", "dns address=", "host", "link mac=1"} {
+	for _, s := range []string{"link fd=x", "link", "nonsense a=b", "link address=1", "dns address=", "host", "link mac=1", "mount archive=3", "mount path=%2", "mount path=%zz", "host folder=%"} {
 		if c, err := Decode(s); !errors.Is(err, errMalformed) {
 			t.Errorf("%q became %+v, %v", s, c, err)
 		}

@@ -26,6 +26,13 @@ var renames = []rename{
 	{"syscall/syscall_linux.go", "func RawSyscall6(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, r2 uintptr, err Errno)", "linuxRawSyscall6"},
 	{"internal/syscall/unix/fcntl_unix.go", "func Fcntl(fd int, cmd int, arg int) (int, error)", "linuxFcntl"},
 
+	// What does not come by it.
+	{"syscall/exec_unix.go", "func forkExec(argv0 string, argv []string, attr *ProcAttr) (pid int, err error)", "linuxForkExec"},
+	{"syscall/zsyscall_linux_amd64.go", "func Umask(mask int) (oldmask int)", "linuxUmask"},
+	{"syscall/syscall_linux.go", "func AllThreadsSyscall(trap, a1, a2, a3 uintptr) (r1, r2 uintptr, err Errno)", "linuxAllThreadsSyscall"},
+	{"syscall/syscall_linux.go", "func AllThreadsSyscall6(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, r2 uintptr, err Errno)", "linuxAllThreadsSyscall6"},
+	{"runtime/runtime.go", "func setCrashFD(fd uintptr) uintptr", "linuxSetCrashFD"},
+
 	// Readiness.
 	{"runtime/netpoll_epoll.go", "func netpollopen(fd uintptr, pd *pollDesc) uintptr", "linuxNetpollopen"},
 	{"runtime/netpoll_epoll.go", "func netpollclose(fd uintptr) uintptr", "linuxNetpollclose"},

@@ -14,146 +14,268 @@ const (
 	sysEpollPwait2 = posix.SysEpollPwait2
 )
 
-// call serves a system call. It is entered from the door in package syscall
-// with what the program passed; it answers as syscall.Syscall6 does, or with
-// served false for a call that is Linux's.
+// call serves a system call. It is entered from the door in package syscall with
+// what the program passed; it answers as syscall.Syscall6 does.
 //
 // It is nosplit: the arguments may be addresses of the caller's stack, which
 // must not move before they have become pointers. All that it calls takes
-// pointers as unsafe.Pointer.
+// pointers as unsafe.Pointer. What it does not know is left to callFile, and that
+// leaves it to callPath: a table each for descriptors and sockets, for what is
+// done to open files, and for names.
 //
 // long: it is a table, of which the compiler makes a jump table.
 //
 //go:linkname call
 //go:nosplit
-func call(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, errno uintptr, served bool) {
-	if ending.Load() && takes[trap] == uint8(posix.TakesFD) {
+func call(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, errno uintptr) {
+	if ending.Load() && trap < uintptr(len(takes)) && takes[trap] == uint8(posix.TakesFD) {
 		park()
 	}
 	switch trap {
 	// Any descriptor.
 	case syscall.SYS_READ:
-		r1, errno = sysRead(fd(a1), ptr(a2), int(a3))
+		return sysRead(fd(a1), ptr(a2), int(a3))
 	case syscall.SYS_WRITE:
-		r1, errno = sysWrite(fd(a1), ptr(a2), int(a3))
+		return sysWrite(fd(a1), ptr(a2), int(a3))
 	case syscall.SYS_READV:
-		r1, errno = sysReadv(fd(a1), ptr(a2), int(a3))
+		return sysReadv(fd(a1), ptr(a2), int(a3))
 	case syscall.SYS_WRITEV:
-		r1, errno = sysWritev(fd(a1), ptr(a2), int(a3))
+		return sysWritev(fd(a1), ptr(a2), int(a3))
 	case syscall.SYS_CLOSE:
-		r1, errno = sysClose(fd(a1))
+		return sysClose(fd(a1))
 	case syscall.SYS_FCNTL:
-		r1, errno = sysFcntl(fd(a1), int(a2), int(a3))
+		return sysFcntl(fd(a1), int(int32(a2)), int(a3), ptr(a3))
 	case syscall.SYS_IOCTL:
-		r1, errno = sysIoctl(fd(a1), int(uint32(a2)), ptr(a3))
-	case syscall.SYS_FSTAT:
-		r1, errno = sysFstat(fd(a1), ptr(a2))
+		return sysIoctl(fd(a1), int(uint32(a2)), ptr(a3))
 	case syscall.SYS_DUP:
-		r1, errno = sysDup(fd(a1))
+		return sysDup(fd(a1))
 	case syscall.SYS_DUP2, syscall.SYS_DUP3:
-		if !ours(a1) && !ours(a2) {
-			return 0, 0, false
-		}
-		r1, errno = sysDup3(fd(a1), fd(a2), int(a3), trap == syscall.SYS_DUP2)
+		return sysDup3(fd(a1), fd(a2), int(int32(a3)), trap == syscall.SYS_DUP2)
+	case posix.SysCloseRange:
+		return sysCloseRange(uint32(a1), uint32(a2), int(int32(a3)))
 
 	// Sockets.
 	case syscall.SYS_SOCKET:
-		r1, errno = sysSocket(int(a1), int(a2), int(a3))
+		return sysSocket(int(int32(a1)), int(int32(a2)), int(int32(a3)))
 	case syscall.SYS_SOCKETPAIR:
-		r1, errno = sysSocketpair(int(a1), int(a2), int(a3), ptr(a4))
+		return sysSocketpair(int(int32(a1)), int(int32(a2)), int(int32(a3)), ptr(a4))
 	case syscall.SYS_BIND:
-		r1, errno = sysBind(fd(a1), ptr(a2), int(uint32(a3)))
+		return sysBind(fd(a1), ptr(a2), int(uint32(a3)))
 	case syscall.SYS_LISTEN:
-		r1, errno = sysListen(fd(a1), int(int32(a2)))
+		return sysListen(fd(a1), int(int32(a2)))
 	case syscall.SYS_ACCEPT:
-		r1, errno = sysAccept4(fd(a1), ptr(a2), ptr(a3), 0)
+		return sysAccept4(fd(a1), ptr(a2), ptr(a3), 0)
 	case syscall.SYS_ACCEPT4:
-		r1, errno = sysAccept4(fd(a1), ptr(a2), ptr(a3), int(a4))
+		return sysAccept4(fd(a1), ptr(a2), ptr(a3), int(a4))
 	case syscall.SYS_CONNECT:
-		r1, errno = sysConnect(fd(a1), ptr(a2), int(uint32(a3)))
+		return sysConnect(fd(a1), ptr(a2), int(uint32(a3)))
 	case syscall.SYS_SHUTDOWN:
-		r1, errno = sysShutdown(fd(a1), int(int32(a2)))
+		return sysShutdown(fd(a1), int(int32(a2)))
 	case syscall.SYS_GETSOCKNAME:
-		r1, errno = sysName(fd(a1), ptr(a2), ptr(a3), false)
+		return sysName(fd(a1), ptr(a2), ptr(a3), false)
 	case syscall.SYS_GETPEERNAME:
-		r1, errno = sysName(fd(a1), ptr(a2), ptr(a3), true)
+		return sysName(fd(a1), ptr(a2), ptr(a3), true)
 	case syscall.SYS_GETSOCKOPT:
-		r1, errno = sysGetsockopt(fd(a1), int(int32(a2)), int(int32(a3)), ptr(a4), ptr(a5))
+		return sysGetsockopt(fd(a1), int(int32(a2)), int(int32(a3)), ptr(a4), ptr(a5))
 	case syscall.SYS_SETSOCKOPT:
-		r1, errno = sysSetsockopt(fd(a1), int(int32(a2)), int(int32(a3)), ptr(a4), int(uint32(a5)))
+		return sysSetsockopt(fd(a1), int(int32(a2)), int(int32(a3)), ptr(a4), int(uint32(a5)))
 	case syscall.SYS_SENDTO:
-		r1, errno = sysSendto(fd(a1), ptr(a2), int(a3), int(int32(a4)), ptr(a5), int(uint32(a6)))
+		return sysSendto(fd(a1), ptr(a2), int(a3), int(int32(a4)), ptr(a5), int(uint32(a6)))
 	case syscall.SYS_RECVFROM:
-		r1, errno = sysRecvfrom(fd(a1), ptr(a2), int(a3), int(int32(a4)), ptr(a5), ptr(a6))
+		return sysRecvfrom(fd(a1), ptr(a2), int(a3), int(int32(a4)), ptr(a5), ptr(a6))
 	case syscall.SYS_SENDMSG:
-		r1, errno = sysSendmsg(fd(a1), ptr(a2), int(int32(a3)))
+		return sysSendmsg(fd(a1), ptr(a2), int(int32(a3)))
 	case syscall.SYS_RECVMSG:
-		r1, errno = sysRecvmsg(fd(a1), ptr(a2), int(int32(a3)))
+		return sysRecvmsg(fd(a1), ptr(a2), int(int32(a3)))
 	case sysSendmmsg:
-		r1, errno = sysSendmmsgs(fd(a1), ptr(a2), int(uint32(a3)), int(int32(a4)))
+		return sysSendmmsgs(fd(a1), ptr(a2), int(uint32(a3)), int(int32(a4)))
 	case syscall.SYS_RECVMMSG:
-		r1, errno = sysRecvmmsgs(fd(a1), ptr(a2), int(uint32(a3)), int(int32(a4)))
-	case syscall.SYS_SENDFILE:
-		if !ours(a1) && !ours(a2) {
-			return 0, 0, false
-		}
-		r1, errno = sysSendfile(fd(a1), fd(a2), ptr(a3), int(a4))
+		return sysRecvmmsgs(fd(a1), ptr(a2), int(uint32(a3)), int(int32(a4)))
 
 	// Waiting.
 	case syscall.SYS_EPOLL_CREATE:
-		r1, errno = sysEpollCreate(0)
+		return sysEpollCreate(0)
 	case syscall.SYS_EPOLL_CREATE1:
-		r1, errno = sysEpollCreate(int(a1))
+		return sysEpollCreate(int(int32(a1)))
 	case syscall.SYS_EPOLL_CTL:
-		r1, errno = sysEpollCtl(fd(a1), int(int32(a2)), fd(a3), ptr(a4))
+		return sysEpollCtl(fd(a1), int(int32(a2)), fd(a3), ptr(a4))
 	case syscall.SYS_EPOLL_WAIT, syscall.SYS_EPOLL_PWAIT:
-		r1, errno = sysEpollWait(fd(a1), ptr(a2), int(int32(a3)), int(int32(a4)))
+		return sysEpollWait(fd(a1), ptr(a2), int(int32(a3)), int(int32(a4)))
 	case sysEpollPwait2:
-		r1, errno = sysEpollWait2(fd(a1), ptr(a2), int(int32(a3)), ptr(a4))
+		return sysEpollWait2(fd(a1), ptr(a2), int(int32(a3)), ptr(a4))
 	case syscall.SYS_POLL:
-		if !pollsOurs(a1, a2) {
-			return 0, 0, false
-		}
-		r1, errno = sysPoll(ptr(a1), int(a2), int(int32(a3)))
+		return sysPoll(ptr(a1), int(a2), int(int32(a3)))
 	case syscall.SYS_PPOLL:
-		if !pollsOurs(a1, a2) {
-			return 0, 0, false
-		}
-		r1, errno = sysPpoll(ptr(a1), int(a2), ptr(a3))
+		return sysPpoll(ptr(a1), int(a2), ptr(a3))
 	case syscall.SYS_SELECT, syscall.SYS_PSELECT6:
-		if int(int32(a1)) <= firstFD {
-			return 0, 0, false
-		}
-		r1, errno = sysSelect(int(int32(a1)), ptr(a2), ptr(a3), ptr(a4), ptr(a5), trap == syscall.SYS_SELECT)
-
-	// Names.
-	case syscall.SYS_UNAME:
-		r1, errno = sysUname(ptr(a1))
-
-	// Files that say what the network says.
-	case syscall.SYS_OPEN:
-		return openServed(served1(a1), a2)
-	case syscall.SYS_OPENAT:
-		return openServed(served1(a2), a3)
-	case syscall.SYS_STAT, syscall.SYS_LSTAT:
-		return statServed(served1(a1), a2)
-	case syscall.SYS_NEWFSTATAT:
-		return statServed(served1(a2), a3)
-	case syscall.SYS_ACCESS:
-		return accessServed(served1(a1), a2)
-	case syscall.SYS_FACCESSAT, sysFaccessat2:
-		return accessServed(served1(a2), a3)
-
-	// Refused: see posix.Table.
-	case syscall.SYS_SPLICE, posix.SysCopyFileRange:
-		if !ours(a1) && !ours(a3) {
-			return 0, 0, false
-		}
-		r1, errno = failure, refusals[trap]
-	default:
-		r1, errno = failure, refusals[trap]
+		return sysSelect(int(int32(a1)), ptr(a2), ptr(a3), ptr(a4), ptr(a5), trap == syscall.SYS_SELECT)
 	}
-	return r1, errno, true
+	return callFile(trap, a1, a2, a3, a4, a5, a6)
+}
+
+// callFile serves calls about open files and about the process. It is nosplit for
+// call.
+//
+// long: it is a table.
+//
+//go:nosplit
+func callFile(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, errno uintptr) {
+	switch trap {
+	// Open files.
+	case syscall.SYS_LSEEK:
+		return sysLseek(fd(a1), int64(a2), int(int32(a3)))
+	case syscall.SYS_PREAD64:
+		return sysPread(fd(a1), ptr(a2), int(a3), int64(a4))
+	case syscall.SYS_PWRITE64:
+		return sysPwrite(fd(a1), ptr(a2), int(a3), int64(a4))
+	case syscall.SYS_PREADV, posix.SysPreadv2:
+		return sysPreadv(fd(a1), ptr(a2), int(a3), int64(a4))
+	case syscall.SYS_PWRITEV, posix.SysPwritev2:
+		return sysPwritev(fd(a1), ptr(a2), int(a3), int64(a4))
+	case syscall.SYS_FSTAT:
+		return sysFstat(fd(a1), ptr(a2))
+	case syscall.SYS_FTRUNCATE:
+		return sysFtruncate(fd(a1), int64(a2))
+	case syscall.SYS_FALLOCATE:
+		return sysFallocate(fd(a1), uint32(a2), int64(a3), int64(a4))
+	case syscall.SYS_FSYNC, syscall.SYS_FDATASYNC:
+		return sysFsync(fd(a1))
+	case posix.SysSyncfs:
+		return sysSyncfs(fd(a1))
+	case syscall.SYS_SYNC:
+		return sysSync()
+	case syscall.SYS_FADVISE64:
+		return sysFadvise(fd(a1))
+	case syscall.SYS_FLOCK:
+		return sysFlock(fd(a1), int(int32(a2)))
+	case syscall.SYS_GETDENTS64:
+		return sysGetdents(fd(a1), ptr(a2), int(uint32(a3)))
+	case syscall.SYS_FCHMOD:
+		return sysFchmod(fd(a1), uint32(a2))
+	case syscall.SYS_FCHOWN:
+		return sysFchown(fd(a1), int32(a2), int32(a3))
+	case syscall.SYS_FSTATFS:
+		return sysFstatfs(fd(a1), ptr(a2))
+	case syscall.SYS_FCHDIR:
+		return sysFchdir(fd(a1))
+	case syscall.SYS_SENDFILE:
+		return sysSendfile(fd(a1), fd(a2), ptr(a3), int(a4))
+	case posix.SysCopyFileRange:
+		return sysCopyFileRange(fd(a1), ptr(a2), fd(a3), ptr(a4), int(a5))
+	case syscall.SYS_PIPE:
+		return sysPipe(ptr(a1), 0)
+	case syscall.SYS_PIPE2:
+		return sysPipe(ptr(a1), int(int32(a2)))
+	case syscall.SYS_MMAP:
+		return sysMmap(a1, a2, int(int32(a3)), int(int32(a4)), fd(a5), int64(a6))
+
+	// The process.
+	case syscall.SYS_UNAME:
+		return sysUname(ptr(a1))
+	case syscall.SYS_GETCWD:
+		return sysGetcwd(ptr(a1), int(a2))
+	case syscall.SYS_UMASK:
+		return sysUmask(uint32(a1))
+	case syscall.SYS_KILL:
+		return sysKill(int(int32(a1)), int(int32(a2)))
+	case syscall.SYS_TGKILL:
+		return sysTgkill(int(int32(a1)), int(int32(a2)), int(int32(a3)))
+	}
+	return callPath(trap, a1, a2, a3, a4, a5)
+}
+
+// callPath serves calls that name files, and refuses all others. It is nosplit for
+// call.
+//
+// long: it is a table.
+//
+//go:nosplit
+func callPath(trap, a1, a2, a3, a4, a5 uintptr) (r1, errno uintptr) {
+	const here = atFDCWD
+	switch trap {
+	case syscall.SYS_OPEN:
+		return sysOpen(here, ptr(a1), int(int32(a2)), uint32(a3))
+	case syscall.SYS_CREAT:
+		return sysOpen(here, ptr(a1), syscall.O_CREAT|syscall.O_WRONLY|syscall.O_TRUNC, uint32(a2))
+	case syscall.SYS_OPENAT:
+		return sysOpen(fd(a1), ptr(a2), int(int32(a3)), uint32(a4))
+	case syscall.SYS_STAT:
+		return sysStat(here, ptr(a1), ptr(a2), 0)
+	case syscall.SYS_LSTAT:
+		return sysStat(here, ptr(a1), ptr(a2), atSymlinkNoFollow)
+	case syscall.SYS_NEWFSTATAT:
+		return sysStat(fd(a1), ptr(a2), ptr(a3), int(int32(a4)))
+	case posix.SysStatx:
+		return sysStatx(fd(a1), ptr(a2), int(int32(a3)), ptr(a5))
+	case syscall.SYS_ACCESS:
+		return sysAccess(here, ptr(a1), uint32(a2), 0)
+	case syscall.SYS_FACCESSAT:
+		return sysAccess(fd(a1), ptr(a2), uint32(a3), 0)
+	case sysFaccessat2:
+		return sysAccess(fd(a1), ptr(a2), uint32(a3), int(int32(a4)))
+	case syscall.SYS_MKDIR:
+		return sysMkdir(here, ptr(a1), uint32(a2))
+	case syscall.SYS_MKDIRAT:
+		return sysMkdir(fd(a1), ptr(a2), uint32(a3))
+	case syscall.SYS_MKNOD:
+		return sysMknod(here, ptr(a1), uint32(a2), uint64(a3))
+	case syscall.SYS_MKNODAT:
+		return sysMknod(fd(a1), ptr(a2), uint32(a3), uint64(a4))
+	case syscall.SYS_UNLINK:
+		return sysUnlink(here, ptr(a1), 0)
+	case syscall.SYS_RMDIR:
+		return sysUnlink(here, ptr(a1), atRemoveDir)
+	case syscall.SYS_UNLINKAT:
+		return sysUnlink(fd(a1), ptr(a2), int(int32(a3)))
+	case syscall.SYS_RENAME:
+		return sysRename(here, ptr(a1), here, ptr(a2), 0)
+	case syscall.SYS_RENAMEAT:
+		return sysRename(fd(a1), ptr(a2), fd(a3), ptr(a4), 0)
+	case posix.SysRenameat2:
+		return sysRename(fd(a1), ptr(a2), fd(a3), ptr(a4), uint32(a5))
+	case syscall.SYS_LINK:
+		return sysLink(here, ptr(a1), here, ptr(a2), 0)
+	case syscall.SYS_LINKAT:
+		return sysLink(fd(a1), ptr(a2), fd(a3), ptr(a4), int(int32(a5)))
+	case syscall.SYS_SYMLINK:
+		return sysSymlink(ptr(a1), here, ptr(a2))
+	case syscall.SYS_SYMLINKAT:
+		return sysSymlink(ptr(a1), fd(a2), ptr(a3))
+	case syscall.SYS_READLINK:
+		return sysReadlink(here, ptr(a1), ptr(a2), int(int32(a3)))
+	case syscall.SYS_READLINKAT:
+		return sysReadlink(fd(a1), ptr(a2), ptr(a3), int(int32(a4)))
+	case syscall.SYS_CHMOD:
+		return sysChmod(here, ptr(a1), uint32(a2), 0)
+	case syscall.SYS_FCHMODAT:
+		return sysChmod(fd(a1), ptr(a2), uint32(a3), 0)
+	case posix.SysFchmodat2:
+		return sysChmod(fd(a1), ptr(a2), uint32(a3), int(int32(a4)))
+	case syscall.SYS_CHOWN:
+		return sysChown(here, ptr(a1), int32(a2), int32(a3), 0)
+	case syscall.SYS_LCHOWN:
+		return sysChown(here, ptr(a1), int32(a2), int32(a3), atSymlinkNoFollow)
+	case syscall.SYS_FCHOWNAT:
+		return sysChown(fd(a1), ptr(a2), int32(a3), int32(a4), int(int32(a5)))
+	case syscall.SYS_UTIMES:
+		return sysUtimes(here, ptr(a1), ptr(a2))
+	case syscall.SYS_FUTIMESAT:
+		return sysUtimes(fd(a1), ptr(a2), ptr(a3))
+	case syscall.SYS_UTIMENSAT:
+		return sysUtimens(fd(a1), ptr(a2), ptr(a3), int(int32(a4)))
+	case syscall.SYS_TRUNCATE:
+		return sysTruncate(ptr(a1), int64(a2))
+	case syscall.SYS_STATFS:
+		return sysStatfs(ptr(a1), ptr(a2))
+	case syscall.SYS_CHDIR:
+		return sysChdir(ptr(a1))
+	case syscall.SYS_CHROOT:
+		return sysChroot(ptr(a1))
+	}
+	if trap >= uintptr(len(refusals)) {
+		return failure, uintptr(syscall.ENOSYS)
+	}
+	return failure, refusals[trap]
 }
 
 // failure is what a system call returns beside its errno.
@@ -163,12 +285,6 @@ const failure = ^uintptr(0)
 //
 //go:nosplit
 func fd(a uintptr) int { return int(int32(a)) }
-
-// ours reports whether an argument is one of Loam's descriptors. It is nosplit
-// because call is.
-//
-//go:nosplit
-func ours(a uintptr) bool { return uint32(a)-firstFD < spanFD }
 
 // ptr makes a pointer of an address. The first page, where no memory is, becomes
 // nil: the runtime throws when it finds such a pointer on a stack. (The detour

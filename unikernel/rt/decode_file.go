@@ -3,6 +3,8 @@ package rt
 import (
 	"syscall"
 	"unsafe"
+
+	"loam/posix"
 )
 
 // Decoders of calls that work on any descriptor. Each is kept out of line: call
@@ -10,21 +12,25 @@ import (
 
 //go:noinline
 func sysRead(fd int, p unsafe.Pointer, n int) (uintptr, uintptr) {
+	if n > 0 && p != nil && !onStack(p) {
+		return result(process.Read(fd, bytesAt(p, n)))
+	}
+	return fill(p, n, func(b []byte) (int, syscall.Errno) { return process.Read(fd, b) })
+}
+
+// fill has read fill n bytes of the program's, which may lie on a stack.
+func fill(p unsafe.Pointer, n int, read func([]byte) (int, syscall.Errno)) (uintptr, uintptr) {
 	switch {
 	case n < 0:
 		return fail(syscall.EINVAL)
 	case n > 0 && p == nil:
 		return fail(syscall.EFAULT)
-	case onStack(p):
-		return readToStack(fd, p, n)
+	case !onStack(p):
+		return result(read(bytesAt(p, n)))
 	}
-	return result(process.Read(fd, bytesAt(p, n)))
-}
-
-func readToStack(fd int, p unsafe.Pointer, n int) (uintptr, uintptr) {
 	buf := borrow(n)
 	defer buf.giveBack()
-	got, errno := process.Read(fd, buf.b)
+	got, errno := read(buf.b)
 	if errno == 0 {
 		copy(bytesAt(p, n), buf.b[:got])
 	}
@@ -33,36 +39,45 @@ func readToStack(fd int, p unsafe.Pointer, n int) (uintptr, uintptr) {
 
 //go:noinline
 func sysWrite(fd int, p unsafe.Pointer, n int) (uintptr, uintptr) {
+	if n > 0 && p != nil && !onStack(p) {
+		return result(process.Write(fd, bytesAt(p, n)))
+	}
+	return drain(p, n, func(b []byte) (int, syscall.Errno) { return process.Write(fd, b) })
+}
+
+// drain has write take n bytes of the program's, which may lie on a stack.
+func drain(p unsafe.Pointer, n int, write func([]byte) (int, syscall.Errno)) (uintptr, uintptr) {
 	switch {
 	case n < 0:
 		return fail(syscall.EINVAL)
 	case n > 0 && p == nil:
 		return fail(syscall.EFAULT)
-	case onStack(p):
-		return writeFromStack(fd, p, n)
+	case !onStack(p):
+		return result(write(bytesAt(p, n)))
 	}
-	return result(process.Write(fd, bytesAt(p, n)))
-}
-
-func writeFromStack(fd int, p unsafe.Pointer, n int) (uintptr, uintptr) {
 	buf := borrow(n)
 	defer buf.giveBack()
 	copy(buf.b, bytesAt(p, n))
-	return result(process.Write(fd, buf.b))
+	return result(write(buf.b))
 }
 
 //go:noinline
 func sysReadv(fd int, p unsafe.Pointer, n int) (uintptr, uintptr) {
+	return receiveVector(p, n, func(b []byte) (int, syscall.Errno) { return process.Read(fd, b) })
+}
+
+// receiveVector has read fill a vector, or the first loanSize bytes of it.
+func receiveVector(p unsafe.Pointer, n int, read func([]byte) (int, syscall.Errno)) (uintptr, uintptr) {
 	v, errno := newVector(p, n)
 	if errno != 0 {
 		return fail(errno)
 	}
 	if b, ok := v.single(); ok {
-		return result(process.Read(fd, b))
+		return result(read(b))
 	}
 	buf := borrow(min(v.len(), loanSize))
 	defer buf.giveBack()
-	got, errno := process.Read(fd, buf.b)
+	got, errno := read(buf.b)
 	if errno == 0 {
 		v.scatter(buf.b[:got], 0)
 	}
@@ -107,10 +122,39 @@ func sendVector(v vector, write func([]byte) (int, syscall.Errno)) (uintptr, uin
 func sysClose(fd int) (uintptr, uintptr) { return fail(process.Close(fd)) }
 
 //go:noinline
-func sysFcntl(fd, cmd, arg int) (uintptr, uintptr) { return result(process.Fcntl(fd, cmd, arg)) }
+func sysFcntl(fd, cmd, arg int, p unsafe.Pointer) (uintptr, uintptr) {
+	switch cmd {
+	case syscall.F_GETLK, syscall.F_SETLK, syscall.F_SETLKW, fOFDGetLk, fOFDSetLk, fOFDSetLkW:
+		return lockRange(fd, cmd, p)
+	}
+	return result(process.Fcntl(fd, cmd, arg))
+}
+
+// Commands of fcntl(2) that package syscall lacks.
+const (
+	fOFDGetLk  = 36
+	fOFDSetLk  = 37
+	fOFDSetLkW = 38
+)
+
+func lockRange(fd, cmd int, p unsafe.Pointer) (uintptr, uintptr) {
+	if p == nil {
+		return fail(syscall.EFAULT)
+	}
+	raw := (*syscall.Flock_t)(p)
+	l := posix.FileLock{Type: raw.Type, Whence: raw.Whence, Start: raw.Start, Len: raw.Len, PID: raw.Pid}
+	errno := process.Lock(fd, cmd, &l)
+	if errno == 0 && (cmd == syscall.F_GETLK || cmd == fOFDGetLk) {
+		raw.Type, raw.Whence, raw.Start, raw.Len, raw.Pid = l.Type, l.Whence, l.Start, l.Len, l.PID
+	}
+	return fail(errno)
+}
 
 //go:noinline
 func sysIoctl(fd, request int, p unsafe.Pointer) (uintptr, uintptr) {
+	if size := terminalArgument(request); size > 0 {
+		return terminal(fd, request, p, size)
+	}
 	arg := (*int32)(p)
 	in := 0
 	if arg != nil {
@@ -123,17 +167,34 @@ func sysIoctl(fd, request int, p unsafe.Pointer) (uintptr, uintptr) {
 	return fail(errno)
 }
 
-//go:noinline
-func sysFstat(fd int, p unsafe.Pointer) (uintptr, uintptr) {
-	st, errno := process.Fstat(fd)
+// terminalArgument is the size of what a request of a terminal is about, in bytes
+// (ioctl_tty(2)); 0 for other requests.
+func terminalArgument(request int) int {
+	const tcgets2, tcsetsf2 = 0x802c542a, 0x402c542d
 	switch {
-	case errno != 0:
-		return fail(errno)
-	case p == nil:
+	case request >= syscall.TCGETS && request <= syscall.TCSETS+2:
+		return 36 // struct termios of the kernel
+	case request == tcgets2, request >= tcsetsf2-2 && request <= tcsetsf2:
+		return 44 // struct termios2
+	case request == syscall.TIOCGWINSZ, request == syscall.TIOCSWINSZ:
+		return 8
+	case request == syscall.TIOCGPGRP, request == syscall.TIOCSPGRP:
+		return 4
+	}
+	return 0
+}
+
+func terminal(fd, request int, p unsafe.Pointer, size int) (uintptr, uintptr) {
+	if p == nil {
 		return fail(syscall.EFAULT)
 	}
-	*(*syscall.Stat_t)(p) = syscall.Stat_t{Mode: uint32(st.Mode), Ino: st.Inode, Nlink: 1, Blksize: 4096}
-	return 0, 0
+	arg := make([]byte, size)
+	copy(arg, bytesAt(p, size))
+	errno := process.Terminal(fd, request, arg)
+	if errno == 0 {
+		copy(bytesAt(p, size), arg)
+	}
+	return fail(errno)
 }
 
 //go:noinline
@@ -145,4 +206,9 @@ func sysDup3(fd, to, flags int, dup2 bool) (uintptr, uintptr) {
 		flags = 0
 	}
 	return result(process.Dup3(fd, to, flags, dup2))
+}
+
+//go:noinline
+func sysCloseRange(first, last uint32, flags int) (uintptr, uintptr) {
+	return fail(process.CloseRange(first, last, flags))
 }

@@ -81,22 +81,6 @@ type pollFD struct {
 // maxPoll bounds how many entries poll looks at.
 const maxPoll = 1 << 20
 
-// pollsOurs reports whether one of the n entries at p is about a descriptor of
-// Loam's. It is nosplit for call.
-//
-//go:nosplit
-func pollsOurs(p, n uintptr) bool {
-	if p < 4096 || n > maxPoll {
-		return false
-	}
-	for i := uintptr(0); i < n; i++ {
-		if ours(uintptr((*pollFD)(ptr(p + i*unsafe.Sizeof(pollFD{}))).fd)) {
-			return true
-		}
-	}
-	return false
-}
-
 //go:noinline
 func sysPoll(p unsafe.Pointer, n, ms int) (uintptr, uintptr) {
 	return poll(p, n, time.Duration(ms)*time.Millisecond)
@@ -108,6 +92,12 @@ func sysPpoll(p unsafe.Pointer, n int, timeout unsafe.Pointer) (uintptr, uintptr
 }
 
 func poll(p unsafe.Pointer, n int, timeout time.Duration) (uintptr, uintptr) {
+	switch {
+	case n < 0 || n > maxPoll:
+		return fail(syscall.EINVAL)
+	case n > 0 && p == nil:
+		return fail(syscall.EFAULT)
+	}
 	entries := unsafe.Slice((*pollFD)(p), n)
 	fds := make([]posix.PollFD, n)
 	for i, e := range entries {
@@ -131,8 +121,7 @@ var selectEvents = [3]posix.Events{
 	posix.PollPri,
 }
 
-// sysSelect is select and pselect6, for sets that reach beyond the descriptors
-// of the host.
+// sysSelect is select and pselect6.
 //
 //go:noinline
 func sysSelect(n int, r, w, x, timeout unsafe.Pointer, timeval bool) (uintptr, uintptr) {

@@ -1,158 +1,203 @@
 package rt
 
 import (
+	"fmt"
+	"io"
 	"os"
+	"strings"
 	"syscall"
-	"time"
 	"unsafe"
 
+	"loam/fs"
+	"loam/link"
+	"loam/link/tap"
+	"loam/link/unixsock"
 	"loam/posix"
+	"loam/unikernel/guest"
 )
 
-// linux is the host of a program that runs as a process: posix.Host.
+// linux is the platform of a program that runs as a process. What it asks of Linux once
+// the program runs is in the table of package seal, and nothing else reaches Linux.
+// Before that there are besides: mmap and fstat of archives and of the program's file,
+// openat, readlink, getcwd, fcntl, uname, sysinfo, and what opens the links.
 type linux struct{}
 
-// hostCall makes a system call of the host's, whatever its number. Calls about
-// the host's descriptors need it not: the door lets them pass.
+// hostCall makes a system call of the host's, past the door.
 //
 //go:linkname hostCall syscall.linuxSyscall6
 func hostCall(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, r2 uintptr, err syscall.Errno)
 
-func errnoOf(err error) syscall.Errno {
-	if err == nil {
-		return 0
+// HostFD is what the door adds to descriptors of the host (unikernel/overlay).
+const HostFD = 1 << 24
+
+// hostFile is a file of the host's that Loam was given.
+func hostFile(fd int, name string) *os.File { return os.NewFile(uintptr(HostFD+fd), name) }
+
+// Open implements Platform.
+func (linux) Open(l guest.Link) (link.Device, error) {
+	var files []*os.File
+	for _, fd := range l.FDs {
+		files = append(files, hostFile(fd, l.Name))
 	}
-	if e, ok := err.(syscall.Errno); ok {
-		return e
+	switch l.Kind {
+	case guest.Socket:
+		return unixsock.FromFiles(unixsock.Config{Name: l.Name, MTU: l.MTU, MAC: l.MAC, Header: true}, files...)
+	case guest.Tap:
+		return tap.FromFiles(files, link.Info{Name: l.Name, MTU: l.MTU, MAC: l.MAC, Offloads: l.Offloads})
 	}
-	return syscall.EIO
+	return nil, fmt.Errorf("a link of kind %q is unknown", l.Kind)
 }
 
-func (linux) Dup(fd int) (int, syscall.Errno) {
-	const dupfdCloexec = 1030 // F_DUPFD_CLOEXEC
-	n, _, errno := syscall.Syscall(syscall.SYS_FCNTL, uintptr(fd), dupfdCloexec, 0)
-	return int(n), errno
-}
+// Archive implements Platform: the number is a descriptor.
+func (linux) Archive(fd int) ([]byte, error) { return mapHost(fd) }
 
-func (linux) Close(fd int) syscall.Errno { return errnoOf(syscall.Close(fd)) }
-
-func (linux) MakeSocketNode(path string) (posix.Node, syscall.Errno) {
-	if err := syscall.Mknod(path, syscall.S_IFSOCK|0o777, 0); err != nil {
-		return posix.Node{}, errnoOf(err)
-	}
-	return linux{}.SocketNode(path)
-}
-
-func (linux) SocketNode(path string) (posix.Node, syscall.Errno) {
+// mapHost maps a file of the host for reading, for ever.
+func mapHost(fd int) ([]byte, error) {
 	var st syscall.Stat_t
-	if err := syscall.Stat(path, &st); err != nil {
-		return posix.Node{}, errnoOf(err)
+	if _, _, errno := hostCall(syscall.SYS_FSTAT, uintptr(fd), uintptr(unsafe.Pointer(&st)), 0, 0, 0, 0); errno != 0 {
+		return nil, errno
 	}
-	if st.Mode&syscall.S_IFMT != syscall.S_IFSOCK {
-		return posix.Node{}, syscall.ECONNREFUSED
+	if st.Size == 0 {
+		return nil, io.ErrUnexpectedEOF
 	}
-	return posix.Node{Device: st.Dev, Inode: st.Ino}, 0
-}
-
-// hostPoller is an epoll set of the host, which lies in the set of the Go
-// runtime's poller.
-type hostPoller struct {
-	fd    int
-	file  *os.File
-	armed chan func() // sent by Arm, received by run, closed by Close; full: run will tell the one before, which does as well
-}
-
-func (linux) NewPoller() (posix.HostPoller, syscall.Errno) {
-	fd, _, errno := hostCall(syscall.SYS_EPOLL_CREATE1, syscall.EPOLL_CLOEXEC, 0, 0, 0, 0, 0)
+	at, _, errno := hostCall(syscall.SYS_MMAP, 0, uintptr(st.Size), syscall.PROT_READ, syscall.MAP_PRIVATE, uintptr(fd), 0)
 	if errno != 0 {
 		return nil, errno
 	}
-	if err := syscall.SetNonblock(int(fd), true); err != nil { // or os would not poll it
-		syscall.Close(int(fd))
-		return nil, errnoOf(err)
-	}
-	h := &hostPoller{fd: int(fd), file: os.NewFile(fd, "epoll"), armed: make(chan func(), 1)}
-	conn, err := h.file.SyscallConn()
-	if err != nil {
-		h.file.Close()
-		return nil, syscall.EIO
-	}
-	go h.run(conn)
-	return h, 0
+	hostCall(syscall.SYS_CLOSE, uintptr(fd), 0, 0, 0, 0, 0)
+	return bytesAt(ptr(at), int(st.Size)), nil
 }
 
-// run waits, whenever it is asked to, until the set has something.
-func (h *hostPoller) run(conn syscall.RawConn) {
-	for f := range h.armed {
-		if conn.Read(func(fd uintptr) bool { return readable(int(fd)) }) != nil {
-			return // closed
+// Executable implements Platform.
+func (linux) Executable() (string, []byte) {
+	name, ok := hostLink("/proc/self/exe")
+	if !ok {
+		return os.Args[0], nil
+	}
+	fd, errno := hostOpen("/proc/self/exe")
+	if errno != 0 {
+		return name, nil
+	}
+	content, err := mapHost(fd)
+	if err != nil {
+		return name, nil
+	}
+	return name, content
+}
+
+// hostMaps is the host's /proc/self/maps, or -1. It is opened before the seal, after
+// which nothing can be.
+var hostMaps = -1
+
+func openMaps() {
+	if fd, errno := hostOpen("/proc/self/maps"); errno == 0 {
+		hostMaps = fd
+	}
+}
+
+// Maps implements Platform.
+func (linux) Maps() string {
+	var text strings.Builder
+	b := make([]byte, loanSize)
+	for hostMaps >= 0 {
+		n, _, errno := hostCall(syscall.SYS_PREAD64, uintptr(hostMaps), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), uintptr(text.Len()), 0, 0)
+		if errno != 0 || n == 0 {
+			break
 		}
-		f()
+		text.Write(b[:n])
+	}
+	return text.String()
+}
+
+// hostOpen opens a file of the host for reading.
+func hostOpen(name string) (int, syscall.Errno) {
+	const here = ^uintptr(99) // AT_FDCWD
+	text := append([]byte(name), 0)
+	fd, _, errno := hostCall(syscall.SYS_OPENAT, here, uintptr(unsafe.Pointer(&text[0])), syscall.O_RDONLY|syscall.O_CLOEXEC, 0, 0, 0)
+	return int(fd), errno
+}
+
+// hostLink reads a symbolic link of the host.
+func hostLink(name string) (string, bool) {
+	from, to := append([]byte(name), 0), make([]byte, fs.MaxPath)
+	n, _, errno := hostCall(syscall.SYS_READLINK, uintptr(unsafe.Pointer(&from[0])), uintptr(unsafe.Pointer(&to[0])), uintptr(len(to)), 0, 0, 0)
+	if errno != 0 {
+		return "", false
+	}
+	return string(to[:n]), true
+}
+
+// hostStream is a standard stream of the host.
+type hostStream struct {
+	fd    uintptr
+	flags int
+	attr  fs.Attr
+}
+
+// Stream implements Platform.
+func (linux) Stream(fd int) posix.Stream {
+	flags, _, errno := hostCall(syscall.SYS_FCNTL, uintptr(fd), syscall.F_GETFL, 0, 0, 0, 0)
+	if errno != 0 {
+		return nil
+	}
+	var st syscall.Stat_t
+	if _, _, errno := hostCall(syscall.SYS_FSTAT, uintptr(fd), uintptr(unsafe.Pointer(&st)), 0, 0, 0, 0); errno != 0 {
+		return nil
+	}
+	return &hostStream{fd: uintptr(fd), flags: int(flags), attr: fs.Attr{
+		Inode: st.Ino, Mode: fs.Mode(st.Mode), Links: uint32(st.Nlink), UID: st.Uid, GID: st.Gid,
+		Device: fs.DeviceOf(st.Rdev), Size: st.Size, Blocks: st.Blocks, BlockSize: st.Blksize,
+		Access: fs.Time(st.Atim.Nano()), Modify: fs.Time(st.Mtim.Nano()), Status: fs.Time(st.Ctim.Nano()),
+	}}
+}
+
+// Flags implements posix.Stream.
+func (s *hostStream) Flags() int { return s.flags }
+
+// Attr implements posix.Stream.
+func (s *hostStream) Attr() fs.Attr { return s.attr }
+
+// Read implements posix.Stream.
+func (s *hostStream) Read(b []byte) (int, syscall.Errno) {
+	return s.retry(syscall.SYS_READ, b, posix.PollIn)
+}
+
+// Write implements posix.Stream.
+func (s *hostStream) Write(b []byte) (int, syscall.Errno) {
+	done := 0
+	for done < len(b) {
+		n, errno := s.retry(syscall.SYS_WRITE, b[done:], posix.PollOut)
+		if errno != 0 {
+			return done, errno
+		}
+		done += n
+	}
+	return done, 0
+}
+
+// retry makes a call of a descriptor that may be in non-blocking mode: the mode is
+// the host's, and others share it.
+func (s *hostStream) retry(trap uintptr, b []byte, want posix.Events) (int, syscall.Errno) {
+	if len(b) == 0 {
+		return 0, 0
+	}
+	for {
+		n, _, errno := hostCall(trap, s.fd, uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), 0, 0, 0)
+		switch errno {
+		case 0:
+			return int(n), 0
+		case syscall.EINTR:
+		case syscall.EAGAIN:
+			p := pollFD{fd: int32(s.fd), events: int16(want)}
+			hostCall(syscall.SYS_POLL, uintptr(unsafe.Pointer(&p)), 1, ^uintptr(0), 0, 0, 0)
+		default:
+			return 0, errno
+		}
 	}
 }
 
-// readable asks poll(2) without waiting.
-func readable(fd int) bool {
-	const pollIn = 1
-	p := pollFD{fd: int32(fd), events: pollIn}
-	n, _, _ := hostCall(syscall.SYS_POLL, uintptr(unsafe.Pointer(&p)), 1, 0, 0, 0, 0)
-	return int(n) > 0
-}
-
-func (h *hostPoller) Control(op, fd int, ev posix.EpollEvent) syscall.Errno {
-	e := epollEvent{ev.Events, [2]uint32{uint32(ev.Data), uint32(ev.Data >> 32)}}
-	_, _, errno := hostCall(syscall.SYS_EPOLL_CTL, uintptr(h.fd), uintptr(op), uintptr(fd), uintptr(unsafe.Pointer(&e)), 0, 0)
+// Ioctl implements posix.Stream.
+func (s *hostStream) Ioctl(request int, arg []byte) syscall.Errno {
+	_, _, errno := hostCall(syscall.SYS_IOCTL, s.fd, uintptr(request), uintptr(unsafe.Pointer(&arg[0])), 0, 0, 0)
 	return errno
-}
-
-func (h *hostPoller) Poll(events []posix.EpollEvent) (int, syscall.Errno) {
-	var raw [32]epollEvent
-	n, _, errno := hostCall(syscall.SYS_EPOLL_WAIT, uintptr(h.fd), uintptr(unsafe.Pointer(&raw)), uintptr(min(len(raw), len(events))), 0, 0, 0)
-	if errno != 0 {
-		return 0, errno
-	}
-	for i, e := range raw[:n] {
-		events[i] = posix.EpollEvent{Events: e.events, Data: uint64(e.data[0]) | uint64(e.data[1])<<32}
-	}
-	return int(n), 0
-}
-
-func (h *hostPoller) Arm(f func()) {
-	select {
-	case h.armed <- f:
-	default:
-	}
-}
-
-func (h *hostPoller) Close() {
-	close(h.armed)
-	h.file.Close()
-}
-
-// memoryFile makes a file of the host's with contents of ours, read from the
-// beginning.
-func memoryFile(name, contents string, changed time.Time) (int, syscall.Errno) {
-	const memfdCreate, cloexec = 319, 1 // SYS_memfd_create, MFD_CLOEXEC
-	b, err := syscall.BytePtrFromString(name)
-	if err != nil {
-		return -1, syscall.EINVAL
-	}
-	n, _, errno := hostCall(memfdCreate, uintptr(unsafe.Pointer(b)), cloexec, 0, 0, 0, 0)
-	if errno != 0 {
-		return -1, errno
-	}
-	fd := int(n)
-	tv := syscall.NsecToTimeval(changed.UnixNano())
-	_, err = syscall.Pwrite(fd, []byte(contents), 0)
-	if err == nil {
-		err = syscall.Fchmod(fd, 0o444)
-	}
-	if err == nil {
-		err = syscall.Futimes(fd, []syscall.Timeval{tv, tv})
-	}
-	if err != nil {
-		syscall.Close(fd)
-		return -1, errnoOf(err)
-	}
-	return fd, 0
 }

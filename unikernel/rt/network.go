@@ -7,33 +7,29 @@ import (
 	"os"
 	"time"
 
-	"loam/link"
-	"loam/link/tap"
 	"loam/link/trace"
-	"loam/link/unixsock"
 	"loam/stack"
 	"loam/unikernel/guest"
 )
 
-// newNetwork makes the stack that the program's sockets use.
-func newNetwork(c guest.Config) (*stack.Stack, error) {
-	s := stack.New(stack.Config{})
+// attachLinks brings the links into the stack, which the program's sockets use.
+func attachLinks(s *stack.Stack, p Platform, c guest.Config) error {
 	if len(c.DNS) > 0 {
 		s.SetDNS(c.DNS)
 	}
 	for _, l := range c.Links {
-		if err := attach(s, l, c.Hostname); err != nil {
-			return nil, fmt.Errorf("%s: %w", l.Name, err)
+		if err := attach(s, p, l, c.Hostname); err != nil {
+			return fmt.Errorf("%s: %w", l.Name, err)
 		}
 	}
-	return s, nil
+	return nil
 }
 
 var defaultRoute = netip.PrefixFrom(netip.IPv4Unspecified(), 0)
 
 // attach brings one link into the stack and configures it.
-func attach(s *stack.Stack, l guest.Link, hostname string) error {
-	dev, err := device(l)
+func attach(s *stack.Stack, p Platform, l guest.Link, hostname string) error {
+	dev, err := p.Open(l)
 	if err != nil {
 		return err
 	}
@@ -42,7 +38,7 @@ func attach(s *stack.Stack, l guest.Link, hostname string) error {
 		return nil
 	}
 	if l.Trace != 0 {
-		traced := trace.New(dev, os.NewFile(uintptr(l.Trace), "trace"), nil)
+		traced := trace.New(dev, hostFile(l.Trace, "trace"), nil)
 		atExit(func() { traced.Close() })
 		dev = traced
 	}
@@ -62,30 +58,8 @@ func attach(s *stack.Stack, l guest.Link, hostname string) error {
 	return s.AddRoute(stack.Route{Dst: defaultRoute, Gateway: l.Gateway, Interface: l.Name})
 }
 
-// device makes the device of a link from the descriptors that were inherited.
-func device(l guest.Link) (link.Device, error) {
-	var files []*os.File
-	for _, fd := range l.FDs {
-		files = append(files, os.NewFile(uintptr(fd), l.Name))
-	}
-	switch l.Kind {
-	case guest.Socket:
-		return unixsock.FromFiles(unixsock.Config{Name: l.Name, MTU: l.MTU, MAC: l.MAC, Header: true}, files...)
-	case guest.Tap:
-		return tap.FromFiles(files, link.Info{Name: l.Name, MTU: l.MTU, MAC: l.MAC, Offloads: l.Offloads})
-	}
-	if l.Kind == guest.Card && openCard != nil {
-		return openCard(l)
-	}
-	return nil, fmt.Errorf("a link of kind %q is unknown", l.Kind)
-}
-
 // leaseTime is how long the program waits for an address before it begins.
 const leaseTime = 10 * time.Second
-
-// openCard opens the network card of a machine, and returns nil if it has none; it is
-// nil in a process.
-var openCard func(guest.Link) (link.Device, error)
 
 // lease asks DHCP. A program that gets no answer begins all the same, as a host
 // does: the client goes on asking.

@@ -5,6 +5,7 @@ import (
 	"syscall"
 	_ "unsafe" // for go:linkname
 
+	"loam/posix"
 	"loam/unikernel/guest"
 	"loam/unikernel/seal"
 )
@@ -17,12 +18,13 @@ import (
 // open that will be needed.
 func sealHost(c guest.Config) error {
 	closeLeaked(c)
+	openMaps()
 	pollInit()
 	var places []seal.Place
-	callPlaces(func(name string, start, end uintptr) {
-		places = append(places, seal.Place{Name: name, Start: uint64(start), End: uint64(end)})
+	callPlaces(func(name string, after uintptr) {
+		places = append(places, seal.Place{Name: name, After: uint64(after)})
 	})
-	filter, err := seal.Filter(seal.Calls, places, uint32(os.Getpid()))
+	filter, err := seal.Filter(seal.Calls, places, uint32(syscall.Getpid()))
 	if err != nil {
 		return err
 	}
@@ -60,7 +62,7 @@ func pollInit()
 // callPlaces tells place where system calls are made that the seal knows.
 //
 //go:linkname callPlaces runtime.loamPlaces
-func callPlaces(place func(name string, start, end uintptr))
+func callPlaces(place func(name string, after uintptr))
 
 // nextTrap waits for a goroutine whose call has trapped. Its stack does not move, and
 // its registers keep alive what they point to, until trapReturn.
@@ -86,17 +88,15 @@ func serveTraps() {
 
 func serveTrap(trap uintptr) { trapReturn(trap, trapped(trapCall(trap))) }
 
-// trapped serves a call as the kernel would: the result is what it leaves in RAX.
+// trapped serves a call as the kernel would: the result is what it leaves in RAX. A
+// call that is the host's has trapped because the host must not serve it.
 func trapped(number, a1, a2, a3, a4, a5, a6 uintptr) uintptr {
 	if number == syscall.SYS_EXIT_GROUP {
 		os.Exit(int(int32(a1)))
 	}
-	r1, errno, served := uintptr(0), uintptr(syscall.ENOSYS), true
-	if number < uintptr(len(takes)) && takes[number] != 0 {
-		r1, errno, served = call(number, a1, a2, a3, a4, a5, a6)
-	}
-	if !served {
-		errno = uintptr(syscall.ENOSYS)
+	r1, errno := uintptr(0), uintptr(syscall.ENOSYS)
+	if number < uintptr(len(takes)) && takes[number] != uint8(posix.TakesNone) {
+		r1, errno = call(number, a1, a2, a3, a4, a5, a6)
 	}
 	if errno != 0 {
 		return -errno

@@ -1,6 +1,7 @@
 package rt
 
 import (
+	"fmt"
 	"net/netip"
 	"os"
 	"strings"
@@ -9,15 +10,9 @@ import (
 	"time"
 	"unsafe" // and for go:linkname
 
-	"loam/link"
 	"loam/posix"
+	"loam/stack"
 	"loam/unikernel/guest"
-)
-
-// Loam's descriptors, as the edited standard library knows them.
-const (
-	firstFD = 1 << 24
-	spanFD  = 1 << 24
 )
 
 // process is the program. It is set before the door opens and never changed.
@@ -30,10 +25,15 @@ var (
 	refusals [512]uintptr
 )
 
-// serve opens the door: calls says by number which ones Loam may serve.
+// serve opens the door: calls says by number which ones Loam serves.
 //
 //go:linkname serve syscall.loamServe
 func serve(calls *[512]uint8)
+
+// serving has the runtime's poller know that descriptors are Loam's.
+//
+//go:linkname serving runtime.loamServing
+var serving bool
 
 // statusFailed is how a guest ends whose network cannot be made.
 const statusFailed = 2
@@ -46,7 +46,9 @@ func init() {
 			machineConfig = config
 			return
 		}
-		err = start(config)
+		if err = start(linux{}, config); err == nil {
+			err = sealHost(config)
+		}
 	}
 	giveUp(err)
 }
@@ -54,13 +56,9 @@ func init() {
 // machineConfig is kept for StartMachine.
 var machineConfig guest.Config
 
-// StartMachine starts Loam in a virtual machine, whose network cards open opens. It
-// is called by the initialisation of package unikernel/rt/machine, so that a
-// process has no drivers.
-func StartMachine(open func(guest.Link) (link.Device, error)) {
-	openCard = open
-	giveUp(start(machineConfig))
-}
+// StartMachine starts Loam in a virtual machine. It is called by the initialisation
+// of package unikernel/rt/machine, so that a process has no drivers.
+func StartMachine(p Platform) { giveUp(start(p, machineConfig)) }
 
 // giveUp ends a guest that cannot start.
 func giveUp(err error) {
@@ -70,38 +68,72 @@ func giveUp(err error) {
 	}
 }
 
-func start(c guest.Config) error {
-	network, err := newNetwork(c)
-	if err != nil {
-		return err
-	}
+// start makes the process, opens the door, and connects the network: its links
+// are files too.
+func start(p Platform, c guest.Config) error {
 	if err := syscall.Uname(&hostUname); err != nil {
 		return err
 	}
+	tree, err := newTree(p, c)
+	if err != nil {
+		return fmt.Errorf("the program's files: %w", err)
+	}
+	network := stack.New(stack.Config{})
 	process = posix.New(posix.Options{
 		Network:  network,
-		Host:     linux{},
-		FirstFD:  firstFD,
+		Files:    tree,
+		Streams:  [3]posix.Stream{p.Stream(0), p.Stream(1), p.Stream(2)},
 		Hostname: c.Hostname,
 		Release:  stringOf(hostUname.Release[:]),
 		Credentials: posix.Credentials{
 			PID: int32(syscall.Getpid()), UID: int32(syscall.Getuid()), GID: int32(syscall.Getgid()),
 		},
 	})
-	contents = map[servedFile]string{
-		resolvConf: resolvText(network.DNS()),
-		hosts:      hostsText(c),
+	if c.Folder != "" {
+		if errno := process.Chdir(c.Folder); errno != 0 {
+			return fmt.Errorf("%s: %w", c.Folder, errno)
+		}
+	}
+	openDoor()
+	if err := attachLinks(network, p, c); err != nil {
+		return err
+	}
+	atExit(end)
+	return writeEtc(map[string]string{
+		"resolv.conf": resolvText(network.DNS()), "hosts": hostsText(c), "hostname": hostname(c) + "\n",
+	})
+}
+
+// openDoor has Loam serve the calls of posix.Table, and all that are in no list.
+func openDoor() {
+	for i := range takes {
+		takes[i] = uint8(posix.TakesSome)
+		refusals[i] = uintptr(syscall.ENOSYS)
+	}
+	for _, number := range posix.HostCalls {
+		takes[number] = uint8(posix.TakesNone)
 	}
 	for _, call := range posix.Table {
 		takes[call.Number] = uint8(call.Takes)
-		refusals[call.Number] = uintptr(call.Errno)
+		if call.Support == posix.Refused {
+			refusals[call.Number] = uintptr(call.Errno)
+		}
 	}
 	serve(&takes)
-	atExit(end)
-	if c.Machine {
-		return nil
-	}
-	return sealHost(c)
+	serving = true
+	openStreams()
+}
+
+// hostStreams keeps what package os made before the door opened: were it collected,
+// its descriptors would be closed, which are Loam's by now.
+var hostStreams [3]*os.File
+
+// openStreams gives package os the standard streams anew, as they are here.
+func openStreams() {
+	hostStreams = [3]*os.File{os.Stdin, os.Stdout, os.Stderr}
+	os.Stdin = os.NewFile(0, "/dev/stdin")
+	os.Stdout = os.NewFile(1, "/dev/stdout")
+	os.Stderr = os.NewFile(2, "/dev/stderr")
 }
 
 // atExit has f called when the program ends by itself; the last one first. A

@@ -15,12 +15,10 @@ type Instruction struct {
 
 // What is used of the instruction set.
 const (
-	opLoad    = 0x20 // BPF_LD | BPF_W | BPF_ABS: the word at K of struct seccomp_data
-	opEqual   = 0x15 // BPF_JMP | BPF_JEQ | BPF_K
-	opAtLeast = 0x35 // BPF_JMP | BPF_JGE | BPF_K
-	opAnySet  = 0x45 // BPF_JMP | BPF_JSET | BPF_K
-	opAnd     = 0x54 // BPF_ALU | BPF_AND | BPF_K
-	opReturn  = 0x06 // BPF_RET | BPF_K
+	opLoad   = 0x20 // BPF_LD | BPF_W | BPF_ABS: the word at K of struct seccomp_data
+	opEqual  = 0x15 // BPF_JMP | BPF_JEQ | BPF_K
+	opAnd    = 0x54 // BPF_ALU | BPF_AND | BPF_K
+	opReturn = 0x06 // BPF_RET | BPF_K
 )
 
 // label is a place in the program; next is the instruction that follows.
@@ -39,12 +37,12 @@ var (
 // assembler makes a program.
 type assembler struct {
 	code   []Instruction
-	jumps  []jump
+	jumps  []distances
 	labels []int // where each label is; -1: not placed yet
 }
 
-// jump is a conditional jump whose distances are not known yet.
-type jump struct {
+// distances is a jump whose distances are not known yet.
+type distances struct {
 	at      int
 	yes, no label
 }
@@ -64,9 +62,12 @@ func (a *assembler) emit(i Instruction)   { a.code = append(a.code, i) }
 
 // branch compares what was loaded last with k and goes to yes or to no.
 func (a *assembler) branch(op uint16, k uint32, yes, no label) {
-	a.jumps = append(a.jumps, jump{len(a.code), yes, no})
+	a.jumps = append(a.jumps, distances{len(a.code), yes, no})
 	a.emit(Instruction{Code: op, K: k})
 }
+
+// jump goes to l.
+func (a *assembler) jump(l label) { a.branch(opEqual, 0, l, l) }
 
 // assemble fills the distances in.
 func (a *assembler) assemble() ([]Instruction, error) {

@@ -20,15 +20,14 @@ const (
 	retAllow  = 0x7fff0000 // SECCOMP_RET_ALLOW
 )
 
-// Place is memory from which a call may be made: Start is the first address after
-// such an instruction, End that behind the last.
+// Place is where a function makes a call: the address after the instruction.
 type Place struct {
-	Name       string
-	Start, End uint64
+	Name  string
+	After uint64
 }
 
-// Filter makes the filter for a process whose code lies at places. A function that
-// is in no place makes no call: the linker has left it out.
+// Filter makes the filter for a process whose code lies at places, among which
+// all functions of the table must be.
 func Filter(calls []Call, places []Place, pid uint32) ([]Instruction, error) {
 	var a assembler
 	a.load(offArch)
@@ -57,17 +56,20 @@ func (a *assembler) call(c Call, places []Place, pid uint32) error {
 		a.test(t, pid, no)
 	}
 	for _, name := range c.From {
+		found := false
 		for _, p := range places {
-			if p.Name != name {
-				continue
+			if p.Name == name {
+				found = true
+				a.from(p.After, yes)
 			}
-			if p.Start>>32 != (p.End-1)>>32 {
-				return fmt.Errorf("seal: %s lies across 4 GiB", name)
-			}
-			a.from(p, yes)
+		}
+		if !found {
+			return fmt.Errorf("seal: no call is known in %s", name)
 		}
 	}
-	a.branch(opEqual, 0, no, no) // whatever it says
+	if c.From != nil {
+		a.jump(no)
+	}
 	a.place(yes)
 	a.result(retAllow)
 	a.place(no)
@@ -77,35 +79,27 @@ func (a *assembler) call(c Call, places []Place, pid uint32) error {
 // test goes to no if an argument is not as it must be.
 func (a *assembler) test(t Test, pid uint32, no label) {
 	a.load(offArgs + 8*uint32(t.Arg))
+	values := t.Values
 	switch t.Kind {
-	case Self:
-		a.branch(opEqual, pid, next, no)
-	case Clear:
-		a.branch(opAnySet, t.Values[0], no, next)
 	case Set:
-		a.and(t.Values[0])
-		a.branch(opEqual, t.Values[0], next, no)
-	case Equal:
-		holds := a.newLabel()
-		for _, v := range t.Values[:len(t.Values)-1] {
-			a.branch(opEqual, v, holds, next)
-		}
-		a.branch(opEqual, t.Values[len(t.Values)-1], holds, no)
-		a.place(holds)
+		a.and(values[0])
+	case Self:
+		values = append([]uint32{pid}, values...)
 	}
+	holds := a.newLabel()
+	for _, v := range values {
+		a.branch(opEqual, v, holds, next)
+	}
+	a.jump(no)
+	a.place(holds)
 }
 
-// from goes to yes if the call is made from p.
-func (a *assembler) from(p Place, yes label) {
+// from goes to yes if the call is made there.
+func (a *assembler) from(after uint64, yes label) {
 	no := a.newLabel()
 	a.load(offPlace + 4)
-	a.branch(opEqual, uint32(p.Start>>32), next, no)
+	a.branch(opEqual, uint32(after>>32), next, no)
 	a.load(offPlace)
-	if p.End == p.Start+1 {
-		a.branch(opEqual, uint32(p.Start), yes, no)
-	} else {
-		a.branch(opAtLeast, uint32(p.Start), next, no)
-		a.branch(opAtLeast, uint32(p.End-1)+1, no, yes)
-	}
+	a.branch(opEqual, uint32(after), yes, no)
 	a.place(no)
 }

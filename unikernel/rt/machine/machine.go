@@ -5,6 +5,8 @@ package machine
 
 import (
 	"errors"
+	"fmt"
+	"os"
 
 	"loam/boot/acpi"
 	"loam/driver/pci"
@@ -13,19 +15,26 @@ import (
 	"loam/kernel/device"
 	"loam/link"
 	"loam/link/virtionet"
+	"loam/posix"
 	"loam/unikernel/guest"
 	"loam/unikernel/rt"
 )
 
 func init() {
 	limitMemory()
-	rt.StartMachine(openCard)
+	rt.StartMachine(platform{})
 }
 
-// openCard opens the network card of the machine: the first one that is found, or
-// nil if there is none. With it the power button is heard; a program without a card
+// platform is the machine, as rt.Platform.
+type platform struct{}
+
+// Open implements rt.Platform: it opens the network card of the machine, the first
+// one that is found. With it the power button is heard; a program without a card
 // may be alone with its goroutines, and the runtime says when all of them wait.
-func openCard(l guest.Link) (link.Device, error) {
+func (platform) Open(l guest.Link) (link.Device, error) {
+	if l.Kind != guest.Card {
+		return nil, fmt.Errorf("a machine has no link of kind %q", l.Kind)
+	}
 	firmware := openFirmware()
 	d, err := findCard(firmware)
 	if d == nil || err != nil {
@@ -70,3 +79,18 @@ func openFirmware() *acpi.Tables {
 	}
 	return &t
 }
+
+// Archive implements rt.Platform.
+func (platform) Archive(number int) ([]byte, error) {
+	return nil, fmt.Errorf("a machine was given no archive %d", number)
+}
+
+// Executable implements rt.Platform. The program is in memory, and not as the file
+// that it was.
+func (platform) Executable() (string, []byte) { return os.Args[0], nil }
+
+// Maps implements rt.Platform.
+func (platform) Maps() string { return "" }
+
+// Stream implements rt.Platform.
+func (platform) Stream(number int) posix.Stream { return stream(number) }

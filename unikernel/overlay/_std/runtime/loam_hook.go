@@ -9,7 +9,7 @@ import (
 
 // loamEnter is the way from the door into Loam: it takes the calling goroutine
 // out of its bubble, which loamEnterBubble undoes (loam_bubble.go), or says that
-// the call has to go to Linux.
+// it cannot be entered from here.
 //
 // It is nosplit because its callers in package syscall are.
 //

@@ -1,8 +1,6 @@
 package runtime
 
-// What Loam adds to the runtime: readiness of its descriptors without epoll,
-// the test of whether a system call may run as ordinary Go code, and the order
-// in which packages are initialised. Read runtime/netpoll.go first.
+// Readiness of Loam's descriptors without epoll. Read runtime/netpoll.go first.
 //
 // A descriptor of Loam's never meets epoll. netpollopen hands the poll
 // descriptor to Loam, which keeps it beside its own file; whoever makes the
@@ -12,12 +10,18 @@ package runtime
 
 import "unsafe"
 
-// Loam's descriptors are loamFDBase and the loamFDSpan-1 numbers above it.
-// Linux hands out the lowest free number, so its own never get there.
+// Descriptors of the host, by which Loam itself reaches what it was given, meet
+// epoll as ever. They are loamHostFD more here than there.
 const (
-	loamFDBase = 1 << 24
-	loamFDSpan = 1 << 24
+	loamHostFD   = 1 << 24
+	loamHostSpan = 1 << 24
 )
+
+// loamServing is set when Loam serves system calls: until then all descriptors are
+// the host's.
+//
+//go:linkname loamServing
+var loamServing bool
 
 // loamPollOpen and loamPollClose tie a poll descriptor to a file of Loam's and
 // untie it. They run on the goroutine that opens or closes the file, which
@@ -30,24 +34,36 @@ func loamPollOpen(fd, pd, seq uintptr) uintptr
 func loamPollClose(fd uintptr) uintptr
 
 func netpollopen(fd uintptr, pd *pollDesc) uintptr {
-	if fd-loamFDBase < loamFDSpan {
-		bubble := loamLeaveBubble()
-		errno := loamPollOpen(fd, uintptr(unsafe.Pointer(pd)), pd.fdseq.Load())
-		loamEnterBubble(bubble)
-		return errno
+	if fd-loamHostFD < loamHostSpan {
+		return linuxNetpollopen(fd-loamHostFD, pd)
 	}
-	return linuxNetpollopen(fd, pd)
+	if !loamServing {
+		return linuxNetpollopen(fd, pd)
+	}
+	bubble := loamLeaveBubble()
+	errno := loamPollOpen(fd, uintptr(unsafe.Pointer(pd)), pd.fdseq.Load())
+	loamEnterBubble(bubble)
+	return errno
 }
 
 func netpollclose(fd uintptr) uintptr {
-	if fd-loamFDBase < loamFDSpan {
-		bubble := loamLeaveBubble()
-		errno := loamPollClose(fd)
-		loamEnterBubble(bubble)
-		return errno
+	if fd-loamHostFD < loamHostSpan {
+		return linuxNetpollclose(fd - loamHostFD)
 	}
-	return linuxNetpollclose(fd)
+	if !loamServing {
+		return linuxNetpollclose(fd)
+	}
+	bubble := loamLeaveBubble()
+	errno := loamPollClose(fd)
+	loamEnterBubble(bubble)
+	return errno
 }
+
+// setCrashFD is given a descriptor of the program's to which a crash is to be
+// written. The runtime could only write to one of the host's, so nothing is set.
+//
+//go:linkname setCrashFD
+func setCrashFD(fd uintptr) uintptr { return ^uintptr(0) }
 
 // loamPollReady says that the file that pollOpen tied to pd, at the time that
 // seq names, may be read, written or both. pd outlives the file (poll

@@ -15,21 +15,23 @@ package syscall
 
 import "unsafe" // and for go:linkname
 
-// Loam's descriptors are loamFDBase and the loamFDSpan-1 numbers above it.
+// Descriptors of the host are hostFD more here than there; the program knows none
+// of them, but Loam's own links and streams do. Linux hands out the lowest number
+// that is free, and Loam does as well, so neither gets that far.
 const (
-	loamFDBase = 1 << 24
-	loamFDSpan = 1 << 24
+	loamHostFD   = 1 << 24
+	loamHostSpan = 1 << 24
 )
 
-// How to tell whether a call is Loam's, by its number.
+// Whose a call is, by its number: see posix.Takes.
 const (
-	loamNever   = 0 // it is not
-	loamFirstFD = 1 // its first argument is a descriptor: whose?
-	loamOther   = 2 // loamCall looks at the other arguments
+	loamHost    = 0 // the host's
+	loamFirstFD = 1 // Loam's, unless its first argument is a descriptor of the host
+	loamOurs    = 2 // Loam's
 )
 
-// loamCalls holds one of the constants above for each system call. All are
-// loamNever until Loam has started.
+// loamCalls holds one of the constants above for each system call; the last stands
+// for all that are higher. All are the host's until Loam has started.
 var loamCalls [512]uint8
 
 // loamServe opens the door. It is called once, before any code of the program.
@@ -41,51 +43,53 @@ func loamServe(calls *[512]uint8) { loamCalls = *calls }
 //
 //go:linkname linuxSyscall6
 
-// loamCall serves a call, or says that it is Linux's.
+// loamCall serves a call.
 //
 //go:linkname loamCall loam/unikernel/rt.call
-func loamCall(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, errno uintptr, served bool)
+func loamCall(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, errno uintptr)
 
 // loamEnter and loamEnterBubble are in package runtime: into Loam, unless this
 // is no place for it, and back.
 func loamEnter() (bubble unsafe.Pointer, ok bool)
 func loamEnterBubble(bubble unsafe.Pointer)
 
-// loamAsk asks loamCall, outside of any bubble of testing/synctest. It is
+// loamAsk asks loamCall, outside of any bubble of testing/synctest. Where no Go
+// code may run (runtime/loam_hook.go), there are no calls of Loam's: ENOSYS. It is
 // nosplit because its callers are.
 //
 //go:nosplit
-func loamAsk(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, errno uintptr, served bool) {
+func loamAsk(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, errno uintptr) {
 	bubble, ok := loamEnter()
 	if !ok {
-		return 0, 0, false
+		return ^uintptr(0), uintptr(ENOSYS)
 	}
-	r1, errno, served = loamCall(trap, a1, a2, a3, a4, a5, a6)
+	r1, errno = loamCall(trap, a1, a2, a3, a4, a5, a6)
 	if bubble != nil {
 		loamEnterBubble(bubble)
 	}
-	return r1, errno, served
+	return r1, errno
 }
 
-// loamMayServe reports whether to ask loamCall. It is what every system call of
-// the program pays.
+// loamWhose says whose a call is, and what its first argument is there. It is what
+// every system call of the program pays.
 //
 //go:nosplit
-func loamMayServe(trap, a1 uintptr) bool {
-	if trap >= uintptr(len(loamCalls)) || loamCalls[trap] == loamNever {
-		return false
+func loamWhose(trap, a1 uintptr) (ours bool, first uintptr) {
+	whose := loamCalls[min(trap, uintptr(len(loamCalls)-1))]
+	if whose == loamFirstFD && uint32(a1)-loamHostFD < loamHostSpan {
+		return false, uintptr(uint32(a1) - loamHostFD)
 	}
-	return loamCalls[trap] != loamFirstFD || uint32(a1)-loamFDBase < loamFDSpan
+	return whose != loamHost, a1
 }
 
 //go:uintptrkeepalive
 //go:nosplit
 //go:linkname Syscall
 func Syscall(trap, a1, a2, a3 uintptr) (r1, r2 uintptr, err Errno) {
-	if loamMayServe(trap, a1) {
-		if r1, errno, served := loamAsk(trap, a1, a2, a3, 0, 0, 0); served {
-			return r1, 0, Errno(errno)
-		}
+	ours, a1 := loamWhose(trap, a1)
+	if ours {
+		r1, errno := loamAsk(trap, a1, a2, a3, 0, 0, 0)
+		return r1, 0, Errno(errno)
 	}
 	return linuxSyscall(trap, a1, a2, a3)
 }
@@ -94,10 +98,10 @@ func Syscall(trap, a1, a2, a3 uintptr) (r1, r2 uintptr, err Errno) {
 //go:nosplit
 //go:linkname Syscall6
 func Syscall6(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, r2 uintptr, err Errno) {
-	if loamMayServe(trap, a1) {
-		if r1, errno, served := loamAsk(trap, a1, a2, a3, a4, a5, a6); served {
-			return r1, 0, Errno(errno)
-		}
+	ours, a1 := loamWhose(trap, a1)
+	if ours {
+		r1, errno := loamAsk(trap, a1, a2, a3, a4, a5, a6)
+		return r1, 0, Errno(errno)
 	}
 	return linuxSyscall6(trap, a1, a2, a3, a4, a5, a6)
 }
@@ -107,10 +111,10 @@ func Syscall6(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, r2 uintptr, err Errno) 
 //go:norace
 //go:linkname RawSyscall
 func RawSyscall(trap, a1, a2, a3 uintptr) (r1, r2 uintptr, err Errno) {
-	if loamMayServe(trap, a1) {
-		if r1, errno, served := loamAsk(trap, a1, a2, a3, 0, 0, 0); served {
-			return r1, 0, Errno(errno)
-		}
+	ours, a1 := loamWhose(trap, a1)
+	if ours {
+		r1, errno := loamAsk(trap, a1, a2, a3, 0, 0, 0)
+		return r1, 0, Errno(errno)
 	}
 	return linuxRawSyscall6(trap, a1, a2, a3, 0, 0, 0)
 }
@@ -120,10 +124,10 @@ func RawSyscall(trap, a1, a2, a3 uintptr) (r1, r2 uintptr, err Errno) {
 //go:norace
 //go:linkname RawSyscall6
 func RawSyscall6(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, r2 uintptr, err Errno) {
-	if loamMayServe(trap, a1) {
-		if r1, errno, served := loamAsk(trap, a1, a2, a3, a4, a5, a6); served {
-			return r1, 0, Errno(errno)
-		}
+	ours, a1 := loamWhose(trap, a1)
+	if ours {
+		r1, errno := loamAsk(trap, a1, a2, a3, a4, a5, a6)
+		return r1, 0, Errno(errno)
 	}
 	return linuxRawSyscall6(trap, a1, a2, a3, a4, a5, a6)
 }

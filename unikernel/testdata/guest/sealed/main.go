@@ -27,6 +27,7 @@ func readByte(fd int) byte
 
 func main() {
 	refused()
+	files()
 	served()
 	waits()
 	inLoop()
@@ -37,30 +38,53 @@ func main() {
 func refused() {
 	path := append([]byte("/bin/true"), 0)
 	p := uintptr(unsafe.Pointer(&path[0]))
-	for name, c := range map[string][4]uintptr{
-		"execve":                           {syscall.SYS_EXECVE, p},
-		"execveat":                         {322, 0, p},
-		"fork":                             {syscall.SYS_FORK},
-		"vfork":                            {syscall.SYS_VFORK},
-		"clone":                            {syscall.SYS_CLONE, uintptr(syscall.SIGCHLD)},
-		"clone3":                           {435},
-		"ptrace":                           {syscall.SYS_PTRACE},
-		"io_uring_setup":                   {425, 8},
-		"memfd_create":                     {319, p},
-		"mount":                            {syscall.SYS_MOUNT, p, p, p},
-		"unshare":                          {syscall.SYS_UNSHARE, syscall.CLONE_NEWUSER},
-		"bpf":                              {321},
-		"a number of x32, getppid":         {syscall.SYS_GETPPID | 1<<30},
-		"a number that is nobody's":        {100000},
-		"a number that is nobody's at all": {^uintptr(0)},
+	for name, c := range map[string]struct {
+		args [4]uintptr
+		want syscall.Errno
+	}{
+		"execve":                           {[4]uintptr{syscall.SYS_EXECVE, p}, syscall.ENOSYS},
+		"execveat":                         {[4]uintptr{322, 0, p}, syscall.ENOSYS},
+		"fork":                             {[4]uintptr{syscall.SYS_FORK}, syscall.ENOSYS},
+		"vfork":                            {[4]uintptr{syscall.SYS_VFORK}, syscall.ENOSYS},
+		"clone":                            {[4]uintptr{syscall.SYS_CLONE, uintptr(syscall.SIGCHLD)}, syscall.ENOSYS},
+		"clone3":                           {[4]uintptr{435}, syscall.ENOSYS},
+		"ptrace":                           {[4]uintptr{syscall.SYS_PTRACE}, syscall.EPERM},
+		"io_uring_setup":                   {[4]uintptr{425, 8}, syscall.ENOSYS},
+		"memfd_create":                     {[4]uintptr{319, p}, syscall.ENOSYS},
+		"mount":                            {[4]uintptr{syscall.SYS_MOUNT, p, p, p}, syscall.EPERM},
+		"unshare":                          {[4]uintptr{syscall.SYS_UNSHARE, syscall.CLONE_NEWUSER}, syscall.EPERM},
+		"bpf":                              {[4]uintptr{321}, syscall.ENOSYS},
+		"kill of the parent":               {[4]uintptr{syscall.SYS_KILL, uintptr(os.Getppid()), uintptr(syscall.SIGKILL)}, syscall.ESRCH},
+		"limits of the parent":             {[4]uintptr{syscall.SYS_PRLIMIT64, uintptr(os.Getppid())}, syscall.ENOSYS},
+		"a descriptor of a link":           {[4]uintptr{syscall.SYS_WRITE, 1<<24 + 3, p, 1}, syscall.EBADF},
+		"a number of x32, getppid":         {[4]uintptr{syscall.SYS_GETPPID | 1<<30}, syscall.ENOSYS},
+		"a number that is nobody's":        {[4]uintptr{100000}, syscall.ENOSYS},
+		"a number that is nobody's at all": {[4]uintptr{^uintptr(0)}, syscall.ENOSYS},
 	} {
-		check.Equal(call(c[0], c[1], c[2], c[3], 0, 0, 0), -int(syscall.ENOSYS), name)
+		check.Equal(call(c.args[0], c.args[1], c.args[2], c.args[3], 0, 0, 0), -int(c.want), name)
 	}
 	check.Equal(call32(20), -int32(syscall.ENOSYS), "getpid of 32 bits")
-	if got := call(syscall.SYS_KILL, uintptr(os.Getppid()), uintptr(syscall.SIGKILL), 0, 0, 0, 0); got >= 0 {
-		check.Equal(got, -1, "kill of the parent")
-	}
 	runtime.KeepAlive(path)
+}
+
+// files: they are Loam's, whoever opens them. Arguments are paths that the host has.
+func files() {
+	for _, name := range os.Args[1:] {
+		path := append([]byte(name), 0)
+		p := uintptr(unsafe.Pointer(&path[0]))
+		const here = ^uintptr(99) // AT_FDCWD
+		check.Equal(call(syscall.SYS_OPENAT, here, p, syscall.O_RDONLY, 0, 0, 0), -int(syscall.ENOENT), "open "+name)
+		check.Equal(call(syscall.SYS_UNLINK, p, 0, 0, 0, 0, 0), -int(syscall.ENOENT), "unlink "+name)
+		runtime.KeepAlive(path)
+	}
+	const mine = "/tmp/of-the-program"
+	path := append([]byte(mine), 0)
+	fd := call(syscall.SYS_OPEN, uintptr(unsafe.Pointer(&path[0])), syscall.O_CREAT|syscall.O_WRONLY, 0o600, 0, 0, 0)
+	check.Equal(call(syscall.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(&path[0])), 4, 0, 0, 0), 4, "write")
+	check.Nil(syscall.Close(fd), "close")
+	b, err := os.ReadFile(mine)
+	check.Nil(err, "read of what assembly has written")
+	check.Equal(string(b), mine[:4], "what assembly has written")
 }
 
 // served: what Loam has is served as if package syscall had called.

@@ -1,0 +1,270 @@
+package rt
+
+import (
+	"errors"
+	"fmt"
+	iofs "io/fs"
+	"os"
+	"path"
+	"strings"
+	"syscall"
+	"time"
+
+	"loam/fs"
+	"loam/fs/memfs"
+	"loam/fs/pseudo"
+	"loam/fs/tarfs"
+	"loam/unikernel/guest"
+)
+
+// The tree that the program finds: a file system in memory, over it /dev, /proc
+// and /sys, and what the user mounted. It is made before the program begins, on
+// any platform in the same way.
+
+// folders are there whatever the user mounts, with their modes.
+var folders = []struct {
+	path string
+	mode fs.Mode
+}{
+	{"/dev", 0o755}, {"/proc", 0o555}, {"/sys", 0o555}, {"/etc", 0o755}, {"/run", 0o755}, {"/home", 0o755},
+	{"/root", 0o700}, {"/tmp", 0o777 | fs.Sticky}, {"/var/tmp", 0o777 | fs.Sticky},
+}
+
+// newTree makes the tree. Its /proc tells of the process when that is there.
+func newTree(p Platform, c guest.Config) (*fs.Tree, error) {
+	root, err := newRoot(p, c)
+	if err != nil {
+		return nil, err
+	}
+	v := fs.NewView(fs.NewTree(root))
+	v.Umask = 0
+	for _, f := range folders {
+		if err := makeFolders(v, f.path, f.mode); err != nil {
+			return nil, err
+		}
+	}
+	if err := pseudo.Devices(v); err != nil {
+		return nil, err
+	}
+	for _, m := range c.Mounts {
+		if m.Path == "/" {
+			continue
+		}
+		if err := mountArchive(v, p, m); err != nil {
+			return nil, fmt.Errorf("%s: %w", m.Path, err)
+		}
+	}
+	if err := ownFolders(v, c); err != nil {
+		return nil, err
+	}
+	executable, content := p.Executable()
+	if err := putFile(v, executable, content, 0o755, root); err != nil {
+		return nil, err
+	}
+	for at, f := range map[string]fs.FileSystem{"/proc": pseudo.Proc(aboutProcess(p, c, executable)), "/sys": pseudo.Sys()} {
+		place, err := v.Lookup(v.Root, at, true)
+		if err == nil {
+			err = v.Tree.Mount(f, place, true)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return v.Tree, nil
+}
+
+// newRoot is the file system at the root: what was packed for it, or an empty one.
+// It may take half of the memory, as a tmpfs may.
+func newRoot(p Platform, c guest.Config) (*memfs.FileSystem, error) {
+	total, _ := memory()
+	config := memfs.Config{Bytes: int64(total / 2)}
+	for _, m := range c.Mounts {
+		if m.Path != "/" {
+			continue
+		}
+		image, err := p.Archive(m.Archive)
+		if err != nil {
+			return nil, err
+		}
+		return tarfs.Load(image, config)
+	}
+	return memfs.New(config), nil
+}
+
+// makeFolders makes a folder, and those above it.
+func makeFolders(v *fs.View, name string, mode fs.Mode) error {
+	for i := range name {
+		if i > 0 && name[i] == '/' {
+			if err := v.Mkdir(v.Root, name[:i], 0o755); err != nil && !errors.Is(err, iofs.ErrExist) {
+				return err
+			}
+		}
+	}
+	if err := v.Mkdir(v.Root, name, mode); err != nil && !errors.Is(err, iofs.ErrExist) {
+		return err
+	}
+	return nil
+}
+
+// mountArchive puts what the user gave where he wants it: a folder, or one file,
+// which is all that its archive has.
+func mountArchive(v *fs.View, p Platform, m guest.Mount) error {
+	image, err := p.Archive(m.Archive)
+	if err != nil {
+		return err
+	}
+	system, err := tarfs.Load(image, memfs.Config{})
+	if err != nil {
+		return err
+	}
+	if !m.File {
+		if err := makeFolders(v, m.Path, 0o755); err != nil {
+			return err
+		}
+		place, err := v.LookupDir(v.Root, m.Path)
+		if err != nil {
+			return err
+		}
+		return v.Tree.Mount(system, place, !m.Writable)
+	}
+	file, err := onlyFile(system)
+	if err != nil {
+		return err
+	}
+	if err := makeFolders(v, path.Dir(m.Path), 0o755); err != nil {
+		return err
+	}
+	if err := v.Mknod(v.Root, m.Path, fs.Regular|0o644, fs.Device{}); err != nil && !errors.Is(err, iofs.ErrExist) {
+		return err
+	}
+	place, err := v.Lookup(v.Root, m.Path, true)
+	if err != nil {
+		return err
+	}
+	return v.Tree.MountFile(system, file, place, !m.Writable)
+}
+
+// onlyFile is the file of an archive that has one.
+func onlyFile(system fs.FileSystem) (file fs.Node, err error) {
+	var name string
+	err = system.Root().Read(0, func(e fs.Entry) bool {
+		name = e.Name
+		return false
+	})
+	if err != nil || name == "" {
+		return nil, errors.Join(err, syscall.ENOENT)
+	}
+	return system.Root().Lookup(name)
+}
+
+// ownFolders makes the folder where the program begins, and its user's, if they are
+// not there; they belong to the user.
+func ownFolders(v *fs.View, c guest.Config) error {
+	for _, name := range [...]string{c.Folder, os.Getenv("HOME")} {
+		if !strings.HasPrefix(name, "/") || path.Clean(name) == "/" {
+			continue
+		}
+		if _, err := v.LookupDir(v.Root, name); err == nil {
+			continue
+		}
+		if err := makeFolders(v, path.Clean(name), 0o755); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		place, err := v.LookupDir(v.Root, name)
+		if err != nil {
+			return err
+		}
+		owner := fs.Change{Fields: fs.SetOwner | fs.SetGroup, UID: uint32(syscall.Getuid()), GID: uint32(syscall.Getgid())}
+		if err := v.Change(place, owner, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// putFile makes a file whose content lies somewhere else, unless there is one.
+func putFile(v *fs.View, name string, content []byte, mode fs.Mode, system *memfs.FileSystem) error {
+	if content == nil {
+		return nil
+	}
+	if err := makeFolders(v, path.Dir(name), 0o755); err != nil {
+		return err
+	}
+	err := v.Mknod(v.Root, name, fs.Regular|mode, fs.Device{})
+	if errors.Is(err, iofs.ErrExist) || errors.Is(err, syscall.EROFS) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	place, err := v.Lookup(v.Root, name, false)
+	if err != nil {
+		return err
+	}
+	return system.SetContent(place.Node, content)
+}
+
+// aboutProcess is what /proc tells. Functions are called when the program reads.
+func aboutProcess(p Platform, c guest.Config, executable string) pseudo.Process {
+	return pseudo.Process{
+		PID: syscall.Getpid(), UID: syscall.Getuid(), GID: syscall.Getgid(),
+		Executable: executable, Arguments: os.Args, Environment: os.Environ(),
+		Hostname: hostname(c), Release: stringOf(hostUname.Release[:]) + "-loam",
+		Started: time.Now(), Somaxconn: somaxconn,
+		Memory: memory, Used: used, Maps: p.Maps,
+		Net: map[string]func() string{
+			"igmp":  func() string { return process.ProcNetIGMP() },
+			"igmp6": func() string { return "" },
+		},
+		Folder: func() string {
+			dir, _ := process.Getcwd()
+			return dir
+		},
+		Descriptors: func() []int { return process.Descriptors() },
+		Descriptor:  func(fd int) string { return process.Name(fd) },
+	}
+}
+
+// somaxconn is the longest queue of a listener (listen(2)).
+const somaxconn = 4096
+
+// memory is the machine's, in bytes.
+func memory() (total, free uint64) {
+	var s syscall.Sysinfo_t
+	if syscall.Sysinfo(&s) != nil {
+		return 0, 0
+	}
+	return s.Totalram * uint64(s.Unit), s.Freeram * uint64(s.Unit)
+}
+
+// used is the time that the program has had of all CPUs.
+func used() time.Duration {
+	var r syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &r) != nil {
+		return 0
+	}
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
+}
+
+// hostname is the machine's name: what the loam command says, or the host's.
+func hostname(c guest.Config) string {
+	if c.Hostname != "" {
+		return c.Hostname
+	}
+	return stringOf(hostUname.Nodename[:])
+}
+
+// writeEtc writes what the network says into /etc, over what may be there.
+func writeEtc(files map[string]string) error {
+	for name, text := range files {
+		fd, errno := process.OpenAt(atFDCWD, "/etc/"+name, syscall.O_WRONLY|syscall.O_CREAT|syscall.O_TRUNC, 0o644)
+		if errno == 0 {
+			_, errno = process.Write(fd, []byte(text))
+			process.Close(fd)
+		}
+		if errno != 0 {
+			return fmt.Errorf("/etc/%s: %w", name, errno)
+		}
+	}
+	return nil
+}
