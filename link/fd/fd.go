@@ -38,9 +38,13 @@ func New(fd int, name string) (*File, error) {
 	return wrap(os.NewFile(uintptr(fd), name))
 }
 
-// Dup makes a File of f, which is closed: descriptors that a parent process
-// passed come as files in blocking mode.
+// Dup makes a File of f, which is not to be used any more: descriptors that a
+// parent process passed come as files in blocking mode, and are duplicated; a file
+// that can be waited for is taken as it is.
 func Dup(f *os.File) (*File, error) {
+	if f.SetDeadline(time.Time{}) == nil {
+		return wrap(f)
+	}
 	defer f.Close()
 	raw, err := f.SyscallConn()
 	if err != nil {

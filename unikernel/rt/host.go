@@ -37,6 +37,9 @@ func hostFile(fd int, name string) *os.File { return os.NewFile(uintptr(HostFD+f
 func (linux) Open(l guest.Link) (link.Device, error) {
 	var files []*os.File
 	for _, fd := range l.FDs {
+		if err := syscall.SetNonblock(HostFD+fd, true); err != nil { // so that package os waits for it by the poller
+			return nil, err
+		}
 		files = append(files, hostFile(fd, l.Name))
 	}
 	switch l.Kind {
