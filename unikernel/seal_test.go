@@ -17,9 +17,10 @@ func TestSealed(t *testing.T) {
 	}
 	for kind, name := range map[NetworkKind]string{NoNetwork: "none", UserNetwork: "user"} {
 		t.Run(name, func(t *testing.T) {
-			out, err := guestCommand(kind, "sealed", secret).CombinedOutput()
-			if err != nil || string(out) != "ok\n" {
-				t.Errorf("%v: %s", err, out)
+			cmd := guestCommand(kind, "sealed", secret)
+			out, err := cmd.CombinedOutput()
+			if status := cmd.ProcessState.ExitCode(); status != 7 || string(out) != "ok\n" { // 7 by assembly
+				t.Errorf("status %d, %v: %s", status, err, out)
 			}
 		})
 	}

@@ -13,7 +13,8 @@ package runtime
 // its registers stay right.
 //
 // Elsewhere (without a goroutine, without a P, inside the runtime, in assembly that
-// is called by assembly) the call returns ENOSYS.
+// is called by assembly, between entersyscall and exitsyscall) the call returns ENOSYS;
+// but exit_group ends the program everywhere.
 //
 // Read runtime/preempt.go first.
 
@@ -29,6 +30,7 @@ const (
 	loamSeccomp   = 1          // SYS_SECCOMP
 	loamArchAMD64 = 0xc000003e // AUDIT_ARCH_X86_64
 	loamENOSYS    = 1<<64 - 38
+	loamExitGroup = 231
 )
 
 // loamSigsys is siginfo_t of a trap.
@@ -52,12 +54,15 @@ func sighandler(sig uint32, info *siginfo, ctxt unsafe.Pointer, gp *g) {
 //go:nowritebarrierrec
 func loamTrapped(info *loamSigsys, c *sigctxt, gp *g) {
 	regs := c.regs()
-	if info.arch != loamArchAMD64 || !loamServesTraps || !loamInterruptible(gp, c.sigpc(), c.sigsp()) {
+	switch {
+	case info.arch == loamArchAMD64 && loamServesTraps && loamInterruptible(gp, c.sigpc(), c.sigsp()):
+		regs.rcx, regs.r11 = loamMarkCX, loamMarkR11
+		c.pushCall(abi.FuncPCABI0(asyncPreempt), c.sigpc())
+	case info.arch == loamArchAMD64 && info.number == loamExitGroup:
+		exit(int32(regs.rdi))
+	default:
 		regs.rax = loamENOSYS
-		return
 	}
-	regs.rcx, regs.r11 = loamMarkCX, loamMarkR11
-	c.pushCall(abi.FuncPCABI0(asyncPreempt), c.sigpc())
 }
 
 // loamInterruptible reports whether a goroutine may be made to call asyncPreempt.
