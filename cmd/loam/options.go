@@ -1,8 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
+	"os"
+	"path"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -19,6 +23,7 @@ type runFlags struct {
 	cpus     int
 	machine  string
 	publish  []string
+	volumes  []string
 	net      string
 	ip       string
 	gateway  string
@@ -32,6 +37,7 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	cmd.Flags().IntVar(&f.cpus, "cpus", 1, "with --platform vm, the machine's CPUs, `N`")
 	cmd.Flags().StringVar(&f.machine, "machine", "q35", "with --platform vm, what QEMU builds, `q35|pc|microvm`")
 	cmd.Flags().StringArrayVarP(&f.publish, "publish", "p", nil, "forward a port to the program, `HOST:GUEST[/udp]`; HOST is PORT, of 127.0.0.1, or ADDRESS:PORT (repeat for more)")
+	cmd.Flags().StringArrayVarP(&f.volumes, "volume", "v", nil, "give the program a folder or a file, to read, as it is now, `HOST[:GUEST]`; GUEST is an absolute path, else that of HOST (repeat for more)")
 }
 
 // registerShared registers the flags that mean something to tests too.
@@ -63,12 +69,16 @@ type runOptions struct {
 	model   string
 
 	publish []publication
+	volumes []volume
 	net     network
 	env     []string // "KEY=VALUE"
 	pcap    string   // "" is none
 	program string   // as for "go run"
 	args    []string
 }
+
+// volume is what the program sees of the host's files.
+type volume struct{ host, guest string }
 
 // publication lets a port of the host stand for a port of the program.
 type publication struct {
@@ -112,12 +122,41 @@ func (f *runFlags) options(program string, args []string) (*runOptions, error) {
 	if o.publish, err = f.publications(o.net.kind); err != nil {
 		return nil, err
 	}
+	if o.volumes, err = parseVolumes(f.volumes); err != nil {
+		return nil, err
+	}
 	for _, kv := range f.env {
 		if key, _, ok := strings.Cut(kv, "="); !ok || key == "" {
 			return nil, &usageError{fmt.Sprintf("-e %s sets nothing", kv), "write -e KEY=VALUE"}
 		}
 	}
 	return o, nil
+}
+
+// parseVolumes reads HOST[:GUEST]. What follows the last colon is GUEST only if it
+// begins with a slash, so HOST may have colons.
+func parseVolumes(given []string) (all []volume, err error) {
+	taken := map[string]string{}
+	for _, s := range given {
+		v := volume{host: s}
+		if i := strings.LastIndex(s, ":/"); i > 0 {
+			v = volume{s[:i], path.Clean(s[i+1:])}
+		} else if v.guest, err = filepath.Abs(s); err != nil {
+			return nil, err
+		}
+		if s == "" || v.guest == "/" {
+			return nil, &usageError{fmt.Sprintf("-v %q is no folder or file, or would be the root", s), "write -v HOST:GUEST, such as ./site:/srv/site"}
+		}
+		if _, err := os.Stat(v.host); err != nil {
+			return nil, &usageError{fmt.Sprintf("-v %s: %v", s, errors.Unwrap(err)), "write -v HOST:GUEST with a folder or file of the host that can be read"}
+		}
+		if first, dup := taken[v.guest]; dup {
+			return nil, &usageError{fmt.Sprintf("-v %s and -v %s take the same place", first, s), "give one another GUEST"}
+		}
+		taken[v.guest] = s
+		all = append(all, v)
+	}
+	return all, nil
 }
 
 // parseSize reads a number of bytes as QEMU and others write it: 256M, 2G.

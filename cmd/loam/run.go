@@ -23,6 +23,7 @@ loam.`,
 		Example: `  loam run ./server                              a folder; it reaches out, nobody reaches in
   loam run -p 8080:80 ./server                   port 80 of the program is 127.0.0.1:8080
   loam run -e LEVEL=debug main.go -- -v          with an environment and arguments
+  loam run -v ./site:/srv ./server               with files: ./site is /srv, to read
   loam run --net tap:loam0 --ip 192.0.2.2/24 .   with an address of its own on a tap device
   loam run --platform vm -p 8080:80 ./server     in a virtual machine, in ring 0
   loam run --pcap all.pcapng ./server            and every packet in a file for Wireshark`,
@@ -76,6 +77,9 @@ func (o *runOptions) unikernel() unikernel.Options {
 	}
 	if o.machine {
 		u.Target.Platform = unikernel.Machine
+	}
+	for _, v := range o.volumes {
+		u.Volumes = append(u.Volumes, unikernel.Volume{Host: v.host, Guest: v.guest})
 	}
 	for _, p := range o.publish {
 		f := usernet.Forward{Proto: "tcp", Host: p.host, Guest: netip.AddrPortFrom(netip.Addr{}, p.guest)}

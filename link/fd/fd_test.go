@@ -119,26 +119,39 @@ func TestCloseEndsRoom(t *testing.T) {
 	}
 }
 
-// A file in blocking mode, as a parent passes it, works and is closed; one that
-// cannot be waited for is refused.
-func TestDup(t *testing.T) {
-	reader, writer, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer writer.Close()
+// dupReads checks that a file made of reader reads what is written to writer.
+func dupReads(t *testing.T, reader, writer *os.File) {
+	t.Helper()
 	f, err := Dup(reader)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if err := reader.Close(); !errors.Is(err, os.ErrClosed) {
-		t.Errorf("the original was left open: %v", err)
-	}
 	writer.Write([]byte{1})
 	if err := f.Read(readByte); err != nil {
 		t.Errorf("Read: %v", err)
 	}
+}
+
+// A file in blocking mode, as a parent passes it, works and is closed; one that
+// cannot be waited for is refused.
+func TestDup(t *testing.T) {
+	var pair [2]int
+	if err := syscall.Pipe2(pair[:], syscall.O_CLOEXEC); err != nil {
+		t.Fatal(err)
+	}
+	blocking, writer := os.NewFile(uintptr(pair[0]), "r"), os.NewFile(uintptr(pair[1]), "w")
+	defer writer.Close()
+	dupReads(t, blocking, writer)
+	if err := blocking.Close(); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("the original was left open: %v", err)
+	}
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer writer.Close()
+	dupReads(t, reader, writer)
 	disk, err := os.CreateTemp(t.TempDir(), "")
 	if err != nil {
 		t.Fatal(err)
