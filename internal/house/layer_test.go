@@ -63,7 +63,7 @@ const layers = `
 	link < unikernel/guest;
 	stack, DEVICES, fs/memfs < posix < unikernel/rt;
 	NONE < unikernel/seal; # which calls of the host's are left to a process
-	unikernel/guest, unikernel/seal < unikernel/rt;
+	unikernel/guest, unikernel/seal, fs/pseudo, fs/tarfs < unikernel/rt;
 
 	# Ring 0: the processor, how a guest is loaded, and the core under the runtime.
 	NONE < boot < boot/acpi;
@@ -85,7 +85,7 @@ const layers = `
 	NONE < .; # the sources of what is linked into a guest, for a loam without a checkout
 	NONE < unikernel/overlay;
 	kernel/device, driver/power, link/virtionet, unikernel/rt < unikernel/rt/machine;
-	., unikernel/overlay, unikernel/image, unikernel/rt, usernet < unikernel;
+	., fs/tarfs, unikernel/overlay, unikernel/image, unikernel/rt, usernet < unikernel;
 	unikernel < unikernel/cost;
 
 	# The packet engine: methods to send by, and what drives them. Nothing below

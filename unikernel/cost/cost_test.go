@@ -60,7 +60,7 @@ func TestMeasureFails(t *testing.T) {
 func echo(text string) *exec.Cmd { return exec.Command("echo", text) }
 
 // BenchmarkSyscall reports what "loam bench syscall" prints: the hook alone, and a
-// write to the sink beside one to /dev/null. An operation is the whole
+// write to /dev/null on both. An operation is the whole
 // measurement.
 func BenchmarkSyscall(b *testing.B) {
 	for b.Loop() {

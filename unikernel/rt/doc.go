@@ -2,7 +2,7 @@
 // built to run on Loam, and it is the complete list of what the edited standard
 // library (unikernel/overlay) asks of Loam:
 //
-//	call       serves a system call, or says that it is Linux's (call.go)
+//	call       serves a system call (call.go)
 //	pollOpen   ties a poll descriptor of the runtime to a file (poll.go)
 //	pollClose  unties it (poll.go)
 //
@@ -11,6 +11,7 @@
 //	pollReady  readies the goroutines that wait for a file (poll.go)
 //	onStack    says whether an address is on the goroutine's stack (memory.go)
 //	serve      opens the door: from now on call is asked (start.go)
+//	serving    has the poller know that descriptors are Loam's (start.go)
 //	hostCall   makes a system call of the host's past the door (host.go)
 //
 // The runtime initialises this package, and those that it imports, before all
