@@ -40,6 +40,14 @@ releases: ## programs on Loam with every patch release of Go that it knows, each
 servers: ## run well-known servers on Loam for a minute each, under load, and on Linux; writes docs/servers.md
 	@go test ./test/servers -count=1 -timeout=40m -v -all -seconds=60 -update
 
+.PHONY: boots
+boots: ## 1000 boots of a small program in a row, for a quarter of an hour (LOAM_BOOTS=N for another number)
+	@LOAM_BOOTS=$${LOAM_BOOTS:-1000} go test ./unikernel/image -count=1 -timeout=120m -v -run=TestBoots
+
+.PHONY: vmservers
+vmservers: ## the same in virtual machines, ten minutes in each kind, more than an hour in all; goes on where it was stopped; writes docs/servers-vm.md
+	@go test ./test/servers -count=1 -timeout=3h -v -run=TestMachines -parallel=8 -all -machines=all -seconds=600 -record=$(CURDIR)/docs/servers-vm.jsonl
+
 .PHONY: fmt
 fmt: ## format every Go file
 	@gofmt -s -w .

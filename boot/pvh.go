@@ -1,7 +1,5 @@
 package boot
 
-import "encoding/binary"
-
 // PVH: how QEMU, Firecracker and Cloud Hypervisor start a kernel that has a
 // certain note in its ELF file. The processor is in 32-bit protected mode
 // without paging, and EBX has the address of a structure that describes the
@@ -59,26 +57,26 @@ const maxCommandLine = 64 << 10
 // on, as far as it can be seen; the parts of the structure must lie there.
 func ParsePVH(memory []byte, at uint64, info *Info) Problem {
 	head, ok := window(memory, at, pvhSize)
-	if !ok || binary.LittleEndian.Uint32(head) != pvhMagic {
+	if !ok || le.Uint32(head) != pvhMagic {
 		return NoStartInfo
 	}
-	version := binary.LittleEndian.Uint32(head[4:])
+	version := le.Uint32(head[4:])
 	if version < 1 {
 		return NoMemoryMap
 	}
-	info.RSDP = binary.LittleEndian.Uint64(head[32:])
-	info.CommandLine = commandLine(memory, binary.LittleEndian.Uint64(head[24:]))
-	if p := parseRanges(memory, binary.LittleEndian.Uint64(head[40:]), binary.LittleEndian.Uint32(head[48:]), info); p != "" {
+	info.RSDP = le.Uint64(head[32:])
+	info.CommandLine = commandLine(memory, le.Uint64(head[24:]))
+	if p := parseRanges(memory, le.Uint64(head[40:]), le.Uint32(head[48:]), info); p != "" {
 		return p
 	}
-	if binary.LittleEndian.Uint32(head[12:]) == 0 {
+	if le.Uint32(head[12:]) == 0 {
 		return ""
 	}
-	module, ok := window(memory, binary.LittleEndian.Uint64(head[16:]), pvhModuleSize)
+	module, ok := window(memory, le.Uint64(head[16:]), pvhModuleSize)
 	if !ok {
 		return BadModule
 	}
-	start, size := binary.LittleEndian.Uint64(module), binary.LittleEndian.Uint64(module[8:])
+	start, size := le.Uint64(module), le.Uint64(module[8:])
 	if _, ok := window(memory, start, size); !ok {
 		return BadModule
 	}
@@ -94,8 +92,8 @@ func parseRanges(memory []byte, at uint64, count uint32, info *Info) Problem {
 		return NoMemoryMap
 	}
 	for ; len(table) > 0 && info.Ranges < MaxRanges; table = table[pvhRangeSize:] {
-		start, size := binary.LittleEndian.Uint64(table), binary.LittleEndian.Uint64(table[8:])
-		kind := binary.LittleEndian.Uint32(table[16:])
+		start, size := le.Uint64(table), le.Uint64(table[8:])
+		kind := le.Uint32(table[16:])
 		if kind != pvhMemory || size == 0 || start >= maxPhysical || size > maxPhysical-start {
 			continue
 		}

@@ -1,14 +1,10 @@
 package boot
 
-import (
-	"encoding/binary"
-	"testing"
-)
+import "testing"
 
 // machine is physical memory as a monitor fills it.
 func machine() []byte {
 	m := make([]byte, 0x5000)
-	le := binary.LittleEndian
 	le.PutUint32(m[0x1000:], pvhMagic)
 	le.PutUint32(m[0x1004:], 1)
 	le.PutUint32(m[0x100c:], 1)      // one module
@@ -51,7 +47,6 @@ func TestParsePVH(t *testing.T) {
 
 // What a monitor leaves out or gets wrong has a name.
 func TestParsePVHProblems(t *testing.T) {
-	le := binary.LittleEndian
 	for want, spoil := range map[Problem]func(m []byte){
 		NoStartInfo: func(m []byte) { m[0x1000]++ },
 		NoMemoryMap: func(m []byte) { le.PutUint32(m[0x1004:], 0) },

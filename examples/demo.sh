@@ -1,8 +1,9 @@
 #!/bin/sh
-# What "make demo" runs: examples/web, an ordinary net/http server, on Loam; then
-# curl, which knows nothing of Loam either, fetches its page through a port of
-# this machine. PORT chooses another port than 8080; STAY=1 leaves the server
-# running until Ctrl-C, to look at it in a browser.
+# What "make demo" runs: examples/web, an ordinary net/http server, on Loam, in a
+# virtual machine where there is QEMU; then curl, which knows nothing of Loam
+# either, fetches its page through a port of this machine. PORT chooses another
+# port than 8080; STAY=1 leaves the server running until Ctrl-C, to look at it in a
+# browser.
 set -eu
 cd "$(dirname "$0")/.."
 port=${PORT:-8080}
@@ -14,6 +15,13 @@ if ! command -v curl >/dev/null; then
 		exit 2
 	fi
 	apt-get update -q && apt-get install -q -y --no-install-recommends curl
+fi
+
+if ! command -v qemu-system-x86_64 >/dev/null; then
+	if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+		apt-get update -q && apt-get install -q -y --no-install-recommends qemu-system-x86 || true
+	fi
+	command -v qemu-system-x86_64 >/dev/null || echo "demo: there is no QEMU (Debian: apt-get install qemu-system-x86), so the server runs as a process and not in a virtual machine" >&2
 fi
 
 work=$(mktemp -d)
@@ -47,8 +55,8 @@ for _ in 1 2 3 4 5 6 7 8 9 10; do
 done
 curl -s -w '%{time_total}\n' "$@" | sort -n | tr '\n' ' '
 echo
-echo "== 1 GiB from the server"
-curl -s -o /dev/null -w '%{size_download} bytes in %{time_total} s, %{speed_download} bytes a second\n' "http://127.0.0.1:$port/bytes/1073741824"
+echo "== 128 MiB from the server"
+curl -s -o /dev/null -w '%{size_download} bytes in %{time_total} s, %{speed_download} bytes a second\n' "http://127.0.0.1:$port/bytes/134217728"
 if [ -n "${STAY:-}" ]; then
 	echo "== open http://127.0.0.1:$port in a browser; Ctrl-C ends it"
 	wait "$server"

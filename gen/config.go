@@ -19,8 +19,9 @@ type Config struct {
 	Method    string // by name
 	Interface string
 	Queues    int // 0 is 1
-	Batch     int // frames that a method is given at once; 0 is method.DefaultBatch
+	Batch     int // frames that a method is given at once; 0 is the method's own
 	Qdisc     bool
+	Plain     bool // see method.Config
 	Copying   method.Copying
 	Streams   []Stream
 
@@ -88,9 +89,6 @@ const (
 func (c Config) withDefaults() Config {
 	if c.Queues == 0 {
 		c.Queues = 1
-	}
-	if c.Batch == 0 {
-		c.Batch = method.DefaultBatch
 	}
 	if c.Interval == 0 {
 		c.Interval = time.Second

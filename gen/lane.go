@@ -16,10 +16,14 @@ import (
 // the count. A worker drives it.
 type lane struct {
 	sender method.Sender // shared by the lanes of a worker, where the method writes frames
-	filler *frame.Filler
-	clock  *pace.Clock
-	spread *pace.Spread
-	fill   func(slot []byte) int // of Send: made once, since making it allocates
+	// repeater is the sender if all its frames are same, which then go without being
+	// written each time; else nil.
+	repeater method.Repeater
+	same     []byte
+	filler   *frame.Filler
+	clock    *pace.Clock
+	spread   *pace.Spread
+	fill     func(slot []byte) int // of Send: made once, since making it allocates
 
 	rate   pace.Rate     // this queue's share
 	paced  pace.Rate     // in this step
@@ -133,13 +137,32 @@ func (l *lane) due(now, until int64, batch int) int {
 	return min(l.clock.Permits(now), batch)
 }
 
+// repeats has frames that do not change sent by the shorter way, if the sender has
+// one and serves nobody else.
+func (l *lane) repeats(alone bool) {
+	if same := l.filler.Same(); alone && same != nil && !l.tagged {
+		l.repeater, _ = l.sender.(method.Repeater)
+		l.same = same
+	}
+}
+
+// hand gives n frames to the sender.
+func (l *lane) hand(n int) (sent int, err error) {
+	l.bytes = 0
+	if l.repeater == nil {
+		return l.sender.Send(n, l.fill)
+	}
+	sent, err = l.repeater.Repeat(l.same, n)
+	l.bytes = sent * l.filler.WireLen(len(l.same))
+	return sent, err
+}
+
 // send hands over n frames.
 func (l *lane) send(n int) error {
 	if l.tagged {
 		l.sent = time.Now().UnixNano()
 	}
-	l.bytes = 0
-	sent, err := l.sender.Send(n, l.fill)
+	sent, err := l.hand(n)
 	if sent > 0 {
 		l.clock.Sent(sent, l.bytes)
 		l.spread.Sent(pace.Now(), sent)

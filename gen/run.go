@@ -43,6 +43,9 @@ func Run(ctx context.Context, c Config) (Report, error) {
 	if r.method, err = method.ByName(r.Method); err != nil {
 		return Report{}, bad("%v", err)
 	}
+	if r.Batch == 0 {
+		r.Batch = r.method.Batch
+	}
 	defer r.close()
 	if err := r.open(); err != nil {
 		return Report{}, err
@@ -117,7 +120,7 @@ func (r *run) openQueue(w *worker, longest int, ends []endpoints) error {
 			continue
 		}
 		c := method.Config{
-			Interface: r.Interface, Queue: w.queue, Size: longest, Batch: r.Batch, Qdisc: r.Qdisc, Copying: r.Copying,
+			Interface: r.Interface, Queue: w.queue, Size: longest, Batch: r.Batch, Qdisc: r.Qdisc, Plain: r.Plain, Copying: r.Copying,
 			Source: ends[i].source, Destination: ends[i].destination, SourceMAC: ends[i].sourceMAC, NextHop: ends[i].nextHop,
 		}
 		if c.Source.IsValid() && r.method.Layer == method.Payload {
@@ -133,6 +136,9 @@ func (r *run) openQueue(w *worker, longest int, ends []endpoints) error {
 		if r.method.Layer == method.Frame {
 			shared = s
 		}
+	}
+	for _, l := range w.lanes {
+		l.repeats(len(w.lanes) == 1)
 	}
 	return nil
 }

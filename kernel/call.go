@@ -76,7 +76,15 @@ func call(c *cpu, f *amd64.Frame) (result int64, returns bool) {
 
 	// Time.
 	case syscall.SYS_CLOCK_GETTIME:
-		result = clockGettime(int(int32(f.DI)), f.SI)
+		result = clockGettime(c, int(int32(f.DI)), f.SI)
+	case syscall.SYS_TIMER_CREATE:
+		result = createTimer(c, int(int32(f.DI)), f.SI, f.DX)
+	case syscall.SYS_TIMER_SETTIME:
+		result = setTimer(f.DI, f.SI, f.DX, f.R10)
+	case syscall.SYS_TIMER_DELETE:
+		result = deleteTimer(f.DI)
+	case syscall.SYS_SETITIMER:
+		result = setIntervalTimer(int(int32(f.DI)), f.SI, f.DX)
 
 	// Files.
 	case syscall.SYS_WRITE:
@@ -109,6 +117,9 @@ func call(c *cpu, f *amd64.Frame) (result int64, returns bool) {
 		result = -int64(syscall.EINVAL)
 	default:
 		result = deviceCall(f)
+		if result == -int64(syscall.ENOSYS) {
+			unserved[min(f.AX, uint64(len(unserved)-1))]++
+		}
 	}
 	return result, true
 }

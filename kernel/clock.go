@@ -6,104 +6,99 @@ import (
 	"loam/arch/amd64"
 	"loam/kernel/space"
 	"loam/kernel/thread"
+	"loam/kernel/timekeeper"
 )
 
-// Time. The time stamp counter, which runs at one speed for all CPUs, is the
-// clock; the timer of the local APIC is the alarm, set for one time at a time, so
-// that a machine with nothing to do does nothing.
+// Time. The time stamp counter, which runs at one speed for all CPUs, is the clock;
+// a slower one, whose speed is known (reference.go), says how fast it runs, at the
+// start and from then on; the timer of the local APIC is the alarm, set for one time
+// at a time, so that a machine with nothing to do does nothing.
 
-// timekeeper turns the counter into nanoseconds. The entry code knows the offsets
-// of its fields.
-type timekeeper struct {
-	start uint64 // the counter at time 0
-	scale uint64 // nanoseconds for each tick, with 32 bits of fraction
-	wall  int64  // nanoseconds since 1970 at time 0
-}
+// clock is changed by calibrate and correct, under the lock. Its first fields are
+// known to the entry code.
+var clock keeper
 
-var clock timekeeper // set once
+type keeper struct{ timekeeper.Keeper }
+
+// now is nanoseconds since the machine began. The caller has the lock, or is alone.
+func (k *keeper) now() int64 { return int64(k.At(amd64.Timestamp())) }
 
 // apicScale is ticks of the APIC's timer for each nanosecond, with 32 bits of
 // fraction; set once.
 var apicScale uint64
 
-// now is nanoseconds since the machine began.
-func (t *timekeeper) now() int64 {
-	return int64(scale32(amd64.Timestamp()-t.start, t.scale))
-}
-
-// scale32 is v*by, where by has 32 bits of fraction.
-func scale32(v, by uint64) uint64 {
-	const half = 1<<32 - 1
-	return v>>32*by + (v&half)*(by>>32) + (v&half)*(by&half)>>32
-}
-
-// calibrate measures the counter and the APIC's timer by the interval timer, and
-// asks the clock of the day.
+// calibrate measures the counter and the APIC's timer by the reference, starts the
+// clock, and asks for the time of the day.
 func calibrate() {
-	var best measurement
+	openReference()
+	const good = 250_000 // of doubt: a four thousandth
+	best := measurement{doubt: 1<<64 - 1}
 	for range 10 {
-		m := measure()
-		if best.counter == 0 || m.doubt < best.doubt {
+		if m := measure(); m.doubt < best.doubt {
 			best = m
 		}
-		if best.doubt < best.counter>>10 {
+		if best.doubt < good {
 			break
 		}
 	}
-	if best.counter == 0 || best.timer == 0 {
-		must("the machine's clocks stand still")
+	if known := counterScale(best.scale); known != 0 {
+		best.scale, best.doubt = known, 1
 	}
-	clock.scale = (measured << 32) / best.counter
-	apicScale = (best.timer << 32) / measured
-	clock.start = amd64.Timestamp()
-	clock.wall = amd64.DecodeRTC(amd64.ReadRTC()) * 1e9
+	apicScale = best.apic
+	clock.Begin(best.end, best.scale, best.doubt)
+	clock.SetWall(readWall())
 }
 
-// A measurement takes so long: in ticks of the interval timer, and in nanoseconds.
-const (
-	measuredTicks = 9546
-	measured      = uint64(measuredTicks * 1_000_000_000 / amd64.PITFrequency)
-)
-
-// measurement is how far the clocks went in that time.
+// measurement is how fast the clocks go, as nanoseconds for each tick of the counter
+// and ticks of the APIC's timer for each nanosecond, with 32 bits of fraction.
 type measurement struct {
-	counter, timer uint64
-	doubt          uint64 // by how much counter may be wrong: a virtual CPU is not always running
+	scale, apic uint64
+	doubt       uint64 // by how many nanoseconds a second scale may be wrong: a virtual CPU is not always running
+	end         timekeeper.Sample
 }
 
+// measure watches them for a while.
 func measure() measurement {
-	const tries = 1e7 // no port is read in less than a nanosecond
+	const nanos, tries = 10e6, 1e7 // no clock is read in less than a nanosecond
 	apic.StartTimer(1<<32 - 1)
-	before := amd64.Timestamp()
-	amd64.StartPIT(measuredTicks)
-	begin, count := amd64.Timestamp(), apic.Timer()
-	last := begin
+	begin, timer := sample(), apic.Timer()
+	last, pause := begin.Counter, uint64(0)
 	for range int(tries) {
-		done, there := amd64.PITDone()
-		if !there {
-			must("the machine has no interval timer (8254) to measure the clock by")
-		}
-		now := amd64.Timestamp()
-		if done {
-			timer := uint64(count - apic.Timer())
+		end := sample()
+		pause = max(pause, end.Counter-last)
+		last = end.Counter
+		if passed := clock.Reference.Elapsed(begin.Value, end.Value); passed >= nanos {
+			ticks := end.Counter - begin.Counter
+			m := measurement{timekeeper.Scale(passed, ticks), timekeeper.Scale(uint64(timer-apic.Timer()), passed),
+				timekeeper.MulDiv(begin.Doubt+end.Doubt, 1e9, ticks), end}
 			apic.StartTimer(0)
-			return measurement{(now+last)/2 - (begin+before)/2, timer, now - last + begin - before}
+			if pause > ticks/2 {
+				m.doubt = 1e9 // the reference may have begun again meanwhile
+			}
+			return m
 		}
-		last = now
 	}
-	must("the machine's interval timer (8254) stands still")
+	must("the machine's clocks stand still")
 	return measurement{}
 }
 
+// correct compares the clock with the reference.
+func correct() {
+	clock.Correct(sample())
+	clock.Hold()
+	clock.GoOn(amd64.Timestamp())
+}
+
 // armTimer has this CPU interrupted when there may be something to do: when the
-// running thread has had its share, or at the earliest deadline, if no other CPU
-// is interrupted by then.
+// running thread has had its share or is to be profiled, or at the earliest
+// deadline, if no other CPU is interrupted by then.
 func (c *cpu) armTimer(now int64) {
 	at := int64(thread.Never)
 	if c.current != thread.None && threads.HasReady() {
 		at = c.since + quantum
 	}
-	if earliest := threads.Earliest(); earliest < at && !timerBefore(earliest) {
+	at = min(at, c.profileDeadline(now))
+	if earliest := min(threads.Earliest(), int64(clock.Due())); earliest < at && !timerBefore(earliest) {
 		at = earliest
 	}
 	if at == thread.Never || c.timer != 0 && c.timer <= at {
@@ -113,7 +108,7 @@ func (c *cpu) armTimer(now int64) {
 	const most = 1 << 31
 	ticks := uint64(1)
 	if at > now {
-		ticks = min(scale32(uint64(at-now), apicScale)+1, most)
+		ticks = min(timekeeper.MulDiv(uint64(at-now), apicScale, 1<<32)+1, most)
 	}
 	apic.StartTimer(uint32(ticks))
 }
@@ -129,14 +124,19 @@ func timerBefore(at int64) bool {
 }
 
 // clockGettime is clock_gettime(2), for those who do not use loamClockGettime.
-func clockGettime(id int, addr uint64) int64 {
-	const realtime = 0
+func clockGettime(c *cpu, id int, addr uint64) int64 {
+	const realtime, processTime, threadTime = 0, 2, 3
 	if !touch(addr, 16, space.Write) {
 		return -int64(syscall.EFAULT)
 	}
 	t := clock.now()
-	if id == realtime {
-		t += clock.wall
+	switch id {
+	case realtime:
+		t += clock.Wall
+	case processTime:
+		t += processUsed - c.chargedAt
+	case threadTime:
+		t += threads.At(c.current).Used - c.chargedAt
 	}
 	*word(addr), *word(addr + 8) = uint64(t/1e9), uint64(t%1e9)
 	return 0

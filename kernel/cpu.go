@@ -22,6 +22,7 @@ type cpu struct {
 	vector   uintptr // where the vector registers of who runs here go
 	crashEnd uintptr // the upper end of the stack of faults of the kernel's own
 	task     [amd64.TaskSize]byte
+	claimed  uint32 // not 0: no CPU that comes may be this one; atomic
 
 	gdt amd64.GDT
 
@@ -32,6 +33,9 @@ type cpu struct {
 	fsBase  uint64    // what the register holds
 	since   int64     // when current began to run
 	timer   int64     // when the timer will interrupt; 0: it rests
+
+	charged   thread.ID // whose the time since chargedAt is
+	chargedAt int64
 
 	up     uint32 // it has started; atomic
 	flush  uint32 // another CPU asks to forget all translations; atomic
@@ -159,8 +163,10 @@ func (c *cpu) flushIfAsked() {
 // they have: then the pages may be used for something else. The others are not
 // told which range it is; they forget everything, and are interrupted for it, but
 // for those that are idle: these forget when they enter the kernel next, before
-// they look at the program's memory.
-func flushRange(va, end uint64) {
+// they look at the program's memory. If page tables have gone, the idle ones are
+// interrupted too, since any CPU may read ahead of what it does by tables that it
+// remembers.
+func flushRange(va, end uint64, tablesGone bool) {
 	const few = 32 // pages, above which forgetting all is quicker
 	if (end-va)/amd64.PageSize <= few {
 		for ; va < end; va += amd64.PageSize {
@@ -176,13 +182,13 @@ func flushRange(va, end uint64) {
 	for i := range cpuCount {
 		if o := &cpus[i]; o.apic != self {
 			atomic.StoreUint32(&o.flush, 1)
-			if o.current != thread.None {
+			if o.current != thread.None || tablesGone {
 				o.kick()
 			}
 		}
 	}
 	for i := range cpuCount {
-		for o := &cpus[i]; o.apic != self && o.current != thread.None && atomic.LoadUint32(&o.flush) != 0; {
+		for o := &cpus[i]; o.apic != self && (o.current != thread.None || tablesGone) && atomic.LoadUint32(&o.flush) != 0; {
 			amd64.Pause()
 		}
 	}

@@ -43,6 +43,7 @@ func crash(c *cpu, f *amd64.Frame, why string) {
 		say("\n")
 	}
 	trace(f.IP, f.BP)
+	sayUnserved()
 	powerOff(statusCrash)
 }
 

@@ -60,7 +60,11 @@ func deliver(c *cpu, th *thread.Thread) bool {
 	case signal.End:
 		powerOff(128 + uint32(n))
 	case signal.Handle:
-		callHandler(th, signal.Info{Number: n, Code: signal.CodeThread, Value: programID})
+		info := signal.Info{Number: n, Code: signal.CodeThread, Value: programID}
+		if n == signal.Profile && th.Sampled {
+			info = profileInfo(th)
+		}
+		callHandler(th, info)
 	}
 	return th.Pending&^th.Mask == 0
 }

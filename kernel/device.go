@@ -87,8 +87,9 @@ func MessageOf(number int) (address uint64, data uint32) {
 }
 
 // Physical is where a byte of the program's memory is for devices; false if no
-// page is there. It may be called by ordinary Go, at any time: page tables that
-// are in use are never given back, and a page stays while Go refers to it.
+// page is there, or none for a moment, while a big page becomes small ones. It may be
+// called by ordinary Go if the byte has been read before: then there is a page, which
+// stays while Go refers to it, and so do the tables that lead there.
 func Physical(va uint64) (uint64, bool) {
 	entry, size := tables.Lookup(va)
 	if entry&amd64.PagePresent == 0 {

@@ -17,6 +17,8 @@ func Enter(self, frameAddress uintptr) (frameAt, vector uintptr) {
 		if result, returns := call(c, f); returns {
 			f.AX = uint64(result)
 		}
+	case f.Vector == amd64.VectorSyscall:
+		trapped(c, f)
 	case f.Vector < amd64.VectorException:
 		fault(c, f)
 	default:
@@ -49,6 +51,10 @@ const quantum = 10e6
 // leave chooses who goes on, and gives back the lock.
 func leave(c *cpu) (frameAt, vector uintptr) {
 	now := clock.now()
+	if uint64(now) >= clock.Due() {
+		correct()
+	}
+	c.charge(now)
 	threads.Expire(now)
 	for {
 		c.choose(now)
@@ -64,6 +70,7 @@ func leave(c *cpu) (frameAt, vector uintptr) {
 			break
 		}
 	}
+	c.charged = c.current
 	c.armTimer(now)
 	shareWork(c)
 

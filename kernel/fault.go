@@ -42,7 +42,7 @@ func fault(c *cpu, f *amd64.Frame) {
 // pageFault makes memory appear at an address, if the program has it. Else it
 // returns the code of the signal.
 func pageFault(addr, code uint64) (signalCode int32, served bool) {
-	region, ok := dynamic.Find(addr)
+	region, ok := regionAt(addr)
 	if !ok {
 		if addr >= boot.Image && code&amd64.FaultPresent != 0 {
 			return signal.CodeNotAllowed, false
@@ -63,7 +63,7 @@ func pageFault(addr, code uint64) (signalCode int32, served bool) {
 		amd64.InvalidatePage(addr) // another CPU was quicker, or has given more rights
 		return 0, true
 	}
-	if !populate(addr&^(amd64.PageSize-1), region.Rights) {
+	if !populate(addr&^(amd64.PageSize-1), region) {
 		outOfMemory()
 	}
 	return 0, true

@@ -53,10 +53,7 @@ func findIOAPICs(madt acpi.MADT) {
 		if e.Kind != acpi.IOAPIC || ioapicCount == len(ioapics) || e.Address >= boot.WindowAtBoot {
 			continue
 		}
-		pa := e.Address &^ (amd64.BigPageSize - 1)
-		mustMap(boot.Window+pa, pa, amd64.BigPageSize, amd64.PageWrite|amd64.PageUncached|amd64.PageGlobal|noExecute())
-		amd64.InvalidatePage(boot.Window + e.Address)
-		chip := amd64.IOAPIC(windowAddress + uintptr(e.Address))
+		chip := amd64.IOAPIC(seeRegisters(e.Address))
 		io := &ioapics[ioapicCount]
 		io.chip, io.first, io.inputs = chip, e.GSI, chip.Inputs()
 		ioapicCount++
@@ -64,6 +61,15 @@ func findIOAPICs(madt acpi.MADT) {
 			chip.Route(input, 0, 0, amd64.IOAPICMasked)
 		}
 	}
+}
+
+// seeRegisters has registers of the machine's own, which lie where no memory is, seen
+// through the window, and returns where.
+func seeRegisters(pa uint64) uintptr {
+	page := pa &^ (amd64.BigPageSize - 1)
+	mustMap(boot.Window+page, page, amd64.BigPageSize, amd64.PageWrite|amd64.PageUncached|amd64.PageGlobal|noExecute())
+	amd64.InvalidatePage(boot.Window + pa)
+	return windowAddress + uintptr(pa)
 }
 
 // allotInterrupt finds an interrupt that is not used.

@@ -23,8 +23,15 @@ func mmap(addr, size uint64, prot, flags int) int64 {
 		return -int64(syscall.EINVAL)
 	}
 	rights := rightsOf(prot)
-	if _, total := frames.Pages(); rights != 0 && size > total*amd64.PageSize+sparse {
-		return -int64(syscall.ENOMEM) // it could never be used
+	if free, total := frames.Pages(); rights != 0 && size > total*amd64.PageSize+sparse {
+		say("loam: the program asks for ") // it could never use that
+		sayInt(size >> 20)
+		say(" MiB of memory at once, and of ")
+		sayInt(total * amd64.PageSize >> 20)
+		say(" MiB there are ")
+		sayInt(free * amd64.PageSize >> 20)
+		say(" free; give the machine more (-m)\n")
+		return -int64(syscall.ENOMEM)
 	}
 	if flags&fixed == 0 {
 		start, ok := dynamic.Reserve(addr, size, alignment(size), rights)
@@ -114,19 +121,61 @@ func madvise(addr, size uint64, advice int) int64 {
 }
 
 // populate puts a zeroed page at an address, or the one that was kept there.
-func populate(va uint64, rights space.Rights) bool {
-	if entry, _ := tables.Lookup(va); entry&amd64.PageKept != 0 {
-		return tables.Map(va, amd64.Physical(entry), amd64.PageSize, flagsOf(rights), allocFrame)
+func populate(va uint64, region space.Region) bool {
+	flags := flagsOf(region.Rights)
+	if entry, size := tables.Lookup(va); entry&amd64.PageKept != 0 {
+		return tables.Map(va&^(size-1), amd64.Physical(entry), size, flags, allocFrame)
+	}
+	if populateBig(va, region) {
+		return true
 	}
 	pa, ok := frames.Alloc()
 	if !ok {
 		return false
 	}
-	if !tables.Map(va, pa, amd64.PageSize, flagsOf(rights), allocFrame) {
+	if !tables.Map(va, pa, amd64.PageSize, flags, allocFrame) {
 		frames.Free(pa)
 		return false
 	}
 	return true
+}
+
+// populateBig puts a big page around an address where nothing is yet. It does so only
+// if the 2 MiB before are in use, which says that the program fills its memory from
+// below, and if there is plenty: a small program takes no more than it needs.
+func populateBig(va uint64, region space.Region) bool {
+	const big, plenty = amd64.BigPageSize, 4
+	start := va &^ (big - 1)
+	if region.Rights&space.Write == 0 || region.Start+big > start || region.End < start+big {
+		return false
+	}
+	if free, total := frames.Pages(); free < total/plenty {
+		return false
+	}
+	if tables.Entry(start-big, big) == 0 || tables.Entry(start, big) != 0 {
+		return false
+	}
+	pa, ok := frames.AllocBlock()
+	if !ok {
+		return false
+	}
+	if !tables.Map(start, pa, big, flagsOf(region.Rights), allocFrame) {
+		frames.FreeBlock(pa)
+		return false
+	}
+	return true
+}
+
+// split makes small pages of a big one that an address is in, unless it begins there.
+func split(va uint64) {
+	if _, size := tables.Lookup(va); size != amd64.BigPageSize || va%amd64.BigPageSize == 0 {
+		return
+	}
+	page, ok := frames.Alloc()
+	if !ok {
+		outOfMemory()
+	}
+	tables.Split(va, page, func() { flushRange(va, va+amd64.PageSize, false) })
 }
 
 func flagsOf(rights space.Rights) uint64 {
@@ -144,21 +193,34 @@ func flagsOf(rights space.Rights) uint64 {
 // to a CPU.
 var freed [512]uint64
 
-// discard takes all pages out from va to end, and gives them back when no CPU
-// knows them any more.
+// discard takes all pages out from va to end, and the tables that are empty then, and
+// gives them back when no CPU knows them any more.
 func discard(va, end uint64) {
+	split(va)
+	split(end)
 	for va < end {
 		next := min((va+amd64.BigPageSize)&^(amd64.BigPageSize-1), end)
-		n := 0
-		tables.Each(va, next, func(_, entry uint64) uint64 {
+		n, block := 0, uint64(0)
+		tables.Each(va, next, func(_, entry, size uint64) uint64 {
+			if size == amd64.BigPageSize {
+				block = amd64.Physical(entry)
+				return 0
+			}
 			freed[n] = amd64.Physical(entry)
 			n++
 			return 0
 		})
-		if n > 0 {
-			flushRange(va, next)
+		if n > 0 || block != 0 {
+			empty, tablesGone := tables.Prune(va)
+			flushRange(va, next, tablesGone > 0)
 			for _, pa := range freed[:n] {
 				frames.Free(pa)
+			}
+			for _, pa := range empty[:tablesGone] {
+				frames.Free(pa)
+			}
+			if block != 0 {
+				frames.FreeBlock(block)
 			}
 		}
 		va = next
@@ -168,17 +230,19 @@ func discard(va, end uint64) {
 // protect gives the pages that are there other rights. Those without any are
 // kept out of reach.
 func protect(va, end uint64, rights space.Rights) {
+	split(va)
+	split(end)
 	flags := flagsOf(rights) | amd64.PagePresent
 	if rights == 0 {
 		flags = amd64.PageKept
 	}
 	changed := false
-	tables.Each(va, end, func(_, entry uint64) uint64 {
+	tables.Each(va, end, func(_, entry, _ uint64) uint64 {
 		changed = true
-		return amd64.Physical(entry) | flags
+		return amd64.Physical(entry) | flags | entry&amd64.PageBig
 	})
 	if changed {
-		flushRange(va, end)
+		flushRange(va, end, false)
 	}
 }
 
@@ -191,16 +255,16 @@ func touch(addr, size uint64, want space.Rights) bool {
 		return true
 	case end < addr:
 		return false
-	case addr >= boot.Image:
-		return inImage(addr, end, want)
-	case !dynamic.Covered(addr, end, want):
+	case addr >= boot.Image && !inImage(addr, end, want):
+		return false
+	case addr < boot.Image && !dynamic.Covered(addr, end, want):
 		return false
 	}
 	for va := addr &^ (amd64.PageSize - 1); va < end; va += amd64.PageSize {
 		if entry, _ := tables.Lookup(va); entry&amd64.PagePresent != 0 {
 			continue
 		}
-		if region, _ := dynamic.Find(va); !populate(va, region.Rights) {
+		if region, _ := regionAt(va); !populate(va, region) {
 			outOfMemory()
 		}
 	}
@@ -214,9 +278,20 @@ func inImage(addr, end uint64, want space.Rights) bool {
 		if !ok {
 			return false
 		}
+		if zeroed.Start > s.Start && zeroed.Start < s.End {
+			s.End = zeroed.End
+		}
 		if addr >= s.Start && end <= s.End && (want&space.Write == 0 || s.Writable) {
 			return true
 		}
 		at = next
 	}
+}
+
+// regionAt is the region of an address where pages appear.
+func regionAt(addr uint64) (space.Region, bool) {
+	if addr >= zeroed.Start && addr < zeroed.End {
+		return space.Region{Start: zeroed.Start, End: zeroed.End, Rights: space.Read | space.Write}, true
+	}
+	return dynamic.Find(addr)
 }

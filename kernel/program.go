@@ -30,6 +30,9 @@ const badConfig boot.Problem = "the program's arguments and environment are too 
 func loadProgram(c *cpu) {
 	config := bytesAt(boot.Window+machine.Module.Start, int(machine.Module.Size()))
 	if len(config) == 0 {
+		config, _ = boot.Archive(Files(), boot.ConfigArchive)
+	}
+	if len(config) == 0 {
 		config = textBytes(boot.DefaultConfig)
 	}
 	args, env, size := countWords(config)

@@ -16,15 +16,21 @@ import (
 // for as long as there are PCs.
 const startPage = 0x8000
 
-// readFirmware does what ACPI's tables are needed for. Without them there is one
-// CPU, and no interrupts by lines.
-func readFirmware() {
+// openFirmware finds ACPI's tables; false if the machine has none.
+func openFirmware() (acpi.Tables, bool) {
 	rsdp := machine.RSDP
 	if rsdp == 0 {
 		rsdp = acpi.FindRSDP(physicalAt)
 	}
 	firmware, problem := acpi.Open(physicalAt, rsdp)
-	if problem != "" {
+	return firmware, problem == ""
+}
+
+// readFirmware does what ACPI's tables are needed for. Without them there is one
+// CPU, and no interrupts by lines.
+func readFirmware() {
+	firmware, ok := openFirmware()
+	if !ok {
 		return
 	}
 	madt := firmware.MADT()
@@ -36,8 +42,9 @@ func readFirmware() {
 	startCPUs(madt)
 }
 
-// startTime is how long a CPU may take to come up.
-const startTime = 200e6
+// startTimes are how long a CPU may take to come up after it was told to the first
+// and the second time. On a busy host a virtual one may not run for seconds.
+var startTimes = [...]int64{200e6, 10e9}
 
 // startCPUs starts all that there are. One that does not come up is left out.
 func startCPUs(madt acpi.MADT) {
@@ -58,10 +65,12 @@ func startCPUs(madt acpi.MADT) {
 	}
 }
 
-// startOther starts one.
+// startOther starts one. A CPU may come when nobody waits for it any more, so it has
+// to claim the structure that is offered, before it uses anything else; who comes
+// too late finds it claimed, by another or by us, and stops.
 func startOther(id uint32) {
 	c := &cpus[cpuCount]
-	if !c.allocate() {
+	if c.stack == 0 && !c.allocate() {
 		return
 	}
 	c.number, c.apic = cpuCount, id
@@ -73,12 +82,17 @@ func startOther(id uint32) {
 	if !have.Hypervisor {
 		pause(10e6) // SDM volume 3, 9.4.4.1; virtual ones need no time
 	}
-	for range 2 {
+	atomic.StoreUint32(&c.claimed, 0)
+	up := false
+	for i := 0; i < len(startTimes) && !up; i++ {
 		apic.Start(id, startPage)
-		if c.isUp(startTime / 2) {
-			cpuCount++
-			return
-		}
+		up = c.isUp(startTimes[i])
+	}
+	if !up && atomic.SwapUint32(&c.claimed, 1) != 0 && !c.isUp(startTimes[1]) {
+		must("a processor stopped while it started")
+	}
+	if atomic.LoadUint32(&c.up) != 0 {
+		cpuCount++
 	}
 }
 
@@ -130,6 +144,7 @@ func StartCPU(self uintptr) (frameAt, vector uintptr) {
 	amd64.WriteCR3(tables.Root)
 	c.install()
 	apic.Enable(false)
+	c.apic = apic.ID() // another than was meant may have come
 	atomic.StoreUint32(&c.up, 1)
 	lock(c)
 	return leave(c)

@@ -22,6 +22,7 @@ var (
 	apic      amd64.APIC     // set once
 	machine   boot.Info      // set once
 	windowEnd uint64         // what of physical memory is seen; set once
+	zeroed    boot.Range     // variables of the program for which pages appear; set once
 )
 
 // Addresses in the entry code, which it fills in.
@@ -45,8 +46,8 @@ func Start(info uint64) (frameAt, vector uintptr) {
 	findControl()
 	must(boot.ParsePVH(physical(boot.WindowAtBoot), info, &machine))
 	have = amd64.ReadFeatures()
-	frames.Window = boot.Window
-	takeMemory()
+	findTable()
+	addMemory(0, boot.WindowAtBoot)
 	mapAll()
 
 	c := &cpus[0]
@@ -56,6 +57,7 @@ func Start(info uint64) (frameAt, vector uintptr) {
 	c.prepare()
 	c.features()
 	amd64.WriteCR3(tables.Root)
+	addMemory(boot.WindowAtBoot, windowEnd)
 	c.install()
 	amd64.SilencePICs()
 	c.startAPIC()
@@ -80,15 +82,52 @@ func must(p boot.Problem) {
 // noMemory is the Problem of a machine in which not even the kernel has room.
 const noMemory boot.Problem = "the machine has too little memory to start; give it more (-m)"
 
-// takeMemory gives the allocator what the monitor says is free, without what the
-// program, its configuration and the first MiB are in.
-func takeMemory() {
-	end := imageEnd()
+// frameTable is the memory that the allocator needs for itself; set once.
+var frameTable boot.Range
+
+// findTable sets how much of physical memory there is to see, and finds room for the
+// allocator's table in the part that is seen already.
+func findTable() {
+	const most = boot.DynamicLow - boot.Window
+	windowEnd = boot.WindowAtBoot
+	highest := uint64(0)
 	for _, r := range machine.Usable[:machine.Ranges] {
-		for _, piece := range machine.WithoutModule(r) {
-			frames.Add(max(piece.Start, end), piece.End)
+		highest = max(highest, min(r.End, most))
+	}
+	windowEnd = max(windowEnd, highest)
+	size := frame.TableSize(highest)
+	for i := range 2 * machine.Ranges {
+		r := freeMemory(i)
+		if r.Start < r.End && r.End <= boot.WindowAtBoot && r.Size() >= size {
+			frameTable = boot.Range{Start: r.Start, End: r.Start + size}
+			frames.Init(windowAddress, r.Start, highest)
+			return
 		}
 	}
+	must(noMemory)
+}
+
+// addMemory gives the allocator the free memory between two addresses.
+func addMemory(low, high uint64) {
+	for i := range 2 * machine.Ranges {
+		r := freeMemory(i)
+		if r.Start == frameTable.Start {
+			r.Start = frameTable.End
+		}
+		r = boot.Range{Start: max(r.Start, low), End: min(r.End, high)}
+		if r.Start < r.End {
+			frames.Add(r.Start, r.End)
+		}
+	}
+}
+
+// freeMemory is one of the pieces of memory that the monitor says is free, two for each
+// of its ranges, without what the program, its files and configuration, and the first MiB are in.
+// It may be empty, with its end before its start.
+func freeMemory(i int) boot.Range {
+	r := machine.WithoutModule(machine.Usable[i/2])[i%2]
+	start := max(r.Start, imageEnd(), boot.Files(imageHeader()).End)
+	return boot.Range{Start: (start + amd64.PageSize - 1) &^ (amd64.PageSize - 1), End: r.End}
 }
 
 // imageEnd is the physical address behind the program and the page tables of the
@@ -104,26 +143,27 @@ func imageEnd() uint64 {
 	}
 }
 
+// Files are the archives that the program was given (boot.Archive); there may be none.
+func Files() []byte {
+	r := boot.Files(imageHeader())
+	return physicalAt(r.Start, r.Size())
+}
+
 func imageHeader() []byte { return bytesAt(boot.Window+boot.Load, amd64.PageSize) }
 
 // mapAll makes the page tables that stay: physical memory at boot.Window, without
-// the right to execute; the program at boot.Image, each part with its own rights;
+// the right to execute (mapWindow); the program at boot.Image, each part with its own rights;
 // nothing else. Page 0 and the whole lower half are not there.
 func mapAll() {
 	dynamic.Init(boot.DynamicLow, boot.DynamicHigh)
+	zeroed = boot.Zeroed(imageHeader())
 	tables.Window = boot.Window
 	root, ok := frames.Alloc()
 	if !ok {
 		must(noMemory)
 	}
 	tables.Root = root
-	windowEnd = boot.WindowAtBoot
-	for _, r := range machine.Usable[:machine.Ranges] {
-		windowEnd = max(windowEnd, r.End)
-	}
-	for pa := uint64(0); pa < windowEnd; pa += amd64.BigPageSize {
-		mustMap(boot.Window+pa, pa, amd64.BigPageSize, amd64.PageWrite|amd64.PageGlobal|noExecute())
-	}
+	mapWindow()
 	mapAPIC()
 	for at := 0; ; {
 		s, next, ok := boot.NextSegment(imageHeader(), at)
@@ -131,6 +171,41 @@ func mapAll() {
 			return
 		}
 		mapSegment(s)
+		at = next
+	}
+}
+
+// mapWindow shows all memory at boot.Window. What cannot be written at boot.Image
+// cannot be written there either.
+func mapWindow() {
+	flags := amd64.PageGlobal | noExecute()
+	end := imageEnd()
+	for pa := uint64(0); pa < windowEnd; pa += amd64.BigPageSize {
+		if pa+amd64.BigPageSize <= boot.Load || pa >= end {
+			mustMap(boot.Window+pa, pa, amd64.BigPageSize, flags|amd64.PageWrite)
+			continue
+		}
+		for at := pa; at < pa+amd64.BigPageSize; at += amd64.PageSize {
+			write := uint64(amd64.PageWrite)
+			if isReadOnly(boot.Image + at) {
+				write = 0
+			}
+			mustMap(boot.Window+at, at, amd64.PageSize, flags|write)
+		}
+	}
+}
+
+// isReadOnly reports whether an address is in a part of the program that must not be
+// written.
+func isReadOnly(va uint64) bool {
+	for at := 0; ; {
+		s, next, ok := boot.NextSegment(imageHeader(), at)
+		if !ok {
+			return false
+		}
+		if va >= s.Start && va < s.End && !s.Writable {
+			return true
+		}
 		at = next
 	}
 }
@@ -143,7 +218,11 @@ func mapSegment(s boot.Segment) {
 	if !s.Program {
 		flags |= noExecute()
 	}
-	for va := s.Start &^ (amd64.PageSize - 1); va < s.End; va += amd64.PageSize {
+	end := s.End
+	if zeroed.Start > s.Start && zeroed.Start < end {
+		end = zeroed.Start // the page tables of the entry code follow, which are not the program's
+	}
+	for va := s.Start &^ (amd64.PageSize - 1); va < end; va += amd64.PageSize {
 		mustMap(va, va-boot.Image, amd64.PageSize, flags)
 	}
 }

@@ -3,8 +3,10 @@ package unikernel
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"net/netip"
 	"path/filepath"
 	"syscall"
@@ -87,6 +89,57 @@ func TestMachineButton(t *testing.T) {
 			return
 		case <-tick.C:
 			press(monitor)
+		}
+	}
+}
+
+// The least memory is enough for a web server, under some load.
+func TestMachineLeastMemory(t *testing.T) {
+	host := freePort(t)
+	monitor := filepath.Join(t.TempDir(), "monitor")
+	ended := make(chan error, 1) // the goroutine sends once
+	go func() {
+		status, err := Run(t.Context(), Options{
+			Target:  Target{Args: []string{"../examples/web"}, Platform: Machine},
+			Machine: MachineConfig{Memory: minMemory, Monitor: monitor},
+			Network: Network{Kind: UserNetwork, Forwards: []usernet.Forward{
+				{Proto: "tcp", Host: host, Guest: netip.AddrPortFrom(netip.Addr{}, 8080)},
+			}},
+		})
+		if err == nil && status != 0 {
+			err = fmt.Errorf("status %d", status)
+		}
+		ended <- err
+	}()
+	const requests, size = 200, 100_000
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for served := 0; served < requests; {
+		r, err := http.Get(fmt.Sprintf("http://%s/bytes/%d", host, size))
+		if err == nil {
+			n, err := io.Copy(io.Discard, r.Body)
+			r.Body.Close()
+			if err != nil || r.StatusCode != http.StatusOK || n != size {
+				t.Fatalf("request %d: %s, %d bytes, %v", served, r.Status, n, err)
+			}
+			served++
+			continue
+		}
+		select {
+		case err := <-ended:
+			t.Fatalf("the machine ended after %d requests: %v", served, err)
+		case <-tick.C:
+		}
+	}
+	for {
+		press(monitor)
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Error(err)
+			}
+			return
+		case <-tick.C:
 		}
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"runtime"
 	"strings"
 	"syscall"
+
+	"loam/unikernel/image"
 )
 
 // Tests are built and run by one `go test`, which has an overlay for its builds
@@ -38,6 +40,7 @@ const (
 // TestOptions says what is tested.
 type TestOptions struct {
 	Packages []string // as for go test
+	Platform Platform // what they run on
 	Dir      string   // where they are looked up; empty: the current folder
 	Flags    []string // of go test
 	Args     []string // of the test binaries
@@ -75,17 +78,34 @@ func Test(ctx context.Context, o TestOptions) (status int, err error) {
 			checkout, dir = "", "/"
 		}
 	}
-	list, err := testOverlay(ctx, c, tools, checkout, own)
+	list, err := testOverlay(ctx, c, tools, checkout, own, o.Platform)
 	if err != nil {
 		return 0, err
 	}
 	args := []string{"test", "-overlay=" + list, "-exec=" + quote(o.Exec)}
 	args = append(args, "-vet=off") // vet looks for Loam's packages on the disk
-	args = append(append(args, o.Flags...), o.Packages...)
+	args = append(append(args, o.flags()...), o.Packages...)
 	if len(o.Args) > 0 {
 		args = append(append(args, "-args"), o.Args...)
 	}
 	return tools.runTest(ctx, dir, args)
+}
+
+// flags are those of go test, with what the linker must be told for the platform.
+func (o *TestOptions) flags() []string {
+	if o.Platform != Machine {
+		return o.Flags
+	}
+	var flags []string
+	link := image.LinkFlags()
+	for _, f := range o.Flags {
+		if more, ok := strings.CutPrefix(f, "-ldflags="); ok {
+			link = more + " " + link
+		} else {
+			flags = append(flags, f)
+		}
+	}
+	return append(flags, "-ldflags="+link)
 }
 
 // tested is what go list says about a package that is to be tested.
@@ -123,13 +143,13 @@ func listTested(ctx context.Context, t *toolchain, dir string, packages []string
 }
 
 // testOverlay writes the overlay and returns its file.
-func testOverlay(ctx context.Context, c cache, t *toolchain, checkout string, own []tested) (string, error) {
-	s, err := prepareStd(ctx, c, t, checkout, Process)
+func testOverlay(ctx context.Context, c cache, t *toolchain, checkout string, own []tested, platform Platform) (string, error) {
+	s, err := prepareStd(ctx, c, t, checkout, platform)
 	if err != nil {
 		return "", err
 	}
 	packages := map[string]string{} // file to add -> its package
-	key := []string{"test", s.hash}
+	key := []string{"test", platform.String(), s.hash}
 	for _, p := range own {
 		if len(p.TestGoFiles)+len(p.XTestGoFiles) > 0 {
 			packages[filepath.Join(p.Dir, checkoutFile)] = p.Name + checkoutPackage
@@ -142,7 +162,7 @@ func testOverlay(ctx context.Context, c cache, t *toolchain, checkout string, ow
 	dir := c.path("build", digest(key...))
 	for file, pkg := range packages {
 		added := filepath.Join(dir, pkg+".go")
-		if err := writeFile(added, importRoot(pkg, Process)); err != nil {
+		if err := writeFile(added, importRoot(pkg, platform)); err != nil {
 			return "", err
 		}
 		s.replace[file] = added

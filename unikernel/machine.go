@@ -1,17 +1,11 @@
 package unikernel
 
 import (
-	"bytes"
+	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
-	"os/signal"
-	"runtime"
-	"strconv"
-	"strings"
-	"sync"
 	"syscall"
 
 	"loam/boot"
@@ -25,12 +19,16 @@ import (
 //
 // What the program writes, its exit status and the signals that it is sent go by
 // three ports and the serial port: see kernel/control.go.
+//
+// Reading order: machine.go, monitor.go; probe.go for what QEMU is to be had.
 
 // MachineConfig is what a virtual machine is made of.
 type MachineConfig struct {
 	Memory uint64 // in bytes; 0: DefaultMemory
 	CPUs   int    // 0: one
 	Model  string // of QEMU's -machine; empty: q35
+	// Accelerator should be that of FindEmulator.
+	Accelerator Accelerator
 	// Monitor is where QEMU makes a socket for its machine protocol (QMP); empty: it
 	// makes none.
 	Monitor string
@@ -39,7 +37,7 @@ type MachineConfig struct {
 // What a machine may have.
 const (
 	DefaultMemory = 256 << 20
-	minMemory     = 48 << 20 // 32 MiB of a program are zeroed variables of crypto/rand
+	minMemory     = 32 << 20
 	maxMemory     = 1 << 40
 	maxCPUs       = 64
 )
@@ -71,170 +69,73 @@ func (m *MachineConfig) check() error {
 	return nil
 }
 
-// monitor is a QEMU that is being prepared.
-type monitor struct {
-	args  []string
-	files []*os.File // that it inherits, from descriptor 3 on
-	ours  []*os.File // the other ends
-}
-
-// inherit gives QEMU a file, and returns the name under which it can be opened there.
-func (m *monitor) inherit(f *os.File) string {
-	m.files = append(m.files, f)
-	return "/dev/fd/" + strconv.Itoa(2+len(m.files))
-}
-
-// memory gives QEMU a file of memory.
-func (m *monitor) memory(name string, data []byte) (string, error) {
-	f, err := memoryFile(name)
-	if err != nil {
-		return "", err
-	}
-	if _, err := f.Write(data); err != nil {
-		f.Close()
-		return "", err
-	}
-	return m.inherit(f), nil
-}
-
-// port has QEMU make a port, and returns where what is written to it arrives.
-func (m *monitor) port(name string, number int) (*os.File, error) {
-	r, w, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	m.ours = append(m.ours, r)
-	m.args = append(m.args,
-		"-chardev", "file,id="+name+",path="+m.inherit(w),
-		"-device", fmt.Sprintf("isa-debugcon,iobase=%#x,chardev=%s", number, name))
-	return r, nil
-}
-
-// addCard has QEMU make a network card whose cable is descriptor 3.
-func (m *monitor) addCard(model string) {
-	card := "virtio-net-pci"
-	if model == "microvm" {
-		card = "virtio-net-device"
-		m.args = append(m.args, "-global", "virtio-mmio.force-legacy=false") // it speaks virtio 1.0 then
-	}
-	m.args = append(m.args,
-		"-netdev", "stream,id=cable,server=off,addr.type=fd,addr.str=3",
-		"-device", card+",netdev=cable")
-}
-
-// signals has QEMU make the serial port, and returns where to write signals to.
-func (m *monitor) signals() (*os.File, error) {
-	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return nil, err
-	}
-	ours, theirs := os.NewFile(uintptr(pair[0]), "signals"), os.NewFile(uintptr(pair[1]), "signals")
-	m.ours = append(m.ours, ours)
-	m.inherit(theirs)
-	m.args = append(m.args, "-chardev", fmt.Sprintf("socket,id=signals,fd=%d", 2+len(m.files)), "-serial", "chardev:signals")
-	return ours, nil
-}
-
-// started closes our copies of what QEMU has inherited.
-func (m *monitor) started() {
-	for _, f := range m.files {
-		f.Close()
-	}
-	m.files = nil
-}
-
-func (m *monitor) close() {
-	m.started()
-	for _, f := range m.ours {
-		f.Close()
-	}
-}
-
 // launchMachine boots program and waits for its end.
 func launchMachine(program string, o *Options, n *network) (status int, err error) {
-	data, err := os.ReadFile(program)
-	if err == nil {
-		err = image.Prepare(data)
-	}
+	data, err := o.Machine.fill(program, n.readArchives)
 	if err != nil {
 		return 0, err
 	}
+	n.config.Streams, n.config.Ordered = standardStreams()
 	words, err := boot.Config{Args: append([]string{program}, o.Args...), Env: environment(o.Env, n.config)}.Encode()
 	if err != nil {
 		return 0, errorf("leave it out", "%v", err)
 	}
-	m := &monitor{files: n.files} // its cable, if it has one, is the first
-	n.files = nil
+	m := newMonitor(&o.Machine, n)
 	defer m.close()
-	m.args = []string{
-		"-machine", o.Machine.Model, "-accel", "tcg", "-cpu", "max",
-		"-m", strconv.FormatUint(o.Machine.Memory>>20, 10) + "M", "-smp", strconv.Itoa(o.Machine.CPUs),
-		"-display", "none", "-nodefaults", "-no-user-config", "-no-reboot", "-device", "isa-debug-exit",
+	if err := errors.Join(m.addChannel(o.Machine.Model), m.load(data, words)); err != nil {
+		return 0, err
 	}
-	if len(m.files) > 0 {
-		m.addCard(o.Machine.Model)
+	status, err = m.run(context.Background(), streams{
+		in: os.Stdin, out: os.Stdout, errors: os.Stderr, together: n.config.Ordered, signals: true,
+	})
+	if err != nil {
+		return 0, errorf("try --platform process", "%v", err)
 	}
-	if o.Machine.Monitor != "" {
-		m.args = append(m.args, "-qmp", "unix:"+o.Machine.Monitor+",server=on,wait=off")
-	}
-	kernel, err1 := m.memory("image", data)
-	config, err2 := m.memory("config", words)
-	output, err3 := m.port("output", boot.PortOutput)
-	complaints, err4 := m.port("errors", boot.PortErrors)
-	control, err5 := m.port("control", boot.PortControl)
-	signals, err6 := m.signals()
-	if err := errors.Join(err1, err2, err3, err4, err5, err6); err != nil {
-		return 0, errorf("close some files or raise the limit (ulimit -n)", "%v", err)
-	}
-	m.args = append(m.args, "-kernel", kernel, "-initrd", config)
-	return m.run(output, complaints, control, signals)
+	return status, nil
 }
 
-// run runs QEMU to its end.
-func (m *monitor) run(output, complaints, control, signals *os.File) (status int, err error) {
-	cmd := exec.Command(qemu, m.args...)
-	var complaint bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &complaint, &complaint
-	cmd.ExtraFiles = m.files
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
-
-	incoming := make(chan os.Signal, 16) // sent by package signal, received by sendSignals; full: a signal is lost, as signals are
-	signal.Notify(incoming, forwarded...)
-	defer signal.Stop(incoming)
-	runtime.LockOSThread() // as in launch
-	defer runtime.UnlockOSThread()
-	if err := cmd.Start(); err != nil {
-		return 0, errorf("try again", "%s cannot be started: %v", qemu, err)
-	}
-	m.started()
-	done := make(chan struct{})
-	go sendSignals(signals, incoming, done)
-	var last []byte
-	var copying sync.WaitGroup
-	copying.Go(func() { io.Copy(os.Stdout, output) })
-	copying.Go(func() { io.Copy(os.Stderr, complaints) })
-	copying.Go(func() { last, _ = io.ReadAll(control) })
-	err = cmd.Wait()
-	close(done)
-	copying.Wait()
-	if len(last) > 0 {
-		return int(last[len(last)-1]), nil
-	}
+// prepared reads a program and makes it bootable, with files.
+func prepared(program string, files []byte) ([]byte, error) {
+	data, err := os.ReadFile(program)
 	if err == nil {
-		err = errors.New("it ended")
+		err = image.Prepare(data)
 	}
-	why := strings.TrimSpace(complaint.String())
-	return 0, errorf("try --platform process", "the machine did not say how the program ended: %v: %s", err, why)
+	if err == nil && len(files) > 0 {
+		data, err = image.AddFiles(data, files)
+	}
+	if errors.Is(err, image.ErrTooLarge) {
+		err = errorf("give the program less with -v", "%v", err)
+	}
+	return data, err
 }
 
-// sendSignals tells the program of signals until done is closed.
-func sendSignals(to *os.File, incoming <-chan os.Signal, done <-chan struct{}) {
-	for {
-		select {
-		case s := <-incoming:
-			to.Write([]byte{byte(s.(syscall.Signal))}) // an error means that it has ended
-		case <-done:
-			return
+// fill reads what the machine is loaded with. It refuses what its memory cannot
+// hold.
+func (m *MachineConfig) fill(program string, archives func() ([]byte, error)) ([]byte, error) {
+	files, err := archives()
+	if err != nil {
+		return nil, err
+	}
+	data, err := prepared(program, files)
+	if err != nil {
+		return nil, err
+	}
+	const spare = 8 << 20 // for firmware, and for the kernel to come up
+	if need := image.End(data) + spare; need > m.Memory {
+		return nil, errorf(fmt.Sprintf("give it more (-m %dM)", (need+minMemory)>>20),
+			"the program and its files do not fit into %d MiB of memory", m.Memory>>20)
+	}
+	return data, nil
+}
+
+// standardStreams describes ours for guest.Config.
+func standardStreams() (modes [3]uint32, ordered bool) {
+	for fd := range modes {
+		var st syscall.Stat_t
+		if err := syscall.Fstat(fd, &st); err == nil {
+			modes[fd] = st.Mode
 		}
 	}
+	ordered, _ = sameFile(os.Stdout, os.Stderr)
+	return modes, ordered
 }

@@ -7,11 +7,13 @@ import (
 	"os"
 	"time"
 
+	"loam/boot"
 	"loam/link"
 	"loam/link/trace"
 	"loam/link/unixsock"
 	"loam/unikernel/guest"
 	"loam/usernet"
+	"loam/wire"
 )
 
 // NetworkKind is what a guest is connected to.
@@ -39,10 +41,23 @@ type network struct {
 	config guest.Config
 	files  []*os.File // for the guest, descriptors firstGuestFD and up
 	end    func()     // takes down what is left
+
+	// Of a virtual machine: what files are, and the archives that it is loaded with.
+	cable    cable
+	archives []*os.File
+}
+
+// cable is what connects the card of a virtual machine.
+type cable struct {
+	tap    bool // files are queues of a TAP device; else a socket that frames pass as a stream
+	queues int
+	mtu    int
+	mac    wire.MAC // of the card; zero: QEMU's
 }
 
 const (
 	firstGuestFD = 3
+	firstArchive = boot.ConfigArchive + 1
 	guestLink    = "eth0"
 )
 
@@ -59,19 +74,17 @@ var (
 	userDNS     = netip.MustParseAddr("10.0.2.3")
 )
 
-// openNetwork makes the network's outside.
-func openNetwork(o *Network, hostname string, platform Platform) (*network, error) {
+// openNetwork makes the network's outside, for a guest that can use so many queues.
+func openNetwork(o *Network, hostname string, platform Platform, queues int) (*network, error) {
 	n := &network{config: guest.Config{Hostname: hostname, Machine: platform == Machine}, end: func() {}}
 	var err error
 	switch o.Kind {
 	case UserNetwork:
 		err = n.openUser(o, hostname, platform)
 	case TapNetwork:
-		if platform == Machine {
-			err = errorf("use --net user", "a virtual machine has no tap device yet")
-			break
+		if err = n.openTap(o, queues); err == nil && platform == Machine {
+			err = n.giveTap(o)
 		}
-		err = n.openTap(o)
 	case NoNetwork:
 		if o.Trace != "" {
 			err = errorf("leave the trace out, or use another network", "nothing passes a network that is not there")
@@ -92,25 +105,47 @@ func (n *network) give(f *os.File) int {
 
 // addFiles gives the guest its files, and has it begin in our folder.
 func (n *network) addFiles(o *Options) (err error) {
-	if o.Target.Platform == Machine {
-		if len(o.Volumes) > 0 {
-			return errorf("use --platform process", "a virtual machine has no files of the host yet")
-		}
-		return nil
-	}
 	if n.config.Folder, err = os.Getwd(); err != nil {
 		return err
 	}
-	n.config.Mounts, err = openVolumes(o.Volumes, n.give)
+	give := n.give
+	if o.Target.Platform == Machine {
+		give = n.load
+	}
+	n.config.Mounts, err = openVolumes(o.Volumes, give)
 	return err
+}
+
+// load has a virtual machine be loaded with an archive and returns its number there.
+func (n *network) load(f *os.File) int {
+	n.archives = append(n.archives, f)
+	return firstArchive + len(n.archives) - 1
+}
+
+// readArchives reads the archives that a virtual machine is loaded with, as
+// boot.Archive numbers them.
+func (n *network) readArchives() ([]byte, error) {
+	all := make([][]byte, firstArchive)
+	for _, f := range n.archives {
+		st, err := f.Stat()
+		if err != nil {
+			return nil, err
+		}
+		b := make([]byte, st.Size())
+		if _, err := f.ReadAt(b, 0); err != nil {
+			return nil, err
+		}
+		all = append(all, b)
+	}
+	return boot.EncodeArchives(all), nil
 }
 
 // handedOver closes the command's copies of what the guest has inherited.
 func (n *network) handedOver() {
-	for _, f := range n.files {
+	for _, f := range append(n.files, n.archives...) {
 		f.Close()
 	}
-	n.files = nil
+	n.files, n.archives = nil, nil
 }
 
 // close takes the network down.

@@ -1,5 +1,7 @@
 package unikernel
 
+import "context"
+
 // Platform is what a program runs on.
 type Platform int
 
@@ -15,4 +17,35 @@ func (p Platform) String() string {
 		return "vm"
 	}
 	return "process"
+}
+
+// Choice is the best platform that this machine has.
+type Choice struct {
+	Platform    Platform
+	Accelerator Accelerator // of platform Machine
+	Why         string      // a sentence for people, without its full stop
+}
+
+// Choose takes a virtual machine where there is a QEMU to make it, and a process
+// where there is none. Only ctx can make it fail.
+func Choose(ctx context.Context) (Choice, error) {
+	e, err := FindEmulator(ctx)
+	switch {
+	case err != nil:
+		return Choice{}, err
+	case e.Version == "":
+		return Choice{Platform: Process, Why: "as a process: " + e.Why}, nil
+	case e.Accelerator == KVM:
+		return Choice{Machine, KVM, "in a virtual machine, by KVM"}, nil
+	}
+	return Choice{Machine, TCG, "in a virtual machine that QEMU emulates: " + e.Why}, nil
+}
+
+// ChooseAccelerator is for who wants a virtual machine and nothing else.
+func ChooseAccelerator(ctx context.Context) (Accelerator, error) {
+	e, err := FindEmulator(ctx)
+	if err == nil && e.Version == "" {
+		err = errorf("install QEMU 7.2 or later (Debian: apt-get install qemu-system-x86), or use --platform process", "%s", e.Why)
+	}
+	return e.Accelerator, err
 }

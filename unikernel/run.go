@@ -65,6 +65,15 @@ func RunProgram(program string, o Options) (status int, err error) {
 	return onNetwork(&o, func() (string, error) { return program, nil })
 }
 
+// queues is how many queues of a device the guest has a use for: a process leaves
+// them to the kernel's scheduler, a virtual machine has one for each CPU.
+func (o *Options) queues() int {
+	if o.Target.Platform == Machine {
+		return o.Machine.CPUs
+	}
+	return 1
+}
+
 // onNetwork runs the program that build returns. The network comes first: what
 // is wrong with it is told at once.
 func onNetwork(o *Options, build func() (program string, err error)) (status int, err error) {
@@ -77,7 +86,7 @@ func onNetwork(o *Options, build func() (program string, err error)) (status int
 			return 0, err
 		}
 	}
-	n, err := openNetwork(&o.Network, hostname, o.Target.Platform)
+	n, err := openNetwork(&o.Network, hostname, o.Target.Platform, o.queues())
 	if err != nil {
 		return 0, err
 	}

@@ -26,7 +26,18 @@ const helper = "LOAM_TEST_RUN"
 // many MiB.
 const onMachine = "LOAM_TEST_MACHINE"
 
+// machineCPUs names the variable with how many CPUs that has, if it is not one.
+const machineCPUs = "LOAM_TEST_CPUS"
+
 func TestMain(m *testing.M) {
+	if machine := os.Getenv(onTap); machine != "" {
+		if err := hostTap(machine); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		fmt.Println("ok")
+		os.Exit(0)
+	}
 	if os.Getenv(helper) == "" {
 		os.Exit(withCache(m))
 	}
@@ -37,9 +48,10 @@ func TestMain(m *testing.M) {
 	if err == nil {
 		platform = Machine
 	}
+	cpus, _ := strconv.Atoi(os.Getenv(machineCPUs))
 	status, err := Run(context.Background(), Options{
 		Target:  Target{Args: os.Args[1:2], Platform: platform},
-		Machine: MachineConfig{Memory: memory << 20},
+		Machine: MachineConfig{Memory: memory << 20, CPUs: cpus},
 		Args:    os.Args[2:],
 		Network: Network{Kind: NetworkKind(kind)},
 	})

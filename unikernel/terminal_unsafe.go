@@ -1,6 +1,8 @@
 package unikernel
 
 import (
+	"os"
+	"sync"
 	"syscall"
 	"unsafe"
 )
@@ -13,4 +15,90 @@ func sharesTerminal() bool {
 	// but the controlling terminal.
 	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, 0, syscall.TIOCGPGRP, uintptr(unsafe.Pointer(&group)))
 	return errno == 0 && int(group) == syscall.Getpgrp()
+}
+
+// Requests of a terminal that package syscall lacks (ioctl_tty(2)).
+const (
+	tcgets2  = 0x802c542a
+	tcsets2  = 0x402c542b
+	tcsetsf2 = 0x402c542d
+)
+
+// termiosLen is that of the kernel's struct termios, termios2Len that of struct
+// termios2, winsizeLen that of struct winsize.
+const (
+	termiosLen  = 36
+	termios2Len = 44
+	winsizeLen  = 8
+)
+
+// terminals serves requests of a program in a virtual machine about terminals that
+// are our standard streams, and puts them back as they were.
+type terminals struct {
+	mu     sync.Mutex
+	before map[int][]byte // struct termios, of those that were changed
+}
+
+// control is an ioctl(2). It serves what concerns the terminal alone: how it behaves
+// and how large it is.
+func (t *terminals) control(fd, request int, arg []byte) syscall.Errno {
+	size, sets := 0, false
+	switch {
+	case request == syscall.TCGETS:
+		size = termiosLen
+	case request >= syscall.TCSETS && request <= syscall.TCSETS+2: // TCSETSW, TCSETSF
+		size, sets = termiosLen, true
+	case request == tcgets2:
+		size = termios2Len
+	case request >= tcsets2 && request <= tcsetsf2:
+		size, sets = termios2Len, true
+	case request == syscall.TIOCGWINSZ:
+		size = winsizeLen
+	}
+	if size == 0 || len(arg) < size || fd < 0 || fd > 2 {
+		return syscall.ENOTTY
+	}
+	if sets {
+		t.remember(fd)
+	}
+	return terminalControl(fd, request, arg)
+}
+
+// remember notes how a terminal is before it is changed for the first time.
+func (t *terminals) remember(fd int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	b := make([]byte, termiosLen)
+	if t.before[fd] == nil && terminalControl(fd, syscall.TCGETS, b) == 0 {
+		if t.before == nil {
+			t.before = map[int][]byte{}
+		}
+		t.before[fd] = b
+	}
+}
+
+// restore puts all terminals back.
+func (t *terminals) restore() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for fd, b := range t.before {
+		terminalControl(fd, syscall.TCSETS, b)
+	}
+}
+
+func terminalControl(fd, request int, arg []byte) syscall.Errno {
+	// Safety: control has checked that arg is as long as what the request reads or
+	// writes.
+	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, uintptr(fd), uintptr(request), uintptr(unsafe.Pointer(unsafe.SliceData(arg))))
+	return errno
+}
+
+// sameFile reports whether two files are one.
+func sameFile(a, b *os.File) (bool, error) {
+	sa, err := a.Stat()
+	if err != nil {
+		return false, err
+	}
+	sb, err := b.Stat()
+	return err == nil && os.SameFile(sa, sb), err
 }

@@ -1,7 +1,6 @@
 package amd64
 
 import (
-	"sync/atomic"
 	"unsafe"
 )
 
@@ -44,8 +43,8 @@ func (a APIC) register(offset uintptr) *uint32 {
 	return *(**uint32)(unsafe.Pointer(&addr))
 }
 
-func (a APIC) read(offset uintptr) uint32     { return atomic.LoadUint32(a.register(offset)) }
-func (a APIC) write(offset uintptr, v uint32) { atomic.StoreUint32(a.register(offset), v) }
+func (a APIC) read(offset uintptr) uint32     { return load32(a.register(offset)) }
+func (a APIC) write(offset uintptr, v uint32) { store32(a.register(offset), v) }
 
 // Enable switches the APIC of this CPU on, with its timer at rest.
 func (a APIC) Enable(deadline bool) {

@@ -62,6 +62,10 @@ const (
 	FaultFetch   = 1 << 4
 )
 
+// VectorSyscall marks a frame of a thread that entered by a SYSCALL instruction; it
+// has vector registers.
+const VectorSyscall = 0x102
+
 // VectorSignal marks a frame that was put together when a signal handler
 // returned; it has vector registers.
 const VectorSignal = 0x101

@@ -1,7 +1,6 @@
 package amd64
 
 import (
-	"sync/atomic"
 	"unsafe"
 )
 
@@ -36,13 +35,13 @@ func (a IOAPIC) at(offset uintptr) *uint32 {
 }
 
 func (a IOAPIC) read(register uint32) uint32 {
-	atomic.StoreUint32(a.at(ioapicSelect), register)
-	return atomic.LoadUint32(a.at(ioapicWindow))
+	store32(a.at(ioapicSelect), register)
+	return load32(a.at(ioapicWindow))
 }
 
 func (a IOAPIC) write(register, v uint32) {
-	atomic.StoreUint32(a.at(ioapicSelect), register)
-	atomic.StoreUint32(a.at(ioapicWindow), v)
+	store32(a.at(ioapicSelect), register)
+	store32(a.at(ioapicWindow), v)
 }
 
 // Inputs is how many there are.

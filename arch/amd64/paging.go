@@ -101,15 +101,32 @@ func (t *Tables) Lookup(va uint64) (entry, size uint64) {
 // Physical returns what address an entry leads to.
 func Physical(entry uint64) uint64 { return entry & pageAddress }
 
-// Each calls f for the entry of each small page that there is from va to end,
-// and stores what it returns; 0 takes the page out. It passes over what is
-// absent in big steps. There must be no big pages in that range.
-func (t *Tables) Each(va, end uint64, f func(va, entry uint64) uint64) {
+// Entry returns the entry that covers size bytes around va, which is a page or a
+// table; 0 if there is neither.
+func (t *Tables) Entry(va, size uint64) uint64 {
+	table := t.table(t.Root)
+	for level := levels - 1; ; level-- {
+		e := table[index(va, level)]
+		if e == 0 || span(level) == size {
+			return e
+		}
+		table = t.table(e & pageAddress)
+	}
+}
+
+// Each calls f for the entry of each page that there is from va to end, with its
+// size, and stores what it returns; 0 takes the page out. It passes over what is
+// absent in big steps. Big pages of 2 MiB must lie in the range as a whole.
+func (t *Tables) Each(va, end uint64, f func(va, entry, size uint64) uint64) {
 	for va < end {
 		table := t.table(t.Root)
 		level := levels - 1
 		for ; level > 0; level-- {
 			e := table[index(va, level)]
+			if e&PageBig != 0 {
+				table[index(va, level)] = f(va, e, span(level))
+				break
+			}
 			if e&PagePresent == 0 {
 				break
 			}
@@ -123,7 +140,7 @@ func (t *Tables) Each(va, end uint64, f func(va, entry uint64) uint64) {
 		}
 		for i := index(va, 0); i < entries && va < end; i++ {
 			if table[i] != 0 {
-				table[i] = f(va, table[i])
+				table[i] = f(va, table[i], PageSize)
 			}
 			va += PageSize
 		}
@@ -131,4 +148,49 @@ func (t *Tables) Each(va, end uint64, f func(va, entry uint64) uint64) {
 			return
 		}
 	}
+}
+
+// Split makes small pages of the big page of 2 MiB around va; page is for their
+// table. A processor must not know the same address by pages of two sizes (SDM volume
+// 3, 4.10.2.3), so flush, which has all of them forget the address, is called while
+// there is neither.
+func (t *Tables) Split(va, page uint64, flush func()) {
+	table := t.table(t.Root)
+	for level := levels - 1; level > 1; level-- {
+		table = t.table(table[index(va, level)] & pageAddress)
+	}
+	e := &table[index(va, 1)]
+	small := *e &^ PageBig
+	*e = 0
+	flush()
+	pages := t.table(page)
+	for i := range pages {
+		pages[i] = small + uint64(i)*PageSize
+	}
+	*e = page | PagePresent | PageWrite
+}
+
+// MaxPrune is how many tables lie above a page, without the root.
+const MaxPrune = levels - 1
+
+// Prune takes out the tables on the way to va that are empty, and returns how many and
+// which they were. They are no tables any more when all processors have forgotten them.
+func (t *Tables) Prune(va uint64) (pages [MaxPrune]uint64, n int) {
+	var way [levels]*[entries]uint64
+	way[levels-1] = t.table(t.Root)
+	low := levels - 1
+	for ; low > 0; low-- {
+		e := way[low][index(va, low)]
+		if e&PagePresent == 0 || e&PageBig != 0 {
+			break
+		}
+		way[low-1] = t.table(e & pageAddress)
+	}
+	for level := low; level < levels-1 && *way[level] == [entries]uint64{}; level++ {
+		above := &way[level+1][index(va, level+1)]
+		pages[n] = *above & pageAddress
+		n++
+		*above = 0
+	}
+	return pages, n
 }

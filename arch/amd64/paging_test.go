@@ -55,7 +55,7 @@ func TestMapAgainstReference(t *testing.T) {
 		}
 	}
 	found := map[uint64]uint64{}
-	m.tables.Each(high, high+1<<41, func(va, entry uint64) uint64 {
+	m.tables.Each(high, high+1<<41, func(va, entry, _ uint64) uint64 {
 		found[va] = Physical(entry)
 		return 0
 	})
@@ -76,7 +76,7 @@ func TestEachKeepsToRange(t *testing.T) {
 		m.tables.Map(high+i*PageSize, i*PageSize, PageSize, 0, m.alloc)
 	}
 	var seen []uint64
-	m.tables.Each(high+2*PageSize, high+4*PageSize, func(va, e uint64) uint64 {
+	m.tables.Each(high+2*PageSize, high+4*PageSize, func(va, e, _ uint64) uint64 {
 		seen = append(seen, va-high)
 		return e
 	})
@@ -105,5 +105,78 @@ func TestMapWithoutMemory(t *testing.T) {
 	}
 	if e, _ := m.tables.Lookup(high); e != 0 {
 		t.Errorf("entry %#x", e)
+	}
+}
+
+// A big page becomes small ones that lead to the same place; meanwhile there is none.
+func TestSplit(t *testing.T) {
+	m := newMemory(10)
+	const flags = PageWrite | PageNoExecute
+	m.tables.Map(high, 5*BigPageSize, BigPageSize, flags, m.alloc)
+	page, _ := m.alloc()
+	flushed := 0
+	m.tables.Split(high+7*PageSize, page, func() {
+		flushed++
+		if e, _ := m.tables.Lookup(high); e != 0 {
+			t.Errorf("entry %#x while it is split", e)
+		}
+	})
+	for i := range uint64(entries) {
+		e, size := m.tables.Lookup(high + i*PageSize)
+		if e != 5*BigPageSize+i*PageSize|flags|PagePresent || size != PageSize {
+			t.Fatalf("page %d: %#x of %#x", i, e, size)
+		}
+	}
+	if flushed != 1 {
+		t.Errorf("flushed %d times", flushed)
+	}
+}
+
+// Each finds big pages, those that are kept out of reach too.
+func TestEachBig(t *testing.T) {
+	m := newMemory(10)
+	m.tables.Map(high, BigPageSize, BigPageSize, 0, m.alloc)
+	m.tables.Map(high+BigPageSize, 0, PageSize, 0, m.alloc)
+	sizes := map[uint64]uint64{}
+	for range 2 {
+		m.tables.Each(high, high+2*BigPageSize, func(va, e, size uint64) uint64 {
+			sizes[va-high] += size
+			return Physical(e) | PageKept | e&PageBig
+		})
+	}
+	if len(sizes) != 2 || sizes[0] != 2*BigPageSize || sizes[BigPageSize] != 2*PageSize {
+		t.Errorf("%#x", sizes)
+	}
+	if e := m.tables.Entry(high+PageSize, BigPageSize); e != BigPageSize|PageKept|PageBig {
+		t.Errorf("entry %#x", e)
+	}
+	if e := m.tables.Entry(high+HugePageSize, BigPageSize); e != 0 {
+		t.Errorf("entry %#x where nothing is", e)
+	}
+}
+
+// Tables go when they are empty, and not before.
+func TestPrune(t *testing.T) {
+	m := newMemory(10)
+	out := func(va uint64) { m.tables.Each(va, va+PageSize, func(_, _, _ uint64) uint64 { return 0 }) }
+	a, b := uint64(high), uint64(high+HugePageSize)
+	m.tables.Map(a, 0, PageSize, 0, m.alloc)
+	m.tables.Map(b, 0, PageSize, 0, m.alloc)
+	if pages, n := m.tables.Prune(a); n != 0 {
+		t.Errorf("%#x of a page that is there", pages[:n])
+	}
+	out(a)
+	if pages, n := m.tables.Prune(a); n != 2 {
+		t.Errorf("%#x, with another page below the next table", pages[:n])
+	}
+	out(b)
+	if pages, n := m.tables.Prune(b); n != 3 {
+		t.Errorf("%#x of the last", pages[:n])
+	}
+	if e := m.tables.table(0)[index(high, levels-1)]; e != 0 {
+		t.Errorf("the root has %#x", e)
+	}
+	if _, n := m.tables.Prune(a); n != 0 {
+		t.Errorf("%d more", n)
 	}
 }

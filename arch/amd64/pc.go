@@ -38,20 +38,24 @@ const (
 	PITFrequency = 1193182
 )
 
-// StartPIT has channel 0 count down from ticks, once.
-func StartPIT(ticks uint16) {
+// StartPIT has channel 0 count down, from 0xffff and again from there, and reports
+// whether the machine has such a timer. In this mode it interrupts once at most.
+func StartPIT() bool {
+	const nothing = 0xff
 	Out8(pitCommand, 0b00_11_000_0) // channel 0, low byte then high, mode 0: output rises at the end
-	Out8(pitChannel0, uint8(ticks))
-	Out8(pitChannel0, uint8(ticks>>8))
+	Out8(pitChannel0, 0xff)
+	Out8(pitChannel0, 0xff)
+	Out8(pitCommand, 0b11_1_0_001_0) // read back the status of channel 0
+	return In8(pitChannel0) != nothing
 }
 
-// PITDone reports whether the time that StartPIT began is over; there is false if
-// the machine has no such timer.
-func PITDone() (done, there bool) {
-	const output, nothing = 1 << 7, 0xff
-	Out8(pitCommand, 0b11_1_0_001_0) // read back the status of channel 0
-	status := In8(pitChannel0)
-	return status&output != 0, status != nothing
+// HoldPIT has ReadPIT return the count of now.
+func HoldPIT() { Out8(pitCommand, 0b00_00_000_0) }
+
+// ReadPIT is how far channel 0 has counted, modulo 1<<16, when HoldPIT was called.
+func ReadPIT() uint16 {
+	low := In8(pitChannel0)
+	return ^(uint16(low) | uint16(In8(pitChannel0))<<8)
 }
 
 // The clock of the day: Motorola MC146818A data sheet.

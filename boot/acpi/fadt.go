@@ -58,6 +58,27 @@ type Power struct {
 	ButtonIsFixed bool
 }
 
+// Timer is the power management timer (section 4.8.3.3): a counter of 3.579545 MHz
+// and 24 bits. ok is false if there is none.
+func (t *Tables) Timer() (r Register, ok bool) {
+	b := t.Find("FACP")
+	if len(b) < fadtLen || le.Uint32(b[112:])&flagReduced != 0 {
+		return r, false
+	}
+	if b[91] == 4 { // PM_TMR_LEN
+		r = portRegister(b[76:])
+	}
+	if len(b) >= 208+gasLen {
+		if x := parseGAS(b[208:]); x.Address != 0 {
+			r = x
+		}
+	}
+	return r, r != Register{}
+}
+
+// TimerFrequency is that of the power management timer, in Hz.
+const TimerFrequency = 3579545
+
 // Flags of the table: section 5.2.9, table 5.10.
 const (
 	flagPowerButton = 1 << 4 // there is none among the fixed registers

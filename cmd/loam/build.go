@@ -1,6 +1,10 @@
 package main
 
 import (
+	"fmt"
+	"io"
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"loam/unikernel"
@@ -25,9 +29,22 @@ and one more.`,
 			if out == "" {
 				return &usageError{"there is no name for the file", "write loam build -o program.elf " + args[0]}
 			}
-			return unikernel.BuildImage(cmd.Context(), unikernel.Target{Args: args[:1]}, out)
+			if err := unikernel.BuildImage(cmd.Context(), unikernel.Target{Args: args[:1]}, out); err != nil {
+				return err
+			}
+			return noteTraps(cmd.ErrOrStderr(), out)
 		},
 	}
 	cmd.Flags().StringVarP(&out, "output", "o", "", "write the image to `FILE`")
 	return cmd
+}
+
+// noteTraps says which functions of an image call the kernel by instructions of
+// their own: it works, and is slow.
+func noteTraps(w io.Writer, file string) error {
+	traps, err := unikernel.Traps(file)
+	if err == nil && len(traps) > 0 {
+		fmt.Fprintf(w, "loam: note: there are SYSCALL instructions in %s; each is served by a trap, which takes longer than a call\n", strings.Join(traps, ", "))
+	}
+	return err
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"loam/internal/machine"
+	"loam/unikernel"
 	"loam/unikernel/overlay"
 )
 
@@ -18,11 +19,21 @@ func newDoctor() *cobra.Command {
 		Use:   "doctor",
 		Short: "Say what this machine offers to Loam, and what to do about what is missing",
 		Long: `Doctor tries what Loam can make use of: the toolchain, platforms, links, and
-what the network may do without privilege. It changes nothing. What is marked
+what the network may do without privilege. It changes nothing. To see whether KVM
+runs a guest it builds and boots one, once: the answer is remembered. What is marked
 "later" is there to see, but this version of Loam does not use it yet.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			found := machine.Probe(machine.ThisHost(knowsGo))
+			e, err := unikernel.FindEmulator(cmd.Context())
+			if err != nil {
+				return err
+			}
+			found := machine.Probe(machine.ThisHost(machine.Tools{
+				KnowsGo: knowsGo,
+				Emulator: func() machine.Emulator {
+					return machine.Emulator{Version: e.Version, KVM: e.Accelerator == unikernel.KVM, Why: e.Why}
+				},
+			}))
 			if asJSON {
 				enc := json.NewEncoder(cmd.OutOrStdout())
 				enc.SetIndent("", "  ")

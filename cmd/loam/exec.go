@@ -15,15 +15,19 @@ func newExec() *cobra.Command {
 		Short:  "Run a program that has been built for Loam",
 		Hidden: true,
 		Args:   cobra.MinimumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := f.options(args[0], args[1:])
 			if err != nil {
 				return err
 			}
-			return ended(unikernel.RunProgram(o.program, o.unikernel()))
+			u, err := o.unikernel(cmd.Context(), cmd.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			return ended(unikernel.RunProgram(o.program, u))
 		},
 	}
-	f.registerShared(cmd)
+	f.registerShared(cmd, testMemory)
 	cmd.Flags().SetInterspersed(false)
 	return cmd
 }

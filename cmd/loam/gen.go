@@ -90,7 +90,7 @@ type genFlags struct {
 	count, seed                           uint64
 	time                                  time.Duration
 	rx                                    string
-	bare, qdisc, public, keep             bool
+	bare, qdisc, plain, public, keep      bool
 }
 
 func (f *genFlags) register(cmd *cobra.Command) {
@@ -112,11 +112,12 @@ func (f *genFlags) register(cmd *cobra.Command) {
 	flags.Uint64Var(&f.count, "count", 0, "end after so many frames")
 	flags.DurationVar(&f.time, "time", 0, "end after this `time`, such as 10s (default: with Ctrl-C)")
 	flags.IntVar(&f.queues, "queues", 1, "senders at once, each with a thread and a processor of its own")
-	flags.IntVar(&f.batch, "batch", method.DefaultBatch, "frames that are handed over at once, at the most")
+	flags.IntVar(&f.batch, "batch", 0, "frames that are handed over at once, at the most (default: the method's own, 64 or 256)")
 	flags.StringVar(&f.rx, "rx", "", "receive on this interface too, `IF`, and tell what was lost")
 	flags.Uint64Var(&f.seed, "seed", 0, "of everything random: the same seed sends the same (default: another each time)")
 	flags.BoolVar(&f.bare, "bare", false, "leave out the tag that a sink looks for")
 	flags.BoolVar(&f.qdisc, "qdisc", false, "send through the queueing discipline (methods packet and ring)")
+	flags.BoolVar(&f.plain, "plain", false, "one datagram a message (method mmsg), also where the kernel could cut up several")
 	flags.BoolVar(&f.public, "public", false, "allow public addresses at any rate")
 	flags.BoolVar(&f.keep, "keep-privileges", false, "stay root after set-up")
 	f.viewFlags.register(cmd)
@@ -125,7 +126,7 @@ func (f *genFlags) register(cmd *cobra.Command) {
 // config checks the flags and gives them their meaning.
 func (f *genFlags) config() (gen.Config, error) {
 	c := gen.Config{
-		Method: f.method, Interface: f.dev, Queues: f.queues, Batch: f.batch, Qdisc: f.qdisc, Public: f.public, Time: f.time,
+		Method: f.method, Interface: f.dev, Queues: f.queues, Batch: f.batch, Qdisc: f.qdisc, Plain: f.plain, Public: f.public, Time: f.time,
 	}
 	if f.dev == "" {
 		return c, &usageError{"no interface is given", "say --dev IF; ip link lists those that there are"}
@@ -133,7 +134,7 @@ func (f *genFlags) config() (gen.Config, error) {
 	if _, err := method.ByName(f.method); err != nil {
 		return c, &usageError{err.Error(), "see loam gen --help"}
 	}
-	if f.queues < 1 || f.batch < 1 || f.flows < 1 {
+	if f.queues < 1 || f.batch < 0 || f.flows < 1 {
 		return c, &usageError{"--queues, --batch and --flows count from 1", "leave them out for one queue, one flow"}
 	}
 	if f.time < 0 {

@@ -53,7 +53,7 @@ func TestRefusedGoFlags(t *testing.T) {
 		"test -c .":         "does not run alone",
 		"test -exec=x .":    "loam runs the test binaries",
 		"test --net tun .":  "--net user",
-		"test --platform x": "--platform process",
+		"test --platform x": "--platform auto",
 	} {
 		_, errs, status := loam(t, goStyle(strings.Fields(args))...)
 		if status != statusUsage || !strings.Contains(errs, want) {

@@ -34,7 +34,7 @@ func TestMistakesAreOneLine(t *testing.T) {
 		{"run --nett user .", "loam: unknown flag: --nett; see loam run --help"},
 		{"run -p", "loam: flag needs an argument: 'p' in -p; see loam run --help"},
 		{"run . -v", "loam: unknown shorthand flag: 'v' in -v; put the program's arguments behind --: loam run . -- ARGS"},
-		{"test --platform vm", "loam: tests do not run in a virtual machine yet; use --platform process"},
+		{"test --platform cloud", `loam: there is no platform "cloud"; use --platform auto, vm or process`},
 		{"doctor now", `loam: loam doctor takes no argument, and got "now"; leave it out`},
 		{"bench sycsall", `loam: there is no command "sycsall"; did you mean loam bench syscall?`},
 		{"bench syscall now", `loam: loam bench syscall takes no argument, and got "now"; leave it out`},

@@ -32,19 +32,25 @@ type runFlags struct {
 }
 
 func (f *runFlags) register(cmd *cobra.Command) {
-	f.registerShared(cmd)
-	cmd.Flags().StringVarP(&f.memory, "memory", "m", "256M", "with --platform vm, the machine's memory, `SIZE` in M or G")
-	cmd.Flags().IntVar(&f.cpus, "cpus", 1, "with --platform vm, the machine's CPUs, `N`")
-	cmd.Flags().StringVar(&f.machine, "machine", "q35", "with --platform vm, what QEMU builds, `q35|pc|microvm`")
+	f.registerShared(cmd, runMemory)
 	cmd.Flags().StringArrayVarP(&f.publish, "publish", "p", nil, "forward a port to the program, `HOST:GUEST[/udp]`; HOST is PORT, of 127.0.0.1, or ADDRESS:PORT (repeat for more)")
 	cmd.Flags().StringArrayVarP(&f.volumes, "volume", "v", nil, "give the program a folder or a file, to read, as it is now, `HOST[:GUEST]`; GUEST is an absolute path, else that of HOST (repeat for more)")
 }
 
+// Memory of a virtual machine, by default: a program, and tests, which are hungrier.
+const (
+	runMemory  = "256M"
+	testMemory = "1G"
+)
+
 // registerShared registers the flags that mean something to tests too.
-func (f *runFlags) registerShared(cmd *cobra.Command) {
+func (f *runFlags) registerShared(cmd *cobra.Command, memory string) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&f.platform, "platform", "process", "what the program runs on, `process|vm`; vm is a virtual machine of QEMU")
+	flags.StringVar(&f.platform, "platform", platformAuto, "what the program runs on, `auto|vm|process`; vm is a virtual machine of QEMU, auto takes it where there is QEMU")
+	flags.StringVarP(&f.memory, "memory", "m", memory, "the memory of a virtual machine, `SIZE` in M or G")
+	flags.IntVar(&f.cpus, "cpus", 1, "the CPUs of a virtual machine, `N`")
+	flags.StringVar(&f.machine, "machine", "q35", "what machine QEMU builds, `q35|pc|microvm`")
 	flags.StringVar(&f.net, "net", "user", "the network, `user|tap:NAME|none`; user needs no privilege")
 	flags.StringVar(&f.ip, "ip", "", "with --net tap:NAME, the program's address and prefix, `CIDR` (default: ask DHCP)")
 	flags.StringVar(&f.gateway, "gw", "", "with --ip, the router's address, `IP`")
@@ -54,7 +60,10 @@ func (f *runFlags) registerShared(cmd *cobra.Command) {
 
 // shared is a command line of the flags of registerShared.
 func (f *runFlags) shared() []string {
-	args := []string{"--platform=" + f.platform, "--net=" + f.net, "--ip=" + f.ip, "--gw=" + f.gateway, "--pcap=" + f.pcap}
+	args := []string{
+		"--platform=" + f.platform, "--memory=" + f.memory, "--cpus=" + strconv.Itoa(f.cpus), "--machine=" + f.machine,
+		"--net=" + f.net, "--ip=" + f.ip, "--gw=" + f.gateway, "--pcap=" + f.pcap,
+	}
 	for _, kv := range f.env {
 		args = append(args, "--env="+kv)
 	}
@@ -63,10 +72,10 @@ func (f *runFlags) shared() []string {
 
 // runOptions are the flags as they are meant.
 type runOptions struct {
-	machine bool // a virtual machine, with:
-	memory  uint64
-	cpus    int
-	model   string
+	platform string // auto, vm or process; of a virtual machine:
+	memory   uint64
+	cpus     int
+	model    string
 
 	publish []publication
 	volumes []volume
@@ -105,12 +114,14 @@ const (
 
 // options checks the flags and gives them their meaning.
 func (f *runFlags) options(program string, args []string) (*runOptions, error) {
-	o := &runOptions{env: f.env, pcap: f.pcap, program: program, args: args, machine: f.platform == "vm"}
-	if !o.machine && f.platform != "process" {
-		return nil, &usageError{fmt.Sprintf("there is no platform %q", f.platform), "use --platform process or --platform vm"}
+	o := &runOptions{env: f.env, pcap: f.pcap, program: program, args: args, platform: f.platform}
+	switch f.platform {
+	case platformAuto, platformVM, platformProcess:
+	default:
+		return nil, &usageError{fmt.Sprintf("there is no platform %q", f.platform), "use --platform auto, vm or process"}
 	}
 	var err error
-	if o.machine {
+	if o.platform != platformProcess {
 		o.cpus, o.model = f.cpus, f.machine
 		if o.memory, err = parseSize(f.memory); err != nil {
 			return nil, err

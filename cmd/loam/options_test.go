@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"net/netip"
 	"reflect"
 	"strings"
@@ -25,6 +26,15 @@ func parseRun(t *testing.T, args ...string) (*runOptions, error) {
 	cmd.SetArgs(args)
 	err := cmd.Execute()
 	return o, err
+}
+
+// setDefaults sets what most command lines leave as it is.
+func (o *runOptions) setDefaults() {
+	if o.platform == "process" {
+		return
+	}
+	o.platform = cmp.Or(o.platform, "auto")
+	o.memory, o.cpus, o.model = cmp.Or(o.memory, 256<<20), cmp.Or(o.cpus, 1), cmp.Or(o.model, "q35")
 }
 
 func TestRunOptions(t *testing.T) {
@@ -54,8 +64,9 @@ func TestRunOptions(t *testing.T) {
 			{"testdata", "/data"}, {"options.go", "/etc/x"},
 		}}},
 		{"--pcap all.pcapng .", runOptions{program: ".", pcap: "all.pcapng"}},
-		{"--platform process --net none .", runOptions{program: ".", net: network{kind: noNetwork}}},
-		{"--platform vm -m 2G --cpus 4 .", runOptions{program: ".", machine: true, memory: 2 << 30, cpus: 4, model: "q35"}},
+		{"--platform process --net none .", runOptions{program: ".", platform: "process", net: network{kind: noNetwork}}},
+		{"--platform vm -m 2G --cpus 4 .", runOptions{program: ".", platform: "vm", memory: 2 << 30, cpus: 4, model: "q35"}},
+		{"--machine microvm .", runOptions{program: ".", model: "microvm"}},
 		{"--net tap:loam0 .", runOptions{program: ".", net: network{kind: tapNetwork, tap: "loam0"}}},
 		{"--net tap:loam0 --ip 192.0.2.2/24 --gw 192.0.2.1 .", runOptions{program: ".", net: network{
 			kind: tapNetwork, tap: "loam0",
@@ -70,6 +81,7 @@ func TestRunOptions(t *testing.T) {
 			t.Errorf("%s: %v", test.args, err)
 			continue
 		}
+		test.want.setDefaults()
 		// Empty and nil mean the same.
 		if len(got.env) == 0 {
 			got.env = nil
@@ -92,6 +104,7 @@ func TestRunRefuses(t *testing.T) {
 		{"a b -- c", `"b" stands behind the program "a"`},
 		{"--platform cloud .", `there is no platform "cloud"`},
 		{"--platform vm -m lots .", `-m lots is no size`},
+		{"-m lots .", `-m lots is no size`},
 		{"-v missing:/x .", `-v missing:/x: no such file or directory`},
 		{"-v / .", `-v "/" is no folder or file, or would be the root`},
 		{"-v .:/ .", `-v ".:/" is no folder or file, or would be the root`},

@@ -149,7 +149,7 @@ func main() {
 	os.Exit(42)
 }
 `)
-	cmd := loam("run", "--net", "none", "-e", "COLOUR=blue", main, "--", "-x", "two words")
+	cmd := loam("run", "--platform", "process", "--net", "none", "-e", "COLOUR=blue", main, "--", "-x", "two words")
 	cmd.Stdin = strings.NewReader("from stdin")
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
@@ -177,7 +177,7 @@ import (
 
 func main() { syscall.Kill(os.Getpid(), syscall.SIGKILL); select {} }
 `)
-	cmd := loam("run", "--net", "none", main)
+	cmd := loam("run", "--platform", "process", "--net", "none", main)
 	cmd.Run()
 	if status := cmd.ProcessState.ExitCode(); status != 128+int(syscall.SIGKILL) {
 		t.Errorf("exit status %d, want %d", status, 128+int(syscall.SIGKILL))
@@ -209,7 +209,7 @@ func TestRunRefusals(t *testing.T) {
 		{"pcap cannot be written", []string{"--pcap", "/nowhere/x.pcapng", hello}, "/nowhere/x.pcapng"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			cmd := loam(append([]string{"run"}, c.args...)...)
+			cmd := loam(append([]string{"run", "--platform", "process"}, c.args...)...)
 			out, _ := cmd.CombinedOutput()
 			lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 			last := lines[len(lines)-1]
@@ -277,7 +277,7 @@ func TestFails(t *testing.T) { t.Error("on purpose", flag.Args(), os.Getenv("COL
 		{[]string{"-json", "-skip=Fails"}, 0, []string{`"Action":"pass","Package":"example.com/m","Test":"TestNetwork"`}},
 		{[]string{"net/url", "-run=JoinPath"}, 0, []string{"ok  \tnet/url\t"}},
 	} {
-		cmd := loam(append([]string{"test"}, c.args...)...)
+		cmd := loam(append([]string{"test", "--platform", "process"}, c.args...)...)
 		cmd.Dir = dir
 		out, _ := cmd.CombinedOutput()
 		if status := cmd.ProcessState.ExitCode(); status != c.status {

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"net/netip"
 	"strings"
 
@@ -17,15 +19,20 @@ func newRun() *cobra.Command {
 		Use:   "run [flags] PACKAGE|DIR|FILE.go|PACKAGE@VERSION [-- ARGS]",
 		Short: "Build a Go program, unchanged, and run it on Loam",
 		Long: `Run builds a Go program with the Go toolchain that is installed, and runs it on
-Loam's own network stack. The program is named as for "go run", and need not be
-changed. What stands behind -- are its arguments; its exit status is that of
-loam.`,
+Loam. The program is named as for "go run", and need not be changed. What stands
+behind -- are its arguments; its exit status is that of loam.
+
+It runs in a virtual machine, with Loam's kernel under it, where there is a QEMU
+(by KVM where that boots a guest, which is tried once and remembered), and as a
+process on Loam's network where there is none. Which, and why, is said in one line
+on standard error; --platform vm or process chooses, and says nothing.`,
 		Example: `  loam run ./server                              a folder; it reaches out, nobody reaches in
   loam run -p 8080:80 ./server                   port 80 of the program is 127.0.0.1:8080
   loam run -e LEVEL=debug main.go -- -v          with an environment and arguments
   loam run -v ./site:/srv ./server               with files: ./site is /srv, to read
   loam run --net tap:loam0 --ip 192.0.2.2/24 .   with an address of its own on a tap device
-  loam run --platform vm -p 8080:80 ./server     in a virtual machine, in ring 0
+  loam run --platform vm --cpus 2 -m 1G ./server  in a virtual machine of this size, in ring 0
+  loam run --platform process ./server           as a process
   loam run --pcap all.pcapng ./server            and every packet in a file for Wireshark`,
 		Args: oneProgram,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -33,7 +40,11 @@ loam.`,
 			if err != nil {
 				return err
 			}
-			return ended(unikernel.Run(cmd.Context(), o.unikernel()))
+			u, err := o.unikernel(cmd.Context(), cmd.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			return ended(unikernel.Run(cmd.Context(), u))
 		},
 	}
 	f.register(cmd)
@@ -58,25 +69,27 @@ func oneProgram(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// unikernel is the options in the terms of who builds and runs.
-func (o *runOptions) unikernel() unikernel.Options {
+// unikernel is the options in the terms of who builds and runs. What platform is
+// taken is said to say.
+func (o *runOptions) unikernel(ctx context.Context, say io.Writer) (unikernel.Options, error) {
+	choice, err := choosePlatform(ctx, o.platform, say)
+	if err != nil {
+		return unikernel.Options{}, err
+	}
 	kinds := map[networkKind]unikernel.NetworkKind{
 		userNetwork: unikernel.UserNetwork,
 		tapNetwork:  unikernel.TapNetwork,
 		noNetwork:   unikernel.NoNetwork,
 	}
 	u := unikernel.Options{
-		Target:  unikernel.Target{Args: []string{o.program}},
-		Machine: unikernel.MachineConfig{Memory: o.memory, CPUs: o.cpus, Model: o.model},
+		Target:  unikernel.Target{Args: []string{o.program}, Platform: choice.Platform},
+		Machine: unikernel.MachineConfig{Memory: o.memory, CPUs: o.cpus, Model: o.model, Accelerator: choice.Accelerator},
 		Args:    o.args,
 		Env:     o.env,
 		Network: unikernel.Network{
 			Kind: kinds[o.net.kind], Tap: o.net.tap, Address: o.net.address, Gateway: o.net.gateway,
 			Trace: o.pcap,
 		},
-	}
-	if o.machine {
-		u.Target.Platform = unikernel.Machine
 	}
 	for _, v := range o.volumes {
 		u.Volumes = append(u.Volumes, unikernel.Volume{Host: v.host, Guest: v.guest})
@@ -88,5 +101,5 @@ func (o *runOptions) unikernel() unikernel.Options {
 		}
 		u.Network.Forwards = append(u.Network.Forwards, f)
 	}
-	return u
+	return u, nil
 }

@@ -33,12 +33,20 @@ need cgo; vet is not run; -c and -o make a binary that does not run alone.`,
 			if dash := cmd.ArgsLenAtDash(); dash >= 0 {
 				packages, rest = args[:dash], args[dash:]
 			}
+			if _, err := f.options("", nil); err != nil {
+				return err
+			}
+			choice, err := choosePlatform(cmd.Context(), f.platform, cmd.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			f.platform = choice.Platform.String()
 			exec, err := f.execCommand()
 			if err != nil {
 				return err
 			}
 			status, err := unikernel.Test(cmd.Context(), unikernel.TestOptions{
-				Packages: packages, Flags: f.flagsOfGo(passed.given), Args: rest, Exec: exec,
+				Packages: packages, Flags: f.flagsOfGo(passed.given), Args: rest, Exec: exec, Platform: choice.Platform,
 			})
 			return ended(status, err)
 		},
@@ -46,19 +54,13 @@ need cgo; vet is not run; -c and -o make a binary that does not run alone.`,
 			return nil, cobra.ShellCompDirectiveFilterDirs
 		},
 	}
-	f.registerShared(cmd)
+	f.registerShared(cmd, testMemory)
 	passed.register(cmd.Flags())
 	return cmd
 }
 
 // execCommand is what go test has to put in front of a test binary.
 func (f *runFlags) execCommand() ([]string, error) {
-	if f.platform == "vm" {
-		return nil, &usageError{"tests do not run in a virtual machine yet", "use --platform process"}
-	}
-	if _, err := f.options("", nil); err != nil {
-		return nil, err
-	}
 	if f.pcap != "" { // a test runs in the folder of its package
 		var err error
 		if f.pcap, err = filepath.Abs(f.pcap); err != nil {

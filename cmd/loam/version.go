@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -19,7 +20,8 @@ func newVersion() *cobra.Command {
 			if !ok {
 				info = &debug.BuildInfo{}
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s\nruns programs built with %s\n", describe(info), overlay.Known())
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s\nruns programs built with %s\ntried with %s\n",
+				describe(info), overlay.Known(), strings.Join(overlay.Tried(), ", "))
 			return err
 		},
 	}

@@ -31,8 +31,8 @@ const (
 )
 
 const (
-	buffers    = 8   // in each direction
-	bufferSize = 512 // bytes
+	buffers    = 8    // in each direction
+	bufferSize = 4096 // bytes
 
 	// drainBound is how long Close waits for output to be taken.
 	drainBound = 2 * time.Second
@@ -214,19 +214,43 @@ func (d *Device) Write(p []byte) (n int, err error) {
 	return n, nil
 }
 
+// Flush waits until the device has taken all that was written.
+func (d *Device) Flush() error {
+	if err := d.take(&d.out); err != nil {
+		return err
+	}
+	defer d.out.give()
+	for {
+		if err := d.reclaim(); err != nil || d.out.queue.Held() == 0 {
+			return err
+		}
+		if err := d.await(); err != nil {
+			return err
+		}
+	}
+}
+
 // room waits for a spare buffer.
 func (d *Device) room() error {
 	for {
 		if err := d.reclaim(); err != nil || len(d.out.spare) > 0 {
 			return err
 		}
-		switch err := d.out.queue.Wait(nudgeTime, d.done); {
-		case errors.Is(err, virtio.ErrTimeout):
-			d.out.queue.Nudge()
-		case err != nil:
-			return d.state()
+		if err := d.await(); err != nil {
+			return err
 		}
 	}
+}
+
+// await waits until the device has taken something, or is told again of what it has.
+func (d *Device) await() error {
+	switch err := d.out.queue.Wait(nudgeTime, d.done); {
+	case errors.Is(err, virtio.ErrTimeout):
+		d.out.queue.Nudge()
+	case err != nil:
+		return d.state()
+	}
+	return nil
 }
 
 // reclaim takes back the buffers that the device has sent.

@@ -119,7 +119,7 @@ func TestClose(t *testing.T) {
 			}
 		})
 		waiting.Go(func() {
-			if n, err := c.Write(make([]byte, 100_000)); !errors.Is(err, virtio.ErrClosed) || n != 4096 {
+			if n, err := c.Write(make([]byte, 100_000)); !errors.Is(err, virtio.ErrClosed) || n != 32768 {
 				t.Errorf("Write: %d, %v", n, err)
 			}
 		})
@@ -133,6 +133,40 @@ func TestClose(t *testing.T) {
 		quiet.Close()
 		if took := time.Since(start); took != 2*time.Second {
 			t.Errorf("Close took %v", took)
+		}
+	})
+}
+
+// Flush returns when the device has taken everything, and not before.
+func TestFlush(t *testing.T) {
+	each(t, func(t *testing.T, way string) {
+		taken := 0
+		slow := false
+		c := open(t, &model.Device{Kind: 3, Work: func(d *model.Device) {
+			for !slow {
+				from := d.Queues[1].Take()
+				if from == nil {
+					return
+				}
+				taken += from.OutLen()
+				d.Queues[1].Done(from, 0)
+			}
+		}}, way)
+		c.Write(make([]byte, 10_000))
+		if err := c.Flush(); err != nil || taken != 10_000 {
+			t.Errorf("%d bytes are taken, %v", taken, err)
+		}
+		slow = true
+		c.Write([]byte("x"))
+		flushed := make(chan error, 1)
+		go func() { flushed <- c.Flush() }()
+		time.Sleep(time.Hour)
+		if len(flushed) > 0 {
+			t.Error("Flush returned before the device had it all")
+		}
+		c.Close()
+		if err := <-flushed; !errors.Is(err, virtio.ErrClosed) {
+			t.Errorf("after Close: %v", err)
 		}
 	})
 }

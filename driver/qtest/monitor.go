@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -13,20 +14,43 @@ import (
 // QEMU) that take no arguments, such as system_powerdown.
 func (m *Machine) Monitor(t testing.TB, command string) {
 	t.Helper()
+	m.converse(t, fmt.Sprintf(`{"execute": %q}`, command))
+}
+
+// Connected waits until QEMU knows that the socket of its -netdev stream is
+// connected. It learns that some time after the other end has accepted it, and drops
+// what a card sends until then.
+func (m *Machine) Connected(t testing.TB, cable string) {
+	t.Helper()
+	const question = `{"execute": "human-monitor-command", "arguments": {"command-line": "info network"}}`
+	for start := time.Now(); time.Since(start) < startBound; time.Sleep(time.Millisecond) {
+		if strings.Contains(m.converse(t, question), cable+": index=0,type=stream,unix:") {
+			return
+		}
+	}
+	t.Fatalf("QEMU does not connect %s", cable)
+}
+
+// converse gives one command, and returns the answer.
+func (m *Machine) converse(t testing.TB, command string) (answer string) {
+	t.Helper()
 	c, err := net.Dial("unix", filepath.Join(m.dir, "monitor"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(startBound))
-	answers := bufio.NewReader(c)
-	answers.ReadString('\n') // the greeting
-	for _, command := range []string{"qmp_capabilities", command} {
-		fmt.Fprintf(c, `{"execute": %q}`+"\n", command)
-		if answer, err := answers.ReadString('\n'); err != nil {
-			t.Fatalf("%s: %q, %v", command, answer, err)
+	lines := bufio.NewReader(c)
+	lines.ReadString('\n') // the greeting
+	for _, command := range []string{`{"execute": "qmp_capabilities"}`, command} {
+		fmt.Fprintln(c, command)
+		for answer = `{"event"`; strings.Contains(answer, `"event"`); {
+			if answer, err = lines.ReadString('\n'); err != nil {
+				t.Fatalf("%s: %q, %v", command, answer, err)
+			}
 		}
 	}
+	return answer
 }
 
 // Wait waits until QEMU has ended by itself, and returns its exit status.

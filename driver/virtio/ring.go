@@ -23,9 +23,10 @@ import (
 //
 // Both sides look at the other's index while it changes. Each index shares four
 // aligned bytes with a flags field of the same writer, and is read and written with
-// them, atomically: whoever sees the index sees what was written before it. Go's
-// atomic operations are sequentially consistent, which also orders the store of one
-// side's index before the load of the other's event, as section 2.7.13.4.1 wants.
+// them, atomically: whoever sees the index sees what was written before it. Where a
+// load of the other side's word follows, as in section 2.7.13.4.1, the word is
+// swapped, not stored: under the race detector, a store to memory outside Go's heap
+// is a plain one, which the load may overtake.
 type Ring struct {
 	size       int
 	memory     []byte
@@ -213,7 +214,7 @@ func (r *Ring) Publish() (notify bool) {
 	}
 	r.published = to
 	r.counters.Published++
-	r.availIndex.Store(r.availIndex.Load()&0xffff | uint32(to)<<16)
+	r.availIndex.Swap(r.availIndex.Load()&0xffff | uint32(to)<<16)
 	if r.eventIndex {
 		event := uint16(r.availEvent.Load())
 		notify = to-event-1 < to-from
@@ -283,9 +284,9 @@ func (r *Ring) nonsense(format string, args ...any) error {
 func (r *Ring) Arm(n int) (already bool) {
 	n = max(1, min(n, r.held))
 	if r.eventIndex {
-		r.usedEvent.Store(uint32(r.taken + uint16(n) - 1))
+		r.usedEvent.Swap(uint32(r.taken + uint16(n) - 1))
 	} else {
-		r.availIndex.Store(r.availIndex.Load() &^ noInterrupt)
+		r.availIndex.Swap(r.availIndex.Load() &^ noInterrupt)
 	}
 	return r.err != nil || uint16(r.usedIndex.Load()>>16)-r.taken >= uint16(n)
 }

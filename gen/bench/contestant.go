@@ -25,8 +25,12 @@ func Methods(name string, s gen.Stream, nextHop wire.MAC, names []string, queues
 		for _, q := range queues {
 			c := gen.Config{Method: m.Name, Interface: name, Queues: q, Streams: []gen.Stream{s}, NextHop: nextHop, Public: true}
 			switch {
+			case m.Name == "mmsg":
+				plain := c
+				plain.Plain = true
+				all = append(all, ofConfig(m.Name, c, m, nil), ofConfig(PlainMmsg, plain, m, nil))
 			case m.Name != "tap":
-				all = append(all, ofConfig(c, m, nil))
+				all = append(all, ofConfig(m.Name, c, m, nil))
 			case q == 1:
 				all = append(all, tap(c, m))
 			}
@@ -40,6 +44,9 @@ func Methods(name string, s gen.Stream, nextHop wire.MAC, names []string, queues
 	return all, nil
 }
 
+// PlainMmsg is what the method mmsg is called that sends one datagram a message.
+const PlainMmsg = "mmsg, plain"
+
 func contains(list []string, s string) bool {
 	for _, one := range list {
 		if one == s {
@@ -50,7 +57,7 @@ func contains(list []string, s string) bool {
 }
 
 // ofConfig is a run of the engine as a contestant.
-func ofConfig(c gen.Config, m method.Method, counter func() (Count, error)) Contestant {
+func ofConfig(name string, c gen.Config, m method.Method, counter func() (Count, error)) Contestant {
 	start := func(ctx context.Context) (*Running, error) {
 		ctx, cancel := context.WithCancel(ctx)
 		type outcome struct {
@@ -79,10 +86,10 @@ func ofConfig(c gen.Config, m method.Method, counter func() (Count, error)) Cont
 		return &Running{Threads: threads, Stop: func() (Sent, error) {
 			cancel()
 			o := <-done
-			return Sent{Frames: o.report.Counters.Left, Train: m.Name == "udpgso"}, o.err
+			return Sent{Frames: o.report.Counters.Left, Train: m.Name == "udpgso" || m.Name == "mmsg" && !c.Plain}, o.err
 		}}, nil
 	}
-	return Contestant{Name: c.Method, Queues: c.Queues, Start: start, Counter: counter}
+	return Contestant{Name: name, Queues: c.Queues, Start: start, Counter: counter}
 }
 
 // tapName is the interface that the method tap makes for itself: what is sent
@@ -98,7 +105,7 @@ func tap(c gen.Config, m method.Method) Contestant {
 	s.Template.Set("eth.src", "02:00:00:00:00:98")
 	c.Streams = []gen.Stream{s}
 	c.NextHop = wire.MAC{}
-	return ofConfig(c, m, func() (Count, error) {
+	return ofConfig(m.Name, c, m, func() (Count, error) {
 		link, err := netlink.LinkByName(tapName)
 		if err != nil {
 			return Count{}, fmt.Errorf("%s: %w", tapName, err)

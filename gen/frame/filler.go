@@ -100,6 +100,10 @@ func (f *Filler) Next(slot []byte) int {
 	return f.compose(slot)
 }
 
+// Same is what every frame is, if nothing changes from one to the next; else nil. It
+// stays the Filler's.
+func (f *Filler) Same() []byte { return f.same }
+
 // compose is Next, for frames that change.
 func (f *Filler) compose(slot []byte) int {
 	skip := f.options.Skip

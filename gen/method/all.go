@@ -11,26 +11,33 @@ type Method struct {
 	Name, Summary string
 	// Layer is that of the senders that Open returns.
 	Layer Layer
+	// Batch is how many frames are handed over at once where nobody says otherwise.
+	Batch int
 	Open  func(Config) (Sender, error)
 	// Listen is nil for a method that does not receive.
 	Listen func(Config) (Receiver, error)
 }
 
+// largeBatch is the Batch of methods whose one call a batch costs little for each
+// frame: so many that it hardly counts. More no longer shows, and a system call is
+// not to last long.
+const largeBatch = 256
+
 // methods is the table, in the order of the article: from what a program usually
 // does down to what the driver does. Each method has a file of its name. One more,
 // dpdk, is there in builds with that tag, which need cgo.
 var methods = []Method{
-	{"net", "net.Conn.Write, as any Go program sends", Payload, openNet, nil},
-	{"udp", "sendto(2) on a UDP socket, one call a datagram", Payload, openUDP, nil},
-	{"mmsg", "sendmmsg(2) on a UDP socket, one call a batch", Payload, openMmsg, nil},
-	{"udpgso", "UDP_SEGMENT: one call and one walk through the kernel a batch", Payload, openGSO, nil},
-	{"raw", "a raw IP socket with IP_HDRINCL, one call a packet", Packet, openRaw, nil},
-	{"pcap", "a packet socket as libpcap drives it, one call a frame", Frame, openPcap, nil},
-	{"packet", "AF_PACKET, one sendmmsg(2) a batch, past the queueing discipline", Frame, openPacket, listenPacket},
-	{"ring", "PACKET_MMAP: rings that are shared with the kernel", Frame, openRing, listenRing},
-	{"xdp", "AF_XDP: memory that is shared with the driver, past the kernel's stack", Frame, openXDP, listenXDP},
-	{"tap", "a TAP interface: the kernel receives what is sent", Frame, openTap, nil},
-	{"loam", "UDP sockets of Loam's own stack, over a packet socket", Payload, openLoam, nil},
+	{"net", "net.Conn.Write, as any Go program sends", Payload, DefaultBatch, openNet, nil},
+	{"udp", "sendto(2) on a UDP socket, one call a datagram", Payload, DefaultBatch, openUDP, nil},
+	{"mmsg", "sendmmsg(2) on a UDP socket, one call a batch, of runs of datagrams", Payload, largeBatch, openMmsg, nil},
+	{"udpgso", "UDP_SEGMENT: one call and one walk through the kernel a batch", Payload, DefaultBatch, openGSO, nil},
+	{"raw", "a raw IP socket with IP_HDRINCL, one call a packet", Packet, DefaultBatch, openRaw, nil},
+	{"pcap", "a packet socket as libpcap drives it, one call a frame", Frame, DefaultBatch, openPcap, nil},
+	{"packet", "AF_PACKET, one sendmmsg(2) a batch, past the queueing discipline", Frame, DefaultBatch, openPacket, listenPacket},
+	{"ring", "PACKET_MMAP: rings that are shared with the kernel", Frame, largeBatch, openRing, listenRing},
+	{"xdp", "AF_XDP: memory that is shared with the driver, past the kernel's stack", Frame, largeBatch, openXDP, listenXDP},
+	{"tap", "a TAP interface: the kernel receives what is sent", Frame, DefaultBatch, openTap, nil},
+	{"loam", "UDP sockets of Loam's own stack, over a packet socket", Payload, DefaultBatch, openLoam, nil},
 }
 
 // All lists the methods.

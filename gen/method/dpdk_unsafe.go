@@ -130,7 +130,7 @@ import (
 )
 
 func init() {
-	methods = append(methods, Method{"dpdk", "a poll mode driver of DPDK, by default net_af_xdp", Frame, openDPDK, listenDPDK})
+	methods = append(methods, Method{"dpdk", "a poll mode driver of DPDK, by default net_af_xdp", Frame, DefaultBatch, openDPDK, listenDPDK})
 }
 
 // dpdkPort is a virtual device, which a sender and a receiver may share.

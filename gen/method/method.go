@@ -102,6 +102,8 @@ type Config struct {
 	// Qdisc sends through the queueing discipline of the interface, for the methods
 	// packet and ring, which go round it otherwise.
 	Qdisc bool
+	// Plain has the method mmsg send one datagram a message.
+	Plain bool
 }
 
 // Defaults of Config.
@@ -170,6 +172,14 @@ type Sender interface {
 	Counters() Counters
 	// Close leaves the interface as it was: no XDP program, no promiscuous mode.
 	Close() error
+}
+
+// Repeater is a Sender with a shorter way for frames that do not change: they are not
+// written anew each time.
+type Repeater interface {
+	// Repeat hands over a frame n times, waiting as Send does. It is the same frame, at
+	// the same place, each time that a Sender is called so.
+	Repeat(frame []byte, n int) (int, error)
 }
 
 // Receiver receives frames. It is used by one goroutine, Close included; Drops

@@ -20,8 +20,8 @@ type option struct {
 	value, to int
 }
 
-// packetSocket makes a packet socket on c.Interface. With protocol 0 it receives
-// nothing.
+// packetSocket makes a packet socket on c.Interface. With protocol 0, or one that
+// nobody sends, it receives nothing.
 func packetSocket(c Config, protocol uint16, options ...option) (fd int, err error) {
 	index, err := interfaceIndex(c.Interface)
 	if err != nil {

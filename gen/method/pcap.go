@@ -9,10 +9,14 @@ import "golang.org/x/sys/unix"
 // all protocols with a receive ring of version 3, since it always captures too,
 // and sends a frame by one send(2), through the queueing discipline. The ring is
 // what this way costs: everything that the interface receives is copied into it,
-// and so it is here.
+// and so it is here. What others send is not (pcap_setdirection(3PCAP), PCAP_D_IN):
+// several queues would each get copies of all that the others send, and two be slower
+// than one.
 func openPcap(c Config) (Sender, error) {
 	c = c.WithDefaults()
-	fd, err := packetSocket(c, allProtocols, option{"PACKET_VERSION", unix.PACKET_VERSION, unix.TPACKET_V3})
+	fd, err := packetSocket(c, allProtocols,
+		option{"PACKET_VERSION", unix.PACKET_VERSION, unix.TPACKET_V3},
+		option{"PACKET_IGNORE_OUTGOING", unix.PACKET_IGNORE_OUTGOING, 1})
 	if err != nil {
 		return nil, err
 	}

@@ -44,7 +44,7 @@ func (s *single) Send(n int, fill func(slot []byte) int) (sent int, err error) {
 		}
 		kicks++
 		if errno := send(s.fd, s.slot[:length]); errno != 0 {
-			again, err := s.insist(errno, length)
+			again, err := s.insist(errno, s.slot[:length])
 			kicks += again
 			if err == errRefused {
 				continue
@@ -61,15 +61,36 @@ func (s *single) Send(n int, fill func(slot []byte) int) (sent int, err error) {
 	return sent, nil
 }
 
+// Repeat implements Repeater.
+func (s *single) Repeat(frame []byte, n int) (sent int, err error) {
+	kicks := n
+	for range n {
+		if errno := send(s.fd, frame); errno != 0 {
+			again, err := s.insist(errno, frame)
+			kicks += again
+			if err == errRefused {
+				continue
+			}
+			if err != nil {
+				s.took(sent, sent*len(frame), sent+again)
+				return sent, err
+			}
+		}
+		sent++
+	}
+	s.took(sent, sent*len(frame), kicks)
+	return sent, nil
+}
+
 // insist tries again until the frame is taken.
-func (s *single) insist(errno unix.Errno, length int) (kicks int, err error) {
+func (s *single) insist(errno unix.Errno, frame []byte) (kicks int, err error) {
 	var p patience
 	for errno != 0 {
 		if err := p.wait(s.fd, &s.counters, errno); err != nil {
 			return kicks, err
 		}
 		kicks++
-		errno = send(s.fd, s.slot[:length])
+		errno = send(s.fd, frame)
 	}
 	return kicks, nil
 }

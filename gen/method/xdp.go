@@ -3,24 +3,21 @@
 package method
 
 import (
-	"os"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"loam/link/afxdp"
 	"loam/wire"
 )
 
-// xdpSender is the method xdp: frames are written where the driver, or the kernel
-// in its place, reads them, and one call tells of a batch, where the driver wants
-// to be told at all. Nothing of the kernel's network stack is in between.
+// xdpMemory is the memory of the method xdp: frames are written where the driver, or
+// the kernel in its place, reads them, and one call tells of a batch, where the
+// driver wants to be told at all. Nothing of the kernel's network stack is in
+// between.
 //
 // Sending takes no XDP program, and so changes nothing about the interface.
-type xdpSender struct {
-	counters
+type xdpMemory struct {
+	*afxdp.Tx
 	port *xdpPort
-	tx   *afxdp.Tx
 	size int
 }
 
@@ -34,96 +31,31 @@ func openXDP(c Config) (Sender, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &xdpSender{port: p, tx: &p.socket.Tx, size: c.Size}, nil
+	return &memorySender{m: &xdpMemory{Tx: &p.socket.Tx, port: p, size: c.Size}}, nil
 }
 
-// Layer implements Sender.
-func (s *xdpSender) Layer() Layer { return Frame }
-
-// Send implements Sender.
-func (s *xdpSender) Send(n int, fill func(slot []byte) int) (sent int, err error) {
-	bytes, kicks, refused := 0, 0, 0
-	for sent+refused < n {
-		slot := s.tx.Slot()
-		if slot == nil {
-			kicks++
-			if err = s.room(); err != nil {
-				break
-			}
-			continue
-		}
-		length := fill(slot[:s.size])
-		if length == 0 {
-			break
-		}
-		if length < wire.EthernetLen || length > s.port.longest {
-			refused++ // the kernel would take it, and then let it fall
-			continue
-		}
-		s.tx.Put(length)
-		sent++
-		bytes += length
+func (m *xdpMemory) slot() []byte {
+	slot := m.Slot()
+	if slot == nil {
+		return nil
 	}
-	if sent > 0 && err == nil {
-		kicks++
-		err = s.kick()
-	}
-	s.took(sent, bytes, kicks)
-	s.refused.Add(uint64(refused))
-	s.left.Store(s.tx.Left())
-	return sent, err
+	return slot[:m.size]
 }
 
-// kick has the kernel send what is in the ring. What it cannot take now stays
-// there for the next kick.
-func (s *xdpSender) kick() error {
-	switch err := s.tx.Kick(); err {
-	case nil:
-	case afxdp.ErrFull:
-		s.busy.Add(1)
-	case unix.ENOBUFS, unix.ENOMEM:
-		s.noBuffers.Add(1)
-	case unix.ENETDOWN, unix.ENXIO:
-		s.down.Add(1)
-	default:
-		return os.NewSyscallError("send", err)
-	}
+func (m *xdpMemory) fits(n int) bool { return n >= wire.EthernetLen && n <= m.port.longest }
+
+func (m *xdpMemory) put(n int) { m.Put(n) }
+
+func (m *xdpMemory) repeat(frame []byte, n int) int { return m.Repeat(frame, n) }
+
+func (m *xdpMemory) kick() error { return m.KickAtOnce() }
+
+// pause: nobody tells when memory comes back.
+func (m *xdpMemory) pause() error {
+	time.Sleep(20 * time.Microsecond)
 	return nil
 }
 
-// room waits for a free slot.
-func (s *xdpSender) room() error {
-	for deadline := time.Now().Add(maxPatience); ; {
-		s.busy.Add(1)
-		if err := s.kick(); err != nil {
-			return err
-		}
-		if s.tx.Slot() != nil {
-			return nil
-		}
-		if time.Now().After(deadline) {
-			return errNoSlot
-		}
-		time.Sleep(20 * time.Microsecond) // nobody tells when memory comes back
-	}
-}
-
-// Flush implements Sender.
-func (s *xdpSender) Flush(timeout time.Duration) error {
-	for deadline := time.Now().Add(timeout); ; time.Sleep(20 * time.Microsecond) {
-		left := s.tx.Left()
-		s.left.Store(left)
-		if left == s.tx.Handed() {
-			return nil
-		}
-		if time.Now().After(deadline) {
-			return ErrTimeout
-		}
-		if err := s.kick(); err != nil {
-			return err
-		}
-	}
-}
-
-// Close implements Sender.
-func (s *xdpSender) Close() error { return s.port.leave(&s.port.sends) }
+func (m *xdpMemory) handed() uint64 { return m.Handed() }
+func (m *xdpMemory) gone() uint64   { return m.Left() }
+func (m *xdpMemory) close() error   { return m.port.leave(&m.port.sends) }

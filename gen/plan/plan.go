@@ -81,6 +81,7 @@ type document struct {
 	RX        string   `yaml:"rx"`
 	NextHop   string   `yaml:"next-hop"`
 	Qdisc     bool     `yaml:"qdisc"`
+	Plain     bool     `yaml:"plain"`
 	Public    bool     `yaml:"public"`
 	Seed      uint64   `yaml:"seed"`
 	Time      string   `yaml:"time"`
@@ -169,7 +170,7 @@ func (r *reader) line(path string) int {
 func (r *reader) plan(d *document) (*Plan, error) {
 	p := &Plan{RX: d.RX}
 	c := &p.Config
-	*c = gen.Config{Interface: d.Interface, Method: d.Method, Queues: d.Queues, Batch: d.Batch, Qdisc: d.Qdisc, Public: d.Public}
+	*c = gen.Config{Interface: d.Interface, Method: d.Method, Queues: d.Queues, Batch: d.Batch, Qdisc: d.Qdisc, Plain: d.Plain, Public: d.Public}
 	if c.Method == "" {
 		c.Method = "ring"
 	}

@@ -19,6 +19,8 @@ import (
 	"loam/gen"
 	"loam/gen/method"
 	"loam/gen/pace"
+	"loam/link"
+	"loam/wire"
 )
 
 var began = time.Unix(1_700_000_000, 0)
@@ -229,4 +231,36 @@ func TestDamagedFiles(t *testing.T) {
 			}
 		}
 	}
+}
+
+// No file is too wrong to be read: it gives frames of lengths that can be sent, in
+// time, or is refused.
+func FuzzSource(f *testing.F) {
+	for _, format := range []string{"pcap", "pcapng", "gzip"} {
+		file := capture(f, format, 5, 3)
+		f.Add(file)
+		f.Add(file[:len(file)-7])
+	}
+	f.Fuzz(func(t *testing.T, file []byte) {
+		s, err := NewSource(bytes.NewReader(file))
+		if err != nil {
+			if !errors.Is(err, ErrFormat) {
+				t.Errorf("not an error of the format: %v", err)
+			}
+			return
+		}
+		last := time.Duration(0)
+		const most = 1000 // a compressed file of zeros is long
+		for range most {
+			b, at, err := s.Next()
+			if err != nil {
+				return
+			}
+			if len(b) < wire.EthernetLen || len(b) > link.MaxFrame || at < last {
+				t.Fatalf("a frame of %d bytes at %v, behind %v", len(b), at, last)
+			}
+			destination(b)
+			last = at
+		}
+	})
 }

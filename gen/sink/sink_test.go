@@ -58,21 +58,21 @@ func (r *pipeReceiver) Close() error  { return nil }
 
 var _ method.Receiver = (*pipeReceiver)(nil)
 
-// across sends frames of two flows over a wire with faults into a sink.
-func across(t *testing.T, d fault.Direction, frames int) (Report, fault.Counts) {
+// across sends frames of some flows over a wire with faults into a sink.
+func across(t *testing.T, c fault.Config, frames, flows int) (Report, fault.Counts) {
 	t.Helper()
 	p, err := frame.Compile(frame.UDP(false), frame.Options{Sizes: frame.FixedSize(64), Reserve: measure.TagLen})
 	if err != nil {
 		t.Fatal(err)
 	}
 	a, b := pipe.New(pipe.Config{})
-	faulty := fault.New(a, fault.Config{Seed: 3, Send: d})
+	faulty := fault.New(a, c)
 	s := Start(newPipeReceiver(b.Queues()[0]))
 	q, f := faulty.Queues()[0], p.Filler(0, 1)
 	for i := range frames {
 		fr := link.NewFrame(p.MaxLen())
 		fr.Resize(f.Next(fr.Bytes()))
-		measure.Tag{Stream: uint16(NewID(1, 0, i%2)), Sequence: uint64(i / 2), Sent: time.Now().UnixNano()}.Put(f.Body(fr.Bytes()))
+		measure.Tag{Stream: uint16(NewID(1, 0, i%flows)), Sequence: uint64(i / flows), Sent: time.Now().UnixNano()}.Put(f.Body(fr.Bytes()))
 		for {
 			if n, err := q.Send([]*link.Frame{fr}); err != nil {
 				t.Fatal(err)
@@ -107,7 +107,7 @@ func TestFaultsAreReported(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const frames = 10_000
-				r, injected := across(t, d, frames)
+				r, injected := across(t, fault.Config{Seed: 3, Send: d}, frames, 2)
 				if len(r.Flows) != 2 || r.Other != 0 || r.Untracked != 0 {
 					t.Fatalf("%+v", r)
 				}
@@ -129,7 +129,7 @@ func TestFaultsAreReported(t *testing.T) {
 // Frames that a wire puts out of order are counted, within their flow.
 func TestReorderingIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, injected := across(t, fault.Direction{Reorder: 0.01}, 10_000)
+		r, injected := across(t, fault.Config{Seed: 3, Send: fault.Direction{Reorder: 0.01}}, 10_000, 2)
 		// A frame that changes places with one of the other flow is in order.
 		if r.Total.Lost != 0 || r.Total.Reordered == 0 || r.Total.Reordered > injected.Reordered || r.Total.Extent == 0 {
 			t.Errorf("%+v, injected %+v", r.Total, injected)

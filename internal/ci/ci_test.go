@@ -28,6 +28,34 @@ const failure = `
 {"Action":"fail","Package":"p","Elapsed":0.2}
 `
 
+func TestFailuresAskedAgain(t *testing.T) {
+	race := `{"Action":"output","Package":"p","Test":"TestBad","Output":"WARNING: DATA RACE\\n"}`
+	build := `{"Action":"build-output","ImportPath":"p","Output":"p.go:1: no\\n"}`
+	skip := `{"Action":"skip","Package":"p","Test":"TestIdle","Elapsed":0}`
+	var many strings.Builder
+	for _, p := range []string{"a", "b", "c", "d"} {
+		many.WriteString(strings.ReplaceAll(failure, `"p"`, `"`+p+`"`))
+	}
+	for _, test := range []struct {
+		name, events string
+		again        int // packages
+	}{
+		{"a failure", failure, 1},
+		{"a data race", race + failure, 0},
+		{"no build", build + failure, 0},
+		{"a skip without leave", skip + failure, 0},
+		{"many failures", many.String(), 0},
+	} {
+		s := summary{w: io.Discard}
+		if err := s.read(strings.NewReader(strings.ReplaceAll(test.events, "}{", "}\n{"))); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.again(); len(got) != test.again {
+			t.Errorf("%s: %d packages run again, want %d", test.name, len(got), test.again)
+		}
+	}
+}
+
 func summarize(t *testing.T, events string, here map[string]bool, skips string) (shown string, verdict error) {
 	t.Helper()
 	allowed, err := readSkips(strings.NewReader(skips))

@@ -91,6 +91,7 @@ func peers(ctx context.Context) error {
 		{"vet", everything},
 		{"test", everything},
 		{"run", ".", "-quick", "-out", results},
+		{"run", ".", "-quick", "-guests", "-only", "q35|process", "-out", results},
 	} {
 		if out, err := output(ctx, peersDir, "go", args...); err != nil {
 			os.Stdout.Write(out)

@@ -28,37 +28,59 @@ func (c *counts) String() string {
 	return fmt.Sprintf("%d passed, %d failed, %d skipped", c.passed, c.failed, c.skipped)
 }
 
-// goTest is a step that runs tests with the given packages and flags.
+// goTest is a step that runs tests with the given packages and flags. A package that
+// fails is run once more, by itself: see docs/decisions/0012-a-failure-is-asked-again.md.
 func goTest(args ...string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		allowed, err := readSkips(bytes.NewReader(skipsText))
 		if err != nil {
 			return err
 		}
-		cmd := program(ctx, "go", append([]string{"test", "-json", "-timeout=15m"}, args...)...)
-		if os.Getenv("CI") != "" {
-			cmd.Args = append(cmd.Args, "-count=1")
+		s := &summary{w: os.Stdout, here: conditions(args), allowed: allowed}
+		err = s.run(ctx, args)
+		if again := s.again(); err != nil && len(again) > 0 && context.Cause(ctx) == nil {
+			fmt.Printf("\nonce more, alone: %s\n", strings.Join(again, ", "))
+			s.forget()
+			err = s.run(ctx, append(flags(args), append([]string{"-p=1", "-count=1"}, again...)...))
 		}
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=1") // for -race
-		cmd.Stderr = os.Stdout
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			return err
-		}
-		if err := cmd.Start(); err != nil {
-			return err
-		}
-		s := summary{w: os.Stdout, here: conditions(args), allowed: allowed}
-		readErr := s.read(out)
-		waitErr := cmd.Wait()
 		tally.passed += s.passed
 		tally.failed += s.failed
 		tally.skipped += s.skipped
-		if cause := context.Cause(ctx); cause != nil {
-			return cause
-		}
-		return cmp.Or(s.verdict(), waitErr, readErr)
+		return err
 	}
+}
+
+// flags are those of args that are no pattern of packages.
+func flags(args []string) (out []string) {
+	for _, a := range args {
+		if strings.HasPrefix(a, "-") {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// run runs go test, and adds what it says.
+func (s *summary) run(ctx context.Context, args []string) error {
+	cmd := program(ctx, "go", append([]string{"test", "-json", "-timeout=10m"}, args...)...)
+	if os.Getenv("CI") != "" {
+		cmd.Args = append(cmd.Args, "-count=1")
+	}
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=1") // for -race
+	cmd.Stderr = os.Stdout
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	readErr := s.read(out)
+	waitErr := cmd.Wait()
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return cmp.Or(s.verdict(), waitErr, readErr)
 }
 
 // event is what "go test -json" prints, one a line (go doc test2json).
@@ -79,6 +101,7 @@ type summary struct {
 	counts
 	forbidden []string            // skips that nothing allows
 	broken    []string            // packages that failed
+	certain   bool                // a failure that running again would only hide
 	output    map[string][]string // "package test" -> lines so far
 }
 
@@ -102,9 +125,11 @@ func (s *summary) take(e event) {
 	key := e.Package + " " + e.Test
 	switch e.Action {
 	case "build-output":
+		s.certain = true
 		fmt.Fprint(s.w, e.Output)
 	case "output":
 		s.output[key] = append(s.output[key], e.Output)
+		s.certain = s.certain || strings.Contains(e.Output, "DATA RACE")
 	case "pass", "fail", "skip":
 		if e.Test == "" {
 			s.endPackage(e)
@@ -140,6 +165,21 @@ func (s *summary) endPackage(e event) {
 		s.broken = append(s.broken, e.Package)
 	}
 }
+
+// maxAgain is how many packages may have failed by chance.
+const maxAgain = 3
+
+// again names the packages that may be asked again: few, and none with a data race,
+// a build that fails or a skip without leave.
+func (s *summary) again() []string {
+	if s.certain || len(s.forbidden) > 0 || len(s.broken) > maxAgain {
+		return nil
+	}
+	return slices.Clone(s.broken)
+}
+
+// forget drops the failures, since the packages they are of run again.
+func (s *summary) forget() { s.failed, s.broken = 0, nil }
 
 // verdict is the error of the whole run, nil if nothing is wrong.
 func (s *summary) verdict() error {

@@ -38,6 +38,7 @@ var debian = []struct {
 	{"dpdk-testpmd", "dpdk-dev", "another, over its drivers in software"},
 	{"zmap", "zmap", "asks ranges of addresses: our prober is measured beside it"},
 	{"masscan", "masscan", "another that does"},
+	{"cpio", "cpio", "reads the archive that the Linux guest of test/bench starts from"},
 	{"qemu-system-x86_64", "qemu-system-x86", "boots what was linked for a virtual machine, and iPXE"},
 }
 

@@ -64,11 +64,12 @@ const layers = `
 	stack, DEVICES, fs/memfs < posix < unikernel/rt;
 	NONE < unikernel/seal; # which calls of the host's are left to a process
 	unikernel/guest, unikernel/seal, fs/pseudo, fs/tarfs < unikernel/rt;
+	fs < unikernel/channel;
 
 	# Ring 0: the processor, how a guest is loaded, and the core under the runtime.
 	NONE < boot < boot/acpi;
-	NONE < arch/amd64, kernel/frame, kernel/space, kernel/thread;
-	boot/acpi, arch/amd64, kernel/frame, kernel/space, kernel/thread < kernel;
+	NONE < arch/amd64, kernel/frame, kernel/space, kernel/thread, kernel/timekeeper;
+	boot/acpi, arch/amd64, kernel/frame, kernel/space, kernel/thread, kernel/timekeeper < kernel;
 	arch/amd64 < kernel/signal < kernel;
 	arch/amd64, boot < unikernel/image;
 
@@ -84,8 +85,8 @@ const layers = `
 	# Making and running images: on a host, beside the guest.
 	NONE < .; # the sources of what is linked into a guest, for a loam without a checkout
 	NONE < unikernel/overlay;
-	kernel/device, driver/power, link/virtionet, unikernel/rt < unikernel/rt/machine;
-	., fs/tarfs, unikernel/overlay, unikernel/image, unikernel/rt, usernet < unikernel;
+	kernel/device, driver/power, driver/console, link/virtionet, unikernel/channel, unikernel/rt < unikernel/rt/machine;
+	unikernel/channel, ., fs/tarfs, unikernel/overlay, unikernel/image, unikernel/rt, usernet < unikernel;
 	unikernel < unikernel/cost;
 
 	# The packet engine: methods to send by, and what drives them. Nothing below

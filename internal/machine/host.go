@@ -24,13 +24,26 @@ type Host struct {
 	LookPath func(program string) (string, error)
 	// GoEnv asks the go command for variables, one answer for each.
 	GoEnv func(names ...string) ([]string, error)
-	// KnowsGo returns nil if Loam can build with this toolchain.
-	KnowsGo func(goroot, version string) error
+	Tools
 }
 
-// ThisHost is the machine that the program runs on. KnowsGo comes from whoever
-// builds programs.
-func ThisHost(knowsGo func(goroot, version string) error) *Host {
+// Tools are probes that come from whoever builds and runs programs.
+type Tools struct {
+	// KnowsGo returns nil if Loam can build with this toolchain.
+	KnowsGo func(goroot, version string) error
+	// Emulator says what virtual machines there can be. To try KVM, it boots a guest.
+	Emulator func() Emulator
+}
+
+// Emulator is a QEMU.
+type Emulator struct {
+	Version string // empty: there is none that can be used
+	KVM     bool   // it runs guests by KVM
+	Why     string // why there is none, or not by KVM
+}
+
+// ThisHost is the machine that the program runs on.
+func ThisHost(t Tools) *Host {
 	return &Host{
 		GOOS:          runtime.GOOS,
 		GOARCH:        runtime.GOARCH,
@@ -40,7 +53,7 @@ func ThisHost(knowsGo func(goroot, version string) error) *Host {
 		UserNamespace: enterUserNamespace,
 		LookPath:      exec.LookPath,
 		GoEnv:         goEnv,
-		KnowsGo:       knowsGo,
+		Tools:         t,
 	}
 }
 

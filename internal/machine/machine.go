@@ -34,7 +34,7 @@ type Finding struct {
 func Probe(h *Host) []Finding {
 	probes := []func(*Host) Finding{
 		toolchain,
-		process, virtualMachine,
+		process, virtualMachine, kvm,
 		tap, packetSocket, xdpSocket,
 		ping, lowPorts, userNamespaces,
 	}

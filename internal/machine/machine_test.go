@@ -22,7 +22,10 @@ func rich() *Host {
 		UserNamespace: func() error { return nil },
 		LookPath:      func(p string) (string, error) { return "/usr/bin/" + p, nil },
 		GoEnv:         func(...string) ([]string, error) { return []string{"go1.26.8", "/usr/local/go"}, nil },
-		KnowsGo:       func(string, string) error { return nil },
+		Tools: Tools{
+			KnowsGo:  func(string, string) error { return nil },
+			Emulator: func() Emulator { return Emulator{Version: "7.2.22", KVM: true} },
+		},
 	}
 }
 
@@ -73,9 +76,25 @@ func TestMissing(t *testing.T) {
 			return h
 		}},
 		{"process", "linux/arm64", "linux/amd64", func() *Host { h := rich(); h.GOARCH = "arm64"; return h }},
-		{"vm", "no qemu-system-x86_64, /dev/kvm opens", "apt-get install", func() *Host {
+		{"vm", "no QEMU; --platform auto takes process", "apt-get install", func() *Host {
 			h := rich()
-			h.LookPath = func(string) (string, error) { return "", errors.New("not found") }
+			h.Emulator = func() Emulator { return Emulator{Why: "no QEMU"} }
+			return h
+		}},
+		{"kvm", "not tried", "install QEMU", func() *Host {
+			h := rich()
+			h.Emulator = func() Emulator { return Emulator{Why: "no QEMU"} }
+			return h
+		}},
+		{"kvm", "it hangs; QEMU emulates", "machine of metal", func() *Host {
+			h := rich()
+			h.Emulator = func() Emulator { return Emulator{Version: "7.2.22", Why: "it hangs"} }
+			return h
+		}},
+		{"kvm", "no entry", "usermod", func() *Host {
+			h := rich()
+			h.Emulator = func() Emulator { return Emulator{Version: "7.2.22", Why: "no entry"} }
+			h.OpenDevice = func(string) error { return syscall.EACCES }
 			return h
 		}},
 		{"tap", "is not there", "modprobe tun", func() *Host {
@@ -147,7 +166,7 @@ func TestLowPortsOpenToAll(t *testing.T) {
 // TestThisMachine: on a real machine every probe answers, whatever it is, and
 // whatever is missing comes with a remedy.
 func TestThisMachine(t *testing.T) {
-	h := ThisHost(func(string, string) error { return nil })
+	h := ThisHost(rich().Tools)
 	for _, f := range Probe(h) {
 		if f.Detail == "" || (f.State == Missing) != (f.Remedy != "") {
 			t.Errorf("%+v", f)

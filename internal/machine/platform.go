@@ -1,6 +1,10 @@
 package machine
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+	"syscall"
+)
 
 // What builds programs, and what they can run on.
 
@@ -32,22 +36,41 @@ func process(h *Host) Finding {
 	return f
 }
 
-// virtualMachine says what is there. KVM is not used yet; whether it can run a guest
-// shows when one is run: some machines have a /dev/kvm that cannot.
+// virtualMachine says whether there is a QEMU, and so what --platform auto takes.
 func virtualMachine(h *Host) Finding {
 	f := Finding{Area: "platform", Name: "vm", State: OK}
-	const emulator, kvm = "qemu-system-x86_64", "/dev/kvm"
-	if path, err := h.LookPath(emulator); err == nil {
-		f.Detail = path
-	} else {
+	e := h.Emulator()
+	if e.Version == "" {
 		f.State = Missing
-		f.Detail = "no " + emulator
-		f.Remedy = "install QEMU (Debian: apt-get install qemu-system-x86)"
+		f.Detail = e.Why + "; --platform auto takes process"
+		f.Remedy = "install QEMU 7.2 or later (Debian: apt-get install qemu-system-x86)"
+		return f
 	}
-	if err := h.OpenDevice(kvm); err == nil {
-		f.Detail += ", " + kvm + " opens"
-	} else {
-		f.Detail += ", " + kvm + " does not open: " + err.Error()
+	f.Detail = "QEMU " + e.Version + "; --platform auto takes vm"
+	return f
+}
+
+// kvm says whether a guest runs by KVM: one has been booted.
+func kvm(h *Host) Finding {
+	const device = "/dev/kvm"
+	f := Finding{Area: "platform", Name: "kvm", State: OK, Detail: "a guest runs by it"}
+	e := h.Emulator()
+	if e.KVM {
+		return f
+	}
+	f.State = Missing
+	if e.Version == "" {
+		f.Detail, f.Remedy = "not tried without QEMU", "install QEMU first"
+		return f
+	}
+	f.Detail = e.Why + "; QEMU emulates the processor, which is many times slower"
+	switch err := h.OpenDevice(device); {
+	case errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EPERM):
+		f.Remedy = "join the group that owns " + device + " (sudo usermod -aG kvm $USER, then log in again)"
+	case err != nil:
+		f.Remedy = "switch virtualisation on in the firmware, or nested virtualisation on the host, and load kvm_intel or kvm_amd"
+	default:
+		f.Remedy = "nothing here mends it: run where KVM boots guests, as on a machine of metal, or live with the emulation"
 	}
 	return f
 }

@@ -55,13 +55,26 @@ func again() error {
 	c := exec.Command(self, os.Args[1:]...)
 	c.Env = append(os.Environ(), inside+"=1")
 	c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
+	Enter(c)
+	return c.Run()
+}
+
+// Can reports whether a namespace can be made.
+func Can() bool {
+	c := exec.Command("true")
+	Enter(c)
+	return c.Run() == nil
+}
+
+// Enter has a command run in a network namespace of its own, and end with who starts
+// it.
+func Enter(c *exec.Cmd) {
 	c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
 	if os.Geteuid() != 0 {
 		c.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
 		c.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{HostID: os.Geteuid(), Size: 1}}
 		c.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{HostID: os.Getegid(), Size: 1}}
 	}
-	return c.Run()
 }
 
 // prepare keeps the kernel from sending packets of its own to new interfaces.

@@ -85,12 +85,10 @@ func (m *Machine) Segments(b []byte, dst []driver.Segment) (n int, ok bool) {
 	for len(b) > 0 {
 		at := uint64(uintptr(unsafe.Pointer(unsafe.SliceData(b))))
 		size := min(len(b), pageSize-int(at%pageSize))
-		pa, present := kernel.Physical(at)
-		if !present {
-			read(b) // a page appears when it is touched
-			if pa, present = kernel.Physical(at); !present {
-				return 0, false
-			}
+		pa, present := uint64(0), false
+		for !present {
+			read(b) // a page appears when it is touched, and stays while Go refers to it
+			pa, present = kernel.Physical(at)
 		}
 		switch {
 		case n > 0 && dst[n-1].Address+uint64(dst[n-1].Size) == pa:

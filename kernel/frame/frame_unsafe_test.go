@@ -2,85 +2,128 @@ package frame
 
 import (
 	"math/rand/v2"
+	"runtime"
 	"testing"
 	"unsafe"
 )
 
-// newAllocator has pages 1 to n-1 of a made-up memory, in two pieces.
-func newAllocator(t *testing.T, n uint64) (*Allocator, []uint64) {
-	words := make([]uint64, (n+1)*Size/8)
+// newAllocator has a made-up memory up to end, and nothing of it yet but the table,
+// which lies behind.
+func newAllocator(t testing.TB, end uint64) *Allocator {
+	words := make([]uint64, (end+TableSize(end)+BlockSize)/8)
+	t.Cleanup(func() { runtime.KeepAlive(words) })
 	base := (uintptr(unsafe.Pointer(&words[0])) + Size - 1) &^ (Size - 1)
-	a := &Allocator{Window: base}
-	if !a.Add(0, n/2*Size+7) || !a.Add(n/2*Size, n*Size) {
-		t.Fatal("not added")
-	}
-	return a, words
+	a := &Allocator{}
+	a.Init(base, end, end)
+	return a
 }
 
-// Each page is given out once, zeroed, and comes back.
+// Pages and blocks are given out once, zeroed, and come back; a block also page by
+// page.
 func TestAllocFree(t *testing.T) {
-	const n = 50
-	a, _ := newAllocator(t, n)
-	owned := map[uint64]bool{}
+	const end = 6*BlockSize + 9*Size
+	a := newAllocator(t, end)
+	a.Add(0, 2*BlockSize+7)
+	a.Add(2*BlockSize+100*Size, 2*BlockSize+200*Size) // two pieces of one block
+	a.Add(2*BlockSize+300*Size, end)
+	const total = 2*blockPages - 1 + 100 + 3*blockPages + 212 + 9
+	owned := map[uint64]bool{} // pages
 	rng := rand.New(rand.NewPCG(1, 2))
-	for range 5000 {
-		if free, total := a.Pages(); total != n-1 || free != n-1-uint64(len(owned)) {
-			t.Fatalf("%d of %d pages are free, %d in use", free, total, len(owned))
+	take := func(pa, size uint64) {
+		for at := pa; at < pa+size; at += Size {
+			if owned[at] || at == 0 || at%Size != 0 || at >= end {
+				t.Fatalf("page %#x", at)
+			}
+			owned[at] = true
+			p := a.page(at)
+			for i := range p {
+				if p[i] != 0 {
+					t.Fatalf("page %#x is not zero", at)
+				}
+				p[i] = ^uint64(0)
+			}
 		}
-		if rng.IntN(2) == 0 {
+	}
+	for range 3000 {
+		if free, all := a.Pages(); all != total || free != total-uint64(len(owned)) {
+			t.Fatalf("%d of %d pages are free, %d in use", free, all, len(owned))
+		}
+		switch n := rng.IntN(100); {
+		case n < 2:
+			if pa, ok := a.AllocBlock(); ok {
+				take(pa, BlockSize)
+			}
+		case n < 3:
+			for pa := range owned { // all of a block that is in use, at once
+				first := pa &^ (BlockSize - 1)
+				whole := true
+				for at := first; at < first+BlockSize; at += Size {
+					whole = whole && owned[at]
+				}
+				if whole && first != 0 {
+					a.FreeBlock(first)
+					for at := first; at < first+BlockSize; at += Size {
+						delete(owned, at)
+					}
+				}
+				break
+			}
+		case n < 50:
 			for pa := range owned {
 				a.Free(pa)
 				delete(owned, pa)
 				break
 			}
-			continue
-		}
-		pa, ok := a.Alloc()
-		if ok != (len(owned) < n-1) {
-			t.Fatalf("ok is %v with %d pages in use", ok, len(owned))
-		}
-		if !ok {
-			continue
-		}
-		if owned[pa] || pa == 0 || pa%Size != 0 || pa >= n*Size {
-			t.Fatalf("page %#x", pa)
-		}
-		owned[pa] = true
-		p := a.page(pa)
-		for i := range p {
-			if p[i] != 0 {
-				t.Fatalf("page %#x is not zero", pa)
+		default:
+			pa, ok := a.Alloc()
+			if ok != (len(owned) < total) {
+				t.Fatalf("ok is %v with %d pages in use", ok, len(owned))
 			}
-			p[i] = ^uint64(0)
+			if ok {
+				take(pa, Size)
+			}
+		}
+	}
+	for pa := range owned {
+		a.Free(pa)
+	}
+	for i := range 4 { // the first block lacks its first page, the third some, the last most
+		if _, ok := a.AllocBlock(); !ok {
+			t.Errorf("there are %d blocks", i)
+		}
+	}
+	if _, ok := a.AllocBlock(); ok {
+		t.Error("there is a block too many")
+	}
+}
+
+// Single pages do not break up one block after another.
+func TestBlocksStayWhole(t *testing.T) {
+	a := newAllocator(t, 4*BlockSize)
+	a.Add(0, 4*BlockSize)
+	for range 2*blockPages - 1 {
+		a.Alloc()
+	}
+	for range 2 {
+		if _, ok := a.AllocBlock(); !ok {
+			t.Error("no whole block is left")
 		}
 	}
 }
 
 func TestContiguous(t *testing.T) {
-	a, _ := newAllocator(t, 20)
-	pa, ok := a.Contiguous(9)
-	if !ok || pa != Size {
-		t.Errorf("%#x, %v", pa, ok)
-	}
-	if pa, ok = a.Contiguous(10); !ok || pa != 10*Size {
-		t.Errorf("%#x, %v", pa, ok)
-	}
-	if _, ok = a.Contiguous(1); ok {
-		t.Error("more than there are")
-	}
-}
-
-func TestTooManyRanges(t *testing.T) {
-	var a Allocator
-	for i := range uint64(maxRanges) {
-		if !a.Add((2*i+1)*Size, (2*i+2)*Size) {
-			t.Fatalf("range %d is refused", i)
+	a := newAllocator(t, 5*BlockSize)
+	a.Add(0, 5*BlockSize)
+	for _, c := range []struct{ pages, want uint64 }{
+		{9, Size}, {10, 10 * Size}, {2*blockPages + 1, BlockSize}, {blockPages - 1, 3*BlockSize + Size},
+	} {
+		if pa, ok := a.Contiguous(c.pages); !ok || pa != c.want {
+			t.Errorf("%d pages: %#x, %v", c.pages, pa, ok)
 		}
 	}
-	if a.Add(1<<30, 1<<31) {
-		t.Error("one more is taken")
-	}
-	if free, _ := a.Pages(); free != maxRanges {
-		t.Errorf("%d pages", free)
+	for _, pages := range []uint64{0, blockPages + 1, 1 << 40} {
+		if pa, ok := a.Contiguous(pages); ok {
+			t.Errorf("%d pages: %#x", pages, pa)
+		}
 	}
 }

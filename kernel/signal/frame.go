@@ -79,6 +79,7 @@ const (
 	CodeOperand    = 2  // Illegal
 	CodeBreakpoint = 1  // Trap
 	CodeAlign      = 1  // Bus
+	CodeSeccomp    = 1  // System: the number of the call is in AX, as it was
 )
 
 // Room is where below an address on a stack a Frame goes, and above it the state

@@ -25,6 +25,7 @@ const (
 	Urgent    Number = 23
 	Profile   Number = 27
 	Window    Number = 28
+	System    Number = 31
 
 	Max Number = 64
 )

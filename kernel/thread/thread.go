@@ -50,6 +50,10 @@ type Thread struct {
 	SignalStack     uint64 // where signal handlers run
 	SignalStackSize uint64 // 0: none
 
+	Used    int64 // for how long it has run, in nanoseconds
+	Profile Profile
+	Sampled bool // the Profile signal that is pending is of its timer
+
 	FSBase uint64
 	Page   uintptr // the page with its registers, which its owner fills
 

@@ -45,7 +45,20 @@ type TxConfig struct {
 	Size      int  // longest frame; default: that of the interface
 	Offloads  bool // frames begin with a virtio-net header of link.VirtioHeaderLen bytes
 	Bypass    bool // go round the queueing discipline
+	// Opaque has the kernel not look into frames: see Unassigned. It is not for frames
+	// with offloads other than a header length, nor for those whose sender relies on
+	// the kernel's knowing where their headers are.
+	Opaque bool
 }
+
+// Unassigned is an EtherType that nobody has (RFC 7042 appendix B.2: reserved). A
+// packet socket that is bound to a protocol has the kernel take its frames for that,
+// whatever they are; one that is not has it read the EtherType and walk through the
+// headers of each frame (packet_parse_headers), for queueing disciplines and devices
+// that want to know where they are. Bound to this one, a socket saves that walk: 3 to
+// 5 % of a short frame's way out over veth. It receives nothing, since nobody sends
+// such frames. It is in network byte order.
+const Unassigned = 0xffff
 
 // txData is where the frame begins in a slot: TPACKET2_HDRLEN without the
 // sockaddr_ll.
@@ -112,6 +125,9 @@ func (r *TxRing) open(c TxConfig, index int) (err error) {
 	if r.mem, err = unix.Mmap(r.fd, 0, slots*r.stride, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_POPULATE); err != nil {
 		return os.NewSyscallError("mmap", err)
 	}
+	if c.Opaque {
+		return bind(r.fd, index, Unassigned)
+	}
 	return bind(r.fd, index, 0)
 }
 
@@ -132,6 +148,23 @@ func (r *TxRing) Put(n int) {
 	storeWord(r.mem, at+v2Status, unix.TP_STATUS_SEND_REQUEST)
 	r.head++
 }
+
+// PutAgain marks up to n slots for sending as they are, each with what was sent from
+// it before, and returns how many were free.
+func (r *TxRing) PutAgain(n int) (put int) {
+	for ; put < n; put++ {
+		status := int(r.head&r.mask)*r.stride + v2Status
+		if loadWord(r.mem, status) != unix.TP_STATUS_AVAILABLE {
+			break
+		}
+		storeWord(r.mem, status, unix.TP_STATUS_SEND_REQUEST)
+		r.head++
+	}
+	return put
+}
+
+// Slots is how many slots there are.
+func (r *TxRing) Slots() int { return int(r.mask) + 1 }
 
 // Kick has the kernel send what was put, without waiting. EAGAIN and ENOBUFS mean
 // that it could not take all: kick again.

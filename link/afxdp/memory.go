@@ -36,11 +36,12 @@ type shape struct {
 	slot     int // chunks of a frame to be sent
 	txSlots  int // of each socket
 	rxFrames int // of each socket, in chunks
+	longest  int // frame, bytes
 }
 
 // layOut finds the shape for frames of size bytes.
 func layOut(size, txFrames, rxFrames int) shape {
-	sh := shape{chunk: smallChunk, slot: 1, txSlots: txFrames, rxFrames: rxFrames}
+	sh := shape{chunk: smallChunk, slot: 1, txSlots: txFrames, rxFrames: rxFrames, longest: size}
 	if size > smallChunk-rxHeadroom {
 		sh.chunk = largeChunk
 	}
@@ -54,6 +55,18 @@ func layOut(size, txFrames, rxFrames int) shape {
 		}
 	}
 	return sh
+}
+
+// stagger is how far into its slot the i-th frame to be sent begins, where the slot
+// has room for that. Slots lie a power of two apart: the first bytes of all of them
+// would share a few sets of the processor's first cache, and drive one another out.
+func (sh shape) stagger(i int) int {
+	const line, places = 64, 16
+	room := (sh.slot*sh.chunk - sh.longest) / line
+	if sh.multi() || room <= 0 {
+		return 0
+	}
+	return i % min(room+1, places) * line
 }
 
 // multi reports whether a frame may take several chunks.

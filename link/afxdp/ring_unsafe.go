@@ -76,10 +76,14 @@ func (r *ring[T]) free(want uint32) uint32 {
 	return size - (r.ours - r.theirs)
 }
 
-// produce hands n filled slots over.
+// produce hands n filled slots over. What follows is often a look at the kernel's
+// word of flags, which must not come before the kernel can see the slots: then each
+// would wait for the other. Go's atomic store is in order with such a load, but not
+// under the race detector, whose own runtime makes a plain move of it for memory that
+// is not in Go's heap. A swap is, everywhere, and the same instruction here.
 func (r *ring[T]) produce(n uint32) {
 	r.ours += n
-	atomic.StoreUint32(r.producer, r.ours)
+	atomic.SwapUint32(r.producer, r.ours)
 }
 
 // taken is the index up to which the kernel has read.

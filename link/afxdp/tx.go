@@ -31,12 +31,16 @@ type Tx struct {
 
 	base    uint64   // of our part of the memory
 	free    []uint64 // addresses of slots that are free; the top is the last
+	same    uint64   // address of the slot of Repeat, which is never free; noSlot before
 	pending []uint8  // by slot: chunks that have not left, where slots have several
 	staged  uint32   // descriptors put and not yet handed over
 	handed  uint64   // frames put
 	left    uint64   // frames that have left
 	poll    [1]unix.PollFd
 }
+
+// noSlot is the address of none.
+const noSlot = ^uint64(0)
 
 // ErrFull is what Kick returns while the kernel takes no more for now: nothing is
 // lost, and the next Kick goes on.
@@ -57,19 +61,58 @@ func (t *Tx) ownAll(m *memory, k int) {
 	t.memory, t.base = m, m.txBase(k)
 	t.free = make([]uint64, m.txSlots)
 	t.pending = make([]uint8, m.txSlots)
+	t.same = noSlot
 	for i := range t.free {
-		t.free[len(t.free)-1-i] = t.base + uint64(i*m.slot*m.chunk)
+		t.free[len(t.free)-1-i] = t.base + uint64(i*m.slot*m.chunk+m.stagger(i))
 	}
 }
 
 // Slot returns the place for the next frame, nil if all are under way. It holds
 // whatever was sent from it before, and is the same place until Put.
 func (t *Tx) Slot() []byte {
-	if len(t.free) == 0 && t.Reap() == 0 {
+	if (len(t.free) == 0 || t.places() == 0) && t.Reap() == 0 {
 		return nil
 	}
-	at, size := t.free[len(t.free)-1], t.memory.slot*t.memory.chunk
-	return t.memory.bytes[at : int(at)+size : int(at)+size]
+	at, m := t.free[len(t.free)-1], t.memory
+	end := int(at)&^(m.chunk-1) + m.slot*m.chunk
+	return m.bytes[at:end:end]
+}
+
+// places is for how many more frames the rings have room.
+func (t *Tx) places() int { return t.memory.txSlots - int(t.handed-t.left) }
+
+// Repeat puts a frame up to n times, as often as there is room, and returns how often
+// that was. The frame is written once, to a slot that is kept for it: it is the same
+// frame in each call. Nobody changes it on its way, so all may lie in one place.
+func (t *Tx) Repeat(frame []byte, n int) (put int) {
+	if t.memory.multi() {
+		for ; put < n; put++ { // of several pieces
+			slot := t.Slot()
+			if slot == nil {
+				break
+			}
+			t.Put(copy(slot, frame))
+		}
+		return put
+	}
+	if t.same == noSlot {
+		slot := t.Slot()
+		if slot == nil {
+			return 0
+		}
+		copy(slot, frame)
+		t.same, t.free = t.free[len(t.free)-1], t.free[:len(t.free)-1]
+	}
+	if n > t.places() {
+		t.Reap()
+		n = min(n, t.places())
+	}
+	for range n {
+		*t.ring.slot(t.staged) = unix.XDPDesc{Addr: t.same, Len: uint32(len(frame))}
+		t.staged++
+	}
+	t.handed += uint64(n)
+	return n
 }
 
 // Put marks the first n bytes of the slot that Slot returned, at least one, as the
@@ -105,7 +148,26 @@ func (t *Tx) slotOf(at uint64) int { return int(at-t.base) / (t.memory.slot * t.
 
 // Kick hands over what was put and has the kernel send it, without waiting for
 // room: see ErrFull.
-func (t *Tx) Kick() error {
+func (t *Tx) Kick() error { return t.kick(wake) }
+
+// KickAtOnce is Kick without telling the scheduler, which takes a system call of
+// more than 20 µs for one that blocks, and gives the processor to another thread:
+// for senders that have a thread of their own and nothing else to do. The collector
+// waits for it, for as long as the kernel takes over what was put.
+func (t *Tx) KickAtOnce() error { return t.kick(wakeAtOnce) }
+
+// wake is send(2) of nothing: the kernel looks at the ring.
+func wake(fd int) unix.Errno {
+	_, _, errno := unix.Syscall6(unix.SYS_SENDTO, uintptr(fd), 0, 0, unix.MSG_DONTWAIT, 0, 0)
+	return errno
+}
+
+func wakeAtOnce(fd int) unix.Errno {
+	_, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), 0, 0, unix.MSG_DONTWAIT, 0, 0)
+	return errno
+}
+
+func (t *Tx) kick(wake func(fd int) unix.Errno) error {
 	before := t.ring.taken()
 	idle := before == t.ring.ours // the driver may not be looking at a ring that was empty
 	if t.staged > 0 {
@@ -116,9 +178,9 @@ func (t *Tx) Kick() error {
 		return nil
 	}
 	for {
-		err := unix.Send(t.fd, nil, unix.MSG_DONTWAIT)
-		switch err {
-		case nil:
+		errno := wake(t.fd)
+		switch errno {
+		case 0:
 			return nil
 		case unix.EINTR:
 			continue
@@ -134,7 +196,7 @@ func (t *Tx) Kick() error {
 			t.Reap() // the completion ring is what the kernel may have no room in
 			return ErrFull
 		}
-		return err
+		return errno
 	}
 }
 
@@ -152,7 +214,9 @@ func (t *Tx) Reap() int {
 			}
 			at = t.base + uint64(slot*t.memory.slot*t.memory.chunk)
 		}
-		t.free = append(t.free, at)
+		if at != t.same {
+			t.free = append(t.free, at)
+		}
 		frames++
 	}
 	if n > 0 {

@@ -27,7 +27,7 @@ type Messages struct {
 }
 
 // NewMessages makes room for n messages, each with as many bytes of ancillary
-// data on receipt.
+// data.
 func NewMessages(n, control int) *Messages {
 	return &Messages{
 		headers: make([]mmsghdr, n),
@@ -102,7 +102,18 @@ func (m *Messages) Length(i int) (n int, whole bool) {
 	return int(h.length), h.header.Flags&syscall.MSG_TRUNC == 0
 }
 
-// Control is the ancillary data of message i, after Receive.
+// SetControl says how many of the bytes of Control are ancillary data of message i
+// that is to be sent: after Set.
+func (m *Messages) SetControl(i, n int) {
+	h := &m.headers[i].header
+	h.SetControllen(n)
+	if n == 0 {
+		h.Control = nil
+	}
+}
+
+// Control is the ancillary data of message i after Receive; after Set it is the room
+// for them.
 func (m *Messages) Control(i int) []byte {
 	return m.control[i*m.each:][:m.headers[i].header.Controllen]
 }

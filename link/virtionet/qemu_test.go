@@ -43,6 +43,7 @@ func plug(t testing.TB, w qtest.Way, options string) (card *virtionet.Device, ca
 	if cable, err = l.Accept(); err != nil {
 		t.Fatal(err)
 	}
+	m.Connected(t, "n")
 	if card, err = virtionet.Open(v, virtionet.Config{}); err != nil {
 		t.Fatal(err)
 	}

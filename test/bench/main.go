@@ -6,14 +6,20 @@
 //	go run . -only tap/ -reps 9    some tests, more often
 //	go run . -from results/results.json -out elsewhere
 //	go run . -reps 9 -out ../../docs/bench      the figures that the documents show
+//	go run . -guests -out ../../docs/bench/guests      the same, of whole programs
+//
+// With -guests one program is run in virtual machines, of Loam and of Debian's
+// kernel, and as a process, on Loam and on Linux. That needs QEMU, and Debian's
+// kernel, which it takes from apt-get once.
 //
 // It needs root, or a system that allows user namespaces and /dev/net/tun to
 // everybody. It makes network namespaces without names, which vanish with its
 // processes, and touches nothing outside of them.
 //
 // Where things are: package subject has the stacks, load what they do, cell runs
-// one load on one stack in a process of its own, plan has the list of tests and
-// the order of runs, report writes. Package hop stands apart: what channels
+// one load on one stack in a process of its own, guest has the program that is run
+// whole and the machines, plan has the list of tests and the order of runs, report
+// writes. Package hop stands apart: what channels
 // between layers cost.
 package main
 
@@ -53,6 +59,7 @@ func run() error {
 		subjects = flag.String("subjects", "", "only these, by `names` with commas between: loam, gvisor, gvisor-vnet, linux")
 		strict   = flag.Bool("strict", false, "fail if Loam misses an aim")
 	)
+	flag.BoolVar(&o.Guests, "guests", false, "measure a whole program, in virtual machines and as a process, in place of the stack")
 	flag.IntVar(&o.Reps, "reps", 5, "run everything so many times")
 	flag.DurationVar(&o.Span, "span", 750*time.Millisecond, "let each run last about so long")
 	flag.IntVar(&o.Conns, "conns", 10000, "open so many connections to see what an idle one takes")
@@ -91,7 +98,7 @@ func results(from string, o plan.Options) (*plan.Results, error) {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	return plan.Run(ctx, o, os.Stderr), nil
+	return plan.Run(ctx, o, os.Stderr)
 }
 
 func aimsKept(r *plan.Results) bool {

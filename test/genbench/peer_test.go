@@ -61,8 +61,9 @@ func trafgenFrame(dst string) string {
 	return fmt.Sprintf("{ 2,0,0,0,0,0x99, 2,0,0,0,0,1, 8,0, 0x45,0,0,46, 0,0,0x40,0, 64,17,0,0, %s, %s, 4,0, 0,9, 0,26, 0,0, fill(0,18) }\n", source, address)
 }
 
+// testpmd sends from processor 0, where all others do.
 func testpmd(name, device string) bench.Contestant {
-	return command(name, "dpdk-testpmd", "--no-huge", "-m", "512", "--no-pci", "-l", "0,1", "--no-telemetry", "--file-prefix=loam", "--vdev="+device,
+	return command(name, "dpdk-testpmd", "--no-huge", "-m", "512", "--no-pci", "-l", "0,1", "--main-lcore", "1", "--no-telemetry", "--file-prefix=loam", "--vdev="+device,
 		"--", "--forward-mode=txonly", "--txpkts=60", "--nb-cores=1", "--total-num-mbufs=8192", "--eth-peer=0,02:00:00:00:00:99")
 }
 

@@ -97,7 +97,8 @@ type watch struct {
 // lookEvery is how exact the times are.
 const lookEvery = 5 * time.Millisecond
 
-// counter opens the counters of the far namespace.
+// counter opens the counters of the far namespace. What it returns may be called by
+// several goroutines at once.
 func (l *lab) counter(t testing.TB) func() uint64 {
 	var file *os.File
 	var err error
@@ -106,9 +107,9 @@ func (l *lab) counter(t testing.TB) func() uint64 {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { file.Close() })
-	buffer := make([]byte, 4096)
 	return func() uint64 {
-		n, _ := file.ReadAt(buffer, 0)
+		var buffer [4096]byte
+		n, _ := file.ReadAt(buffer[:], 0)
 		for line := range strings.Lines(string(buffer[:n])) {
 			name, rest, _ := strings.Cut(strings.TrimSpace(line), ":")
 			if f := strings.Fields(rest); name == l.far && len(f) > 1 {

@@ -6,6 +6,7 @@
 // if it ends on Ctrl-C with the status that it has on Linux.
 //
 //	go test ./test/servers         the quick ones, a few seconds each
+//	make vmservers                 all of them in virtual machines, ten minutes each, an hour in all; writes docs/servers-vm.md
 //	make servers                   all of them, a minute each, and on Linux too; writes docs/servers.md
 //
 // What a server is, and which there are, is in servers_test.go; how one is

@@ -49,11 +49,12 @@ func number(report, pattern string) float64 {
 	return v
 }
 
-// wrk asks for a page over 64 connections that stay.
-func wrk(path string) load {
-	return load{"wrk, 64 connections", func(t *testing.T, port int, d time.Duration) figure {
+// wrk asks for a page over connections that stay. It waits as long as a machine may
+// take that has many others beside it.
+func wrk(path string, conns int) load {
+	return load{fmt.Sprintf("wrk, %d connections", conns), func(t *testing.T, port int, d time.Duration) figure {
 		need(t, "wrk")
-		out, f := client(t, "wrk", "-t2", "-c64", fmt.Sprintf("-d%.0fs", d.Seconds()), "http://"+address(port)+path)
+		out, f := client(t, "wrk", "-t2", fmt.Sprintf("-c%d", conns), fmt.Sprintf("-d%.0fs", d.Seconds()), "--timeout", "60s", "http://"+address(port)+path)
 		f.readWrk(out)
 		return f
 	}}
@@ -67,17 +68,16 @@ func (f *figure) readWrk(report string) {
 	f.errors += int(number(report, `Non-2xx or 3xx responses: (\d+)`))
 }
 
-// dnsperf asks a DNS server over UDP, with up to 100 questions under way from 16
-// ports.
-func dnsperf() load {
-	return load{"dnsperf over UDP, 100 under way", func(t *testing.T, port int, d time.Duration) figure {
+// dnsperf asks a DNS server over UDP, with so many questions under way from 16 ports.
+func dnsperf(underWay int) load {
+	return load{fmt.Sprintf("dnsperf over UDP, %d under way", underWay), func(t *testing.T, port int, d time.Duration) figure {
 		need(t, "dnsperf")
 		questions := filepath.Join(t.TempDir(), "questions")
 		if err := os.WriteFile(questions, []byte("a.example.org A\nb.example.org AAAA\nc.example.org A\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		out, f := client(t, "dnsperf", "-s", "127.0.0.1", "-p", strconv.Itoa(port), "-d", questions,
-			"-c", "16", "-q", "100", "-l", strconv.Itoa(max(int(d.Seconds()), 1)))
+			"-c", "16", "-q", strconv.Itoa(underWay), "-t", "60", "-l", strconv.Itoa(max(int(d.Seconds()), 1)))
 		f.readDNSPerf(out)
 		return f
 	}}
@@ -90,20 +90,16 @@ func (f *figure) readDNSPerf(report string) {
 	f.errors += completed - int(number(report, `NOERROR (\d+)`))
 }
 
-// natsMessages is how many messages one round of nats-bench publishes; each goes
-// to two subscribers.
-const natsMessages = 500_000
-
-// natsBench publishes and subscribes in rounds: it ends when every subscriber has
-// every message.
-func natsBench() load {
+// natsBench publishes and subscribes in rounds of so many messages, each of which goes
+// to two subscribers: a round ends when every subscriber has every message.
+func natsBench(messages int) load {
 	return load{"nats-bench, 2 publishers, 2 subscribers", func(t *testing.T, port int, d time.Duration) figure {
 		bench := install(t, "github.com/nats-io/nats.go/examples/nats-bench@v1.55.0")
 		total := figure{unit: "deliveries/s"}
 		start, rounds := time.Now(), 0
 		for ; time.Since(start) < d; rounds++ {
 			out, f := client(t, bench, "-s", "nats://"+address(port), "-np", "2", "-ns", "2",
-				"-n", fmt.Sprint(natsMessages), "-ms", "128", "loam")
+				"-n", fmt.Sprint(messages), "-ms", "128", "loam")
 			total.errors += f.errors
 			if !strings.Contains(out, "Pub/Sub stats") {
 				total.errors++
@@ -113,7 +109,7 @@ func natsBench() load {
 				break
 			}
 		}
-		total.rate = 2 * natsMessages * float64(rounds) / time.Since(start).Seconds()
+		total.rate = 2 * float64(messages*rounds) / time.Since(start).Seconds()
 		return total
 	}}
 }

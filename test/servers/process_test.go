@@ -84,7 +84,7 @@ func install(t *testing.T, pkg string) string {
 func (s *server) startOnLoam(t *testing.T, loam string) *process {
 	port := freePort(t)
 	forward := fmt.Sprintf("%d:%d", port, port)
-	args := []string{"run", "-p", forward}
+	args := []string{"run", "--platform", "process", "-p", forward}
 	if s.udp {
 		args = append(args, "-p", forward+"/udp")
 	}

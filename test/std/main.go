@@ -122,7 +122,7 @@ func (o *options) runBoth(ctx context.Context, dir string) error {
 	if len(patterns) == 0 {
 		patterns = packages
 	}
-	if err := runTests(ctx, filepath.Join(dir, loamFile), o.short, patterns, loam, "test"); err != nil {
+	if err := runTests(ctx, filepath.Join(dir, loamFile), o.short, patterns, loam, "test", "--platform=process"); err != nil {
 		return err
 	}
 	return runTests(ctx, filepath.Join(dir, linuxFile), o.short, patterns, "go", "test", "-vet=off")

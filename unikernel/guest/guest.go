@@ -31,6 +31,12 @@ type Config struct {
 	Mounts   []Mount
 	Folder   string // where the program begins; empty: the root
 	Machine  bool   // the guest is a virtual machine
+
+	// Streams are the modes (st_mode) of the standard streams that a virtual machine
+	// reaches by package channel; 0 if it does not. Ordered says that standard output
+	// and standard error are the same file.
+	Streams [3]uint32
+	Ordered bool
 }
 
 // Mount is an archive (fs/tarfs) in the guest's tree.
@@ -72,6 +78,12 @@ func (c Config) Encode() string {
 	}
 	if c.Machine {
 		b.WriteString("host machine=yes\n")
+	}
+	if c.Streams != [3]uint32{} {
+		fmt.Fprintf(&b, "streams input=%d output=%d errors=%d\n", c.Streams[0], c.Streams[1], c.Streams[2])
+	}
+	if c.Ordered {
+		b.WriteString("streams ordered=yes\n")
 	}
 	if c.Folder != "" {
 		fmt.Fprintf(&b, "host folder=%s\n", escape(c.Folder))
@@ -152,6 +164,14 @@ func (c *Config) set(l *Link, m *Mount, line, key, value string) (err error) {
 		c.Hostname = value
 	case "host machine":
 		c.Machine = true
+	case "streams input":
+		c.Streams[0], err = parseMode(value)
+	case "streams output":
+		c.Streams[1], err = parseMode(value)
+	case "streams errors":
+		c.Streams[2], err = parseMode(value)
+	case "streams ordered":
+		c.Ordered = true
 	case "host folder":
 		c.Folder, err = unescape(value)
 	case "mount archive":
@@ -196,4 +216,9 @@ func (c *Config) set(l *Link, m *Mount, line, key, value string) (err error) {
 		err = errMalformed
 	}
 	return err
+}
+
+func parseMode(s string) (uint32, error) {
+	n, err := strconv.ParseUint(s, 10, 32)
+	return uint32(n), err
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // built is the guest of testdata as the linker leaves it.
-func built(t *testing.T) []byte {
+func built(t testing.TB) []byte {
 	t.Helper()
 	data, err := build()
 	if err != nil {
@@ -73,7 +73,7 @@ var build = sync.OnceValues(func() ([]byte, error) {
 })
 
 // bootable is a file with the prepared guest.
-func bootable(t *testing.T) string {
+func bootable(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "guest.elf")
 	if err := os.WriteFile(path, prepared(t, built(t)), 0o644); err != nil {
@@ -87,7 +87,7 @@ const bootTime = time.Minute
 
 // machine runs an image with a configuration and returns what it says and how it
 // ends.
-func machine(t *testing.T, image string, c boot.Config, options ...string) (output string, status int) {
+func machine(t testing.TB, image string, c boot.Config, options ...string) (output string, status int) {
 	t.Helper()
 	qemu, err := exec.LookPath("qemu-system-x86_64")
 	if err != nil {
@@ -100,9 +100,9 @@ func machine(t *testing.T, image string, c boot.Config, options ...string) (outp
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), bootTime)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, qemu, append(options, "-accel", "tcg", "-cpu", "max", "-display", "none",
+	cmd := exec.CommandContext(ctx, qemu, append([]string{"-accel", "tcg", "-cpu", "max", "-display", "none",
 		"-nodefaults", "-serial", "stdio", "-no-reboot", "-device", "isa-debug-exit",
-		"-kernel", image, "-initrd", config)...)
+		"-kernel", image, "-initrd", config}, options...)...)
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) || ctx.Err() != nil {
@@ -118,10 +118,25 @@ func TestBoot(t *testing.T) {
 		{"-machine", "q35", "-m", "32M"},
 		{"-machine", "pc", "-m", "256M"},
 		{"-machine", "microvm", "-m", "128M", "-smp", "2"},
-		{"-machine", "q35", "-m", "6G", "-smp", "4"},
+		{"-machine", "q35", "-m", "8G", "-smp", "4"},
 	} {
 		if out, status := machine(t, image, boot.Config{}, options...); status != 0 || out != "hello\n" {
 			t.Errorf("%v: status %d, %q", options, status, out)
+		}
+	}
+}
+
+// The processor protects the kernel from itself as far as it can.
+func TestProtection(t *testing.T) {
+	image := bootable(t)
+	c := boot.Config{Args: []string{"guest", "protection"}}
+	for model, want := range map[string]string{
+		"max":                "write-protect true no-execute true SMEP true SMAP true UMIP true\n",
+		"qemu64":             "write-protect true no-execute true SMEP false SMAP false UMIP false\n",
+		"qemu64,+smep,+smap": "write-protect true no-execute true SMEP true SMAP true UMIP false\n",
+	} {
+		if out, status := machine(t, image, c, "-machine", "q35", "-m", "64M", "-smp", "2", "-cpu", model); status != 0 || out != want {
+			t.Errorf("%s: status %d, %s", model, status, out)
 		}
 	}
 }
@@ -142,15 +157,17 @@ func TestGuest(t *testing.T) {
 		{"nil", 0, `(runtime error: invalid memory address or nil pointer dereference true true\n){2}`},
 		{"divide", 0, `runtime error: integer divide by zero true true\n`},
 		{"wild", 0, `(runtime error: invalid memory address or nil pointer dereference true true\n){3}`},
-		{"readonly", 0, `(runtime error: invalid memory address or nil pointer dereference true true\n){2}`},
+		{"readonly", 0, `(runtime error: invalid memory address or nil pointer dereference true true\n){5}`},
 		{"collect", 0, `collected true\n`},
 		{"loop", 0, `collected beside a loop\n`},
 		{"pingpong", 0, `sum 10000\n`},
 		{"sleep", 0, `slept true true true true\n`},
 		{"threads", 0, `threads 200\n`},
 		{"release", 0, `released\n`},
-		{"toomuch", 2, `fatal error: runtime: out of memory\n(?s:.*)`},
+		{"toomuch", 2, `loam: the program asks for 1024\d\d MiB of memory at once, and of \d\d MiB there are \d\d free; give .*\nfatal error: runtime: out of memory\n(?s:.*)`},
 		{"exhaust", 123, `loam: out of memory: the program uses all of the 5\d MiB .*\n`},
+		{"bigpages", 0, `big pages 7 all given back true\n`},
+		{"zeros", 0, `zeros\n`},
 		{"clock", 0, `true true \d{10}\n`},
 		{"floats", 0, `computed on CPUS\n`},
 		{"crash", 125, `\nloam: the program failed where nothing could be told\nvector 0x0{15}e\n(?s:.*)\nmain\.crash .*\.go:\d+\n(?s:.*)`},
@@ -193,9 +210,25 @@ func TestPrepareRefuses(t *testing.T) {
 	}
 }
 
-func prepared(t *testing.T, b []byte) []byte {
+func prepared(t testing.TB, b []byte) []byte {
 	if err := Prepare(b); err != nil {
 		t.Fatal(err)
 	}
 	return b
+}
+
+// Variables behind those of the kernel are not loaded, unless nobody can say which
+// these are.
+func TestZeroed(t *testing.T) {
+	const least = 60 << 20 // the guest has more
+	b := prepared(t, built(t))
+	if z := boot.Zeroed(b[:pageSize]); z.Size() < least {
+		t.Errorf("zeroed: %#x", z)
+	}
+	b = built(t)
+	copy(b[40:48], make([]byte, 8)) // where the sections are
+	copy(b[58:64], make([]byte, 6)) // and how many
+	if z := boot.Zeroed(prepared(t, b)[:pageSize]); z.Size() != 0 {
+		t.Errorf("zeroed without a symbol table: %#x", z)
+	}
 }

@@ -8,15 +8,21 @@
 //	a note       by which monitors find the entry code (PVH)
 //
 // The program is linked for the upper half of the address space, but loaded low,
-// so every segment is given its physical address; and the last one is made longer,
-// for the page tables of the entry code.
+// so every segment is given its physical address. The last one ends with variables
+// that are zero in the beginning, many MiB with crypto/rand. Those behind all that
+// the kernel needs before it can serve a page fault are taken out, and named by a
+// header of their own (boot.ZeroSegment), for which the linker's PT_GNU_STACK is
+// used, that says nothing to us; in their place come the page tables of the entry
+// code.
 package image
 
 import (
+	"bytes"
 	"debug/elf"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strings"
 
 	"loam/boot"
 )
@@ -73,7 +79,7 @@ func Prepare(data []byte) error {
 	if err != nil {
 		return err
 	}
-	tables, err := f.addTables()
+	tables, err := f.cutZeros()
 	if err != nil {
 		return err
 	}
@@ -149,9 +155,12 @@ func (f *file) find(t elf.ProgType) *segment {
 	return nil
 }
 
-// addTables makes room behind the last segment for the page tables and returns
-// where they will be.
-func (f *file) addTables() (uint64, error) {
+// most is as much as the tables show at boot.Image.
+const most = 1 << 30
+
+// cutZeros ends the last segment where what must be there from the beginning ends,
+// and behind that makes room for the page tables. It returns where they will be.
+func (f *file) cutZeros() (uint64, error) {
 	var last *segment
 	for i := range f.segments {
 		s := &f.segments[i]
@@ -159,18 +168,54 @@ func (f *file) addTables() (uint64, error) {
 			last = s
 		}
 	}
-	if last == nil || last.Flags&elf.PF_W == 0 || last.Vaddr < boot.Text || last.Vaddr+last.Memsz < last.Vaddr {
+	if last == nil || last.Flags&elf.PF_W == 0 || last.Vaddr < boot.Text || last.Vaddr+last.Memsz < last.Vaddr || last.Filesz > last.Memsz {
 		return 0, fmt.Errorf("%w: its last segment holds no data", ErrNotProgram)
 	}
-	tables := (last.Vaddr + last.Memsz + pageSize - 1) &^ (pageSize - 1)
-	size := tables + boot.TablePages*pageSize - last.Vaddr
-	const most = 1 << 30 // as much as the tables show at boot.Image
-	if tables+boot.TablePages*pageSize-boot.Image > most || tables < last.Vaddr {
+	end := last.Vaddr + last.Memsz
+	tables := pageEnd(end)
+	spare := f.find(elf.PT_GNU_STACK)
+	if spare != nil {
+		tables = min(tables, pageEnd(f.needed(last)))
+	}
+	if max(end, tables+boot.TablePages*pageSize)-boot.Image > most || tables < last.Vaddr {
 		return 0, fmt.Errorf("%w: it is larger than 1 GiB", ErrNotProgram)
 	}
-	binary.LittleEndian.PutUint64(last.raw[segmentInMemory:], size)
+	if tables < end {
+		le := binary.LittleEndian
+		le.PutUint32(spare.raw, boot.ZeroSegment)
+		le.PutUint64(spare.raw[segmentVirtual:], tables)
+		le.PutUint64(spare.raw[segmentInMemory:], end-tables)
+	}
+	binary.LittleEndian.PutUint64(last.raw[segmentInMemory:], tables+boot.TablePages*pageSize-last.Vaddr)
 	return tables, nil
 }
+
+// needed is where the variables end in the last segment that the kernel itself
+// uses: its own, those of its entry code, and those of package runtime, which it
+// asks for the names of functions. Without a symbol table (-ldflags=-s) that cannot
+// be known, and all are.
+func (f *file) needed(last *segment) uint64 {
+	end := last.Vaddr + last.Memsz
+	program, err := elf.NewFile(bytes.NewReader(f.data))
+	if err != nil {
+		return end
+	}
+	symbols, err := program.Symbols()
+	if err != nil || len(symbols) == 0 {
+		return end
+	}
+	needed := last.Vaddr + last.Filesz
+	for _, s := range symbols {
+		ours := strings.HasPrefix(s.Name, "loam") || strings.HasPrefix(s.Name, "runtime.")
+		if ours && s.Value >= last.Vaddr && s.Value < end {
+			needed = max(needed, s.Value+min(s.Size, end-s.Value))
+		}
+	}
+	return needed
+}
+
+// pageEnd rounds up to whole pages.
+func pageEnd(addr uint64) uint64 { return (addr + pageSize - 1) &^ (pageSize - 1) }
 
 // A note of type 18 with the 32-bit entry point (Xen,
 // xen/include/public/elfnote.h, XEN_ELFNOTE_PHYS32_ENTRY).

@@ -12,7 +12,7 @@ import (
 
 // kernelCode are the functions that run in the kernel's core: those of these
 // packages, and none of package runtime but the ones that mayCall lets pass.
-var kernelCode = regexp.MustCompile(`^loam/(kernel|kernel/(frame|space|thread|signal)|boot|boot/acpi|arch/amd64)\.`)
+var kernelCode = regexp.MustCompile(`^loam/(kernel|kernel/(frame|space|thread|signal|timekeeper)|boot|boot/acpi|arch/amd64)\.`)
 
 // mayCall is what they call of package runtime: what neither allocates nor asks who
 // runs. The functions named panic are called where an index is wrong, and end in a

@@ -8,14 +8,15 @@ import "strings"
 // release is what Loam knows about one release of Go.
 type release struct {
 	version string // "go1.26": all its patch releases
+	newest  string // the newest of them that has been looked at and run; the first is VERSION.0
 	renames []rename
 }
 
 // releases are the releases of Go that Loam knows. Go 1.27 changed none of the
 // functions concerned.
 var releases = []release{
-	{"go1.26", renames},
-	{"go1.27", renames},
+	{"go1.26", "go1.26.11", renames},
+	{"go1.27", "go1.27.4", renames},
 }
 
 var renames = []rename{
@@ -53,6 +54,9 @@ var renames = []rename{
 var machineRenames = []rename{
 	// Interrupts wake goroutines.
 	{"runtime/netpoll_epoll.go", "func netpoll(delay int64) (gList, int32)", "linuxNetpoll"},
+
+	// SYSCALL instructions of others become calls of functions.
+	{"runtime/signal_unix.go", "func sighandler(sig uint32, info *siginfo, ctxt unsafe.Pointer, gp *g)", "linuxSighandler"},
 }
 
 // shape is text that a file of Go's must have: something of ours relies on it.
@@ -95,4 +99,14 @@ func Known() string {
 		names = append(names, r.version)
 	}
 	return strings.Join(names, ", ")
+}
+
+// Tried lists the oldest and the newest patch release of each that programs have
+// been run with, in the order of age.
+func Tried() []string {
+	var names []string
+	for _, r := range releases {
+		names = append(names, r.version+".0", r.newest)
+	}
+	return names
 }

@@ -138,7 +138,7 @@ type hostStream struct {
 }
 
 // Stream implements Platform.
-func (linux) Stream(fd int) posix.Stream {
+func (linux) Stream(fd int, _ guest.Config) posix.Stream {
 	flags, _, errno := hostCall(syscall.SYS_FCNTL, uintptr(fd), syscall.F_GETFL, 0, 0, 0, 0)
 	if errno != 0 {
 		return nil

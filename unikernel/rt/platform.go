@@ -13,7 +13,7 @@ type Platform interface {
 	// program has its loopback.
 	Open(l guest.Link) (link.Device, error)
 	// Stream is the standard stream of a number from 0 to 2; nil: not open.
-	Stream(number int) posix.Stream
+	Stream(number int, c guest.Config) posix.Stream
 	// Archive is the archive that guest.Mount numbers so. It stays for ever.
 	Archive(number int) ([]byte, error)
 	// Executable is the path of the program, and its content where that can be had.

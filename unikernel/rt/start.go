@@ -82,7 +82,7 @@ func start(p Platform, c guest.Config) error {
 	process = posix.New(posix.Options{
 		Network:  network,
 		Files:    tree,
-		Streams:  [3]posix.Stream{p.Stream(0), p.Stream(1), p.Stream(2)},
+		Streams:  [3]posix.Stream{p.Stream(0, c), p.Stream(1, c), p.Stream(2, c)},
 		Hostname: c.Hostname,
 		Release:  stringOf(hostUname.Release[:]),
 		Credentials: posix.Credentials{

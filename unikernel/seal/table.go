@@ -66,12 +66,14 @@ const (
 	cloneThread = syscall.CLONE_VM | syscall.CLONE_FS | syscall.CLONE_FILES | syscall.CLONE_SIGHAND |
 		syscall.CLONE_SYSVSEM | syscall.CLONE_THREAD
 
-	tcsetsf   = 0x5404
-	tcgets2   = 0x802c542a
-	tcsets2   = 0x402c542b
-	prSetVMA  = 0x53564d41
-	prSetName = 15
-	prGetName = 16
+	tcsetsf       = 0x5404
+	tcgets2       = 0x802c542a
+	tcsets2       = 0x402c542b
+	prSetVMA      = 0x53564d41
+	prSetName     = 15
+	prGetName     = 16
+	prGetKeepCaps = 7
+	prSetKeepCaps = 8
 )
 
 var (
@@ -80,8 +82,9 @@ var (
 	ofCaller  = Test{0, Equal, []uint32{0}, "of the caller"}
 	anonymous = Test{3, Set, []uint32{syscall.MAP_ANONYMOUS}, "no file"}
 	newThread = Test{0, Equal, []uint32{cloneThread, cloneThread | syscall.CLONE_SETTLS}, "a thread"}
-	naming    = Test{0, Equal, []uint32{prSetVMA, prSetName, prGetName}, "PR_SET_VMA, PR_SET_NAME, PR_GET_NAME"}
-	terminal  = Test{1, Equal, []uint32{
+	names     = Test{0, Equal, []uint32{prSetVMA, prSetName, prGetName, prGetKeepCaps, prSetKeepCaps},
+		"PR_SET_VMA, PR_SET_NAME, PR_GET_NAME, PR_SET_KEEPCAPS, PR_GET_KEEPCAPS"}
+	terminal = Test{1, Equal, []uint32{
 		syscall.TCGETS, syscall.TCSETS, syscall.TCSETS + 1, tcsetsf, tcgets2, tcsets2, tcsets2 + 1, tcsets2 + 2,
 		syscall.TIOCGWINSZ, syscall.TIOCSWINSZ, syscall.TIOCGPGRP, syscall.TIOCSPGRP,
 	}, "a terminal's modes, size and group"}
@@ -126,7 +129,7 @@ var Calls = slices.Concat(
 		{syscall.SYS_TIMER_CREATE, "timer_create", runtimes("timer_create"), nil, "CPU profiles"},
 		{syscall.SYS_TIMER_SETTIME, "timer_settime", runtimes("timer_settime"), nil, "CPU profiles"},
 		{syscall.SYS_TIMER_DELETE, "timer_delete", runtimes("timer_delete"), nil, "CPU profiles"},
-		{syscall.SYS_PRCTL, "prctl", nil, []Test{naming}, "memory and threads have names"},
+		{syscall.SYS_PRCTL, "prctl", nil, []Test{names}, "memory and threads have names"},
 		{syscall.SYS_SCHED_GETAFFINITY, "sched_getaffinity", nil, []Test{ofSelf}, "how many processors there are"},
 		{syscall.SYS_SCHED_SETAFFINITY, "sched_setaffinity", nil, []Test{ofCaller}, "which of them a thread uses"},
 		{syscall.SYS_GETPGID, "getpgid", nil, []Test{ofSelf}, who},

@@ -134,7 +134,7 @@ func (q *Queue) element(i int, id, written uint32) {
 func (q *Queue) advance(n int) {
 	r, old := q.ring, q.done
 	q.done += uint16(n)
-	r.usedIndex.Store(uint32(q.done)<<16 | r.usedIndex.Load()&0xffff)
+	r.usedIndex.Swap(uint32(q.done)<<16 | r.usedIndex.Load()&0xffff)
 	wanted := r.availIndex.Load()&1 == 0
 	if q.device.has(featureEventIndex) {
 		event := uint16(r.usedEvent.Load())

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"sync"
 	"syscall"
 )
 
@@ -19,6 +20,7 @@ import (
 const (
 	nearVerb = "cell-near"
 	farVerb  = "cell-far"
+	hostVerb = "cell-host"
 )
 
 // Main runs a cell's process, and returns false if the program was not started
@@ -30,6 +32,7 @@ func Main() bool {
 	half, ok := map[string]func(Spec) (answer, error){
 		nearVerb: near,
 		farVerb:  far,
+		hostVerb: host,
 	}[os.Args[1]]
 	if !ok {
 		return false
@@ -49,7 +52,7 @@ func Main() bool {
 }
 
 // allowed is closed by listen when the process above says that the network is
-// ready; the process far waits for it.
+// ready; the processes far and host wait for it.
 var allowed = make(chan struct{})
 
 // listen reads what the process above says, and ends this one with it.
@@ -76,6 +79,7 @@ type process struct {
 	in     io.WriteCloser
 	out    *bufio.Reader
 	errors bytes.Buffer
+	over   sync.Once // guards the wait for the end, which several may want
 }
 
 // start starts this program as verb. With isolated it gets a network namespace
@@ -158,5 +162,5 @@ func firstLine(b []byte) []byte {
 // end has the process end and waits for it.
 func (p *process) end() {
 	p.in.Close()
-	p.cmd.Wait()
+	p.over.Do(func() { p.cmd.Wait() })
 }

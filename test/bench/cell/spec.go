@@ -13,15 +13,21 @@
 //	parent ── spawns, in a new namespace ──▶ near ── spawns ──▶ far
 //	parent ◀──────── answer ──────────────── near ◀─ answer ─── far
 //
+// With a whole program (Machine, Gateway, Wire) near is the client. A machine is its
+// child; a process is that of a third process, "host", which is what the loam
+// command is to its users, in near's namespace or, to be reached by a veth, in one of
+// its own.
+//
 // A process ends when its standard input does, that is, when the process above
 // it ends.
 //
-// Reading order: spec.go, near.go, far.go, process.go, wire.go.
+// Reading order: spec.go, near.go, far.go, process.go, wire.go; program.go, host.go.
 package cell
 
 import (
 	"time"
 
+	"loam/test/bench/guest"
 	"loam/test/bench/load"
 )
 
@@ -35,6 +41,11 @@ const (
 	Loop    Place = "loop"     // one host and its loopback
 	Tap     Place = "tap"      // a host behind a tap, the kernel before it; for Linux a veth
 	Veth    Place = "veth"     // a host on one end of a veth pair, the kernel on the other
+
+	// The program of package guest; the client is Linux, in near.
+	Machine Place = "machine" // in a virtual machine with a card on a tap
+	Gateway Place = "gateway" // as a process, by a port of the host; for Linux the loopback
+	Wire    Place = "wire"    // as a process on a tap; for Linux on a veth
 )
 
 // Spec says what one cell is to do.
@@ -46,6 +57,10 @@ type Spec struct {
 	Far     bool // on a tap: the client's half runs on the kernel, the server's on the subject
 	Procs   int  // GOMAXPROCS of near; 0 leaves it as it is
 	Span    time.Duration
+
+	Model string       // Machine: of package guest
+	CPUs  int          // Machine: how many
+	Files *guest.Files // of a program; plan.Run has them made
 }
 
 // answer is what a process tells the one above it, as a line of JSON.

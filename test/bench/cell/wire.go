@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"time"
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
@@ -78,6 +79,21 @@ func veth(pid int, near netip.Prefix) error {
 		return err
 	}
 	return deviceUp(there, linkName, subject.First)
+}
+
+// carried waits until a device of this namespace has its carrier: what is sent before
+// is lost, and who asks for an address in vain asks again after a second.
+func carried(name string) error {
+	const patience = 10 * time.Second
+	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		device, err := netlink.LinkByName(name)
+		if err != nil || device.Attrs().OperState == netlink.OperUp {
+			return err
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("%s has no carrier", name)
+		}
+	}
 }
 
 func deviceUp(h *netlink.Handle, name string, addr netip.Prefix) error {

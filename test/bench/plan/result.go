@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -11,6 +12,7 @@ import (
 // Results are what one run of the whole thing found; they are the JSON file.
 type Results struct {
 	Machine  Machine
+	Guests   bool `json:",omitempty"` // of whole programs, and not of the stack
 	Reps     int
 	Span     string
 	Conns    int
@@ -34,8 +36,8 @@ type Outcome struct {
 	Group string
 	Row
 	Figures []Figure
-	// Ratio is how many times as good Loam is as gVisor with its own links, and
-	// RatioVnet, on a tap, as gVisor with the link that we wrote for it: the
+	// Ratio is how many times as good Loam is as its peer, gVisor with its own links
+	// if the row names no other, and RatioVnet, on a tap, as gVisor with the link that we wrote for it: the
 	// median of the ratios of the repetitions, 0 without any.
 	Ratio     float64
 	RatioVnet float64 `json:",omitempty"`
@@ -65,6 +67,9 @@ func (o *Outcome) Of(name string) (Figure, bool) {
 	}
 	return Figure{}, false
 }
+
+// Against is the subject that Loam is compared with.
+func (r *Row) Against() string { return cmp.Or(r.Peer, subject.GVisor) }
 
 // Met reports whether Loam keeps the row's aim; known is false without an aim
 // or without figures to tell.
@@ -109,7 +114,7 @@ func rows(tests []Test, figures map[key][]float64) []Outcome {
 					o.Figures = append(o.Figures, Figure{name, median(runs), runs})
 				}
 			}
-			o.Ratio = ratio(row.Better, of(subject.Loam), of(subject.GVisor))
+			o.Ratio = ratio(row.Better, of(subject.Loam), of(row.Against()))
 			o.RatioVnet = ratio(row.Better, of(subject.Loam), of(subject.GVisorVnet))
 			out = append(out, o)
 		}

@@ -36,13 +36,15 @@ type Row struct {
 	Better Better
 	AtOnce int  // in the paper's experiments: how many pings or clients
 	Aim    *Aim // what is asked of Loam; nil asks nothing
+	// Peer is whom Loam is compared with; "" is gVisor.
+	Peer string `json:",omitempty"`
 }
 
-// Aim is a bound on Loam's figure, besides being no worse than gVisor's. What
+// Aim is a bound on Loam's figure, besides being no worse than its peer's. What
 // is zero asks nothing.
 type Aim struct {
 	AtMost float64 // in the row's unit
-	Ratio  float64 // so many times as good as gVisor
+	Ratio  float64 // so many times as good as the peer
 }
 
 // Headings.
@@ -61,7 +63,7 @@ var (
 	ofMemory = []string{subject.Loam, subject.GVisor} // the kernel's memory is not in our heap
 )
 
-// Tests lists everything that is measured. conns is how many connections the
+// Tests lists everything that is measured of the stack. conns is how many connections the
 // tests of memory open.
 func Tests(conns int) []Test {
 	return slices.Concat(pipe(conns), tap(conns), veth(), paper())

@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"regexp"
 	"slices"
 	"time"
 
 	"loam/test/bench/cell"
+	"loam/test/bench/guest"
 	"loam/test/bench/hop"
 	"loam/test/bench/load"
 )
@@ -18,16 +20,32 @@ type Options struct {
 	Reps     int            // how often each cell is run
 	Span     time.Duration  // of each cell, about
 	Conns    int            // of the tests of memory
+	Guests   bool           // whole programs, and not the stack
 	Limit    time.Duration  // no cell begins later than this; what is missing then is left out
 	Only     *regexp.Regexp // tests, by name; nil: all
 	Subjects []string       // nil: all
 }
 
-// Run measures everything and tells progress as it goes.
-func Run(ctx context.Context, o Options, progress io.Writer) *Results {
+// Run measures everything and tells progress as it goes. An error is one before
+// anything was measured.
+func Run(ctx context.Context, o Options, progress io.Writer) (*Results, error) {
 	tests := chosen(o)
+	if o.Guests {
+		dir, err := os.MkdirTemp("", "loam-bench-")
+		if err != nil {
+			return nil, err
+		}
+		defer os.RemoveAll(dir)
+		files, err := guest.Build(ctx, dir)
+		if err != nil {
+			return nil, err
+		}
+		for i := range tests {
+			tests[i].Spec.Files = files
+		}
+	}
 	start := time.Now()
-	r := &Results{Machine: thisMachine(), Reps: o.Reps, Span: o.Span.String(), Conns: o.Conns}
+	r := &Results{Machine: thisMachine(), Guests: o.Guests, Reps: o.Reps, Span: o.Span.String(), Conns: o.Conns}
 	figures := map[key][]float64{}
 	for rep := range o.Reps {
 		for _, t := range tests {
@@ -47,17 +65,21 @@ func Run(ctx context.Context, o Options, progress io.Writer) *Results {
 		}
 	}
 	r.Rows = rows(tests, figures)
-	if o.Only == nil || o.Only.MatchString("hop") {
+	if !o.Guests && (o.Only == nil || o.Only.MatchString("hop")) {
 		r.Hops = hops(o)
 	}
 	r.Took = time.Since(start).Round(time.Second).String()
-	return r
+	return r, nil
 }
 
 // chosen are the tests and subjects that the options leave.
 func chosen(o Options) []Test {
+	all := Tests(o.Conns)
+	if o.Guests {
+		all = GuestTests()
+	}
 	var tests []Test
-	for _, t := range Tests(o.Conns) {
+	for _, t := range all {
 		if o.Only != nil && !o.Only.MatchString(t.Name) {
 			continue
 		}

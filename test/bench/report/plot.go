@@ -35,6 +35,13 @@ var drawings = []drawing{
 	{picture{plan.OverVeth, "Bulk throughput on an interface", "veth-bulk.svg"}, bars(plan.OverVeth, "Gb/s", "throughput, Gb/s")},
 	{picture{plan.Echo, "Latency by pings at once", "echo.svg"}, latencies},
 	{picture{plan.Clients, "Throughput by clients at once", "clients.svg"}, throughputs},
+	{picture{plan.OnQ35, "Start to the first answer in a virtual machine", "start.svg"}, bars(plan.OnQ35, "ms", "ms")},
+	{picture{plan.OnQ35, "Requests in a virtual machine", "requests.svg"}, bars(plan.OnQ35, "per s", "requests per second")},
+	{picture{plan.OnQ35, "Writes in a virtual machine", "writes.svg"}, bars(plan.OnQ35, "ns", "a write of one byte, ns")},
+	{picture{plan.OnQ35, "Memory and image", "memory.svg"}, bars(plan.OnQ35, "MiB", "MiB")},
+	{picture{plan.ByGateway, "Requests through the gateway", "gateway-requests.svg"}, bars(plan.ByGateway, "per s", "requests per second")},
+	{picture{plan.ByGateway, "Writes as a process", "process-writes.svg"}, bars(plan.ByGateway, "ns", "a write of one byte, ns")},
+	{picture{plan.ByWire, "Requests on a tap", "wire-requests.svg"}, bars(plan.ByWire, "per s", "requests per second")},
 	{picture{hopsTitle, "Cost of a packet by batch size", "hops.svg"}, hopCurve},
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"loam/test/bench/guest"
 	"loam/test/bench/plan"
 )
 
@@ -30,7 +31,36 @@ func table(r *plan.Results, drawn []picture) []byte {
 	return b.Bytes()
 }
 
+// guestsHead opens the report on whole programs.
+func guestsHead(b *bytes.Buffer, r *plan.Results) {
+	m := r.Machine
+	fmt.Fprintf(b, `# A program on Loam and on Linux
+
+Made by the benchmark in test/bench, with -guests; do not edit. %s, %d CPUs, Linux %s, %s, Loam %s,
+%s. Medians of %d interleaved runs; requests are counted for %s in each; %s in all.
+
+One program, test/bench/guest/program, a server of net/http that knows nothing of Loam, on both.
+The last column says how many times as good Loam is as Linux: above 1 is better for Loam, whichever
+way the unit points. It is the median over the pairs of runs, not the quotient of the medians.
+
+In a virtual machine QEMU (-accel tcg, which emulates every instruction) gives both the same devices,
+%d MiB, and a virtio card on a tap; the client is Linux, on the same two CPUs. Linux is Debian's
+linux-image-cloud-amd64 as it is, with a first process of ours that loads the drivers, sets the
+address and becomes the program; the rest of a distribution is not there. With what settings it
+runs is written in test/bench/guest/machine.go.
+`, m.CPU, m.CPUs, m.Kernel, m.Go, m.Loam, m.Date, r.Reps, r.Span, r.Took, guest.Memory>>20)
+	if r.Cut {
+		fmt.Fprint(b, cutText)
+	}
+}
+
+const cutText = "\nThe limit of time left out some runs.\n"
+
 func head(b *bytes.Buffer, r *plan.Results) {
+	if r.Guests {
+		guestsHead(b, r)
+		return
+	}
 	m := r.Machine
 	fmt.Fprintf(b, `# Loam beside gVisor and Linux
 
@@ -44,7 +74,7 @@ in place of a pipe and over a veth in place of a tap. With which settings gVisor
 is written in test/bench/subject/gvisor.go.
 `, m.CPU, m.CPUs, m.Kernel, m.Go, m.Loam, m.GVisor, m.Date, r.Reps, r.Span, r.Took)
 	if r.Cut {
-		fmt.Fprint(b, "\nThe limit of time left out some runs.\n")
+		fmt.Fprint(b, cutText)
 	}
 }
 
@@ -85,7 +115,7 @@ func behindVnet(r *plan.Results) []string {
 }
 
 func wanted(o plan.Outcome) string {
-	text := fmt.Sprintf("%s times gVisor, wanted %s", number(o.Ratio), number(o.Aim.Ratio))
+	text := fmt.Sprintf("%s times %s, wanted %s", number(o.Ratio), title(o.Against()), number(o.Aim.Ratio))
 	if loam, _ := o.Of(order[0]); o.Aim.AtMost != 0 {
 		text += fmt.Sprintf("; %s %s, wanted at most %s", number(loam.Median), o.Unit, number(o.Aim.AtMost))
 	}
@@ -121,11 +151,18 @@ var about = map[string]string{
 	plan.Clients: "The second experiment of the paper (section 3.3.2): so many clients connect to one server over " +
 		"the loopback of the stack at once, and each sends 4 kB. All bytes by all time, from before the server " +
 		"starts until it has read the last byte.",
+	plan.OnQ35: "One CPU. The program's memory is what of the machine's cannot be had any more when it idles " +
+		"(MemAvailable of /proc/meminfo), the monitor's its resident set.",
+	plan.OnMicroVM: "Loam only: emulated, this machine has none of the timers that Debian's kernel looks for, and it stops.",
+	plan.ByGateway: "The network that needs no privilege: on Loam a connection is one of the host's, to the gateway, and " +
+		"one of Loam's. Linux has its loopback in place of both.",
+	plan.ByWire: "Loam's own stack on a tap, the client on the kernel's side of it; in its place a veth between two " +
+		"namespaces for Linux.",
 }
 
 func groupTable(b *bytes.Buffer, rows []plan.Outcome) {
 	var columns []string
-	gvisor, vnet := false, false
+	peer, vnet := "", false
 	for _, name := range order {
 		for _, o := range rows {
 			if _, ok := o.Of(name); ok {
@@ -135,14 +172,17 @@ func groupTable(b *bytes.Buffer, rows []plan.Outcome) {
 		}
 	}
 	for _, o := range rows {
-		gvisor, vnet = gvisor || o.Ratio != 0, vnet || o.RatioVnet != 0
+		if o.Ratio != 0 {
+			peer = title(o.Against())
+		}
+		vnet = vnet || o.RatioVnet != 0
 	}
 	header := []string{"", "unit"}
 	for _, name := range columns {
 		header = append(header, title(name))
 	}
-	if gvisor {
-		header = append(header, "Loam : gVisor")
+	if peer != "" {
+		header = append(header, "Loam : "+peer)
 	}
 	if vnet {
 		header = append(header, "Loam : gVisor, our tap link")
@@ -157,7 +197,7 @@ func groupTable(b *bytes.Buffer, rows []plan.Outcome) {
 		for _, name := range columns {
 			cells = append(cells, figure(o, name))
 		}
-		if gvisor {
+		if peer != "" {
 			cells = append(cells, times(o.Ratio))
 		}
 		if vnet {

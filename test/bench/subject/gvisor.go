@@ -69,7 +69,7 @@ func (g gvisor) Loop() (Host, error) {
 }
 
 func (g gvisor) Tap(name string, addr netip.Prefix) (Host, error) {
-	fd, err := openTap(name, g.vnet)
+	fd, err := OpenTap(name, g.vnet)
 	if err != nil {
 		return nil, err
 	}

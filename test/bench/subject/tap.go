@@ -9,11 +9,11 @@ import (
 
 var errNoTap = errors.New("cannot make a tap; run as root, or where user namespaces and /dev/net/tun are allowed")
 
-// openTap makes a tap device in the present network namespace and returns its
+// OpenTap makes a tap device in the present network namespace and returns its
 // descriptor, in non-blocking mode. The device goes when the descriptor is
 // closed. With vnet, each frame has a virtio-net header and may be a TCP
 // segment of up to 64 kB.
-func openTap(name string, vnet bool) (int, error) {
+func OpenTap(name string, vnet bool) (int, error) {
 	fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return -1, fmt.Errorf("%w: %w", errNoTap, err)

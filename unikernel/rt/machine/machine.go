@@ -7,7 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
+	"sync"
 
+	"loam/boot"
 	"loam/boot/acpi"
 	"loam/driver/pci"
 	"loam/driver/virtio"
@@ -15,7 +18,6 @@ import (
 	"loam/kernel/device"
 	"loam/link"
 	"loam/link/virtionet"
-	"loam/posix"
 	"loam/unikernel/guest"
 	"loam/unikernel/rt"
 )
@@ -35,36 +37,46 @@ func (platform) Open(l guest.Link) (link.Device, error) {
 	if l.Kind != guest.Card {
 		return nil, fmt.Errorf("a machine has no link of kind %q", l.Kind)
 	}
-	firmware := openFirmware()
-	d, err := findCard(firmware)
+	d, err := hardware().find(virtio.Net)
 	if d == nil || err != nil {
 		return nil, err
 	}
-	if firmware != nil {
+	if firmware := hardware().firmware; firmware != nil {
 		go hearButton(device.Open(), firmware)
 	}
-	return virtionet.Open(d, virtionet.Config{Name: l.Name, MTU: l.MTU, MAC: l.MAC})
+	return virtionet.Open(d, virtionet.Config{Name: l.Name, MTU: l.MTU, MAC: l.MAC, Queues: runtime.NumCPU()})
 }
 
-// findCard looks wherever a machine may have one; nil if it has none.
-func findCard(firmware *acpi.Tables) (*virtio.Device, error) {
+// devices are those of the machine.
+type devices struct {
+	firmware *acpi.Tables // nil: the machine has none
+	found    []*virtio.Device
+	why      error // what was in the way of finding all
+}
+
+// hardware looks wherever a machine may have devices, once.
+var hardware = sync.OnceValue(func() *devices {
 	m := device.Open()
+	d := &devices{firmware: openFirmware()}
 	places := virtio.Places{CommandLine: string(kernel.CommandLine())}
-	if firmware != nil {
-		places.DSDT = firmware.DSDT()
+	if d.firmware != nil {
+		places.DSDT = d.firmware.DSDT()
 	}
-	var why []error
-	var err error
-	if places.Bus, err = pci.Scan(m, firmware); err != nil {
-		why = append(why, err)
-	}
-	devices, refused := virtio.Find(m, places)
-	for _, d := range devices {
-		if d.Kind() == virtio.Net {
-			return d, nil
+	var noBus error
+	places.Bus, noBus = pci.Scan(m, d.firmware)
+	found, refused := virtio.Find(m, places)
+	d.found, d.why = found, errors.Join(append(refused, noBus)...)
+	return d
+})
+
+// find is the first device of a kind; nil if the machine has none.
+func (d *devices) find(k virtio.Kind) (*virtio.Device, error) {
+	for _, v := range d.found {
+		if v.Kind() == k {
+			return v, nil
 		}
 	}
-	return nil, errors.Join(append(why, refused...)...)
+	return nil, d.why
 }
 
 // openFirmware finds the tables of ACPI; nil if the machine has none.
@@ -80,8 +92,11 @@ func openFirmware() *acpi.Tables {
 	return &t
 }
 
-// Archive implements rt.Platform.
+// Archive implements rt.Platform: archives lie behind the program.
 func (platform) Archive(number int) ([]byte, error) {
+	if b, ok := boot.Archive(kernel.Files(), number); ok {
+		return b, nil
+	}
 	return nil, fmt.Errorf("a machine was given no archive %d", number)
 }
 
@@ -91,6 +106,3 @@ func (platform) Executable() (string, []byte) { return os.Args[0], nil }
 
 // Maps implements rt.Platform.
 func (platform) Maps() string { return "" }
-
-// Stream implements rt.Platform.
-func (platform) Stream(number int) posix.Stream { return stream(number) }

@@ -1,14 +1,48 @@
 package machine
 
 import (
+	"errors"
+	"sync"
 	"syscall"
 
+	"loam/driver/console"
+	"loam/driver/virtio"
 	"loam/fs"
+	"loam/posix"
+	"loam/unikernel/channel"
+	"loam/unikernel/guest"
 	"loam/unikernel/rt"
 )
 
-// stream is a standard stream of the machine, by its number. What is written goes
-// to a port of the kernel's (kernel/console.go); there is nothing to read.
+// Stream implements rt.Platform: by a channel to the loam command, if that has
+// started the machine, and else by the kernel.
+func (platform) Stream(number int, c guest.Config) posix.Stream {
+	if c.Streams == [3]uint32{} {
+		return stream(number)
+	}
+	if c.Streams[number] == 0 {
+		return nil
+	}
+	return command().Streams(c.Streams, c.Ordered)[number]
+}
+
+// command is the channel's streams, the same for all three of them.
+var command = sync.OnceValue(func() *channel.Program { return channel.NewProgram(openConsole) })
+
+// openConsole opens the console that the channel is on.
+func openConsole() (channel.Console, error) {
+	d, err := hardware().find(virtio.Console)
+	if err != nil {
+		return nil, err
+	}
+	if d == nil {
+		return nil, errors.New("the machine has no console")
+	}
+	return console.Open(d)
+}
+
+// stream is a standard stream by its number. What is written goes to a port of the
+// kernel's (kernel/console.go); there is nothing to read.
 type stream int
 
 // Flags implements posix.Stream.

@@ -13,35 +13,42 @@ import (
 	"sync/atomic"
 	"time"
 
+	"loam/arch/amd64"
 	"loam/driver"
+	"loam/kernel"
 	"loam/kernel/device"
 )
 
 // cases are what it can do, by its first argument.
 var cases = map[string]func(){
-	"hello":    func() { fmt.Println("hello") },
-	"words":    words,
-	"exit":     func() { os.Exit(7) },
-	"panic":    func() { panic("on purpose") },
-	"nil":      nilPointer,
-	"divide":   divide,
-	"wild":     wild,
-	"readonly": readOnly,
-	"overflow": func() { fmt.Println(overflow(1)) },
-	"collect":  collect,
-	"loop":     loop,
-	"pingpong": pingPong,
-	"sleep":    sleep,
-	"threads":  threads,
-	"release":  release,
-	"toomuch":  func() { fmt.Println(len(make([]byte, 100<<30))) },
-	"exhaust":  exhaust,
-	"clock":    clock,
-	"floats":   floats,
-	"signal":   awaitSignal,
-	"crash":    crash,
-	"device":   clockInterrupts,
-	"deadlock": func() { select {} },
+	"hello":      func() { fmt.Println("hello") },
+	"words":      words,
+	"exit":       func() { os.Exit(7) },
+	"panic":      func() { panic("on purpose") },
+	"nil":        nilPointer,
+	"divide":     divide,
+	"wild":       wild,
+	"readonly":   readOnly,
+	"overflow":   func() { fmt.Println(overflow(1)) },
+	"collect":    collect,
+	"loop":       loop,
+	"pingpong":   pingPong,
+	"sleep":      sleep,
+	"threads":    threads,
+	"release":    release,
+	"toomuch":    func() { fmt.Println(len(make([]byte, 100<<30))) },
+	"exhaust":    exhaust,
+	"protection": protection,
+	"bigpages":   bigPages,
+	"touch":      touch,
+	"zeros":      zeros,
+	"clock":      clock,
+	"floats":     floats,
+	"spread":     spread,
+	"signal":     awaitSignal,
+	"crash":      crash,
+	"device":     clockInterrupts,
+	"deadlock":   func() { select {} },
 }
 
 func main() {
@@ -84,12 +91,35 @@ func wild() {
 	recovered(func() { fmt.Println(peek(0x1234_5678_9abc_def0)) })
 }
 
-// readOnly writes to a constant, and runs data.
+// readOnly writes to a constant and to code, and runs data; and the same to code where
+// all of memory is seen.
 func readOnly() {
 	debug.SetPanicOnFault(true)
+	code := codeOf(returns)
+	pa, _ := kernel.Physical(uint64(code))
+	other := kernel.WindowTo(pa)
+	if peek(other) != peek(code) {
+		panic("the window shows something else")
+	}
 	recovered(func() { poke("constant") })
+	recovered(func() { pokeAt(code) })
+	recovered(func() { pokeAt(other) })
 	recovered(func() { jump([]byte{0xc3}) })
+	recovered(func() { jumpTo(other) })
 }
+
+// protection shows what the processor has been told to watch over.
+func protection() {
+	control, extended := amd64.ReadCR4(), amd64.ReadMSR(amd64.MSREFER)
+	fmt.Println("write-protect", amd64.ReadCR0()&amd64.CR0WriteProtect != 0,
+		"no-execute", extended&amd64.EFERNoExecute != 0, "SMEP", control&amd64.CR4SMEP != 0,
+		"SMAP", control&amd64.CR4SMAP != 0, "UMIP", control&amd64.CR4UMIP != 0)
+}
+
+// returns is a function that can be called wherever it is.
+//
+//go:noinline
+func returns() {}
 
 func overflow(n int) int { return overflow(n+1) + 1 }
 
@@ -206,6 +236,29 @@ func release() {
 	fmt.Println("released")
 }
 
+// plenty is more than some of the machines have.
+var plenty [64 << 20]byte
+
+// zeros uses some of plenty, which becomes memory when the program touches it, and when
+// the kernel does in its place.
+func zeros() {
+	for i := 0; i < len(plenty); i += len(plenty) / 7 {
+		if plenty[i] != 0 {
+			panic("memory is not zero")
+		}
+		plenty[i] = byte(i)
+	}
+	const written, across = 3 << 20, 5<<20 - 4
+	copy(plenty[written:], "zeros\n")
+	if n, err := fill(plenty[across:][:8]); n != 8 || err != 0 {
+		panic(err)
+	}
+	if string(plenty[across:][:8]) == string(plenty[:8]) {
+		panic("nothing was filled in")
+	}
+	os.Stdout.Write(plenty[written:][:6])
+}
+
 // exhaust uses all memory there is.
 func exhaust() {
 	var all [][]byte
@@ -259,6 +312,30 @@ func clockInterrupts() {
 	machine.Out8(data, b)
 	i.Close()
 	fmt.Println("interrupted")
+}
+
+// spread has goroutines on all CPUs that wait for one another, beside a collection.
+func spread() {
+	const rounds = 200
+	var wg sync.WaitGroup
+	for range runtime.NumCPU() {
+		there, back := make(chan []byte), make(chan []byte)
+		wg.Go(func() {
+			for b := range there {
+				back <- append([]byte(nil), b...)
+			}
+		})
+		wg.Go(func() {
+			for i := range rounds {
+				there <- make([]byte, i)
+				<-back
+			}
+			close(there)
+		})
+	}
+	runtime.GC()
+	wg.Wait()
+	fmt.Println("spread over", runtime.NumCPU())
 }
 
 // clock shows that time goes on, and the date.

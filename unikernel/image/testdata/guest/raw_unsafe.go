@@ -11,9 +11,17 @@ func peek(addr uintptr) byte { return **(**byte)(unsafe.Pointer(&addr)) }
 
 func poke(s string) { *unsafe.StringData(s) = 'C' }
 
+func pokeAt(addr uintptr) { **(**byte)(unsafe.Pointer(&addr)) = 0xcc }
+
+// codeOf is where the code of a function begins.
+func codeOf(f func()) uintptr { return **(**uintptr)(unsafe.Pointer(&f)) }
+
 // jump calls bytes as if they were a function.
 func jump(code []byte) {
-	at := unsafe.Pointer(unsafe.SliceData(code))
+	jumpTo(uintptr(unsafe.Pointer(unsafe.SliceData(code))))
+}
+
+func jumpTo(at uintptr) {
 	f := unsafe.Pointer(&at)
 	(*(*func())(unsafe.Pointer(&f)))()
 }
@@ -21,4 +29,11 @@ func jump(code []byte) {
 // block holds signals back from this thread.
 func block(set *uint64) {
 	syscall.RawSyscall6(syscall.SYS_RT_SIGPROCMASK, 0, uintptr(unsafe.Pointer(set)), 0, 8, 0, 0)
+}
+
+// fill asks the kernel for random bytes.
+func fill(b []byte) (int, syscall.Errno) {
+	const getrandom = 318
+	n, _, errno := syscall.RawSyscall(getrandom, uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), 0)
+	return int(n), errno
 }

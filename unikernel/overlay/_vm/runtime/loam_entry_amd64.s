@@ -1,8 +1,8 @@
 // How a CPU comes into the kernel core, and leaves it.
 //
 // A thread of the Go runtime enters by a call (loamGate, in the place of each
-// SYSCALL instruction), by a SYSCALL instruction that was overlooked (loamTrap),
-// or by an exception or interrupt (loamVectors). All three leave its registers in
+// SYSCALL instruction), by a SYSCALL instruction of somebody else's (loamTrap), or
+// by an exception or interrupt (loamVectors). All three leave its registers in
 // an amd64.Frame at the end of the page that belongs to the thread, and go on,
 // with interrupts off, on the stack and the g of the CPU: loam/kernel.Enter is
 // ordinary Go that allocates nothing. It returns the frame to go on with, which
@@ -24,6 +24,14 @@
 #define cpu_vector	40
 #define cpu_crashEnd	48
 #define cpu_ist1	(56+0x24)
+#define cpu_claimed	160
+
+// Of loam/kernel/timekeeper.Clock.
+#define clock_sequence	0
+#define clock_start	8
+#define clock_base	16
+#define clock_scale	24
+#define clock_wall	32
 
 // Of loam/arch/amd64.Frame.
 #define frameSize	176
@@ -32,6 +40,7 @@
 #define selectorCode	8
 #define selectorData	16
 #define vectorCall	0x100
+#define vectorSyscall	0x102
 
 #define g_stackLow	0
 #define g_stackHigh	8
@@ -110,6 +119,14 @@ TEXT runtime·loamStart(SB),NOSPLIT|NOFRAME|TOPFRAME,$0
 // loamStartCPU is where another CPU comes to, in 64-bit mode, still with the page
 // tables of the entry code: RBX has its loam/kernel.cpu.
 TEXT loamStartCPU<>(SB),NOSPLIT|NOFRAME|TOPFRAME,$0
+	MOVL	$1, AX
+	XCHGL	AX, cpu_claimed(BX)
+	TESTL	AX, AX
+	JEQ	claimed
+	CLI
+	HLT	// too late: see kernel/smp.go
+	JMP	-2(PC)
+claimed:
 	SSE
 	MOVQ	cpu_stack(BX), SP
 	MOVQ	cpu_g(BX), R14
@@ -131,7 +148,7 @@ TEXT runtime·loamGate(SB),NOSPLIT|NOFRAME,$0
 	CLI
 	POPQ	R11
 	POPQ	CX
-	JMP	runtime·loamTrap(SB)
+	JMP	call<>(SB)
 
 // loamExit is loamGate for a thread that ends: its stack may have gone to
 // another already.
@@ -139,11 +156,27 @@ TEXT runtime·loamExit(SB),NOSPLIT|NOFRAME,$0
 	CLI
 	XORL	CX, CX
 	MOVL	$2, R11
-	JMP	runtime·loamTrap(SB)
+	JMP	call<>(SB)
 
 // loamTrap is where the SYSCALL instruction goes, with interrupts off: the
-// return address is in CX, the flags are in R11 (SDM volume 2, SYSCALL).
+// return address is in CX, the flags are in R11 (SDM volume 2, SYSCALL). Who has
+// such an instruction expects to find the vector registers again. The way back is
+// that of all frames, IRET: SYSRET goes to ring 3.
 TEXT runtime·loamTrap(SB),NOSPLIT|NOFRAME,$0
+	MOVQ	SP, cpu_scratch(GS)
+	MOVQ	cpu_frameEnd(GS), SP
+	PUSHQ	$selectorData
+	PUSHQ	cpu_scratch(GS)
+	PUSHQ	R11
+	PUSHQ	$selectorCode
+	PUSHQ	CX
+	PUSHQ	$0
+	PUSHQ	$vectorSyscall
+	JMP	trap<>(SB)
+
+// call goes on from loamGate, with the registers as the SYSCALL instruction leaves
+// them.
+TEXT call<>(SB),NOSPLIT|NOFRAME,$0
 	MOVQ	SP, cpu_scratch(GS)
 	MOVQ	cpu_frameEnd(GS), SP
 	PUSHQ	$selectorData
@@ -170,7 +203,7 @@ TEXT runtime·loamTrap(SB),NOSPLIT|NOFRAME,$0
 	PUSHQ	R15
 	JMP	serve<>(SB)
 
-// trap goes on from loamVectors: the vector is on the stack.
+// trap goes on from loamVectors and loamTrap: the vector is on the stack.
 TEXT trap<>(SB),NOSPLIT|NOFRAME,$0
 	PUSHQ	AX
 	PUSHQ	CX
@@ -286,16 +319,27 @@ TEXT loamSigreturn<>(SB),NOSPLIT|NOFRAME,$0
 // runtime asks for the time: DI is the clock, SI the struct timespec to fill. It
 // follows C's calling convention, and runs on the stack of g0.
 TEXT loamClockGettime<>(SB),NOSPLIT|NOFRAME,$0
+again:
+	MOVL	loam∕kernel·clock+clock_sequence(SB), R8
 	LFENCE
 	RDTSC
 	SHLQ	$32, DX
 	ORQ	DX, AX
-	SUBQ	loam∕kernel·clock+0(SB), AX
-	MULQ	loam∕kernel·clock+8(SB)	// 32 bits of it are a fraction
+	SUBQ	loam∕kernel·clock+clock_start(SB), AX
+	JPL	later
+	XORL	AX, AX	// the counter of another CPU is some ticks ahead
+later:
+	MULQ	loam∕kernel·clock+clock_scale(SB)	// 32 bits of it are a fraction
 	SHRQ	$32, DX, AX
+	ADDQ	loam∕kernel·clock+clock_base(SB), AX
+	MOVQ	loam∕kernel·clock+clock_wall(SB), R9
+	BTL	$0, R8
+	JCS	wait
+	CMPL	R8, loam∕kernel·clock+clock_sequence(SB)
+	JNE	again
 	TESTQ	DI, DI
 	JNE	monotonic
-	ADDQ	loam∕kernel·clock+16(SB), AX
+	ADDQ	R9, AX
 monotonic:
 	XORL	DX, DX
 	MOVQ	$1000000000, CX
@@ -304,6 +348,9 @@ monotonic:
 	MOVQ	DX, 8(SI)
 	XORL	AX, AX
 	RET
+wait:
+	PAUSE	// another CPU is changing it
+	JMP	again
 
 // loamVectors is the code of all vectors, 16 bytes each. Those for which the
 // processor pushes an error code have none of their own (SDM volume 3, 6.13).

@@ -1,0 +1,55 @@
+package amd64
+
+// What hypervisors say of themselves by CPUID: Linux, Documentation/virt/kvm/x86/
+// cpuid.rst; the leaf of frequencies is VMware's, which others have taken over.
+
+const (
+	hypervisorLeaf  = 0x4000_0000
+	featuresLeaf    = 0x4000_0001
+	frequenciesLeaf = 0x4000_0010
+)
+
+// hypervisorMost is the greatest leaf of a hypervisor, or 0 if there is none; kvm is
+// whether it is KVM.
+func hypervisorMost() (most uint32, kvm bool) {
+	const present = 1 << 31
+	if _, _, c, _ := CPUID(1, 0); c&present == 0 {
+		return 0, false
+	}
+	most, b, c, d := CPUID(hypervisorLeaf, 0)
+	return most, b == 0x4b4d564b && c == 0x564b4d56 && d == 0x4d // "KVMKVMKVM"
+}
+
+// HypervisorFeatures are those of KVM; 0 elsewhere.
+func HypervisorFeatures() uint32 {
+	if most, kvm := hypervisorMost(); kvm && most >= featuresLeaf {
+		features, _, _, _ := CPUID(featuresLeaf, 0)
+		return features
+	}
+	return 0
+}
+
+// CounterFrequency is what the processor or the hypervisor says of the speed of the
+// time stamp counter, in Hz; 0: nothing. SDM volume 2, CPUID, leaf 15H.
+func CounterFrequency() uint64 {
+	if most, _ := hypervisorMost(); most >= frequenciesLeaf && most < hypervisorLeaf+0x100 {
+		if khz, _, _, _ := CPUID(frequenciesLeaf, 0); khz != 0 {
+			return uint64(khz) * 1000
+		}
+	}
+	const crystalLeaf = 0x15
+	if most, _, _, _ := CPUID(0, 0); most < crystalLeaf {
+		return 0
+	}
+	den, num, crystal, _ := CPUID(crystalLeaf, 0)
+	return crystalFrequency(den, num, crystal)
+}
+
+// crystalFrequency is that of a counter which runs num/den as fast as a crystal; 0
+// if one of them is not known.
+func crystalFrequency(den, num, crystal uint32) uint64 {
+	if den == 0 {
+		return 0
+	}
+	return uint64(crystal) * uint64(num) / uint64(den)
+}

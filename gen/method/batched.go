@@ -1,0 +1,113 @@
+//go:build linux
+
+package method
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"loam/link/fd"
+)
+
+// batched is a sender with one sendmmsg(2) a batch, of which each message is a frame:
+// what packet and a plain mmsg have in common. They differ in the socket.
+type batched struct {
+	counters
+	fd       int
+	layer    Layer
+	slots    []byte // of all messages of a batch
+	size     int
+	lengths  []int
+	messages *fd.Messages
+	same     bool // all messages are the frame of Repeat
+}
+
+// newBatched takes over a socket that knows where to send to.
+func newBatched(s int, l Layer, c Config) *batched {
+	return &batched{
+		fd: s, layer: l, slots: make([]byte, c.Batch*c.Size), size: c.Size,
+		lengths: make([]int, c.Batch), messages: fd.NewMessages(c.Batch, 0),
+	}
+}
+
+// Layer implements Sender.
+func (s *batched) Layer() Layer { return s.layer }
+
+// Send implements Sender.
+func (s *batched) Send(n int, fill func(slot []byte) int) (sent int, err error) {
+	for asked := 0; asked < n; {
+		want := min(n-asked, len(s.lengths))
+		count := s.prepare(want, fill)
+		asked += count
+		gone, err := s.push(count)
+		sent += gone
+		if err != nil || count < want {
+			return sent, err
+		}
+	}
+	return sent, nil
+}
+
+// Repeat implements Repeater.
+func (s *batched) Repeat(frame []byte, n int) (sent int, err error) {
+	if !s.same {
+		for i := range s.lengths {
+			s.lengths[i] = len(frame)
+			s.messages.Set(i, frame)
+		}
+		s.same = true
+	}
+	for asked := 0; asked < n && err == nil; {
+		count, gone := min(n-asked, len(s.lengths)), 0
+		asked += count
+		gone, err = s.push(count)
+		sent += gone
+	}
+	return sent, err
+}
+
+// prepare has a batch written.
+func (s *batched) prepare(n int, fill func(slot []byte) int) int {
+	s.same = false
+	for i := range n {
+		slot := s.slots[i*s.size:][:s.size]
+		length := fill(slot)
+		if length == 0 {
+			return i
+		}
+		s.lengths[i] = length
+		s.messages.Set(i, slot[:length])
+	}
+	return n
+}
+
+// push hands over a batch, without the frames that the kernel does not want.
+func (s *batched) push(count int) (sent int, err error) {
+	var p patience
+	bytes, kicks := 0, 0
+	for done := 0; done < count && err == nil; {
+		n, e := s.messages.SendAtOnce(uintptr(s.fd), done, count-done)
+		kicks++
+		for i := range n {
+			bytes += s.lengths[done+i]
+		}
+		done, sent = done+n, sent+n
+		if n > 0 {
+			p = patience{}
+		}
+		if errno, failed := e.(unix.Errno); failed {
+			if err = p.wait(s.fd, &s.counters, errno); err == errRefused {
+				done, err = done+1, nil
+			}
+		}
+	}
+	s.took(sent, bytes, kicks)
+	return sent, err
+}
+
+// Flush implements Sender.
+func (s *batched) Flush(timeout time.Duration) error { return flush(s.fd, &s.counters, timeout) }
+
+// Close implements Sender.
+func (s *batched) Close() error { return unix.Close(s.fd) }

@@ -1,0 +1,200 @@
+package cell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/vishvananda/netlink"
+
+	"loam/test/bench/guest"
+	"loam/test/bench/load"
+	"loam/test/bench/subject"
+)
+
+// Samples of a program. A machine has all of them, a process all but the last
+// three.
+const (
+	FirstAnswer  = "first answer" // ms from the start of the monitor, or of the process
+	OneClient    = "1"            // requests a second over one connection
+	ManyClients  = "16"           // over sixteen
+	SyscallWrite = "syscall"      // ns for a write to /dev/null by syscall.Write
+	FileWrite    = "file"         // and by os.File.Write
+	UsedMemory   = "used"         // MiB of the machine that cannot be had any more, idle
+	Resident     = "resident"     // MiB that the monitor holds, idle
+	Beyond       = "beyond"       // MiB of what is booted, beyond the program
+)
+
+const mebi = 1 << 20
+
+// program runs the program of package guest, and the loads on it.
+func program(spec Spec) (load.Samples, error) {
+	if spec.Place == Machine {
+		return machine(spec)
+	}
+	return hosted(spec)
+}
+
+// machine boots one.
+func machine(spec Spec) (samples load.Samples, err error) {
+	runtime.LockOSThread() // a machine ends with the thread that started it
+	tap, err := openTap()
+	if err != nil {
+		return nil, err
+	}
+	defer tap.Close()
+	dir, err := os.MkdirTemp("", "loam-bench-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	start := time.Now()
+	m, err := guest.Boot(spec.Files, spec.Subject, spec.Model, spec.CPUs, tap, filepath.Join(dir, "log"))
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if text := m.End(); err != nil {
+			err = fmt.Errorf("%w; the machine: %s", err, text)
+		}
+	}()
+	samples = load.Samples{}
+	server := load.HTTP{Server: netip.AddrPortFrom(subject.Second.Addr(), guest.Port)}
+	if err := firstAnswer(server, samples, start, m.Ended); err != nil {
+		return nil, err
+	}
+	if err := memory(m, server, samples); err != nil {
+		return nil, err
+	}
+	beyond, err := spec.Files.Beyond(spec.Subject)
+	if err != nil {
+		return nil, err
+	}
+	samples[Beyond] = float64(beyond) / mebi
+	return samples, work(server, samples, spec.Span)
+}
+
+// openTap makes the tap that a machine's card is on, with the kernel's end set up.
+// The kernel need not ask where the card is: who asks before there is anybody to
+// answer waits for a second.
+func openTap() (*os.File, error) {
+	fd, err := subject.OpenTap(linkName, true)
+	if err != nil {
+		return nil, err
+	}
+	tap := os.NewFile(uintptr(fd), "tap")
+	if err := tapUp(); err != nil {
+		tap.Close()
+		return nil, err
+	}
+	device, err := netlink.LinkByName(linkName)
+	if err == nil {
+		err = netlink.NeighSet(&netlink.Neigh{
+			LinkIndex: device.Attrs().Index, State: netlink.NUD_PERMANENT,
+			IP: subject.Second.Addr().AsSlice(), HardwareAddr: net.HardwareAddr(guest.CardAddress[:]),
+		})
+	}
+	if err != nil {
+		tap.Close()
+		return nil, err
+	}
+	return tap, nil
+}
+
+// hosted runs the program as a process.
+func hosted(spec Spec) (load.Samples, error) {
+	ownNetwork := spec.Place == Wire && spec.Subject == subject.Linux
+	p, err := start(context.Background(), hostVerb, spec, ownNetwork)
+	if err != nil {
+		return nil, err
+	}
+	defer p.end()
+	server := netip.MustParseAddr("127.0.0.1")
+	switch {
+	case ownNetwork:
+		server = subject.First.Addr()
+		if err := errors.Join(veth(p.cmd.Process.Pid, subject.Second), carried(nearName)); err != nil {
+			return nil, err
+		}
+	case spec.Place == Wire:
+		server = subject.Second.Addr()
+	}
+	var why error
+	failed := make(chan struct{}) // closed when the host has said why
+	go func() {
+		_, why = p.answer()
+		close(failed)
+	}()
+	begin := time.Now()
+	if err := p.goOn(); err != nil {
+		return nil, err
+	}
+	samples := load.Samples{}
+	h := load.HTTP{Server: netip.AddrPortFrom(server, guest.Port)}
+	if err := firstAnswer(h, samples, begin, failed); err != nil {
+		p.in.Close() // it ends then
+		<-failed
+		return nil, errors.Join(err, why)
+	}
+	return samples, work(h, samples, spec.Span)
+}
+
+// patience is how long a program may take to answer for the first time.
+const patience = 2 * time.Minute
+
+// firstAnswer waits for it, unless the program has ended.
+func firstAnswer(h load.HTTP, samples load.Samples, start time.Time, ended <-chan struct{}) error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	go func() {
+		select {
+		case <-ended:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	if err := h.FirstAnswer(ctx); err != nil {
+		return fmt.Errorf("no first answer: %w", err)
+	}
+	samples[FirstAnswer] = float64(time.Since(start)) / float64(time.Millisecond)
+	return nil
+}
+
+// settle is how long a machine idles before its memory is looked at.
+const settle = time.Second
+
+func memory(m *guest.Machine, h load.HTTP, samples load.Samples) error {
+	time.Sleep(settle)
+	var available int64
+	if err := h.Get("/memory", &available); err == nil {
+		samples[UsedMemory] = float64(guest.Memory-available) / mebi
+	}
+	resident, err := m.Resident()
+	if err != nil {
+		return err
+	}
+	samples[Resident] = float64(resident) / mebi
+	return nil
+}
+
+// work counts requests, and has the program measure its writes.
+func work(h load.HTTP, samples load.Samples, span time.Duration) error {
+	for name, conns := range map[string]int{OneClient: 1, ManyClients: 16} {
+		rate, err := h.Rate(conns, span)
+		if err != nil {
+			return fmt.Errorf("%d connections: %w", conns, err)
+		}
+		samples[name] = rate
+	}
+	var costs struct{ Syscall, File float64 }
+	if err := h.Get("/write", &costs); err == nil {
+		samples[SyscallWrite], samples[FileWrite] = costs.Syscall, costs.File
+	}
+	return nil
+}

@@ -1,0 +1,152 @@
+// Package guest holds what a whole program runs on: virtual machines, with Loam or
+// Linux in them, and processes, on Loam or on Linux.
+//
+// The program is package program, the same source four times. The machines are made
+// by one function, machine.go: the same monitor, devices, memory and CPUs; what
+// differs is what is booted. build.go makes all the files before anything is
+// measured; debian.go finds the kernel that we stand beside.
+package guest
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"loam/boot"
+	"loam/test/bench/guest/layout"
+	"loam/test/bench/subject"
+	"loam/unikernel"
+	"loam/unikernel/guest"
+	"loam/unikernel/image"
+)
+
+// Files are what Build made, as paths.
+type Files struct {
+	Plain      string // the program as go build makes it
+	OnLoam     string // built for Loam, as a process
+	Image      string // built for Loam, as a machine: the kernel
+	Config     string // and what goes with it
+	Linux      string // Debian's kernel
+	Archive    string // its initial file system
+	ForProgram int64  // the size of Plain
+}
+
+// Port is where the program listens.
+const Port = 8080
+
+// source is the program. It is laid down where it is of no module: what is built
+// here would otherwise be a part of Loam's.
+//
+//go:embed program/main.go
+var source []byte
+
+// Build makes everything in dir. It runs in the folder of this module.
+func Build(ctx context.Context, dir string) (*Files, error) {
+	f := &Files{
+		Plain: filepath.Join(dir, "program"), Image: filepath.Join(dir, "image"), Config: filepath.Join(dir, "config"),
+		Archive: filepath.Join(dir, "archive"),
+	}
+	program := filepath.Join(dir, "program.go")
+	if err := os.WriteFile(program, source, 0o644); err != nil {
+		return nil, err
+	}
+	if err := f.buildForLinux(ctx, program); err != nil {
+		return nil, err
+	}
+	if err := f.buildForLoam(ctx, program); err != nil {
+		return nil, err
+	}
+	st, err := os.Stat(f.Plain)
+	if err != nil {
+		return nil, err
+	}
+	f.ForProgram = st.Size()
+	return f, nil
+}
+
+// goBuild is what anybody does who wants a program that needs no libraries.
+func goBuild(ctx context.Context, output, pkg string) error {
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", output, pkg)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("go build %s: %w: %s", pkg, err, out)
+	}
+	return nil
+}
+
+func (f *Files) buildForLinux(ctx context.Context, program string) error {
+	first := filepath.Join(filepath.Dir(program), "first")
+	if err := goBuild(ctx, f.Plain, program); err != nil {
+		return err
+	}
+	if err := goBuild(ctx, first, "./guest/first"); err != nil {
+		return err
+	}
+	d, err := findDebian(ctx)
+	if err != nil {
+		return err
+	}
+	f.Linux = d.image
+	var a archive
+	for _, name := range []string{"dev", "proc", "sys", layout.Modules[1:]} {
+		a.folder(name)
+	}
+	a.device("dev/console", 5, 1)
+	for from, to := range map[string]string{first: layout.First, f.Plain: layout.Program} {
+		data, err := os.ReadFile(from)
+		if err != nil {
+			return err
+		}
+		a.file(to[1:], data)
+	}
+	for i, from := range d.modules {
+		data, err := os.ReadFile(from)
+		if err != nil {
+			return err
+		}
+		a.file(fmt.Sprintf("%s/%02d", layout.Modules[1:], i), data)
+	}
+	return os.WriteFile(f.Archive, a.end(), 0o644)
+}
+
+func (f *Files) buildForLoam(ctx context.Context, program string) error {
+	onProcess, err := buildFor(ctx, program, unikernel.Process)
+	if err != nil {
+		return err
+	}
+	f.OnLoam = onProcess
+	onMachine, err := buildFor(ctx, program, unikernel.Machine)
+	if err != nil {
+		return err
+	}
+	data, err := os.ReadFile(onMachine)
+	if err == nil {
+		err = image.Prepare(data)
+	}
+	if err != nil {
+		return err
+	}
+	network := guest.Config{Machine: true, Links: []guest.Link{{
+		Kind: guest.Card, Name: layout.Interface, MTU: subject.MTU, Address: subject.Second,
+	}}}
+	config, err := boot.Config{Args: []string{layout.Program}, Env: []string{guest.Variable + "=" + network.Encode()}}.Encode()
+	if err == nil {
+		err = os.WriteFile(f.Image, data, 0o644)
+	}
+	if err == nil {
+		err = os.WriteFile(f.Config, config, 0o644)
+	}
+	return err
+}
+
+// buildFor builds the program for Loam, in the user's cache, and returns where it is.
+func buildFor(ctx context.Context, program string, p unikernel.Platform) (string, error) {
+	plan, err := unikernel.NewPlan(ctx, unikernel.Target{Args: []string{program}, Dir: filepath.Dir(program), Platform: p})
+	if err != nil {
+		return "", err
+	}
+	return plan.Program, plan.Build(ctx)
+}

@@ -1,0 +1,57 @@
+package guest
+
+import (
+	"bytes"
+	"fmt"
+)
+
+// archive is an initial file system for Linux: cpio, in the "newc" form, as
+// Documentation/driver-api/early-userspace/buffer-format.rst of Linux has it. Every
+// field of a header is eight hexadecimal digits, names and contents are padded to
+// four bytes.
+type archive struct {
+	b     bytes.Buffer
+	inode int
+}
+
+const (
+	isFolder = 0o040000
+	isFile   = 0o100000
+	isDevice = 0o020000 // of characters
+)
+
+func (a *archive) folder(name string) { a.entry(name, isFolder|0o755, 0, 0, nil) }
+
+func (a *archive) file(name string, data []byte) { a.entry(name, isFile|0o755, 0, 0, data) }
+
+func (a *archive) device(name string, major, minor int) {
+	a.entry(name, isDevice|0o600, major, minor, nil)
+}
+
+// end closes the archive and returns it.
+func (a *archive) end() []byte {
+	a.entry("TRAILER!!!", 0, 0, 0, nil)
+	return a.b.Bytes()
+}
+
+func (a *archive) entry(name string, mode, major, minor int, data []byte) {
+	a.inode++
+	const links = 1
+	a.b.WriteString("070701")
+	for _, field := range []int{
+		a.inode, mode, 0, 0, links, 0, len(data), 0, 0, major, minor, len(name) + 1, 0,
+	} {
+		fmt.Fprintf(&a.b, "%08X", field)
+	}
+	a.b.WriteString(name)
+	a.b.WriteByte(0)
+	a.pad()
+	a.b.Write(data)
+	a.pad()
+}
+
+func (a *archive) pad() {
+	for a.b.Len()%4 != 0 {
+		a.b.WriteByte(0)
+	}
+}

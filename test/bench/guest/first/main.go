@@ -1,0 +1,106 @@
+//go:build linux
+
+// Command first is the first process of the Linux guest: it does what has to be done
+// before the program can run, and becomes the program. It prepares no more than that
+// needs: what a distribution would start besides is not there.
+package main
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"loam/test/bench/guest/layout"
+)
+
+func main() {
+	if err := prepare(); err != nil {
+		fmt.Fprintln(os.Stderr, "first:", err)
+	} else {
+		err := unix.Exec(layout.Program, []string{layout.Program}, nil)
+		fmt.Fprintln(os.Stderr, "first:", layout.Program, err)
+	}
+	unix.Reboot(unix.LINUX_REBOOT_CMD_POWER_OFF)
+}
+
+func prepare() error {
+	for _, m := range []struct{ kind, at string }{{"devtmpfs", "/dev"}, {"proc", "/proc"}, {"sysfs", "/sys"}} {
+		if err := unix.Mount(m.kind, m.at, m.kind, 0, ""); err != nil {
+			return fmt.Errorf("mount %s: %w", m.at, err)
+		}
+	}
+	if err := loadModules(); err != nil {
+		return err
+	}
+	address, err := netip.ParsePrefix(os.Getenv(layout.AddressVariable))
+	if err != nil {
+		return err
+	}
+	return configure(layout.Interface, address)
+}
+
+// loadModules loads all that is in the archive; names say in what order.
+func loadModules() error {
+	files, err := filepath.Glob(filepath.Join(layout.Modules, "*"))
+	if err != nil {
+		return err
+	}
+	for _, name := range files {
+		f, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		err = unix.FinitModule(int(f.Fd()), "", 0)
+		f.Close()
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// patience is how long the card may take to be there.
+const patience = 30 * time.Second
+
+// configure waits for the interface, gives it its address, and switches it on.
+func configure(name string, address netip.Prefix) error {
+	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		if _, err := os.Stat("/sys/class/net/" + name); err == nil {
+			break
+		} else if time.Now().After(end) {
+			return err
+		}
+	}
+	s, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(s)
+	mask := [4]byte(net.CIDRMask(address.Bits(), 32))
+	for _, r := range []struct {
+		call  uint
+		value [4]byte
+	}{{unix.SIOCSIFADDR, address.Addr().As4()}, {unix.SIOCSIFNETMASK, mask}} {
+		request, err := unix.NewIfreq(name)
+		if err == nil {
+			err = request.SetInet4Addr(r.value[:])
+		}
+		if err == nil {
+			err = unix.IoctlIfreq(s, r.call, request)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %v: %w", name, address, err)
+		}
+	}
+	request, err := unix.NewIfreq(name)
+	if err != nil {
+		return err
+	}
+	request.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
+	return unix.IoctlIfreq(s, unix.SIOCSIFFLAGS, request)
+}

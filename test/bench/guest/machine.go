@@ -1,0 +1,129 @@
+package guest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"loam/boot"
+	"loam/test/bench/guest/layout"
+	"loam/test/bench/subject"
+	"loam/wire"
+)
+
+// Models of machines.
+const (
+	Q35     = "q35"
+	MicroVM = "microvm"
+)
+
+// Memory of a machine, in bytes.
+const Memory = 256 << 20
+
+// CardAddress is the address of the card at the link layer.
+var CardAddress = wire.MAC{0x52, 0x54, 0, 0, 0, 1}
+
+// Machine is a virtual machine that runs.
+type Machine struct {
+	cmd *exec.Cmd
+	log *os.File
+	// Ended is closed when the monitor has ended.
+	Ended chan struct{}
+}
+
+// quick has Linux start and run as fast as it can: it prints next to nothing,
+// believes the clocks that QEMU gives it, and does without what guards against
+// processors that betray secrets, none of which Loam has.
+const quick = "console=ttyS0 quiet panic=-1 mitigations=off tsc=reliable no_timer_check random.trust_cpu=on audit=0"
+
+// Boot starts a machine with a card on tap, an open device. logPath is a file
+// for what the machine says.
+func Boot(f *Files, kernel, model string, cpus int, tap *os.File, logPath string) (*Machine, error) {
+	log, err := os.Create(logPath)
+	if err != nil {
+		return nil, err
+	}
+	args := []string{
+		"-machine", model, "-accel", "tcg", "-cpu", "max",
+		"-m", strconv.Itoa(Memory>>20) + "M", "-smp", strconv.Itoa(cpus),
+		"-display", "none", "-nodefaults", "-no-user-config", "-no-reboot", "-device", "isa-debug-exit",
+		"-chardev", "file,id=log,path=/dev/fd/4,append=on", "-serial", "chardev:log",
+		"-netdev", "tap,id=cable,fd=3,vhost=off",
+	}
+	card := "virtio-net-pci"
+	if model == MicroVM {
+		card = "virtio-net-device"
+		args = append(args, "-global", "virtio-mmio.force-legacy=false")
+	}
+	args = append(args, "-device", fmt.Sprintf("%s,netdev=cable,mac=%v", card, CardAddress))
+	for i, port := range []int{boot.PortOutput, boot.PortErrors, boot.PortControl} {
+		id := "port" + strconv.Itoa(i)
+		args = append(args, "-chardev", "file,id="+id+",path=/dev/fd/4,append=on", "-device", fmt.Sprintf("isa-debugcon,iobase=%#x,chardev=%s", port, id))
+	}
+	if kernel == subject.Loam {
+		args = append(args, "-kernel", f.Image, "-initrd", f.Config)
+	} else {
+		args = append(args, "-kernel", f.Linux, "-initrd", f.Archive,
+			"-append", quick+" "+layout.AddressVariable+"="+subject.Second.String())
+	}
+	m := &Machine{cmd: exec.Command("qemu-system-x86_64", args...), log: log, Ended: make(chan struct{})}
+	m.cmd.Stderr = log
+	m.cmd.ExtraFiles = []*os.File{tap, log}
+	m.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := m.cmd.Start(); err != nil {
+		log.Close()
+		return nil, err
+	}
+	go func() {
+		m.cmd.Wait()
+		close(m.Ended)
+	}()
+	return m, nil
+}
+
+// Resident is how much memory the monitor holds, in bytes.
+func (m *Machine) Resident() (int64, error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", m.cmd.Process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	_, rest, _ := bytes.Cut(status, []byte("\nVmRSS:"))
+	words := bytes.Fields(rest)
+	if len(words) == 0 {
+		return 0, errors.New("the monitor has ended")
+	}
+	kib, err := strconv.ParseInt(string(words[0]), 10, 64)
+	return kib << 10, err
+}
+
+// Beyond is the size of what is booted beyond the program itself, in bytes.
+func (f *Files) Beyond(kernel string) (int64, error) {
+	files := []string{f.Linux, f.Archive}
+	if kernel == subject.Loam {
+		files = []string{f.Image, f.Config}
+	}
+	sum := -f.ForProgram
+	for _, name := range files {
+		st, err := os.Stat(name)
+		if err != nil {
+			return 0, err
+		}
+		sum += st.Size()
+	}
+	return sum, nil
+}
+
+// End stops the machine, and returns the end of what it said.
+func (m *Machine) End() string {
+	m.cmd.Process.Kill()
+	<-m.Ended
+	text, _ := os.ReadFile(m.log.Name())
+	m.log.Close()
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return strings.Join(lines[max(len(lines)-5, 0):], " | ")
+}

@@ -1,0 +1,155 @@
+package load
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+)
+
+// HTTP works against the program of package guest, from Linux.
+type HTTP struct{ Server netip.AddrPort }
+
+// Between two tries to reach a server that may not be there yet.
+const betweenTries = 5 * time.Millisecond
+
+// FirstAnswer waits until the server answers a request. It knocks often, and lets
+// each try live on: what the server takes its time for is not begun again.
+func (h HTTP) FirstAnswer(ctx context.Context) error {
+	tries, cancel := context.WithCancel(ctx)
+	defer cancel()
+	open := make(chan net.Conn) // from the tries to here; nobody listens: the try closes what it has
+	tick := time.NewTicker(betweenTries)
+	defer tick.Stop()
+	for {
+		go func() {
+			c, err := new(net.Dialer).DialContext(tries, "tcp", h.Server.String())
+			if err != nil {
+				return
+			}
+			select {
+			case open <- c:
+			case <-tries.Done():
+				c.Close()
+			}
+		}()
+		select {
+		case c := <-open:
+			defer c.Close()
+			defer context.AfterFunc(ctx, func() { c.Close() })()
+			cancel()
+			_, err := newExchange(c, h.Server)
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+// Rate is how many requests are answered in a second, by so many connections that
+// stay, with one request under way on each.
+func (h HTTP) Rate(conns int, span time.Duration) (float64, error) {
+	var exchanges []*exchange
+	for range conns {
+		c, err := net.Dial("tcp", h.Server.String())
+		if err != nil {
+			return 0, err
+		}
+		defer c.Close()
+		e, err := newExchange(c, h.Server)
+		if err != nil {
+			return 0, err
+		}
+		exchanges = append(exchanges, e)
+	}
+	var (
+		running sync.WaitGroup
+		counts  = make([]int, conns)
+		errs    = make([]error, conns)
+		start   = time.Now()
+		end     = start.Add(span)
+	)
+	for i, e := range exchanges {
+		running.Go(func() { counts[i], errs[i] = e.until(end) })
+	}
+	running.Wait()
+	took := time.Since(start)
+	sum := 0
+	for _, n := range counts {
+		sum += n
+	}
+	return float64(sum) / took.Seconds(), errors.Join(errs...)
+}
+
+// exchange is a connection on which the same is asked again and again. The answers
+// are of one size, which the first one has shown, so that little of the machine's
+// time goes into the client.
+type exchange struct {
+	c       net.Conn
+	request []byte
+	answer  []byte
+}
+
+const wantedStatus = "HTTP/1.1 200 OK\r\n"
+
+// newExchange asks for the first time.
+func newExchange(c net.Conn, server netip.AddrPort) (*exchange, error) {
+	e := &exchange{c: c, request: []byte("GET / HTTP/1.1\r\nHost: " + server.String() + "\r\n\r\n")}
+	if _, err := c.Write(e.request); err != nil {
+		return nil, err
+	}
+	var raw strings.Builder
+	in := bufio.NewReader(io.TeeReader(c, &raw))
+	answer, err := http.ReadResponse(in, nil)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := io.Copy(io.Discard, answer.Body); err != nil {
+		return nil, err
+	}
+	if e.answer = make([]byte, raw.Len()); !strings.HasPrefix(raw.String(), wantedStatus) {
+		return nil, fmt.Errorf("the server says %q", raw.String())
+	}
+	return e, nil
+}
+
+// until asks until the time end, and returns how often.
+func (e *exchange) until(end time.Time) (n int, err error) {
+	for ; time.Now().Before(end); n++ {
+		if _, err := e.c.Write(e.request); err != nil {
+			return n, err
+		}
+		if _, err := io.ReadFull(e.c, e.answer); err != nil {
+			return n, err
+		}
+		if !strings.HasPrefix(string(e.answer[:len(wantedStatus)]), wantedStatus) {
+			return n, fmt.Errorf("the server says %q", e.answer)
+		}
+	}
+	return n, nil
+}
+
+// Get asks for a path and reads the JSON that is the answer.
+func (h HTTP) Get(path string, into any) error {
+	client := http.Client{Timeout: time.Minute}
+	defer client.CloseIdleConnections()
+	answer, err := client.Get("http://" + h.Server.String() + path)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(answer.Body)
+		return fmt.Errorf("%s: %s: %s", path, answer.Status, strings.TrimSpace(string(text)))
+	}
+	return json.NewDecoder(answer.Body).Decode(into)
+}

@@ -1,0 +1,64 @@
+package plan
+
+import (
+	"loam/test/bench/cell"
+	"loam/test/bench/guest"
+	"loam/test/bench/subject"
+)
+
+// Headings of the tests of a whole program.
+const (
+	OnQ35     = "In a virtual machine, q35"
+	OnMicroVM = "In a virtual machine, microvm"
+	OnTwo     = "In a virtual machine with two CPUs"
+	ByGateway = "As a process, through the gateway"
+	ByWire    = "As a process, on a tap"
+)
+
+var (
+	onKernel = []string{subject.Loam, subject.Linux}
+	loamOnly = []string{subject.Loam}
+)
+
+// GuestTests lists what is measured of a whole program.
+func GuestTests() []Test {
+	return []Test{
+		{"guest/q35", OnQ35, onKernel, cell.Spec{Place: cell.Machine, Model: guest.Q35, CPUs: 1}, machineRows()},
+		{"guest/microvm", OnMicroVM, loamOnly, cell.Spec{Place: cell.Machine, Model: guest.MicroVM, CPUs: 1}, withoutAims(machineRows())},
+		{"guest/two", OnTwo, onKernel, cell.Spec{Place: cell.Machine, Model: guest.Q35, CPUs: 2}, machineRows()},
+		{"process/gateway", ByGateway, onKernel, cell.Spec{Place: cell.Gateway}, processRows()},
+		{"process/wire", ByWire, onKernel, cell.Spec{Place: cell.Wire}, processRows()},
+	}
+}
+
+// programRows are those of every place: requests as many times as Linux's, writes as
+// many times as cheap.
+func programRows(requests, writes float64) []Row {
+	return []Row{
+		{Title: "requests, 1 connection", Sample: cell.OneClient, Unit: "per s", Better: Higher, Aim: &Aim{Ratio: requests}, Peer: subject.Linux},
+		{Title: "requests, 16 connections", Sample: cell.ManyClients, Unit: "per s", Better: Higher, Aim: &Aim{Ratio: requests}, Peer: subject.Linux},
+		{Title: "syscall.Write to /dev/null", Sample: cell.SyscallWrite, Unit: "ns", Better: Lower, Aim: &Aim{Ratio: writes}, Peer: subject.Linux},
+		{Title: "os.File.Write to /dev/null", Sample: cell.FileWrite, Unit: "ns", Better: Lower, Aim: &Aim{Ratio: writes}, Peer: subject.Linux},
+	}
+}
+
+// withoutAims are rows for Loam alone.
+func withoutAims(rows []Row) []Row {
+	for i := range rows {
+		rows[i].Aim, rows[i].Peer = nil, ""
+	}
+	return rows
+}
+
+func processRows() []Row {
+	first := Row{Title: "start to the first answer", Sample: cell.FirstAnswer, Unit: "ms", Better: Lower, Peer: subject.Linux}
+	return append([]Row{first}, programRows(1, 20)...)
+}
+
+func machineRows() []Row {
+	first := Row{Title: "start to the first answer", Sample: cell.FirstAnswer, Unit: "ms", Better: Lower, Aim: &Aim{Ratio: 10}, Peer: subject.Linux}
+	return append(append([]Row{first}, programRows(2, 10)...),
+		Row{Title: "memory in use, by the guest's account", Sample: cell.UsedMemory, Unit: "MiB", Better: Lower, Aim: equal, Peer: subject.Linux},
+		Row{Title: "memory of the monitor", Sample: cell.Resident, Unit: "MiB", Better: Lower, Aim: equal, Peer: subject.Linux},
+		Row{Title: "what is booted, beyond the program", Sample: cell.Beyond, Unit: "MiB", Better: Lower, Aim: equal, Peer: subject.Linux})
+}

@@ -1,0 +1,212 @@
+//go:build linux && !race
+
+package servers
+
+import (
+	"bufio"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// The same servers in virtual machines, and examples/web, which is ours. All servers of
+// one kind of machine run at the same time, so that the long form ends on the day on
+// which it began: what is shown is that there is no error and that memory does not
+// grow, and the rates say nothing.
+
+var (
+	machines = flag.String("machines", "q35:2,microvm:1", "`MODEL:CPUS`, with commas between: where TestMachines runs the servers; all is every one")
+	record   = flag.String("record", "", "add what TestMachines finds to this `file`, leave out what it has, and write docs/servers-vm.md")
+)
+
+// allMachines are those of -machines all.
+const allMachines = "q35:1,q35:2,q35:4,microvm:1,microvm:2,microvm:4"
+
+const machineReport = "../../docs/servers-vm.md"
+
+// finding is a line of the record, and of docs/servers-vm.md.
+type finding struct {
+	Machine, Server, Load, Unit string
+	Seconds                     int
+	Rate                        float64
+	Errors                      int
+	Grown                       int // KiB of QEMU's memory at the end beyond that after the first minute
+	Resident                    int // and at the end
+}
+
+// web is our own example.
+func web(t *testing.T) server {
+	pkg, err := filepath.Abs("../../examples/web")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return server{
+		name: "examples/web", what: "HTTP", pkg: pkg,
+		args: func(_ string, port int) []string { return []string{"-addr", fmt.Sprintf(":%d", port)} },
+		up:   servesHTTP, machineLoad: []load{wrk("/", 16)},
+	}
+}
+
+// inMachines are the servers that TestMachines runs: those that are quick to build, or
+// all that have a load for machines.
+func inMachines(t *testing.T) []server {
+	list := append([]server{web(t)}, servers...)
+	return slices.DeleteFunc(list, func(s server) bool {
+		return len(s.machineLoad) == 0 || !*all && s.name != "examples/web" && s.name != "go-httpbin"
+	})
+}
+
+// Every server serves under load in a virtual machine without an error, and ends on
+// Ctrl-C.
+func TestMachines(t *testing.T) {
+	need(t, "qemu-system-x86_64")
+	loam := buildLoam(t)
+	r := readRecord(t)
+	names := *machines
+	if names == "all" {
+		names = allMachines
+	}
+	for _, machine := range strings.Split(names, ",") {
+		t.Run(machine, func(t *testing.T) {
+			for _, s := range inMachines(t) {
+				if r.has(machine, s.name) {
+					continue
+				}
+				t.Run(s.name, func(t *testing.T) {
+					t.Parallel()
+					s.testMachine(t, loam, machine, r)
+				})
+			}
+		})
+	}
+}
+
+func (s *server) testMachine(t *testing.T, loam, machine string, r *recorder) {
+	d := time.Duration(*seconds) * time.Second
+	p := s.startInMachine(t, loam, machine)
+	var found []finding
+	for _, l := range s.machineLoad {
+		f := p.measure(t, l, d)
+		t.Logf("%s, %s: %.0f %s, %d errors; memory grew by %d KiB", s.what, l.name, f.rate, f.unit, f.errors, f.grown)
+		if f.errors > 0 || f.rate <= 0 {
+			t.Errorf("%s, %s: %d errors in %v:\n%s\n%s", s.what, l.name, f.errors, d, f.detail, p.log)
+		}
+		found = append(found, finding{
+			Machine: machine, Server: s.name, Load: s.what + ", " + l.name, Unit: f.unit, Seconds: *seconds,
+			Rate: f.rate, Errors: f.errors, Grown: f.grown, Resident: p.resident(),
+		})
+	}
+	p.interrupt(t)
+	if !t.Failed() {
+		r.add(t, found)
+	}
+}
+
+// startInMachine boots a server. machine is MODEL:CPUS.
+func (s *server) startInMachine(t *testing.T, loam, machine string) *process {
+	model, cpus, ok := strings.Cut(machine, ":")
+	if _, err := strconv.Atoi(cpus); !ok || err != nil {
+		t.Fatalf("-machines: %q is not MODEL:CPUS", machine)
+	}
+	port := freePort(t)
+	forward := fmt.Sprintf("%d:%d", port, port)
+	args := []string{"run", "--platform", "vm", "--machine", model, "--cpus", cpus, "-m", "1G", "-p", forward}
+	if s.udp {
+		args = append(args, "-p", forward+"/udp")
+	}
+	args = append(append(args, s.pkg, "--"), s.args(t.TempDir(), port)...)
+	return s.start(t, exec.Command(loam, args...), port)
+}
+
+// recorder keeps what was found in the file -record, so that a run that was cut short
+// can be gone on with. Without a file it keeps nothing.
+type recorder struct {
+	mu    sync.Mutex
+	found []finding
+}
+
+func readRecord(t *testing.T) *recorder {
+	r := &recorder{}
+	if *record == "" {
+		return r
+	}
+	f, err := os.Open(*record)
+	if os.IsNotExist(err) {
+		return r
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		var one finding
+		if err := json.Unmarshal(lines.Bytes(), &one); err != nil {
+			t.Fatalf("%s: %v", *record, err)
+		}
+		r.found = append(r.found, one)
+	}
+	return r
+}
+
+// has reports whether a server was run for as long as it is to be run now.
+func (r *recorder) has(machine, server string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.ContainsFunc(r.found, func(f finding) bool {
+		return f.Machine == machine && f.Server == server && f.Seconds >= *seconds
+	})
+}
+
+// add writes what was found down, and the table with it.
+func (r *recorder) add(t *testing.T, found []finding) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.found = append(r.found, found...)
+	if *record == "" {
+		return
+	}
+	f, err := os.OpenFile(*record, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, one := range found {
+		if err := json.NewEncoder(f).Encode(one); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := writeMachineReport(r.found); err != nil {
+		t.Error(err)
+	}
+}
+
+func writeMachineReport(found []finding) error {
+	var b strings.Builder
+	version, _ := exec.Command("go", "env", "GOVERSION").Output()
+	fmt.Fprintf(&b, `# Servers of others, in virtual machines
+
+Made by %s, %s on %d CPUs, which machines and clients share: QEMU emulates
+every instruction (-accel tcg), and all servers in one kind of machine run at the same time. So
+the rates say only that something was done; what counts is that no client saw an error, and that
+the memory of QEMU is not more at the end than after the first minute. Ctrl-C ended every server
+with status 0. The modules are those of [servers.md](servers.md).
+
+| machine, CPUs | server | load | for, s | rate | errors | QEMU's memory, MiB | grew after a minute, MiB |
+|---|---|---|--:|--:|--:|--:|--:|
+`, "`make vmservers`", strings.TrimSpace(string(version)), runtime.NumCPU())
+	for _, f := range found {
+		fmt.Fprintf(&b, "| %s | %s | %s | %d | %.0f %s | %d | %d | %.1f |\n",
+			strings.ReplaceAll(f.Machine, ":", ", "), f.Server, f.Load, f.Seconds, f.Rate, f.Unit, f.Errors, f.Resident>>10, float64(f.Grown)/1024)
+	}
+	return os.WriteFile(machineReport, []byte(b.String()), 0o644)
+}

@@ -1,0 +1,170 @@
+package channel
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"io"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+)
+
+// plug is a console without anything between.
+type plug struct{ net.Conn }
+
+func (plug) Flush() error { return nil }
+
+// joined is both ends; the second result is of Serve.
+func joined(c *Command, ordered bool) ([3]*Stream, net.Conn, <-chan error) {
+	ours, theirs := net.Pipe()
+	p := NewProgram(func() (Console, error) { return plug{theirs}, nil })
+	served := make(chan error, 1)
+	go func() { served <- c.Serve(ours) }()
+	return p.Streams([3]uint32{syscall.S_IFIFO, syscall.S_IFIFO, syscall.S_IFCHR}, ordered), theirs, served
+}
+
+func noise(n int) []byte {
+	b := make([]byte, n)
+	rand.NewChaCha8([32]byte{1}).Read(b)
+	return b
+}
+
+func TestCopy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		data := noise(1 << 20)
+		var out, errs bytes.Buffer
+		s, end, served := joined(&Command{In: bytes.NewReader(data), Out: &out, Errors: &errs}, false)
+		buf := make([]byte, 10_000)
+		for {
+			n, errno := s[0].Read(buf)
+			if errno != 0 {
+				t.Fatal(errno)
+			}
+			if n == 0 {
+				break
+			}
+			var both sync.WaitGroup
+			both.Go(func() { s[1].Write(buf[:n]) })
+			both.Go(func() { s[2].Write(buf[:n]) })
+			both.Wait()
+		}
+		end.Close()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+		if sha256.Sum256(out.Bytes()) != sha256.Sum256(data) || !bytes.Equal(errs.Bytes(), data) {
+			t.Errorf("%d and %d bytes of %d", out.Len(), errs.Len(), len(data))
+		}
+	})
+}
+
+// A stream that nobody takes holds up who writes to it, after a window, and nobody
+// else.
+func TestBackPressure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow, to := io.Pipe()
+		var errs bytes.Buffer
+		s, end, served := joined(&Command{Out: to, Errors: &errs}, false)
+		done := make(chan int, 1)
+		go func() {
+			n, _ := s[1].Write(noise(4 * Window))
+			done <- n
+		}()
+		synctest.Wait()
+		if len(done) > 0 {
+			t.Error("a write of more than a window returned")
+		}
+		if n, errno := s[2].Write([]byte("seen")); n != 4 || errno != 0 || errs.String() != "seen" {
+			t.Errorf("standard error: %d, %v, %q", n, errno, &errs)
+		}
+		got := make([]byte, 4*Window)
+		io.ReadFull(slow, got)
+		if n := <-done; n != 4*Window || !bytes.Equal(got, noise(4*Window)) {
+			t.Errorf("%d bytes", n)
+		}
+		end.Close()
+		<-served
+	})
+}
+
+// What is read is no more than was asked for.
+func TestReadsNoFurther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		in := bytes.NewReader([]byte("onetwo"))
+		s, end, served := joined(&Command{In: in}, false)
+		buf := make([]byte, 3)
+		if n, errno := s[0].Read(buf); n != 3 || errno != 0 || string(buf) != "one" || in.Len() != 3 {
+			t.Errorf("%d, %v, %q; %d are left", n, errno, buf, in.Len())
+		}
+		end.Close()
+		<-served
+	})
+}
+
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error)  { return 0, f.err }
+func (f failing) Write([]byte) (int, error) { return 0, f.err }
+
+// Errors of the host's streams are the program's, and so is the end of the command.
+func TestErrors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		full := failing{syscall.ENOSPC}
+		s, end, served := joined(&Command{In: failing{syscall.EIO}, Out: full, Errors: full}, true)
+		if _, errno := s[1].Write([]byte("x")); errno != syscall.ENOSPC {
+			t.Error(errno)
+		}
+		if _, errno := s[0].Read(make([]byte, 1)); errno != syscall.EIO {
+			t.Error(errno)
+		}
+		if errno := s[0].Ioctl(1, nil); errno != syscall.ENOTTY {
+			t.Error(errno)
+		}
+		end.Close()
+		<-served
+		synctest.Wait()
+		if _, errno := s[2].Write([]byte("x")); errno != syscall.EIO {
+			t.Error(errno)
+		}
+	})
+}
+
+func TestTerminal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, end, served := joined(&Command{Terminal: func(fd, request int, arg []byte) syscall.Errno {
+			arg[0] += byte(fd + request)
+			return 0
+		}}, false)
+		arg := []byte{1, 2}
+		if errno := s[2].Ioctl(40, arg); errno != 0 || arg[0] != 43 || arg[1] != 2 {
+			t.Errorf("%v %v", errno, arg)
+		}
+		end.Close()
+		<-served
+	})
+}
+
+// What is no frame ends both sides, and hangs neither.
+func TestNonsense(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ours, theirs := net.Pipe()
+		served := make(chan error, 1)
+		go func() { served <- (&Command{}).Serve(ours) }()
+		theirs.Write([]byte("GET / HT"))
+		if err := <-served; err != ErrFrame {
+			t.Error(err)
+		}
+		p := NewProgram(func() (Console, error) { return plug{theirs}, nil })
+		s := p.Streams([3]uint32{}, false)
+		go func() {
+			io.ReadFull(ours, make([]byte, HeaderLen+ResultLen))
+			ours.Write([]byte("nonsense"))
+		}()
+		if _, errno := s[0].Read(make([]byte, 1)); errno != syscall.EIO {
+			t.Error(errno)
+		}
+	})
+}

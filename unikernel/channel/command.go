@@ -1,0 +1,197 @@
+package channel
+
+import (
+	"errors"
+	"io"
+	"sync"
+	"syscall"
+)
+
+// Command is the command's end.
+type Command struct {
+	In          io.Reader
+	Out, Errors io.Writer
+	// Together says that Out and Errors lead to the same place: what is written there
+	// keeps its order.
+	Together bool
+	// Terminal serves an ioctl(2) of a terminal; nil: there is none.
+	Terminal func(fd, request int, arg []byte) syscall.Errno
+
+	sending sync.Mutex
+	to      io.Writer
+}
+
+// pieces are frames of output that wait to be written. Who sends keeps to its
+// window, so there is never much.
+type pieces struct {
+	mu     sync.Mutex
+	come   sync.Cond // under mu
+	list   []piece
+	bytes  int
+	closed bool
+}
+
+type piece struct {
+	kind Kind
+	data []byte
+}
+
+func newPieces() *pieces {
+	q := &pieces{}
+	q.come.L = &q.mu
+	return q
+}
+
+// put adds a piece. It fails when more is there than two windows have.
+func (q *pieces) put(p piece) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.list, q.bytes = append(q.list, p), q.bytes+len(p.data)
+	q.come.Signal()
+	return q.bytes <= 2*Window
+}
+
+// take waits for a piece; false after the last.
+func (q *pieces) take() (piece, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for len(q.list) == 0 {
+		if q.closed {
+			return piece{}, false
+		}
+		q.come.Wait()
+	}
+	p := q.list[0]
+	q.list, q.bytes = q.list[1:], q.bytes-len(p.data)
+	return p, true
+}
+
+// close says that no more will come.
+func (q *pieces) close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+	q.come.Broadcast()
+}
+
+// Serve serves the program at the other end of conn until that ends, and returns when
+// all that it wrote has been written. A read that is under way then is left to
+// itself.
+func (c *Command) Serve(conn io.ReadWriter) error {
+	c.to = conn
+	reads := make(chan int, 1) // sent and closed by Serve, received by read; full: the program asks twice, which it does not
+	go c.read(reads)
+	defer close(reads)
+	out := newPieces()
+	queues := [...]*pieces{Output: out, Errors: out}
+	if !c.Together {
+		queues[Errors] = newPieces()
+	}
+	var writing sync.WaitGroup
+	defer writing.Wait()
+	for k, q := range queues {
+		if Kind(k) == Output || Kind(k) == Errors && !c.Together {
+			writing.Go(func() { c.write(q) })
+			defer q.close()
+		}
+	}
+	room := make([]byte, MaxPayload)
+	for {
+		k, payload, err := Next(conn, room)
+		if err == nil {
+			switch k {
+			case Read:
+				err = askedFor(reads, payload)
+			case Terminal:
+				err = c.terminal(payload)
+			default:
+				if !queues[k].put(piece{k, append([]byte(nil), payload...)}) {
+					err = ErrFrame
+				}
+			}
+		}
+		if err == io.EOF || errors.Is(err, syscall.ECONNRESET) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// askedFor passes a request to read on.
+func askedFor(reads chan<- int, payload []byte) error {
+	r, _, err := ParseResult(payload)
+	if err != nil {
+		return err
+	}
+	select {
+	case reads <- int(min(r.Count, MaxPayload-ResultLen)):
+		return nil
+	default:
+		return ErrFrame
+	}
+}
+
+// read reads what is asked for.
+func (c *Command) read(reads <-chan int) {
+	room := make([]byte, MaxPayload-ResultLen)
+	for most := range reads {
+		n, err := 0, io.EOF
+		if c.In != nil {
+			n, err = c.In.Read(room[:most])
+		}
+		r := Result{Count: uint32(n)}
+		if n == 0 {
+			r.Errno = errnoOf(err)
+		}
+		c.answer(Read, append(r.Append(nil), room[:n]...))
+	}
+}
+
+// write writes pieces, each with an answer.
+func (c *Command) write(q *pieces) {
+	for {
+		p, ok := q.take()
+		if !ok {
+			return
+		}
+		to := c.Out
+		if p.kind == Errors {
+			to = c.Errors
+		}
+		_, err := to.Write(p.data)
+		c.answer(p.kind, Result{errnoOf(err), uint32(len(p.data))}.Append(nil))
+	}
+}
+
+func (c *Command) terminal(payload []byte) error {
+	r, arg, err := ParseRequest(payload)
+	if err != nil {
+		return err
+	}
+	errno := syscall.ENOTTY
+	if c.Terminal != nil {
+		errno = c.Terminal(int(r.FD), int(r.Number), arg)
+	}
+	c.answer(Terminal, append(Result{Errno: uint32(errno)}.Append(nil), arg...))
+	return nil
+}
+
+// answer sends a frame. An error means that the program has ended, which Serve sees.
+func (c *Command) answer(k Kind, payload []byte) {
+	c.sending.Lock()
+	defer c.sending.Unlock()
+	c.to.Write(Append(nil, k, payload))
+}
+
+func errnoOf(err error) uint32 {
+	var errno syscall.Errno
+	switch {
+	case err == nil || err == io.EOF:
+		return 0
+	case errors.As(err, &errno):
+		return uint32(errno)
+	}
+	return uint32(syscall.EIO)
+}

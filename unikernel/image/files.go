@@ -1,0 +1,67 @@
+package image
+
+import (
+	"debug/elf"
+	"encoding/binary"
+	"fmt"
+
+	"loam/boot"
+)
+
+// ErrTooLarge is returned for files that the page tables of the entry code would not
+// show.
+var ErrTooLarge = fmt.Errorf("image: the program and its files are larger than %d MiB together", most>>20)
+
+// AddFiles gives a program that Prepare has changed a segment for files, which is
+// loaded behind all others, and seen in the window onto physical memory alone. Its
+// header takes the place of one that nobody reads who does not link dynamically
+// (PT_PHDR).
+func AddFiles(data, files []byte) ([]byte, error) {
+	header, ok := spareHeader(data)
+	if !ok {
+		return nil, fmt.Errorf("%w: no header is left for its files", ErrNotProgram)
+	}
+	start := pageEnd(End(data))
+	if start+uint64(len(files)) > most {
+		return nil, ErrTooLarge
+	}
+	data = append(data, make([]byte, -len(data)&(pageSize-1))...)
+	le := binary.LittleEndian
+	h := data[header:][:segmentSize]
+	clear(h)
+	le.PutUint32(h, uint32(elf.PT_LOAD))
+	le.PutUint32(h[4:], uint32(elf.PF_R))
+	le.PutUint64(h[segmentOffset:], uint64(len(data)))
+	le.PutUint64(h[segmentVirtual:], boot.Window+start)
+	le.PutUint64(h[segmentPhysical:], start)
+	le.PutUint64(h[segmentInFile:], uint64(len(files)))
+	le.PutUint64(h[segmentInMemory:], uint64(len(files)))
+	return append(data, files...), nil
+}
+
+// spareHeader finds where in the file the header is that is not needed.
+func spareHeader(data []byte) (at int, ok bool) {
+	le := binary.LittleEndian
+	first, count := int(le.Uint64(data[32:])), int(le.Uint16(data[56:])) // parse has checked them
+	for i := range count {
+		at = first + i*segmentSize
+		if elf.ProgType(le.Uint32(data[at:])) == elf.PT_PHDR {
+			return at, true
+		}
+	}
+	return 0, false
+}
+
+// End is the physical address behind a program that Prepare has changed, and its
+// files.
+func End(data []byte) uint64 {
+	le := binary.LittleEndian
+	first, count := int(le.Uint64(data[32:])), int(le.Uint16(data[56:])) // parse has checked them
+	end := uint64(0)
+	for i := range count {
+		if h := data[first+i*segmentSize:]; elf.ProgType(le.Uint32(h)) == elf.PT_LOAD {
+			end = max(end, le.Uint64(h[segmentPhysical:])+le.Uint64(h[segmentInMemory:]))
+		}
+	}
+	return end
+}

@@ -1,0 +1,109 @@
+package unikernel
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestParseVersion(t *testing.T) {
+	for out, want := range map[string]struct {
+		version string
+		ok      bool
+	}{
+		"QEMU emulator version 7.2.22 (Debian 1:7.2+dfsg-7+deb12u18+b3)\nCopyright": {"7.2.22", true},
+		"QEMU emulator version 10.0.2\nCopyright":                                   {"10.0.2", true},
+		"QEMU emulator version 6.2.0 (Debian 1:6.2+dfsg-2ubuntu6.27)\n":             {"6.2.0", false},
+		"QEMU emulator version 7.1.50":                                              {"7.1.50", false},
+		"something else":                                                            {`""`, false},
+	} {
+		if version, ok := parseVersion(out); version != want.version || ok != want.ok {
+			t.Errorf("%q: %s, %v", out, version, ok)
+		}
+	}
+}
+
+// fakeQEMU puts a program in the place of QEMU.
+func fakeQEMU(t *testing.T, script string) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, qemu), []byte("#!/bin/sh\n"+script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+}
+
+// Without QEMU, or with one that is too old, a program runs as a process, and why is
+// said; who wants a virtual machine is told what to do.
+func TestChooseProcess(t *testing.T) {
+	for why, prepare := range map[string]func(t *testing.T){
+		"there is no " + qemu:           func(t *testing.T) { t.Setenv("PATH", t.TempDir()) },
+		"QEMU 6.2.0 is older than 7.2":  func(t *testing.T) { fakeQEMU(t, "echo QEMU emulator version 6.2.0") },
+		"--version fails: exit status ": func(t *testing.T) { fakeQEMU(t, "exit 1") },
+	} {
+		t.Run(why, func(t *testing.T) {
+			prepare(t)
+			c, err := Choose(t.Context())
+			if err != nil || c.Platform != Process || !strings.Contains(c.Why, why) {
+				t.Errorf("%+v, %v", c, err)
+			}
+			if _, err := ChooseAccelerator(t.Context()); err == nil || !strings.Contains(err.Error(), why) || !strings.Contains(err.Error(), "apt-get install") {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+// The answer is remembered where there is a cache, and found out again where it
+// cannot be written.
+func TestEmulatorIsRemembered(t *testing.T) {
+	for name, cache := range map[string]string{"cache": t.TempDir(), "none": "/proc/nowhere"} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("XDG_CACHE_HOME", cache)
+			count := filepath.Join(t.TempDir(), "count")
+			fakeQEMU(t, "echo x >>"+count+"\necho QEMU emulator version 6.2.0")
+			for range 2 {
+				if e, err := FindEmulator(t.Context()); err != nil || e.Version != "" {
+					t.Errorf("%+v, %v", e, err)
+				}
+			}
+			asked, _ := os.ReadFile(count)
+			if want := map[string]int{"cache": 1, "none": 2}[name]; strings.Count(string(asked), "x") != want {
+				t.Errorf("QEMU was asked %d times, want %d", strings.Count(string(asked), "x"), want)
+			}
+		})
+	}
+}
+
+// KVM is tried by booting a guest, if it can be opened: whatever comes out is an
+// answer with its reason, and within a bound.
+func TestProbe(t *testing.T) {
+	e, err := FindEmulator(t.Context())
+	if err != nil || e.Version == "" || (e.Accelerator == KVM) != (e.Why == "") {
+		t.Errorf("%+v, %v", e, err)
+	}
+	t.Logf("%+v", e)
+}
+
+// The guest that KVM is tried with runs where guests run.
+func TestProbeGuest(t *testing.T) {
+	program, err := buildProbe(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := bootProbe(t.Context(), program, TCG); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAlarm(t *testing.T) {
+	rings := 0
+	a := alarm{word: "KVM internal error", ring: func() { rings++ }}
+	for _, s := range []string{"warning: KVM", " internal", " error. Suberror: 1\n", "KVM internal error"} {
+		a.Write([]byte(s))
+	}
+	if rings != 1 || !a.rung {
+		t.Errorf("%d rings", rings)
+	}
+}

@@ -1,0 +1,131 @@
+package unikernel
+
+import (
+	"io"
+	"net/http"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"loam/usernet"
+)
+
+// Profiles of a running program, which it serves itself by net/http/pprof, show
+// what it does: on every platform as on Linux.
+func TestProfiles(t *testing.T) {
+	for name, o := range map[string]Options{
+		"process":         {},
+		"machine, 1 CPU":  {Target: Target{Platform: Machine}, Machine: MachineConfig{CPUs: 1}},
+		"machine, 2 CPUs": {Target: Target{Platform: Machine}, Machine: MachineConfig{CPUs: 2}},
+	} {
+		t.Run(name, func(t *testing.T) { testProfiles(t, o) })
+	}
+}
+
+func testProfiles(t *testing.T, o Options) {
+	url := serving(t, o, "profile")
+	cpu := pprof(t, url+"profile?seconds=2")
+	if share(cpu, "main.hot") < 60 {
+		t.Errorf("a busy function has less than 60 %% of the samples:\n%s", cpu)
+	}
+	heap := pprof(t, url+"heap")
+	if share(heap, "main.hoard") < 60 {
+		t.Errorf("who keeps the memory has less than 60 %% of it:\n%s", heap)
+	}
+	if all := string(get(t, url+"goroutine?debug=2")); !regexp.MustCompile(`goroutine \d+ \[chan receive.*\]:\nmain\.wait\(`).MatchString(all) {
+		t.Errorf("the goroutine that waits is not among:\n%s", all)
+	}
+	trace := file(t, get(t, url+"trace?seconds=1"))
+	out, err := exec.Command("go", "tool", "trace", "-d=parsed", trace).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "main.hot") {
+		t.Errorf("the trace cannot be read, %v: %.2000s", err, out)
+	}
+}
+
+// serving starts a program of testdata that serves HTTP at port 80, has it end with
+// the test, and returns where its profiles are.
+func serving(t *testing.T, o Options, program string) (url string) {
+	host := freePort(t)
+	o.Target.Args = []string{"./testdata/guest/" + program}
+	o.Network = Network{Kind: UserNetwork, Forwards: []usernet.Forward{
+		{Proto: "tcp", Host: host, Guest: netip.AddrPortFrom(netip.Addr{}, 80)},
+	}}
+	ended := make(chan error, 1) // the goroutine sends once
+	go func() {
+		_, err := Run(t.Context(), o)
+		ended <- err
+	}()
+	root := "http://" + host.String() + "/"
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		resp, err := http.Get(root + "debug/pprof/")
+		if err == nil {
+			resp.Body.Close()
+			break
+		}
+		select {
+		case err := <-ended:
+			t.Fatalf("the program has ended: %v", err)
+		case <-tick.C:
+		}
+	}
+	t.Cleanup(func() {
+		http.Get(root + "quit") // its connection breaks: the program ends
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return root + "debug/pprof/"
+}
+
+// get fetches a page.
+func get(t *testing.T, url string) []byte {
+	t.Helper()
+	resp, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s, %v: %s", url, resp.Status, err, b)
+	}
+	return b
+}
+
+// file puts data into a file.
+func file(t *testing.T, data []byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "data")
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// pprof is what go tool pprof makes of a profile.
+func pprof(t *testing.T, url string) string {
+	t.Helper()
+	out, err := exec.Command("go", "tool", "pprof", "-top", file(t, get(t, url))).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return string(out)
+}
+
+// share is what a function has of all samples by itself, in per cent.
+func share(top, function string) float64 {
+	m := regexp.MustCompile(`(?m)^\s*\S+\s+([\d.]+)%\s.*\s` + regexp.QuoteMeta(function) + `$`).FindStringSubmatch(top)
+	if m == nil {
+		return 0
+	}
+	v, _ := strconv.ParseFloat(m[1], 64)
+	return v
+}

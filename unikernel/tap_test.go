@@ -1,0 +1,91 @@
+package unikernel
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/netip"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"loam/internal/netns"
+)
+
+// onTap names the variable that makes this binary the host of a tap device: it runs
+// the program once on one, and talks to it. The value is a machine and its CPUs.
+const onTap = "LOAM_TEST_TAP"
+
+// A program in a virtual machine has a tap device for a cable: with all offloads, and
+// a queue for each CPU where the device can have them. The other end is Linux.
+func TestMachineTap(t *testing.T) {
+	if !netns.Can() {
+		t.Skip("needs a network namespace: run as root, or allow unprivileged user namespaces")
+	}
+	for _, machine := range []string{"q35 1", "q35 2", "microvm 2"} {
+		t.Run(machine, func(t *testing.T) {
+			cmd := exec.Command(os.Args[0])
+			cmd.Env = append(os.Environ(), onTap+"="+machine)
+			netns.Enter(cmd)
+			if out, err := cmd.CombinedOutput(); err != nil || string(out) != "ok\n" {
+				t.Errorf("%v: %s", err, out)
+			}
+		})
+	}
+}
+
+// hostTap is that host.
+func hostTap(machine string) error {
+	var model string
+	var cpus int
+	if _, err := fmt.Sscan(machine, &model, &cpus); err != nil {
+		return err
+	}
+	type end struct {
+		status int
+		err    error
+	}
+	ended := make(chan end, 1) // the goroutine sends once
+	go func() {
+		status, err := Run(context.Background(), Options{
+			Target:  Target{Args: []string{"./testdata/guest/once"}, Platform: Machine},
+			Machine: MachineConfig{Model: model, CPUs: cpus},
+			Network: Network{
+				Kind: TapNetwork, Tap: "loam0",
+				Address: netip.MustParsePrefix("192.0.2.2/24"), Gateway: netip.MustParseAddr("192.0.2.1"),
+			},
+		})
+		ended <- end{status, err}
+	}()
+	sent := bytes.Repeat([]byte("through the tap "), 200_000)
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case e := <-ended:
+			return fmt.Errorf("the machine ended before anybody was answered: %v", e)
+		case <-tick.C:
+		}
+		if got := throughEcho(netip.MustParseAddrPort("192.0.2.2:7"), sent); len(got) > 0 {
+			if !bytes.Equal(got, sent) {
+				return fmt.Errorf("%d bytes came back of %d, or others", len(got), len(sent))
+			}
+			break
+		}
+	}
+	if e := <-ended; e != (end{}) {
+		return fmt.Errorf("the end: %v", e)
+	}
+	return nil
+}
+
+// A trace of a tap device is refused, and what does it is said.
+func TestMachineTapTrace(t *testing.T) {
+	n := &network{}
+	err := n.giveTap(&Network{Tap: "tap7", Trace: "x.pcapng"})
+	if err == nil || !strings.Contains(err.Error(), "tcpdump -i tap7 -w x.pcapng") {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,42 @@
+package unikernel
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// SYSCALL instructions of a program's own are served like calls: by the kernel or by
+// Loam above it, on stacks that move, beside a loop that never gives way and the
+// collector.
+func TestMachineTraps(t *testing.T) {
+	for _, cpus := range []string{"1", "2"} {
+		cmd := machineCommand(NoNetwork, "assembly")
+		cmd.Env = append(cmd.Env, machineCPUs+"="+cpus)
+		if out, err := cmd.CombinedOutput(); err != nil || string(out) != "from assembly\nok\n" {
+			t.Errorf("on %s CPUs: %v: %s", cpus, err, out)
+		}
+	}
+}
+
+// An image says which functions have such instructions: none of the standard
+// library's and Loam's.
+func TestTraps(t *testing.T) {
+	for program, want := range map[string][]string{
+		"assembly": {"main.call", "main.keeps", "main.send"},
+		"profile":  nil,
+	} {
+		out := filepath.Join(t.TempDir(), program)
+		if err := BuildImage(t.Context(), Target{Args: []string{"./testdata/guest/" + program}}, out); err != nil {
+			t.Fatal(err)
+		}
+		got, err := Traps(out)
+		slices.Sort(got)
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %q, %v, want %q", program, got, err, want)
+		}
+	}
+	if _, err := Traps(filepath.Join(t.TempDir(), "nothing")); err == nil {
+		t.Error("a file that is not there has been read")
+	}
+}
