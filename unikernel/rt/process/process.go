@@ -1,24 +1,30 @@
-package rt
+// Package process joins Loam to a program that runs as a process of Linux: it starts
+// package rt, and seals the process. From then on the host serves only what package seal
+// lets through. What else the program asks for in assembly of its own traps, and is
+// served as if it had come through the door. It is the only package that a guest of that
+// kind imports.
+package process
 
 import (
-	"os"
 	"syscall"
 	_ "unsafe" // for go:linkname
 
-	"loam/posix"
 	"loam/unikernel/guest"
+	"loam/unikernel/rt"
 	"loam/unikernel/seal"
 )
 
-// The seal: from here on the host serves only what package seal lets through. What
-// else a program asks for in its own assembly traps, and is served here as if it had
-// come through the door.
+func init() { rt.StartProcess(sealHost) }
+
+// hostCall makes a system call of the host's, past the door.
+//
+//go:linkname hostCall syscall.linuxSyscall6
+func hostCall(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, r2 uintptr, err syscall.Errno)
 
 // sealHost seals the process. The network is there, and all files of the host are
 // open that will be needed.
 func sealHost(c guest.Config) error {
 	closeLeaked(c)
-	openMaps()
 	pollInit()
 	var places []seal.Place
 	callPlaces(func(name string, after uintptr) {
@@ -86,20 +92,4 @@ func serveTraps() {
 	}
 }
 
-func serveTrap(trap uintptr) { trapReturn(trap, trapped(trapCall(trap))) }
-
-// trapped serves a call as the kernel would: the result is what it leaves in RAX. A
-// call that is the host's has trapped because the host must not serve it.
-func trapped(number, a1, a2, a3, a4, a5, a6 uintptr) uintptr {
-	if number == syscall.SYS_EXIT_GROUP {
-		os.Exit(int(int32(a1)))
-	}
-	r1, errno := uintptr(0), uintptr(syscall.ENOSYS)
-	if number < uintptr(len(takes)) && takes[number] != uint8(posix.TakesNone) {
-		r1, errno = call(number, a1, a2, a3, a4, a5, a6)
-	}
-	if errno != 0 {
-		return -errno
-	}
-	return r1
-}
+func serveTrap(trap uintptr) { trapReturn(trap, rt.Trapped(trapCall(trap))) }

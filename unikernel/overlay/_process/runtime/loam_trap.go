@@ -168,9 +168,12 @@ func loamPark(gp *g) {
 //
 //go:linkname loamNextTrap
 func loamNextTrap() (trap uintptr) {
+	if !loamServesTraps {
+		loamCountPreemption()
+		loamServesTraps = true
+	}
 	for {
 		lock(&loamTraps.lock)
-		loamServesTraps = true
 		if t := (*loamTrap)(unsafe.Pointer(loamTraps.first)); t != nil {
 			loamTraps.first = t.next
 			unlock(&loamTraps.lock)
@@ -202,8 +205,8 @@ func loamTrapReturn(trap, result uintptr) {
 }
 
 // loamCountPreemption adds to what the runtime knows of the stack that asyncPreempt
-// takes: asyncPreempt2 here calls the one that was there before. It is called once,
-// after the initialisation of the runtime.
+// takes: asyncPreempt2 here calls the one that was there before. Until then there is
+// room enough in what the runtime adds for return addresses.
 func loamCountPreemption() {
 	asyncPreemptStack += uintptr(funcMaxSPDelta(findfunc(abi.FuncPCABIInternal(linuxAsyncPreempt2)))) + 8
 }
