@@ -34,7 +34,8 @@ func sealHost(c guest.Config) error {
 	if err != nil {
 		return err
 	}
-	go serveTraps()
+	go serveAll()
+	serveTraps()
 	return seal.Install(filter, hostCall)
 }
 
@@ -84,9 +85,14 @@ func trapCall(trap uintptr) (number, a1, a2, a3, a4, a5, a6 uintptr)
 //go:linkname trapReturn runtime.loamTrapReturn
 func trapReturn(trap, result uintptr)
 
-// serveTraps serves calls that have trapped, each on a goroutine of its own: a call
+// serveTraps says that from now on somebody calls nextTrap.
+//
+//go:linkname serveTraps runtime.loamServeTraps
+func serveTraps()
+
+// serveAll serves calls that have trapped, each on a goroutine of its own: a call
 // may wait.
-func serveTraps() {
+func serveAll() {
 	for {
 		go serveTrap(nextTrap())
 	}

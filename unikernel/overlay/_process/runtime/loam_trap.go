@@ -133,7 +133,7 @@ var loamTraps struct {
 	waiting guintptr // the goroutine in loamNextTrap, if it waits
 }
 
-// loamServesTraps is set once there is a goroutine that does.
+// loamServesTraps is set once there is a goroutine that does, or will.
 var loamServesTraps bool
 
 // loamPark parks a goroutine until its call has been served. It runs on g0, and finds
@@ -168,10 +168,6 @@ func loamPark(gp *g) {
 //
 //go:linkname loamNextTrap
 func loamNextTrap() (trap uintptr) {
-	if !loamServesTraps {
-		loamCountPreemption()
-		loamServesTraps = true
-	}
 	for {
 		lock(&loamTraps.lock)
 		if t := (*loamTrap)(unsafe.Pointer(loamTraps.first)); t != nil {
@@ -204,9 +200,13 @@ func loamTrapReturn(trap, result uintptr) {
 	goready(gp, 1)
 }
 
-// loamCountPreemption adds to what the runtime knows of the stack that asyncPreempt
-// takes: asyncPreempt2 here calls the one that was there before. Until then there is
-// room enough in what the runtime adds for return addresses.
-func loamCountPreemption() {
+// loamServeTraps says that there is a goroutine that takes calls. It adds to what the
+// runtime knows of the stack that asyncPreempt takes: asyncPreempt2 here calls the one
+// that was there before. Until then there is room enough in what the runtime adds for
+// return addresses.
+//
+//go:linkname loamServeTraps
+func loamServeTraps() {
+	loamServesTraps = true
 	asyncPreemptStack += uintptr(funcMaxSPDelta(findfunc(abi.FuncPCABIInternal(linuxAsyncPreempt2)))) + 8
 }
