@@ -56,11 +56,11 @@ func StartMachine(p Platform) { giveUp(start(p, given)) }
 
 // StartProcess starts Loam in a process of Linux, and has seal shut what is not Loam's.
 // It is called by the initialisation of package unikernel/rt/process.
-func StartProcess(seal func(guest.Config) error) {
+func StartProcess(seal func() error) {
 	err := start(linux{}, given)
 	if err == nil {
 		openMaps()
-		err = seal(given)
+		err = seal()
 	}
 	giveUp(err)
 }
@@ -104,7 +104,7 @@ func start(p Platform, c guest.Config) error {
 		return err
 	}
 	atExit(end)
-	return writeEtc(map[string]string{
+	return writeEtc(tree, map[string]string{
 		"resolv.conf": resolvText(network.DNS()), "hosts": hostsText(c), "hostname": hostname(c) + "\n",
 	})
 }

@@ -9,7 +9,6 @@ import (
 	"syscall"
 	_ "unsafe" // for go:linkname
 
-	"loam/unikernel/guest"
 	"loam/unikernel/rt"
 	"loam/unikernel/seal"
 )
@@ -23,8 +22,8 @@ func hostCall(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, r2 uintptr, err syscall
 
 // sealHost seals the process. The network is there, and all files of the host are
 // open that will be needed.
-func sealHost(c guest.Config) error {
-	closeLeaked(c)
+func sealHost() error {
+	closeLeaked()
 	pollInit()
 	var places []seal.Place
 	callPlaces(func(name string, after uintptr) {
@@ -43,19 +42,12 @@ func sealHost(c guest.Config) error {
 const maxLeaked = 1024
 
 // closeLeaked closes the descriptors that the program has inherited by mistake of
-// others: those that are neither the standard streams, nor named by the loam command,
-// nor ours, which are all to be closed on exec.
-func closeLeaked(c guest.Config) {
-	named := map[int]bool{}
-	for _, l := range c.Links {
-		named[l.Trace] = true
-		for _, fd := range l.FDs {
-			named[fd] = true
-		}
-	}
+// others. All of ours are to be closed on exec by now, and the standard streams are
+// below.
+func closeLeaked() {
 	for fd := 3; fd < maxLeaked; fd++ {
 		flags, _, errno := hostCall(syscall.SYS_FCNTL, uintptr(fd), syscall.F_GETFD, 0, 0, 0, 0)
-		if errno == 0 && flags&syscall.FD_CLOEXEC == 0 && !named[fd] {
+		if errno == 0 && flags&syscall.FD_CLOEXEC == 0 {
 			hostCall(syscall.SYS_CLOSE, uintptr(fd), 0, 0, 0, 0, 0)
 		}
 	}
