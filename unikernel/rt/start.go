@@ -99,6 +99,7 @@ func start(p Platform, c guest.Config) error {
 		return err
 	}
 	atExit(end)
+	keepOutputs(c)
 	return writeEtc(map[string]string{
 		"resolv.conf": resolvText(network.DNS()), "hosts": hostsText(c), "hostname": hostname(c) + "\n",
 	})
