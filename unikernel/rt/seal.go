@@ -46,6 +46,9 @@ func closeLeaked(c guest.Config) {
 			named[fd] = true
 		}
 	}
+	for _, o := range c.Outputs {
+		named[o.FD] = true
+	}
 	for fd := 3; fd < maxLeaked; fd++ {
 		flags, _, errno := hostCall(syscall.SYS_FCNTL, uintptr(fd), syscall.F_GETFD, 0, 0, 0, 0)
 		if errno == 0 && flags&syscall.FD_CLOEXEC == 0 && !named[fd] {
