@@ -44,6 +44,9 @@ func TestMachinePrograms(t *testing.T) {
 			t.Errorf("%s: %v: %s", program, err, out)
 		}
 	}
+	if out, err := machineCommand(NoNetwork, "files", "1000").CombinedOutput(); err != nil || string(out) != "ok\n" {
+		t.Errorf("files: %v: %s", err, out)
+	}
 }
 
 // The program's end is the command's, whatever QEMU makes of it.

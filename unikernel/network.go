@@ -112,8 +112,10 @@ func (n *network) addFiles(o *Options) (err error) {
 	if o.Target.Platform == Machine {
 		give = n.load
 	}
-	n.config.Mounts, err = openVolumes(o.Volumes, give)
-	return err
+	if n.config.Mounts, err = openVolumes(o.Volumes, give); err != nil {
+		return err
+	}
+	return n.addOutputs(o)
 }
 
 // load has a virtual machine be loaded with an archive and returns its number there.

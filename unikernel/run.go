@@ -29,8 +29,11 @@ type Options struct {
 	Args    []string // of the program
 	Env     []string // "KEY=VALUE", beside or instead of what is in the environment
 	Network Network
-	Volumes []Volume      // files of the host that the program has; of platform Process
+	Volumes []Volume      // files of the host that the program has
 	Machine MachineConfig // of platform Machine
+
+	outputs []string // files that the host has when the program has ended; of platform Process
+	folders []string // that the program finds, beside
 }
 
 // Run builds a program and runs it to its end. It returns the program's exit
@@ -62,6 +65,7 @@ func RunProgram(program string, o Options) (status int, err error) {
 		return 0, err
 	}
 	o.Volumes = append(o.Volumes, Volume{Host: folder, Guest: folder, Writable: true})
+	o.outputs, o.folders = testOutputs(o.Args, folder)
 	return onNetwork(&o, func() (string, error) { return program, nil })
 }
 

@@ -29,8 +29,10 @@ type Config struct {
 	DNS      []netip.Addr
 	Links    []Link
 	Mounts   []Mount
-	Folder   string // where the program begins; empty: the root
-	Machine  bool   // the guest is a virtual machine
+	Outputs  []Output
+	Folders  []string // that are to be there
+	Folder   string   // where the program begins; empty: the root
+	Machine  bool     // the guest is a virtual machine
 
 	// Streams are the modes (st_mode) of the standard streams that a virtual machine
 	// reaches by package channel; 0 if it does not. Ordered says that standard output
@@ -45,6 +47,12 @@ type Mount struct {
 	Path     string // where it is mounted; "/": it is the root itself
 	File     bool   // the archive has one file, and that is what is mounted
 	Writable bool   // what is written stays in memory; the root is always so
+}
+
+// Output is a file of the guest's that the host is to have.
+type Output struct {
+	Path string // in the guest
+	FD   int    // where it is written when the program ends
 }
 
 // Kind is what the descriptors of a link are.
@@ -98,6 +106,12 @@ func (c Config) Encode() string {
 		}
 		b.WriteString("\n")
 	}
+	for _, o := range c.Outputs {
+		fmt.Fprintf(&b, "output fd=%d path=%s\n", o.FD, escape(o.Path))
+	}
+	for _, path := range c.Folders {
+		fmt.Fprintf(&b, "folder path=%s\n", escape(path))
+	}
 	for _, a := range c.DNS {
 		fmt.Fprintf(&b, "dns address=%s\n", a)
 	}
@@ -139,9 +153,10 @@ func Decode(s string) (Config, error) {
 		}
 		var l Link
 		var m Mount
+		var o Output
 		for _, word := range words[1:] {
 			key, value, _ := strings.Cut(word, "=")
-			if err := c.set(&l, &m, words[0], key, value); err != nil {
+			if err := c.set(&l, &m, &o, words[0], key, value); err != nil {
 				return Config{}, fmt.Errorf("%w: %s", errMalformed, word)
 			}
 		}
@@ -150,7 +165,9 @@ func Decode(s string) (Config, error) {
 			c.Links = append(c.Links, l)
 		case words[0] == "mount" && m.Path != "":
 			c.Mounts = append(c.Mounts, m)
-		case words[0] == "link" || words[0] == "mount" || len(words) == 1:
+		case words[0] == "output" && o.Path != "":
+			c.Outputs = append(c.Outputs, o)
+		case words[0] == "link" || words[0] == "mount" || words[0] == "output" || len(words) == 1:
 			return Config{}, fmt.Errorf("%w: %s", errMalformed, strings.TrimSpace(line))
 		}
 	}
@@ -158,7 +175,7 @@ func Decode(s string) (Config, error) {
 }
 
 // set takes one word of a line.
-func (c *Config) set(l *Link, m *Mount, line, key, value string) (err error) {
+func (c *Config) set(l *Link, m *Mount, o *Output, line, key, value string) (err error) {
 	switch line + " " + key {
 	case "host name":
 		c.Hostname = value
@@ -174,6 +191,14 @@ func (c *Config) set(l *Link, m *Mount, line, key, value string) (err error) {
 		c.Ordered = true
 	case "host folder":
 		c.Folder, err = unescape(value)
+	case "output fd":
+		o.FD, err = strconv.Atoi(value)
+	case "output path":
+		o.Path, err = unescape(value)
+	case "folder path":
+		var path string
+		path, err = unescape(value)
+		c.Folders = append(c.Folders, path)
 	case "mount archive":
 		m.Archive, err = strconv.Atoi(value)
 	case "mount path":

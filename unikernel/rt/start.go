@@ -109,6 +109,7 @@ func start(p Platform, c guest.Config) error {
 		return err
 	}
 	atExit(end)
+	keepOutputs(c)
 	return writeEtc(tree, map[string]string{
 		"resolv.conf": resolvText(network.DNS()), "hosts": hostsText(c), "hostname": hostname(c) + "\n",
 	})
