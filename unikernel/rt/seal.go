@@ -39,7 +39,7 @@ const maxLeaked = 1024
 // others: those that are neither the standard streams, nor named by the loam command,
 // nor ours, which are all to be closed on exec.
 func closeLeaked(c guest.Config) {
-	named := map[int]bool{}
+	named := map[int]bool{c.ResultsFD: true}
 	for _, l := range c.Links {
 		named[l.Trace] = true
 		for _, fd := range l.FDs {

@@ -99,6 +99,9 @@ func start(p Platform, c guest.Config) error {
 		return err
 	}
 	atExit(end)
+	if len(c.Results) > 0 {
+		atExit(func() { sendResults(p.Results(c), c.Results) })
+	}
 	return writeEtc(map[string]string{
 		"resolv.conf": resolvText(network.DNS()), "hosts": hostsText(c), "hostname": hostname(c) + "\n",
 	})

@@ -57,6 +57,9 @@ func newTree(p Platform, c guest.Config) (*fs.Tree, error) {
 	if err := ownFolders(v, c); err != nil {
 		return nil, err
 	}
+	if err := resultFolders(v, c); err != nil {
+		return nil, err
+	}
 	executable, content := p.Executable()
 	if err := putFile(v, executable, content, 0o755, root); err != nil {
 		return nil, err
