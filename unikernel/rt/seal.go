@@ -25,7 +25,7 @@ func sealHost(c guest.Config) error {
 	if err != nil {
 		return err
 	}
-	go serveTraps()
+	startTraps()
 	return seal.Install(filter, hostCall)
 }
 

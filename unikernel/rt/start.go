@@ -61,7 +61,7 @@ var machineConfig guest.Config
 func StartMachine(p Platform) {
 	giveUp(start(p, machineConfig))
 	kernelIsOurs = true
-	go serveTraps()
+	startTraps()
 }
 
 // giveUp ends a guest that cannot start.

@@ -134,8 +134,12 @@ var loamTraps struct {
 	waiting guintptr // the goroutine in loamNextTrap, if it waits
 }
 
-// loamServesTraps is set once there is a goroutine that does.
+// loamServesTraps is set before there is a goroutine that does: until it runs, calls
+// wait for it.
 var loamServesTraps bool
+
+//go:linkname loamServeTraps
+func loamServeTraps() { loamServesTraps = true }
 
 // loamPark parks a goroutine until its call has been served. It runs on g0, and finds
 // the loamTrap in a word that only systems with a C library use.
@@ -171,7 +175,6 @@ func loamPark(gp *g) {
 func loamNextTrap() (trap uintptr) {
 	for {
 		lock(&loamTraps.lock)
-		loamServesTraps = true
 		if t := (*loamTrap)(unsafe.Pointer(loamTraps.first)); t != nil {
 			loamTraps.first = t.next
 			unlock(&loamTraps.lock)
