@@ -22,22 +22,22 @@ func testVolumes(program, folder string, platform Platform) []Volume {
 }
 
 // sharedFolders are those that packages of a module share with their neighbours: the
-// folders testdata beside the packages above, up to the module's own. The time zones of
-// the Go distribution are among them, which go test names by GOROOT.
+// folders testdata beside the packages above, up to the module's own. Packages of the
+// standard library share the time zones of the Go distribution besides.
 func sharedFolders(folder string) (list []string) {
 	add := func(name string) {
 		if st, err := os.Stat(name); err == nil && st.IsDir() {
 			list = append(list, name)
 		}
 	}
-	if root := os.Getenv("GOROOT"); root != "" {
-		add(filepath.Join(root, "lib", "time"))
-	}
 	for dir := folder; ; dir = filepath.Dir(dir) {
 		if dir != folder {
 			add(filepath.Join(dir, "testdata"))
 		}
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil || dir == filepath.Dir(dir) {
+			if filepath.Base(dir) == "src" {
+				add(filepath.Join(filepath.Dir(dir), "lib", "time"))
+			}
 			return list
 		}
 	}

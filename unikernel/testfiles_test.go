@@ -10,7 +10,7 @@ import (
 // A test finds the folders testdata above it, no further than its module goes.
 func TestSharedFolders(t *testing.T) {
 	top := t.TempDir()
-	for _, name := range []string{"testdata", "m/testdata", "m/a/testdata", "m/a/b/testdata", "m/c/testdata", "goroot/lib/time"} {
+	for _, name := range []string{"testdata", "m/testdata", "m/a/testdata", "m/a/b/testdata", "m/c/testdata", "src/time", "lib/time"} {
 		if err := os.MkdirAll(filepath.Join(top, name), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -18,14 +18,16 @@ func TestSharedFolders(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(top, "m/go.mod"), []byte("module m\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("GOROOT", filepath.Join(top, "goroot"))
+	if err := os.WriteFile(filepath.Join(top, "src/go.mod"), []byte("module std\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	got := sharedFolders(filepath.Join(top, "m/a/b"))
-	want := []string{filepath.Join(top, "goroot/lib/time"), filepath.Join(top, "m/a/testdata"), filepath.Join(top, "m/testdata")}
+	want := []string{filepath.Join(top, "m/a/testdata"), filepath.Join(top, "m/testdata")}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
-	got = testVolumeNames(testVolumes("/bin/x.test", filepath.Join(top, "m"), Machine))
-	if want := []string{filepath.Join(top, "m"), want[0], "/bin/x.test"}; !slices.Equal(got, want) {
+	got = testVolumeNames(testVolumes("/bin/x.test", filepath.Join(top, "src/time"), Machine))
+	if want := []string{filepath.Join(top, "src/time"), filepath.Join(top, "lib/time"), "/bin/x.test"}; !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
 }
