@@ -32,7 +32,7 @@ func call(c *cpu, f *amd64.Frame) (result int64, returns bool) {
 	case syscall.SYS_MADVISE:
 		result = madvise(f.DI, f.SI, int(int32(f.DX)))
 	case syscall.SYS_MINCORE:
-		result = -int64(syscall.ENOMEM)
+		result = mincore(f.DI)
 
 	// Threads.
 	case syscall.SYS_CLONE:
@@ -104,6 +104,7 @@ func call(c *cpu, f *amd64.Frame) (result int64, returns bool) {
 	case sysEpollPwait:
 		return poll(c, f)
 	case syscall.SYS_CLOSE:
+		result = closeFile(f.DI)
 
 	// The machine.
 	case syscall.SYS_UNAME:
