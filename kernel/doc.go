@@ -32,6 +32,6 @@
 //
 // start.go, the way from the monitor to the first instruction of the runtime;
 // enter.go; then call.go, memory.go, fault.go, wait.go, deliver.go, clock.go; smp.go,
-// interrupt.go, device.go.
+// firmware.go, interrupt.go, device.go.
 // Assembly: unikernel/overlay/_vm/runtime.
 package kernel

@@ -130,6 +130,16 @@ func TestBoot(t *testing.T) {
 	}
 }
 
+// Without ACPI the processors and the serial port's interrupt are found by the older
+// tables of a PC's firmware. SeaBIOS names one processor of each socket.
+func TestMPTable(t *testing.T) {
+	image := bootable(t)
+	c := boot.Config{Args: []string{"guest", "spread"}}
+	if out, status := machine(t, image, c, "-machine", "pc,acpi=off", "-m", "64M", "-smp", "4,sockets=4"); status != 0 || out != "spread over 4\n" {
+		t.Errorf("status %d, %s", status, out)
+	}
+}
+
 // The processor protects the kernel from itself as far as it can.
 func TestProtection(t *testing.T) {
 	image := bootable(t)
