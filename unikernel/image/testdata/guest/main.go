@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -314,9 +315,13 @@ func clockInterrupts() {
 	fmt.Println("interrupted")
 }
 
-// spread has goroutines on all CPUs that wait for one another, beside a collection.
+// spread has goroutines on all CPUs that wait for one another, beside a collection; as
+// often as its argument says.
 func spread() {
-	const rounds = 200
+	rounds := 200
+	if len(os.Args) > 2 {
+		rounds, _ = strconv.Atoi(os.Args[2])
+	}
 	var wg sync.WaitGroup
 	for range runtime.NumCPU() {
 		there, back := make(chan []byte), make(chan []byte)
@@ -335,7 +340,11 @@ func spread() {
 	}
 	runtime.GC()
 	wg.Wait()
-	fmt.Println("spread over", runtime.NumCPU())
+	how := "spread over"
+	if amd64.ReadMSR(amd64.MSRAPICBase)&amd64.APICBaseX2 != 0 {
+		how = "spread by x2APIC over"
+	}
+	fmt.Println(how, runtime.NumCPU())
 }
 
 // clock shows that time goes on, and the date.
