@@ -205,9 +205,13 @@ func loamTrapReturn(trap, result uintptr) {
 	goready(gp, 1)
 }
 
-// loamCountPreemption adds to what the runtime knows of the stack that asyncPreempt
-// takes: asyncPreempt2 here calls the one that was there before. It is called once,
-// after the initialisation of the runtime.
-func loamCountPreemption() {
+// loamServeTraps says that there is a goroutine that takes calls. It adds to what the
+// runtime knows of the stack that asyncPreempt takes: asyncPreempt2 here calls the one
+// that was there before. Until then there is room enough in what the runtime adds for
+// return addresses.
+//
+//go:linkname loamServeTraps
+func loamServeTraps() {
+	loamServesTraps = true
 	asyncPreemptStack += uintptr(funcMaxSPDelta(findfunc(abi.FuncPCABIInternal(linuxAsyncPreempt2)))) + 8
 }
