@@ -4,10 +4,10 @@
 //
 // Nothing of Go's source is kept in Loam's tree. Files are made from the
 // installed GOROOT by the edit rules in rules.go, each of which is checked
-// against what it finds (edit.go); files of our own, in _std, are added; those in _process are for programs that run
-// as a process, those in _vm for programs in a virtual machine. A
-// release of Go that is not in rules.go, or one that does not look as expected,
-// is refused.
+// against what it finds (edit.go); files of our own, in _std, are added, and those in
+// _process for programs that run as a process, in _vm for those in a virtual machine. A
+// release of Go that is not in rules.go, or one that does not look as expected, is
+// refused.
 //
 // The files in _std refer to functions of loam/unikernel/rt by go:linkname.
 // Their pairs there say what each must do.
