@@ -130,6 +130,31 @@ func TestBoot(t *testing.T) {
 	}
 }
 
+// Without ACPI the processors and the serial port's interrupt are found by the older
+// tables of a PC's firmware. SeaBIOS names one processor of each socket.
+func TestMPTable(t *testing.T) {
+	image := bootable(t)
+	c := boot.Config{Args: []string{"guest", "spread"}}
+	if out, status := machine(t, image, c, "-machine", "pc,acpi=off", "-m", "64M", "-smp", "4,sockets=4"); status != 0 || out != "spread over 4\n" {
+		t.Errorf("status %d, %s", status, out)
+	}
+}
+
+// Drivers see devices, their memory and a line that two of them share.
+func TestDevices(t *testing.T) {
+	image := bootable(t)
+	for name, want := range map[string]string{
+		"sharedline":   "shared by 2 each rang [20 20]\n",
+		"devicememory": "moved\n",
+	} {
+		c := boot.Config{Args: []string{"guest", name}}
+		out, status := machine(t, image, c, "-machine", "pc", "-m", "64M", "-smp", "2", "-device", "edu,addr=4", "-device", "edu,addr=8")
+		if status != 0 || out != want {
+			t.Errorf("%s: status %d, %s", name, status, out)
+		}
+	}
+}
+
 // The processor protects the kernel from itself as far as it can.
 func TestProtection(t *testing.T) {
 	image := bootable(t)
