@@ -101,6 +101,15 @@ func (r *run) compile(s *Stream) (*frame.Program, endpoints, error) {
 		o.Reserve = measure.TagLen
 	}
 	o.Skip = r.method.Layer.HeaderLen(t.V6())
+	if r.method.Layer == method.Payload {
+		// A sender takes an empty datagram for the end of a batch.
+		least := max(frame.MinSize, o.Skip+1+frame.FCSLen)
+		if s.Bare && o.Sizes.Max() == 0 {
+			o.Sizes = frame.FixedSize(least)
+		} else if s.Bare && o.Sizes.Min() < least {
+			return nil, e, bad("frames of %d bytes have no payload, and the method %s sends nothing else; allowed: %d or more", o.Sizes.Min(), r.Method, least)
+		}
+	}
 	p, err := frame.Compile(t, o)
 	if err != nil {
 		return nil, e, &configError{err.Error()}

@@ -17,6 +17,7 @@ import (
 	"loam/gen/pace"
 	"loam/gen/sink"
 	"loam/internal/netns"
+	"loam/wire"
 )
 
 func TestMain(m *testing.M) { netns.Main(m) }
@@ -319,5 +320,27 @@ func TestFirstOf(t *testing.T) {
 	}
 	if _, ok := firstOf("random"); ok {
 		t.Error("random has a first address")
+	}
+}
+
+// A bare frame that is as small as it can be has a payload where the method sends
+// nothing else, and sizes without one are refused.
+func TestBareFramesHaveAPayload(t *testing.T) {
+	l := newLab(t)
+	for _, name := range []string{"net", "udp", "mmsg", "udpgso", "packet"} {
+		s := Stream{Template: l.udp(t), Bare: true, Count: 100}
+		c := Config{Method: name, Interface: l.near, Streams: []Stream{s}, NextHop: wire.MAC{2, 0, 0, 0, 0, 0x99}}
+		netns.IP(t, "neigh", "replace", fmt.Sprintf("10.%d.0.2", l.net), "lladdr", c.NextHop.String(), "dev", l.near, "nud", "permanent")
+		if r, err := Run(t.Context(), c); err != nil || r.Total.Frames != 100 || r.Total.Bytes != 100*frame.MinSize {
+			t.Errorf("%s: %+v, %v", name, r.Total, err)
+		}
+	}
+	six, err := frame.Parse("eth; ip6 dst=fd00::2; udp dport=9")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := Stream{Template: six, Bare: true, Count: 1, Sizes: frame.FixedSize(66)}
+	if _, err := Run(t.Context(), Config{Method: "udp", Interface: l.near, Streams: []Stream{s}}); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), "allowed: 67 or more") {
+		t.Errorf("a frame without a payload: %v", err)
 	}
 }

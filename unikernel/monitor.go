@@ -212,13 +212,17 @@ func (m *monitor) run(ctx context.Context, s streams) (status int, err error) {
 	var last []byte
 	var copying sync.WaitGroup
 	copying.Go(func() { io.Copy(s.out, m.output) })
-	copying.Go(func() { io.Copy(s.errors, m.errors) })
+	kernel := newPort(m.errors, s.errors)
+	copying.Go(kernel.copy)
 	copying.Go(func() { last, _ = io.ReadAll(m.control) })
 	copying.Go(func() { answerTime(m.signals, m.time) })
 	if m.channel != nil {
 		terminals := &terminals{}
 		defer terminals.restore()
-		c := channel.Command{In: s.in, Out: s.out, Errors: s.errors, Together: s.together, Terminal: terminals.control}
+		c := channel.Command{
+			In: s.in, Out: s.out, Errors: s.errors, Together: s.together,
+			Before: kernel.take, Terminal: terminals.control,
+		}
 		copying.Go(func() { c.Serve(m.channel) })
 	}
 	err = cmd.Wait()

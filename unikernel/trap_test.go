@@ -27,7 +27,7 @@ func TestTraps(t *testing.T) {
 		"profile":  nil,
 	} {
 		out := filepath.Join(t.TempDir(), program)
-		if err := BuildImage(t.Context(), Target{Args: []string{"./testdata/guest/" + program}}, out); err != nil {
+		if err := BuildImage(t.Context(), Target{Args: []string{"./testdata/guest/" + program}}, nil, out); err != nil {
 			t.Fatal(err)
 		}
 		got, err := Traps(out)

@@ -149,7 +149,14 @@ func main() {
 	os.Exit(42)
 }
 `)
-	cmd := loam("run", "--platform", "process", "--net", "none", "-e", "COLOUR=blue", main, "--", "-x", "two words")
+	for _, platform := range []string{"process", "vm"} {
+		t.Run(platform, func(t *testing.T) {
+			testTransparent(t, loam("run", "--platform", platform, "--net", "none", "-e", "COLOUR=blue", main, "--", "-x", "two words"))
+		})
+	}
+}
+
+func testTransparent(t *testing.T, cmd *exec.Cmd) {
 	cmd.Stdin = strings.NewReader("from stdin")
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs

@@ -38,6 +38,8 @@ var scripts = []struct{ name, script string }{
 		open d dir r,create -> EISDIR
 		open d dir/ r,create -> EISDIR
 		open d dir/x/ w,create -> EISDIR
+		symlink a/ slash
+		open d slash w,create -> EISDIR
 		open d . rw,tmp -> EOPNOTSUPP
 		open d new r,create,dir -> EINVAL
 		open t a w,trunc

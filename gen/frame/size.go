@@ -121,6 +121,9 @@ func maximum(list []int) int {
 	return m
 }
 
+// Min is the smallest size, FCS included; 0 is the natural one.
+func (z *Sizes) Min() int { return z.low }
+
 // Max is the largest size, FCS included; 0 is the natural one.
 func (z *Sizes) Max() int { return z.high }
 

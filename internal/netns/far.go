@@ -107,10 +107,17 @@ var wires atomic.Int32
 // addresses 10.N.0.1/24 and 10.N.0.2/24. It returns the names, and N.
 func (f *Far) Wire(t testing.TB) (near, far string, n int) {
 	t.Helper()
+	return f.WireOf(t, 2)
+}
+
+// WireOf is Wire with so many queues.
+func (f *Far) WireOf(t testing.TB, queues int) (near, far string, n int) {
+	t.Helper()
 	n = int(wires.Add(1))
 	near, far = fmt.Sprintf("near%d", n), fmt.Sprintf("far%d", n)
-	IP(t, "link", "add", near, "numtxqueues", "2", "numrxqueues", "2", "type", "veth",
-		"peer", "name", far, "netns", f.Pid(), "numtxqueues", "2", "numrxqueues", "2")
+	q := fmt.Sprint(queues)
+	IP(t, "link", "add", near, "numtxqueues", q, "numrxqueues", q, "type", "veth",
+		"peer", "name", far, "netns", f.Pid(), "numtxqueues", q, "numrxqueues", q)
 	t.Cleanup(func() { exec.Command("ip", "link", "del", near).Run() })
 	IP(t, "addr", "add", fmt.Sprintf("10.%d.0.1/24", n), "dev", near)
 	f.IP(t, "addr", "add", fmt.Sprintf("10.%d.0.2/24", n), "dev", far)

@@ -5,6 +5,7 @@ package genbench
 import (
 	"fmt"
 	"slices"
+	"testing"
 
 	"loam/gen/bench"
 )
@@ -54,17 +55,34 @@ func judge(rows []bench.Row) (all []outcome) {
 	return append(all, scaling(rows)...)
 }
 
-// scaling compares two queues with one, by the time of the wall: more must not be
+// scaling compares more queues with one, by the time of the wall: more must not be
 // slower.
 func scaling(rows []bench.Row) (all []outcome) {
 	for i := range rows {
-		two := &rows[i]
-		if one := find(rows, two.Name, 1); two.Queues == 2 && one != nil {
-			r := ratio(two.PPS, one.PPS)
-			all = append(all, outcome{two.Name + ", 2 queues", "1 queue", 1, r, r >= 1-slack})
+		more := &rows[i]
+		if one := find(rows, more.Name, 1); more.Queues > 1 && one != nil {
+			r := ratio(more.PPS, one.PPS)
+			all = append(all, outcome{fmt.Sprintf("%s, %d queues", more.Name, more.Queues), "1 queue", 1, r, r >= 1-slack})
 		}
 	}
 	return all
+}
+
+// queueCounts are the numbers of queues to measure with so many processors: powers
+// of two, and all.
+func queueCounts(processors int) (all []int) {
+	for n := 1; n < processors; n *= 2 {
+		all = append(all, n)
+	}
+	return append(all, processors)
+}
+
+func TestQueueCounts(t *testing.T) {
+	for processors, want := range map[int][]int{1: {1}, 2: {1, 2}, 6: {1, 2, 4, 6}, 8: {1, 2, 4, 8}} {
+		if got := queueCounts(processors); !slices.Equal(got, want) {
+			t.Errorf("%d processors: %d, want %d", processors, got, want)
+		}
+	}
 }
 
 func find(rows []bench.Row, name string, queues int) *bench.Row {

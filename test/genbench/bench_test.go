@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os/exec"
 	"regexp"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -30,7 +31,7 @@ func TestMain(m *testing.M) { netns.Main(m) }
 func wireUp(t testing.TB) (near, dst string, next wire.MAC) {
 	t.Helper()
 	f := netns.NewFar(t)
-	near, _, n := f.Wire(t)
+	near, _, n := f.WireOf(t, max(2, runtime.NumCPU()))
 	dst, next = fmt.Sprintf("10.%d.0.2", n), wire.MAC{2, 0, 0, 0, 0, 0x99}
 	// Nobody has that address of Ethernet: the far kernel looks at it and drops.
 	netns.IP(t, "neigh", "replace", dst, "lladdr", next.String(), "dev", near, "nud", "permanent")
@@ -49,7 +50,7 @@ func TestBeside(t *testing.T) {
 	queues := []int{1}
 	if *full {
 		o.Slice, o.Warm, o.Rounds = *slice, 150*time.Millisecond, *rounds
-		queues = []int{1, 2}
+		queues = queueCounts(runtime.NumCPU())
 		o.Progress = func(text string) { t.Log(text) }
 	}
 	var err error

@@ -27,7 +27,7 @@ func write(t *testing.T, rows []bench.Row, outcomes []outcome, o bench.Options) 
 		t.Fatal(err)
 	}
 	var plot bytes.Buffer
-	if err := bench.Plot(&plot, "frames of 64 bytes over veth, one processor unless it says 2 queues", rows); err != nil {
+	if err := bench.Plot(&plot, "frames of 64 bytes over veth, one processor unless it says more queues", rows); err != nil {
 		t.Fatal(err)
 	}
 	figures, err := json.MarshalIndent(struct {
@@ -70,6 +70,7 @@ machine change it less, so ratios are of that, turn by turn.
 		least, most := r.Spread()
 		fmt.Fprintf(&b, "| %s | %d | %s | %s | %s | %s |\n", r.Name, r.Queues, show.Rate(r.Median()), show.Rate(least), show.Rate(most), show.Rate(r.MedianPerCPU()))
 	}
+	scalingTable(&b, rows)
 	b.WriteString("\nWhat we want, and what came of it. That one is no slower than another means within 3 %.\n\n| aim | ratio | wanted | |\n|---|--:|--:|---|\n")
 	for _, o := range outcomes {
 		met := "met"
@@ -82,6 +83,32 @@ machine change it less, so ratios are of that, turn by turn.
 	return b.String()
 }
 
+// scalingTable shows what more queues bring: as many threads, each with a processor.
+func scalingTable(b *strings.Builder, rows []bench.Row) {
+	counts := queueCounts(runtime.NumCPU())
+	b.WriteString("\nWith more queues, each a thread with a processor of its own: frames a second, and by one queue, turn by turn.\n\n| way to send |")
+	for _, n := range counts {
+		fmt.Fprintf(b, " %d |", n)
+	}
+	b.WriteString(" by one |\n|---|" + strings.Repeat("--:|", len(counts)+1) + "\n")
+	for i := range rows {
+		one := &rows[i]
+		most := find(rows, one.Name, counts[len(counts)-1])
+		if one.Queues != 1 || most == nil || most == one {
+			continue
+		}
+		fmt.Fprintf(b, "| %s |", one.Name)
+		for _, n := range counts {
+			rate := "-"
+			if r := find(rows, one.Name, n); r != nil {
+				rate = show.Rate(r.Median())
+			}
+			fmt.Fprintf(b, " %s |", rate)
+		}
+		fmt.Fprintf(b, " %.2f |\n", ratio(most.PPS, one.PPS))
+	}
+}
+
 const notes = `
 - *in C* are bare loops of the same system calls with the same options
   (` + "`test/genbench/testdata/loops.c`" + `), compiled by gcc.
@@ -90,8 +117,10 @@ const notes = `
 - xdp and testpmd's net_af_xdp are in copy mode: a veth has no zero copy.
 - udpgso's trains are cut up by the kernel in front of the wire (ethtool -K IF
   tx-udp-segmentation off), so that frames are counted, as behind hardware.
+- mmsg sends runs of datagrams of one size, which the kernel cuts up (docs/decisions/0016);
+  *mmsg, plain* and *mmsg in C* send one datagram a message.
 - loam has two threads a queue, so one queue keeps this machine's processors busy.
-- Aims with two queues are by the time of the wall.
+- Aims with more queues than one are by the time of the wall.
 `
 
 // release is that of the kernel.

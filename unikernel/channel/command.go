@@ -14,6 +14,9 @@ type Command struct {
 	// Together says that Out and Errors lead to the same place: what is written there
 	// keeps its order.
 	Together bool
+	// Before is called before anything is written to Errors or, if that is the same
+	// place, to Out: others write there too.
+	Before func()
 	// Terminal serves an ioctl(2) of a terminal; nil: there is none.
 	Terminal func(fd, request int, arg []byte) syscall.Errno
 
@@ -159,6 +162,9 @@ func (c *Command) write(q *pieces) {
 		to := c.Out
 		if p.kind == Errors {
 			to = c.Errors
+		}
+		if c.Before != nil && (c.Together || p.kind == Errors) {
+			c.Before()
 		}
 		_, err := to.Write(p.data)
 		c.answer(p.kind, Result{errnoOf(err), uint32(len(p.data))}.Append(nil))

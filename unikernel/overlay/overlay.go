@@ -58,6 +58,9 @@ func Generate(goroot, version string, parts Part) (Files, error) {
 		if err := files.addOurs("_std"); err != nil {
 			return nil, err
 		}
+		if err := checkShapes(goroot); err != nil {
+			return nil, fmt.Errorf("%w: %s: %v", ErrUnknownGo, version, err)
+		}
 	}
 	if parts&Ring0 != 0 {
 		renames = append(renames, machineRenames...)
@@ -79,6 +82,20 @@ func Generate(goroot, version string, parts Part) (Files, error) {
 		}
 	}
 	return files, nil
+}
+
+// checkShapes is an error if a file is not as ours expect it.
+func checkShapes(goroot string) error {
+	for _, s := range shapes {
+		src, err := os.ReadFile(filepath.Join(goroot, "src", filepath.FromSlash(s.file)))
+		if err != nil {
+			return err
+		}
+		if !bytes.Contains(src, []byte(s.text)) {
+			return fmt.Errorf("%s: the text is not there on which Loam relies", s.file)
+		}
+	}
+	return nil
 }
 
 // addOurs adds the files of a folder here.

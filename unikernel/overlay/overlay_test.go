@@ -5,7 +5,9 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -116,6 +118,24 @@ func TestApplyMismatch(t *testing.T) {
 		if err == nil || err.Error() != c.want {
 			t.Errorf("%s: %v, want %s", c.name, err, c.want)
 		}
+	}
+}
+
+// A file of Go's in which something of ours cannot find its way is refused.
+func TestShapes(t *testing.T) {
+	if err := checkShapes(goroot(t)); err != nil {
+		t.Error(err)
+	}
+	dir := t.TempDir()
+	path := filepath.Join(dir, "src", shapes[0].file)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte("\tMOVQ AX, 8(SP)\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := checkShapes(dir); err == nil || !strings.Contains(err.Error(), shapes[0].file) {
+		t.Errorf("another way to save registers: %v", err)
 	}
 }
 

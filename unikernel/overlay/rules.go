@@ -41,6 +41,10 @@ var renames = []rename{
 	// Loam's goroutines are not the program's.
 	{"runtime/traceback.go", "func isSystemGoroutine(gp *g, fixed bool) bool", "linuxIsSystemGoroutine"},
 
+	// System calls that the seal has trapped.
+	{"runtime/signal_unix.go", "func sighandler(sig uint32, info *siginfo, ctxt unsafe.Pointer, gp *g)", "linuxSighandler"},
+	{"runtime/preempt.go", "func asyncPreempt2()", "linuxAsyncPreempt2"},
+
 	// Loam starts before the packages of the program.
 	{"runtime/proc.go", "func doInit(ts []*initTask)", "linuxDoInit"},
 }
@@ -53,6 +57,28 @@ var machineRenames = []rename{
 
 	// SYSCALL instructions of others become calls of functions.
 	{"runtime/signal_unix.go", "func sighandler(sig uint32, info *siginfo, ctxt unsafe.Pointer, gp *g)", "linuxSighandler"},
+}
+
+// shape is text that a file of Go's must have: something of ours relies on it.
+type shape struct {
+	file string // below GOROOT/src
+	text string
+}
+
+// shapes: how asyncPreempt saves registers is how loam_trap.go finds them.
+var shapes = []shape{
+	{"runtime/preempt_amd64.s", `
+	MOVQ AX, 0(SP)
+	MOVQ CX, 8(SP)
+	MOVQ DX, 16(SP)
+	MOVQ BX, 24(SP)
+	MOVQ SI, 32(SP)
+	MOVQ DI, 40(SP)
+	MOVQ R8, 48(SP)
+	MOVQ R9, 56(SP)
+	MOVQ R10, 64(SP)
+	MOVQ R11, 72(SP)
+`},
 }
 
 // findRelease returns what Loam knows about a version such as "go1.26.8", or false.

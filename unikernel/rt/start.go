@@ -46,7 +46,9 @@ func init() {
 			machineConfig = config
 			return
 		}
-		err = start(linux{}, config)
+		if err = start(linux{}, config); err == nil {
+			err = sealHost(config)
+		}
 	}
 	giveUp(err)
 }
