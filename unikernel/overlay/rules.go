@@ -41,7 +41,7 @@ var renames = []rename{
 	// Loam's goroutines are not the program's.
 	{"runtime/traceback.go", "func isSystemGoroutine(gp *g, fixed bool) bool", "linuxIsSystemGoroutine"},
 
-	// System calls that the seal has trapped.
+	// System calls that have trapped.
 	{"runtime/signal_unix.go", "func sighandler(sig uint32, info *siginfo, ctxt unsafe.Pointer, gp *g)", "linuxSighandler"},
 	{"runtime/preempt.go", "func asyncPreempt2()", "linuxAsyncPreempt2"},
 
@@ -54,9 +54,6 @@ var renames = []rename{
 var machineRenames = []rename{
 	// Interrupts wake goroutines.
 	{"runtime/netpoll_epoll.go", "func netpoll(delay int64) (gList, int32)", "linuxNetpoll"},
-
-	// SYSCALL instructions of others become calls of functions.
-	{"runtime/signal_unix.go", "func sighandler(sig uint32, info *siginfo, ctxt unsafe.Pointer, gp *g)", "linuxSighandler"},
 }
 
 // shape is text that a file of Go's must have: something of ours relies on it.

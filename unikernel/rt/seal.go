@@ -1,18 +1,15 @@
 package rt
 
 import (
-	"os"
 	"syscall"
 	_ "unsafe" // for go:linkname
 
-	"loam/posix"
 	"loam/unikernel/guest"
 	"loam/unikernel/seal"
 )
 
 // The seal: from here on the host serves only what package seal lets through. What
-// else a program asks for in its own assembly traps, and is served here as if it had
-// come through the door.
+// else a program asks for in its own assembly traps: trap.go.
 
 // sealHost seals the process. The network is there, and all files of the host are
 // open that will be needed.
@@ -63,43 +60,3 @@ func pollInit()
 //
 //go:linkname callPlaces runtime.loamPlaces
 func callPlaces(place func(name string, after uintptr))
-
-// nextTrap waits for a goroutine whose call has trapped. Its stack does not move, and
-// its registers keep alive what they point to, until trapReturn.
-//
-//go:linkname nextTrap runtime.loamNextTrap
-func nextTrap() (trap uintptr)
-
-//go:linkname trapCall runtime.loamTrapCall
-func trapCall(trap uintptr) (number, a1, a2, a3, a4, a5, a6 uintptr)
-
-// trapReturn has the call return: a value, or an errno below zero.
-//
-//go:linkname trapReturn runtime.loamTrapReturn
-func trapReturn(trap, result uintptr)
-
-// serveTraps serves calls that have trapped, each on a goroutine of its own: a call
-// may wait.
-func serveTraps() {
-	for {
-		go serveTrap(nextTrap())
-	}
-}
-
-func serveTrap(trap uintptr) { trapReturn(trap, trapped(trapCall(trap))) }
-
-// trapped serves a call as the kernel would: the result is what it leaves in RAX. A
-// call that is the host's has trapped because the host must not serve it.
-func trapped(number, a1, a2, a3, a4, a5, a6 uintptr) uintptr {
-	if number == syscall.SYS_EXIT_GROUP {
-		os.Exit(int(int32(a1)))
-	}
-	r1, errno := uintptr(0), uintptr(syscall.ENOSYS)
-	if number < uintptr(len(takes)) && takes[number] != uint8(posix.TakesNone) {
-		r1, errno = call(number, a1, a2, a3, a4, a5, a6)
-	}
-	if errno != 0 {
-		return -errno
-	}
-	return r1
-}

@@ -58,7 +58,11 @@ var machineConfig guest.Config
 
 // StartMachine starts Loam in a virtual machine. It is called by the initialisation
 // of package unikernel/rt/machine, so that a process has no drivers.
-func StartMachine(p Platform) { giveUp(start(p, machineConfig)) }
+func StartMachine(p Platform) {
+	giveUp(start(p, machineConfig))
+	kernelIsOurs = true
+	go serveTraps()
+}
 
 // giveUp ends a guest that cannot start.
 func giveUp(err error) {
