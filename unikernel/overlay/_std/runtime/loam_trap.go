@@ -134,8 +134,12 @@ var loamTraps struct {
 	waiting guintptr // the goroutine in loamNextTrap, if it waits
 }
 
-// loamServesTraps is set once there is a goroutine that does.
+// loamServesTraps is set before there is a goroutine that does: until it runs, calls
+// wait for it.
 var loamServesTraps bool
+
+//go:linkname loamServeTraps
+func loamServeTraps() { loamServesTraps = true }
 
 // loamPark parks a goroutine until its call has been served. It runs on g0, and finds
 // the loamTrap in a word that only systems with a C library use.
@@ -171,7 +175,6 @@ func loamPark(gp *g) {
 func loamNextTrap() (trap uintptr) {
 	for {
 		lock(&loamTraps.lock)
-		loamServesTraps = true
 		if t := (*loamTrap)(unsafe.Pointer(loamTraps.first)); t != nil {
 			loamTraps.first = t.next
 			unlock(&loamTraps.lock)
@@ -202,9 +205,13 @@ func loamTrapReturn(trap, result uintptr) {
 	goready(gp, 1)
 }
 
-// loamCountPreemption adds to what the runtime knows of the stack that asyncPreempt
-// takes: asyncPreempt2 here calls the one that was there before. It is called once,
-// after the initialisation of the runtime.
-func loamCountPreemption() {
+// loamServeTraps says that there is a goroutine that takes calls. It adds to what the
+// runtime knows of the stack that asyncPreempt takes: asyncPreempt2 here calls the one
+// that was there before. Until then there is room enough in what the runtime adds for
+// return addresses.
+//
+//go:linkname loamServeTraps
+func loamServeTraps() {
+	loamServesTraps = true
 	asyncPreemptStack += uintptr(funcMaxSPDelta(findfunc(abi.FuncPCABIInternal(linuxAsyncPreempt2)))) + 8
 }

@@ -1,21 +1,29 @@
-package rt
+// Package process joins Loam to a program that runs as a process of Linux: it starts
+// package rt, and seals the process. From then on the host serves only what package seal
+// lets through. What else the program asks for in assembly of its own traps, and is
+// served as if it had come through the door. It is the only package that a guest of that
+// kind imports.
+package process
 
 import (
 	"syscall"
 	_ "unsafe" // for go:linkname
 
-	"loam/unikernel/guest"
+	"loam/unikernel/rt"
 	"loam/unikernel/seal"
 )
 
-// The seal: from here on the host serves only what package seal lets through. What
-// else a program asks for in its own assembly traps: trap.go.
+func init() { rt.StartProcess(sealHost) }
+
+// hostCall makes a system call of the host's, past the door.
+//
+//go:linkname hostCall syscall.linuxSyscall6
+func hostCall(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, r2 uintptr, err syscall.Errno)
 
 // sealHost seals the process. The network is there, and all files of the host are
 // open that will be needed.
-func sealHost(c guest.Config) error {
-	closeLeaked(c)
-	openMaps()
+func sealHost() error {
+	closeLeaked()
 	pollInit()
 	var places []seal.Place
 	callPlaces(func(name string, after uintptr) {
@@ -25,7 +33,6 @@ func sealHost(c guest.Config) error {
 	if err != nil {
 		return err
 	}
-	go serveTraps()
 	return seal.Install(filter, hostCall)
 }
 
@@ -33,19 +40,12 @@ func sealHost(c guest.Config) error {
 const maxLeaked = 1024
 
 // closeLeaked closes the descriptors that the program has inherited by mistake of
-// others: those that are neither the standard streams, nor named by the loam command,
-// nor ours, which are all to be closed on exec.
-func closeLeaked(c guest.Config) {
-	named := map[int]bool{}
-	for _, l := range c.Links {
-		named[l.Trace] = true
-		for _, fd := range l.FDs {
-			named[fd] = true
-		}
-	}
+// others. All of ours are to be closed on exec by now, and the standard streams are
+// below.
+func closeLeaked() {
 	for fd := 3; fd < maxLeaked; fd++ {
 		flags, _, errno := hostCall(syscall.SYS_FCNTL, uintptr(fd), syscall.F_GETFD, 0, 0, 0, 0)
-		if errno == 0 && flags&syscall.FD_CLOEXEC == 0 && !named[fd] {
+		if errno == 0 && flags&syscall.FD_CLOEXEC == 0 {
 			hostCall(syscall.SYS_CLOSE, uintptr(fd), 0, 0, 0, 0, 0)
 		}
 	}
