@@ -32,6 +32,10 @@ dpdk: ## the method over DPDK, which is left out otherwise: needs Debian's libdp
 std: ## Go's own tests on Loam beside Linux, in full, and the table docs/std.md
 	@go run ./test/std
 
+.PHONY: std-vm
+std-vm: ## the same in a virtual machine, and the table docs/std-vm.md
+	@go run ./test/std -platform vm
+
 .PHONY: releases
 releases: ## programs on Loam with every patch release of Go that it knows, each fetched if need be (about 70 MB)
 	@LOAM_TEST_RELEASES=all go test ./unikernel -count=1 -timeout=90m -v -run=TestReleases
@@ -47,6 +51,10 @@ boots: ## 1000 boots of a small program in a row, for a quarter of an hour (LOAM
 .PHONY: vmservers
 vmservers: ## the same in virtual machines, ten minutes in each kind, more than an hour in all; goes on where it was stopped; writes docs/servers-vm.md
 	@go test ./test/servers -count=1 -timeout=3h -v -run=TestMachines -parallel=8 -all -machines=all -seconds=600 -record=$(CURDIR)/docs/servers-vm.jsonl
+
+.PHONY: idle
+idle: ## how much of a host's CPU an idle virtual machine takes, for a few minutes: docs/idle.md
+	@LOAM_IDLE_SECONDS=30 go test ./unikernel -count=1 -timeout=20m -run='^$$' -bench=Idle -benchtime=1x
 
 .PHONY: fmt
 fmt: ## format every Go file

@@ -1,6 +1,6 @@
 // Package boot is how a guest is loaded and what it is given: where things lie
 // in memory (layout.go), what the virtual machine monitor says about the machine
-// (pvh.go), and what the loam command says about the program (config.go).
+// (pvh.go, multiboot.go), and what the loam command says about the program (config.go).
 //
 // Both sides use it. On the host, unikernel/image prepares a program so that a
 // monitor can load it, and the loam command writes the configuration. In the

@@ -41,4 +41,5 @@ const (
 	PortOutput  = 0x520 // what the program writes to descriptor 1
 	PortErrors  = 0x521 // and to descriptor 2
 	PortControl = 0x522 // the exit status
+	PortTime    = 0x523 // a question for the time of the day: kernel/wall.go
 )

@@ -11,14 +11,13 @@ type Range struct{ Start, End uint64 }
 // Size is in bytes.
 func (r Range) Size() uint64 { return r.End - r.Start }
 
-// WithoutModule is what of a range is not taken by the module: one piece or two, of
-// which any may be empty.
-func (i *Info) WithoutModule(r Range) [2]Range {
-	m := i.Module
-	if m.End <= r.Start || m.Start >= r.End {
+// Without is what of a range is not taken by another: one piece or two, of which any
+// may be empty.
+func (r Range) Without(taken Range) [2]Range {
+	if taken.End <= r.Start || taken.Start >= r.End {
 		return [2]Range{r, {}}
 	}
-	return [2]Range{{r.Start, max(r.Start, m.Start)}, {min(r.End, m.End), r.End}}
+	return [2]Range{{r.Start, max(r.Start, taken.Start)}, {min(r.End, taken.End), r.End}}
 }
 
 // MaxRanges is how many pieces of memory are taken note of. Monitors make less
@@ -91,19 +90,25 @@ func parseRanges(memory []byte, at uint64, count uint32, info *Info) Problem {
 	if !ok {
 		return NoMemoryMap
 	}
-	for ; len(table) > 0 && info.Ranges < MaxRanges; table = table[pvhRangeSize:] {
+	info.takeRanges(table, pvhRangeSize)
+	if info.Ranges == 0 {
+		return NoMemoryMap
+	}
+	return ""
+}
+
+// takeRanges takes the ranges of a table that are memory. Each entry has a start, a
+// size and a type, and may have more.
+func (i *Info) takeRanges(table []byte, entry int) {
+	for ; len(table) >= entry && i.Ranges < MaxRanges; table = table[entry:] {
 		start, size := le.Uint64(table), le.Uint64(table[8:])
 		kind := le.Uint32(table[16:])
 		if kind != pvhMemory || size == 0 || start >= maxPhysical || size > maxPhysical-start {
 			continue
 		}
-		info.Usable[info.Ranges] = Range{start, start + size}
-		info.Ranges++
+		i.Usable[i.Ranges] = Range{start, start + size}
+		i.Ranges++
 	}
-	if info.Ranges == 0 {
-		return NoMemoryMap
-	}
-	return ""
 }
 
 // commandLine finds the end of the text at an address.

@@ -73,16 +73,26 @@ func FuzzParsePVH(f *testing.F) {
 		if ParsePVH(m, at, &info) != "" {
 			return
 		}
-		size := uint64(len(m))
-		if info.Module.End > size || info.Module.Start > info.Module.End || info.CommandLine.End > size {
-			t.Errorf("outside of memory: %x", info)
+		checkInfo(t, m, &info)
+	})
+}
+
+// checkInfo looks at what was read from a memory of which nothing is known.
+func checkInfo(t *testing.T, m []byte, info *Info) {
+	size := uint64(len(m))
+	if info.Module.End > size || info.Module.Start > info.Module.End || info.CommandLine.End > size {
+		t.Errorf("outside of memory: %x", info)
+	}
+	for _, r := range info.Usable[:info.Ranges] {
+		if r.Start >= r.End || r.End > maxPhysical {
+			t.Errorf("range %x", r)
 		}
-		for _, r := range info.Usable[:info.Ranges] {
-			if r.Start >= r.End || r.End > maxPhysical {
-				t.Errorf("range %x", r)
+		for _, piece := range r.Without(info.Module) {
+			if piece.Start < piece.End && (piece.Start < r.Start || piece.End > r.End) {
+				t.Errorf("%x is not of %x", piece, r)
 			}
 		}
-	})
+	}
 }
 
 func TestParsePVHAllocatesNothing(t *testing.T) {

@@ -45,7 +45,7 @@ func (v *View) openOrCreate(at Place, path string, flags Flags, mode Mode) (*Fil
 	switch {
 	case err != nil:
 		return nil, err
-	case slash && t.last == named:
+	case (slash || t.slash) && t.last == named: // t.slash is that of a symbolic link's target
 		return nil, syscall.EISDIR
 	case !t.exists():
 		return v.create(t, flags, mode)
@@ -60,9 +60,6 @@ func (v *View) openOrCreate(at Place, path string, flags Flags, mode Mode) (*Fil
 // create makes the file that Open did not find. Another who makes it at the
 // same time wins, and is opened unless Exclusive forbids.
 func (v *View) create(t target, flags Flags, mode Mode) (*File, error) {
-	if t.slash { // that of a symbolic link's target
-		return nil, syscall.EISDIR
-	}
 	dir, err := v.room(t)
 	if err != nil {
 		return nil, err

@@ -9,18 +9,21 @@ import (
 // Between the loam command and the kernel: what the program writes goes to ports
 // that take bytes and nothing else (QEMU's isa-debugcon, package boot has their
 // numbers), and so does the exit status, as the last byte; signals come by the
-// first serial port, each as a byte with its number. A machine that was started
-// otherwise has no such ports: then all output goes to the serial port, and what
-// comes from there is somebody typing, of which only Ctrl-C means something.
+// first serial port, each as a byte with its number, and so does the time of the day
+// (wall.go). A machine that was started otherwise has no such ports: then all output
+// goes to the serial port, and what comes from there is somebody typing, of which only
+// Ctrl-C means something.
 
 // controlled is whether the loam command has started this machine; set once.
 var controlled bool
 
 // findControl asks for the ports.
 func findControl() {
-	const answer = 0xe9 // of such a port when it is read
-	controlled = amd64.In8(boot.PortControl) == answer
+	controlled = amd64.In8(boot.PortControl) == portAnswer
 }
+
+// portAnswer is what such a port says when it is read.
+const portAnswer = 0xe9
 
 // serialInterrupt is the number of the port's interrupt; negative: it has none.
 var serialInterrupt = -1

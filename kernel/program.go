@@ -74,6 +74,7 @@ func loadProgram(c *cpu) {
 		CS: amd64.CodeSelector, SS: amd64.DataSelector,
 		Flags: amd64.FlagFixed | amd64.FlagInterrupt,
 	}
+	threads.At(id).Pending = earlySignals
 	c.current = id
 }
 

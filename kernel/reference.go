@@ -175,16 +175,3 @@ func counterScale(measured uint64) uint64 {
 	}
 	return scale
 }
-
-// readWall is the time of the day, in nanoseconds since 1970, when the clock was at
-// 0: the hypervisor's, or that of the clock of the day, which has seconds.
-func readWall() int64 {
-	if reference.kind == hypervisor {
-		wall := reference.page + timekeeper.PVSize
-		amd64.WriteMSR(kvmWallClock, uint64(wall)-boot.Window)
-		if at, ok := timekeeper.ParsePVWall(bytesAt(uint64(wall), timekeeper.PVWallSize)); ok {
-			return at + int64(hypervisorTime()) - clock.now()
-		}
-	}
-	return amd64.DecodeRTC(amd64.ReadRTC())*1e9 - clock.now()
-}

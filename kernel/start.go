@@ -40,11 +40,16 @@ var entries struct {
 }
 
 // Start is called by the entry code, once, with the physical address of what the
-// monitor says. What it returns is gone on with: the first thread.
-func Start(info uint64) (frameAt, vector uintptr) {
+// monitor or boot loader says, and what EAX said of it. What it returns is gone on
+// with: the first thread.
+func Start(info, magic uint64) (frameAt, vector uintptr) {
 	startConsole()
 	findControl()
-	must(boot.ParsePVH(physical(boot.WindowAtBoot), info, &machine))
+	if magic == boot.Multiboot2Magic {
+		must(boot.ParseMultiboot2(physical(boot.WindowAtBoot), info, &machine))
+	} else {
+		must(boot.ParsePVH(physical(boot.WindowAtBoot), info, &machine))
+	}
 	have = amd64.ReadFeatures()
 	findTable()
 	addMemory(0, boot.WindowAtBoot)
@@ -96,7 +101,7 @@ func findTable() {
 	}
 	windowEnd = max(windowEnd, highest)
 	size := frame.TableSize(highest)
-	for i := range 2 * machine.Ranges {
+	for i := range freePieces * machine.Ranges {
 		r := freeMemory(i)
 		if r.Start < r.End && r.End <= boot.WindowAtBoot && r.Size() >= size {
 			frameTable = boot.Range{Start: r.Start, End: r.Start + size}
@@ -109,7 +114,7 @@ func findTable() {
 
 // addMemory gives the allocator the free memory between two addresses.
 func addMemory(low, high uint64) {
-	for i := range 2 * machine.Ranges {
+	for i := range freePieces * machine.Ranges {
 		r := freeMemory(i)
 		if r.Start == frameTable.Start {
 			r.Start = frameTable.End
@@ -121,11 +126,14 @@ func addMemory(low, high uint64) {
 	}
 }
 
-// freeMemory is one of the pieces of memory that the monitor says is free, two for each
-// of its ranges, without what the program, its files and configuration, and the first MiB are in.
-// It may be empty, with its end before its start.
+// freePieces is how many pieces a range of memory has at most.
+const freePieces = 4
+
+// freeMemory is one of the pieces of memory that the monitor says is free, freePieces
+// for each of its ranges, without what the program, its files and configuration, the
+// command line and the first MiB are in. It may be empty, with its end before its start.
 func freeMemory(i int) boot.Range {
-	r := machine.WithoutModule(machine.Usable[i/2])[i%2]
+	r := machine.Usable[i/freePieces].Without(machine.Module)[i/2%2].Without(machine.CommandLine)[i%2]
 	start := max(r.Start, imageEnd(), boot.Files(imageHeader()).End)
 	return boot.Range{Start: (start + amd64.PageSize - 1) &^ (amd64.PageSize - 1), End: r.End}
 }

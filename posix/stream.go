@@ -39,7 +39,8 @@ type stream struct {
 	room   []byte     // pump's
 }
 
-// streamPiece is how much is read ahead.
+// streamPiece is how much is read at once, and how much ahead for who only asks
+// whether there is something.
 const streamPiece = 32 << 10
 
 func (s *stream) queue() *waitQueue { return &s.q }
@@ -53,14 +54,14 @@ func (s *stream) events() Events {
 	if s.hasSome() {
 		return PollIn | PollOut
 	}
-	s.ask()
+	s.ask(streamPiece)
 	return PollOut
 }
 
 func (s *stream) hasSome() bool { return len(s.buf) > 0 || s.end || s.errno != 0 }
 
-// ask starts pump unless it runs. The caller holds mu.
-func (s *stream) ask() {
+// ask starts pump unless it runs, for at most n bytes. The caller holds mu.
+func (s *stream) ask(n int) {
 	if s.asking {
 		return
 	}
@@ -68,15 +69,15 @@ func (s *stream) ask() {
 	if s.room == nil {
 		s.room = make([]byte, streamPiece)
 	}
-	go s.pump()
+	go s.pump(s.room[:min(n, streamPiece)])
 }
 
 // pump reads once.
-func (s *stream) pump() {
-	n, errno := s.host.Read(s.room)
+func (s *stream) pump(room []byte) {
+	n, errno := s.host.Read(room)
 	s.mu.Lock()
 	s.asking = false
-	s.buf, s.errno, s.end = s.room[:max(n, 0)], errno, n == 0 && errno == 0
+	s.buf, s.errno, s.end = room[:max(n, 0)], errno, n == 0 && errno == 0
 	s.mu.Unlock()
 	s.q.tell(PollIn)
 }
@@ -99,7 +100,7 @@ func (s *stream) read(b []byte) (int, Errno) {
 		s.end = false // a terminal may have more behind it
 		return 0, 0
 	}
-	s.ask()
+	s.ask(len(b))
 	return 0, syscall.EAGAIN
 }
 

@@ -1,6 +1,7 @@
 package unikernel
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"loam/boot"
+	"loam/unikernel/guest"
 	"loam/unikernel/image"
 )
 
@@ -38,8 +41,12 @@ func (p *Plan) Build(ctx context.Context) error {
 }
 
 // BuildImage builds a program for a virtual machine and writes a file that monitors
-// boot: QEMU by -kernel.
-func BuildImage(ctx context.Context, t Target, out string) error {
+// boot: QEMU by -kernel. Volumes are in the file.
+func BuildImage(ctx context.Context, t Target, volumes []Volume, out string) error {
+	files, err := imageFiles(volumes)
+	if err != nil {
+		return err
+	}
 	t.Platform = Machine
 	p, err := NewPlan(ctx, t)
 	if err != nil {
@@ -48,10 +55,7 @@ func BuildImage(ctx context.Context, t Target, out string) error {
 	if err := p.Build(ctx); err != nil {
 		return err
 	}
-	data, err := os.ReadFile(p.Program)
-	if err == nil {
-		err = image.Prepare(data)
-	}
+	data, err := prepared(p.Program, files)
 	if err != nil {
 		return err
 	}
@@ -59,6 +63,29 @@ func BuildImage(ctx context.Context, t Target, out string) error {
 		return errorf("name a file that can be written", "%v", err)
 	}
 	return nil
+}
+
+// imageFiles packs volumes, with the configuration that mounts them.
+func imageFiles(volumes []Volume) ([]byte, error) {
+	if len(volumes) == 0 {
+		return nil, nil
+	}
+	archives := [][]byte{nil} // the first is boot.ConfigArchive
+	config := guest.Config{Machine: true, Links: []guest.Link{{Kind: guest.Card, Name: guestLink, MTU: cardMTU}}}
+	for _, v := range volumes {
+		var archive bytes.Buffer
+		m, err := v.pack(&archive, len(archives))
+		if err != nil {
+			return nil, err
+		}
+		config.Mounts = append(config.Mounts, m)
+		archives = append(archives, archive.Bytes())
+	}
+	var err error
+	archives[boot.ConfigArchive], err = boot.Config{
+		Args: []string{"program"}, Env: []string{guest.Variable + "=" + config.Encode()},
+	}.Encode()
+	return boot.EncodeArchives(archives), err
 }
 
 // what names the target for people.

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"loam/boot"
 	"loam/unikernel/channel"
@@ -25,9 +26,9 @@ type monitor struct {
 	files []*os.File // that it inherits, from descriptor 3 on
 	ours  []*os.File // the other ends, which close closes
 
-	output, errors, control *os.File // where the ports of package boot lead
-	signals                 *os.File
-	channel                 *os.File // package channel; nil: the program has ports only
+	output, errors, control, time *os.File // where the ports of package boot lead
+	signals                       *os.File
+	channel                       *os.File // package channel; nil: the program has ports only
 
 	said      bytes.Buffer // what QEMU complained of
 	complaint io.Writer    // where it complains; said, if not set otherwise
@@ -64,12 +65,13 @@ func newMonitor(c *MachineConfig, n *network) *monitor {
 func (m *monitor) load(program, config []byte) error {
 	kernel, err1 := m.memory("image", program)
 	words, err2 := m.memory("config", config)
-	var err3, err4, err5, err6 error
+	var err3, err4, err5, err6, err7 error
 	m.output, err3 = m.port("output", boot.PortOutput)
 	m.errors, err4 = m.port("errors", boot.PortErrors)
 	m.control, err5 = m.port("control", boot.PortControl)
 	m.signals, err6 = m.signalPort()
-	if err := errors.Join(err1, err2, err3, err4, err5, err6); err != nil {
+	m.time, err7 = m.port("time", boot.PortTime)
+	if err := errors.Join(err1, err2, err3, err4, err5, err6, err7); err != nil {
 		return errorf("close some files or raise the limit (ulimit -n)", "%v", err)
 	}
 	m.args = append(m.args, "-kernel", kernel, "-initrd", words)
@@ -183,7 +185,8 @@ func (m *monitor) close() {
 type streams struct {
 	in          io.Reader
 	out, errors io.Writer
-	together    bool // out and errors are the same place
+	results     *os.File // nil: none are taken
+	together    bool     // out and errors are the same place
 	signals     bool
 }
 
@@ -210,12 +213,20 @@ func (m *monitor) run(ctx context.Context, s streams) (status int, err error) {
 	var last []byte
 	var copying sync.WaitGroup
 	copying.Go(func() { io.Copy(s.out, m.output) })
-	copying.Go(func() { io.Copy(s.errors, m.errors) })
+	kernel := newPort(m.errors, s.errors)
+	copying.Go(kernel.copy)
 	copying.Go(func() { last, _ = io.ReadAll(m.control) })
+	copying.Go(func() { answerTime(m.signals, m.time) })
 	if m.channel != nil {
 		terminals := &terminals{}
 		defer terminals.restore()
-		c := channel.Command{In: s.in, Out: s.out, Errors: s.errors, Together: s.together, Terminal: terminals.control}
+		c := channel.Command{
+			In: s.in, Out: s.out, Errors: s.errors, Together: s.together,
+			Before: kernel.take, Terminal: terminals.control,
+		}
+		if s.results != nil {
+			c.Results = s.results
+		}
 		copying.Go(func() { c.Serve(m.channel) })
 	}
 	err = cmd.Wait()
@@ -228,6 +239,17 @@ func (m *monitor) run(ctx context.Context, s streams) (status int, err error) {
 		err = errors.New("it ended")
 	}
 	return 0, fmt.Errorf("the machine did not say how the program ended: %w: %s", err, strings.TrimSpace(m.said.String()))
+}
+
+// answerTime tells the kernel what time it is whenever it asks, until it has ended.
+func answerTime(to io.Writer, questions io.Reader) {
+	var question [1]byte
+	for {
+		if _, err := questions.Read(question[:]); err != nil {
+			return
+		}
+		to.Write(boot.AppendTime(nil, time.Now().UnixNano())) // an error means that it has ended
+	}
 }
 
 // sendSignals tells the program of signals until done is closed.

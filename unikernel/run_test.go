@@ -92,6 +92,7 @@ func guestCommand(kind NetworkKind, program string, args ...string) *exec.Cmd {
 func TestPrograms(t *testing.T) {
 	for program, kind := range map[string]NetworkKind{
 		"sockets": NoNetwork, "raw": NoNetwork, "web": UserNetwork, "early": NoNetwork, "child": UserNetwork, "bubble": NoNetwork, "allocs": NoNetwork, "goroutines": UserNetwork,
+		"files": NoNetwork,
 	} {
 		t.Run(program, func(t *testing.T) {
 			out, err := guestCommand(kind, program).CombinedOutput()
@@ -126,11 +127,12 @@ func TestExitStatus(t *testing.T) {
 	}
 }
 
-// running starts the program signals and returns what it prints, line by line,
-// once it is ready.
-func running(t *testing.T, p Platform) (*exec.Cmd, *bufio.Scanner) {
+// running starts the program signals, with files that the command inherits, and returns
+// what it prints, line by line, once it is ready.
+func running(t *testing.T, p Platform, inherited ...*os.File) (*exec.Cmd, *bufio.Scanner) {
 	t.Helper()
 	cmd := guestCommand(NoNetwork, "signals")
+	cmd.ExtraFiles = inherited
 	if p == Machine {
 		cmd.Env = append(cmd.Env, onMachine+"=256")
 	}

@@ -3,6 +3,7 @@ package unikernel
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -73,17 +74,20 @@ func (v *Volume) check() error {
 	return nil
 }
 
-// pack makes the archive of a volume.
-func (v *Volume) pack() (*os.File, error) {
-	f, err := memoryFile("volume")
+// pack writes the archive of a volume, which will have a number, and returns how it
+// is mounted.
+func (v *Volume) pack(w io.Writer, number int) (guest.Mount, error) {
+	if err := v.check(); err != nil {
+		return guest.Mount{}, err
+	}
+	st, err := os.Stat(v.Host)
+	if err == nil {
+		_, err = tarfs.Pack(w, v.Host)
+	}
 	if err != nil {
-		return nil, err
+		return guest.Mount{}, errorf("name a folder or a file that can be read", "-v %s: %v", v.Host, err)
 	}
-	if _, err := tarfs.Pack(f, v.Host); err != nil {
-		f.Close()
-		return nil, errorf("name a folder or a file that can be read", "-v %s: %v", v.Host, err)
-	}
-	return f, nil
+	return guest.Mount{Archive: number, Path: path.Clean(v.Guest), File: !st.IsDir(), Writable: v.Writable}, nil
 }
 
 // openVolumes gives the guest its files: give has it inherit a file, and returns
@@ -99,18 +103,15 @@ func openVolumes(volumes []Volume, give func(*os.File) int) ([]guest.Mount, erro
 	}
 	mounts := []guest.Mount{{Archive: give(system), Path: "/"}}
 	for _, v := range volumes {
-		if err := v.check(); err != nil {
-			return nil, err
-		}
-		st, err := os.Stat(v.Host)
+		f, err := memoryFile("volume")
 		if err != nil {
 			return nil, err
 		}
-		f, err := v.pack()
+		m, err := v.pack(f, give(f))
 		if err != nil {
 			return nil, err
 		}
-		mounts = append(mounts, guest.Mount{Archive: give(f), Path: path.Clean(v.Guest), File: !st.IsDir(), Writable: v.Writable})
+		mounts = append(mounts, m)
 	}
 	return mounts, nil
 }

@@ -12,16 +12,19 @@ import (
 
 func newBuild() *cobra.Command {
 	var out string
+	var volumes []string
 	cmd := &cobra.Command{
 		Use:   "build -o FILE PACKAGE|DIR|FILE.go|PACKAGE@VERSION",
 		Short: "Build a Go program, unchanged, into a file that a virtual machine boots",
 		Long: `Build builds a Go program as "loam run --platform vm" does, and writes one file:
 the program with Loam under it, which QEMU starts with -kernel. There it has no
 arguments, its output on the first serial port, the address that DHCP gives to the
-first virtio network card, and nothing of this machine. A machine with the device
+first virtio network card, and of this machine only the files that -v names, such as
+certificates that a program trusts. A machine with the device
 isa-debug-exit ends when the program does; QEMU's status is twice the program's,
 and one more.`,
 		Example: `  loam build -o web.elf ./server
+  loam build -o web.elf -v ./site:/srv ./server
   qemu-system-x86_64 -M q35 -cpu max -nographic -no-reboot -device isa-debug-exit \
       -nic user,model=virtio-net-pci,hostfwd=tcp::8080-:80 -kernel web.elf`,
 		Args: oneProgram,
@@ -29,13 +32,18 @@ and one more.`,
 			if out == "" {
 				return &usageError{"there is no name for the file", "write loam build -o program.elf " + args[0]}
 			}
-			if err := unikernel.BuildImage(cmd.Context(), unikernel.Target{Args: args[:1]}, out); err != nil {
+			parsed, err := parseVolumes(volumes)
+			if err != nil {
+				return err
+			}
+			if err := unikernel.BuildImage(cmd.Context(), unikernel.Target{Args: args[:1]}, packed(parsed), out); err != nil {
 				return err
 			}
 			return noteTraps(cmd.ErrOrStderr(), out)
 		},
 	}
 	cmd.Flags().StringVarP(&out, "output", "o", "", "write the image to `FILE`")
+	cmd.Flags().StringArrayVarP(&volumes, "volume", "v", nil, "put a folder or a file into the image, to read, `HOST[:GUEST]` (repeat for more)")
 	return cmd
 }
 

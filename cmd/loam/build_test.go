@@ -2,6 +2,8 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -21,6 +23,9 @@ import (
 func main() {
 	_, told := os.LookupEnv("LOAM_GUEST")
 	fmt.Println("booted", os.Args, told)
+	if b, err := os.ReadFile("/srv/build.go"); err == nil {
+		fmt.Println("has", len(b))
+	}
 	os.Exit(5)
 }
 `)
@@ -28,10 +33,25 @@ func main() {
 	if out, err := loam("build", "-o", image, main).CombinedOutput(); err != nil || len(out) > 0 {
 		t.Fatalf("%v: %s", err, out)
 	}
+	const serial = "loam: eth0: the machine has no virtio network card; the program has its loopback\n" +
+		"booted [program] false\n"
+	bootsTo(t, image, serial)
+
+	if out, err := loam("build", "-o", image, "-v", ".:/srv", main).CombinedOutput(); err != nil || len(out) > 0 {
+		t.Fatalf("%v: %s", err, out)
+	}
+	st, err := os.Stat("build.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bootsTo(t, image, fmt.Sprintf("%shas %d\n", serial, st.Size()))
+}
+
+// bootsTo boots an image on a machine that QEMU makes for anybody.
+func bootsTo(t *testing.T, image, want string) {
+	t.Helper()
 	out, err := exec.Command("qemu-system-x86_64", "-accel", "tcg", "-cpu", "max", "-m", "64M", "-display", "none",
 		"-nodefaults", "-serial", "stdio", "-no-reboot", "-device", "isa-debug-exit", "-kernel", image).CombinedOutput()
-	const want = "loam: eth0: the machine has no virtio network card; the program has its loopback\n" +
-		"booted [program] false\n"
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != 2*5+1 || string(out) != want {
 		t.Errorf("%v: %q", err, out)

@@ -91,9 +91,7 @@ func (o *runOptions) unikernel(ctx context.Context, say io.Writer) (unikernel.Op
 			Trace: o.pcap,
 		},
 	}
-	for _, v := range o.volumes {
-		u.Volumes = append(u.Volumes, unikernel.Volume{Host: v.host, Guest: v.guest})
-	}
+	u.Volumes = packed(o.volumes)
 	for _, p := range o.publish {
 		f := usernet.Forward{Proto: "tcp", Host: p.host, Guest: netip.AddrPortFrom(netip.Addr{}, p.guest)}
 		if p.udp {
@@ -102,4 +100,12 @@ func (o *runOptions) unikernel(ctx context.Context, say io.Writer) (unikernel.Op
 		u.Network.Forwards = append(u.Network.Forwards, f)
 	}
 	return u, nil
+}
+
+// packed are volumes in the terms of who packs them.
+func packed(volumes []volume) (all []unikernel.Volume) {
+	for _, v := range volumes {
+		all = append(all, unikernel.Volume{Host: v.host, Guest: v.guest})
+	}
+	return all
 }

@@ -38,6 +38,8 @@ var scripts = []struct{ name, script string }{
 		open d dir r,create -> EISDIR
 		open d dir/ r,create -> EISDIR
 		open d dir/x/ w,create -> EISDIR
+		symlink a/ slash
+		open d slash w,create -> EISDIR
 		open d . rw,tmp -> EOPNOTSUPP
 		open d new r,create,dir -> EINVAL
 		open t a w,trunc
@@ -129,7 +131,7 @@ var scripts = []struct{ name, script string }{
 		ls /
 		stat / links=2
 	`},
-	{"a removed directory is empty and stays so", `
+	{"a removed directory cannot be filled or listed", `
 		mkdir a
 		cd a
 		rmdir ../a
@@ -140,7 +142,7 @@ var scripts = []struct{ name, script string }{
 		link /g g -> ENOENT
 		mv /g g -> ENOENT
 		pwd x -> ENOENT
-		ls .
+		ls . -> ENOENT
 		cd ..
 		pwd /
 	`},

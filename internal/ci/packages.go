@@ -42,6 +42,13 @@ var debian = []struct {
 	{"masscan", "masscan", "another that does"},
 	{"cpio", "cpio", "reads the archive that the Linux guest of test/bench starts from"},
 	{"qemu-system-x86_64", "qemu-system-x86", "boots what was linked for a virtual machine, and iPXE"},
+	{"bochs-bin", "bochs", "boots it too, and is stricter about the processor"},
+	{"/usr/share/bochs/BIOS-bochs-latest", "bochsbios", "its firmware"},
+	{"/usr/lib/x86_64-linux-gnu/bochs/plugins/libbx_term_gui.so", "bochs-term", "its display"},
+	{"grub-mkrescue", "grub-common", "makes the CD that it boots"},
+	{"/usr/lib/grub/i386-pc/moddep.lst", "grub-pc-bin", "what is on that CD"},
+	{"xorriso", "xorriso", "writes the CD"},
+	{"mformat", "mtools", "writes a part of it"},
 }
 
 // unpacked lists what is taken out of its package, into a folder of its own,

@@ -19,6 +19,9 @@ const bootsVariable = "LOAM_BOOTS"
 // kept in a file.
 func TestBoots(t *testing.T) {
 	count := 9
+	if raceEnabled {
+		count = 1
+	}
 	if text := os.Getenv(bootsVariable); text != "" {
 		var err error
 		if count, err = strconv.Atoi(text); err != nil {

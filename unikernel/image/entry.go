@@ -9,7 +9,8 @@ import (
 
 // The entry code. A monitor enters it at physical addresses, in 32-bit protected
 // mode with flat segments, without paging and without a stack; EBX has the
-// address of what it says about the machine, and keeps it. The code fills the
+// address of what it says about the machine, and keeps it. EAX may say which kind of
+// description that is, and comes to ESI. The code fills the
 // page tables of package boot and goes to 64-bit mode (SDM volume 3, 10.8.5).
 //
 // It is machine code written out, because the Go assembler has no 32-bit mode
@@ -47,8 +48,9 @@ func entryCode(at, tables uint32, entry uint64) []byte {
 	page := func(n uint32) uint32 { return tables + n*pageSize }
 	const present = amd64.PagePresent | amd64.PageWrite
 
-	code(0xfa) // cli
-	code(0xfc) // cld
+	code(0xfa)       // cli
+	code(0xfc)       // cld
+	code(0x89, 0xc6) // mov esi, eax
 
 	// Four tables of big pages; the upper halves of entries are zero.
 	code32(page(boot.TableBig), 0xbf)       // mov edi, first

@@ -6,6 +6,7 @@
 //	entry code   from 32-bit mode, where monitors start a kernel, to the
 //	             program's own entry point in 64-bit mode (entry.go)
 //	a note       by which monitors find the entry code (PVH)
+//	a header     by which boot loaders do (Multiboot 2)
 //
 // The program is linked for the upper half of the address space, but loaded low,
 // so every segment is given its physical address. The last one ends with variables
@@ -91,10 +92,12 @@ func Prepare(data []byte) error {
 	f.free = (f.free + 15) &^ 15
 	at := boot.Load + f.free
 	code := entryCode(uint32(at), uint32(tables-boot.Image), f.entry)
-	if f.free+uint64(len(code)) > f.note-pvhNoteSize {
+	header := (f.free + uint64(len(code)) + 7) &^ 7
+	if header+boot.Multiboot2HeaderSize > f.note-pvhNoteSize {
 		return fmt.Errorf("%w: its first page has no room", ErrNotProgram)
 	}
 	copy(f.data[f.free:], code)
+	copy(f.data[header:], boot.Multiboot2Header(uint32(at+entryOffset)))
 	f.addNote(uint32(at + entryOffset))
 	return nil
 }

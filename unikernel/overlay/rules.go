@@ -3,7 +3,7 @@ package overlay
 import "strings"
 
 // The seam, as edits of the standard library. What takes the place of each
-// renamed function is in _std or _vm, in the same package.
+// renamed function is in _std, _process or _vm, in the same package.
 
 // release is what Loam knows about one release of Go.
 type release struct {
@@ -25,6 +25,8 @@ var renames = []rename{
 	{"syscall/syscall_linux.go", "func Syscall6(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, r2 uintptr, err Errno)", "linuxSyscall6"},
 	{"syscall/syscall_linux.go", "func RawSyscall(trap, a1, a2, a3 uintptr) (r1, r2 uintptr, err Errno)", "linuxRawSyscall"},
 	{"syscall/syscall_linux.go", "func RawSyscall6(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, r2 uintptr, err Errno)", "linuxRawSyscall6"},
+	{"syscall/zsyscall_linux_amd64.go", "func read(fd int, p []byte) (n int, err error)", "linuxRead"},
+	{"syscall/zsyscall_linux_amd64.go", "func write(fd int, p []byte) (n int, err error)", "linuxWrite"},
 	{"internal/syscall/unix/fcntl_unix.go", "func Fcntl(fd int, cmd int, arg int) (int, error)", "linuxFcntl"},
 
 	// What does not come by it.
@@ -41,6 +43,10 @@ var renames = []rename{
 	// Loam's goroutines are not the program's.
 	{"runtime/traceback.go", "func isSystemGoroutine(gp *g, fixed bool) bool", "linuxIsSystemGoroutine"},
 
+	// System calls that have trapped.
+	{"runtime/signal_unix.go", "func sighandler(sig uint32, info *siginfo, ctxt unsafe.Pointer, gp *g)", "linuxSighandler"},
+	{"runtime/preempt.go", "func asyncPreempt2()", "linuxAsyncPreempt2"},
+
 	// Loam starts before the packages of the program.
 	{"runtime/proc.go", "func doInit(ts []*initTask)", "linuxDoInit"},
 }
@@ -50,9 +56,29 @@ var renames = []rename{
 var machineRenames = []rename{
 	// Interrupts wake goroutines.
 	{"runtime/netpoll_epoll.go", "func netpoll(delay int64) (gList, int32)", "linuxNetpoll"},
+}
 
-	// SYSCALL instructions of others become calls of functions.
-	{"runtime/signal_unix.go", "func sighandler(sig uint32, info *siginfo, ctxt unsafe.Pointer, gp *g)", "linuxSighandler"},
+// shape is text that a file of Go's must have: something of ours relies on it.
+type shape struct {
+	file string // below GOROOT/src
+	text string
+}
+
+// shapes are for programs that run as a process: how asyncPreempt saves registers is how
+// _std/runtime/loam_trap.go finds them.
+var shapes = []shape{
+	{"runtime/preempt_amd64.s", `
+	MOVQ AX, 0(SP)
+	MOVQ CX, 8(SP)
+	MOVQ DX, 16(SP)
+	MOVQ BX, 24(SP)
+	MOVQ SI, 32(SP)
+	MOVQ DI, 40(SP)
+	MOVQ R8, 48(SP)
+	MOVQ R9, 56(SP)
+	MOVQ R10, 64(SP)
+	MOVQ R11, 72(SP)
+`},
 }
 
 // findRelease returns what Loam knows about a version such as "go1.26.8", or false.

@@ -16,19 +16,10 @@ import (
 	"loam/unikernel/guest"
 )
 
-// linux is the platform of a program that runs as a process. Beside the calls of
-// posix.HostCalls, and those of the Go runtime's own, these reach Linux once the
-// program runs, all of them about descriptors that were inherited:
-//
-//	links (link/unixsock, link/tap)   read, write, readv, sendmsg, ioctl, fcntl, close, setsockopt
-//	standard streams                  read, write, poll, ioctl
-//	pcap of the program (--pcap)      write, close
-//	/proc/self/maps, when it is read  openat, read, close
-//	kill, tgkill                      of the process itself
-//	mmap, mprotect, munmap            without a file
-//
-// Before the program runs there are besides: mmap and fstat of archives and of the
-// program's file, readlink, getcwd, fcntl, uname, sysinfo.
+// linux is the platform of a program that runs as a process. What it asks of Linux once
+// the program runs is in the table of package seal, and nothing else reaches Linux.
+// Before that there are besides: mmap and fstat of archives and of the program's file,
+// openat, readlink, getcwd, fcntl, uname, sysinfo, and what opens the links.
 type linux struct{}
 
 // hostCall makes a system call of the host's, past the door.
@@ -40,7 +31,10 @@ func hostCall(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, r2 uintptr, err syscall
 const HostFD = 1 << 24
 
 // hostFile is a file of the host's that Loam was given.
-func hostFile(fd int, name string) *os.File { return os.NewFile(uintptr(HostFD+fd), name) }
+func hostFile(fd int, name string) *os.File {
+	hostCall(syscall.SYS_FCNTL, uintptr(fd), syscall.F_SETFD, syscall.FD_CLOEXEC, 0, 0, 0) // it is ours from here on
+	return os.NewFile(uintptr(HostFD+fd), name)
+}
 
 // Open implements Platform.
 func (linux) Open(l guest.Link) (link.Device, error) {
@@ -59,6 +53,9 @@ func (linux) Open(l guest.Link) (link.Device, error) {
 	}
 	return nil, fmt.Errorf("a link of kind %q is unknown", l.Kind)
 }
+
+// Results implements Platform.
+func (linux) Results(c guest.Config) io.Writer { return hostFile(c.ResultsFD, "results") }
 
 // Archive implements Platform: the number is a descriptor.
 func (linux) Archive(fd int) ([]byte, error) { return mapHost(fd) }
@@ -97,22 +94,28 @@ func (linux) Executable() (string, []byte) {
 	return name, content
 }
 
+// hostMaps is the host's /proc/self/maps, or -1. It is opened before the seal, after
+// which nothing can be.
+var hostMaps = -1
+
+func openMaps() {
+	if fd, errno := hostOpen("/proc/self/maps"); errno == 0 {
+		hostMaps = fd
+	}
+}
+
 // Maps implements Platform.
 func (linux) Maps() string {
-	fd, errno := hostOpen("/proc/self/maps")
-	if errno != 0 {
-		return ""
-	}
-	defer hostCall(syscall.SYS_CLOSE, uintptr(fd), 0, 0, 0, 0, 0)
 	var text strings.Builder
 	b := make([]byte, loanSize)
-	for {
-		n, _, errno := hostCall(syscall.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), 0, 0, 0)
+	for hostMaps >= 0 {
+		n, _, errno := hostCall(syscall.SYS_PREAD64, uintptr(hostMaps), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), uintptr(text.Len()), 0, 0)
 		if errno != 0 || n == 0 {
-			return text.String()
+			break
 		}
 		text.Write(b[:n])
 	}
+	return text.String()
 }
 
 // hostOpen opens a file of the host for reading.

@@ -57,6 +57,9 @@ func newTree(p Platform, c guest.Config) (*fs.Tree, error) {
 	if err := ownFolders(v, c); err != nil {
 		return nil, err
 	}
+	if err := resultFolders(v, c); err != nil {
+		return nil, err
+	}
 	executable, content := p.Executable()
 	if err := putFile(v, executable, content, 0o755, root); err != nil {
 		return nil, err
@@ -209,7 +212,7 @@ func aboutProcess(p Platform, c guest.Config, executable string) pseudo.Process 
 	return pseudo.Process{
 		PID: syscall.Getpid(), UID: syscall.Getuid(), GID: syscall.Getgid(),
 		Executable: executable, Arguments: os.Args, Environment: os.Environ(),
-		Hostname: hostname(c), Release: stringOf(hostUname.Release[:]) + "-loam",
+		Mounts: mountsOf(c), Hostname: hostname(c), Release: stringOf(hostUname.Release[:]) + "-loam",
 		Started: time.Now(), Somaxconn: somaxconn,
 		Memory: memory, Used: used, Maps: p.Maps,
 		Net: map[string]func() string{
@@ -223,6 +226,16 @@ func aboutProcess(p Platform, c guest.Config, executable string) pseudo.Process 
 		Descriptors: func() []int { return process.Descriptors() },
 		Descriptor:  func(fd int) string { return process.Name(fd) },
 	}
+}
+
+// mountsOf is what the user mounted, as proc(5) tells it.
+func mountsOf(c guest.Config) (list []pseudo.Mount) {
+	for _, m := range c.Mounts {
+		if m.Path != "/" {
+			list = append(list, pseudo.Mount{Path: m.Path, Writable: m.Writable})
+		}
+	}
+	return list
 }
 
 // somaxconn is the longest queue of a listener (listen(2)).
@@ -254,16 +267,18 @@ func hostname(c guest.Config) string {
 	return stringOf(hostUname.Nodename[:])
 }
 
-// writeEtc writes what the network says into /etc, over what may be there.
-func writeEtc(files map[string]string) error {
+// writeEtc writes what the network says into /etc, over what may be there and whoever
+// the user is.
+func writeEtc(tree *fs.Tree, files map[string]string) error {
+	v := fs.NewView(tree)
 	for name, text := range files {
-		fd, errno := process.OpenAt(atFDCWD, "/etc/"+name, syscall.O_WRONLY|syscall.O_CREAT|syscall.O_TRUNC, 0o644)
-		if errno == 0 {
-			_, errno = process.Write(fd, []byte(text))
-			process.Close(fd)
+		f, err := v.Open(v.Root, "/etc/"+name, fs.WriteOnly|fs.Create|fs.Truncate, 0o644)
+		if err == nil {
+			_, err = f.Write([]byte(text))
+			err = errors.Join(err, f.Close())
 		}
-		if errno != 0 {
-			return fmt.Errorf("/etc/%s: %w", name, errno)
+		if err != nil {
+			return fmt.Errorf("/etc/%s: %w", name, err)
 		}
 	}
 	return nil

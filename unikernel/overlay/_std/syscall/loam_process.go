@@ -13,14 +13,20 @@ func Umask(mask int) (oldmask int) {
 }
 
 // AllThreadsSyscall changes what Linux keeps for each thread. Loam keeps nothing
-// for threads, so once is enough.
+// for threads, so once is enough, unless the call is the host's.
 //
 //go:uintptrescapes
 func AllThreadsSyscall(trap, a1, a2, a3 uintptr) (r1, r2 uintptr, err Errno) {
+	if ours, _ := loamWhose(trap, a1); !ours {
+		return linuxAllThreadsSyscall(trap, a1, a2, a3)
+	}
 	return RawSyscall(trap, a1, a2, a3)
 }
 
 //go:uintptrescapes
 func AllThreadsSyscall6(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, r2 uintptr, err Errno) {
+	if ours, _ := loamWhose(trap, a1); !ours {
+		return linuxAllThreadsSyscall6(trap, a1, a2, a3, a4, a5, a6)
+	}
 	return RawSyscall6(trap, a1, a2, a3, a4, a5, a6)
 }

@@ -71,7 +71,7 @@
 
 // loamStart is where the program is entered, in 64-bit mode, by the code that
 // unikernel/image puts in front: RBX has the physical address of what the
-// monitor says.
+// monitor says, and RSI what it had in EAX.
 TEXT runtime·loamStart(SB),NOSPLIT|NOFRAME|TOPFRAME,$0
 	CLI
 	CLD
@@ -113,6 +113,7 @@ TEXT runtime·loamStart(SB),NOSPLIT|NOFRAME|TOPFRAME,$0
 	MOVQ	AX, runtime·vdsoClockgettimeSym(SB)
 
 	MOVL	BX, AX
+	MOVL	SI, BX
 	CALL	loam∕kernel·Start<ABIInternal>(SB)
 	JMP	leave<>(SB)
 

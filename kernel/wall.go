@@ -1,0 +1,77 @@
+package kernel
+
+import (
+	"loam/arch/amd64"
+	"loam/boot"
+	"loam/kernel/signal"
+	"loam/kernel/timekeeper"
+)
+
+// The time of the day. The clock of the PC has it in seconds, and QEMU's is behind by
+// up to one, as it begins with a whole second. So the loam command is asked, if it has
+// started this machine: by a byte to a port, which it answers by the serial port. What
+// the answer says was true at some time between the two, which is a fraction of a
+// millisecond on a machine that has little else to do.
+
+// readWall is the time of the day, in nanoseconds since 1970, when the clock was at 0.
+func readWall() int64 {
+	if wall, ok := askWall(); ok {
+		return wall
+	}
+	if reference.kind == hypervisor {
+		at := reference.page + timekeeper.PVSize
+		amd64.WriteMSR(kvmWallClock, uint64(at-windowAddress))
+		if wall, ok := timekeeper.ParsePVWall(bytesAt(uint64(at), timekeeper.PVWallSize)); ok {
+			return wall + int64(hypervisorTime()) - clock.now()
+		}
+	}
+	return amd64.DecodeRTC(amd64.ReadRTC())*1e9 - clock.now()
+}
+
+// askWall asks the loam command, more than once if the answer took long; false if
+// there is none.
+func askWall() (wall int64, ok bool) {
+	const questions, quick = 5, 1e6
+	if amd64.In8(boot.PortTime) != portAnswer {
+		return 0, false
+	}
+	shortest := int64(1<<63 - 1)
+	for range questions {
+		before := clock.now()
+		amd64.Out8(boot.PortTime, 0)
+		at, answered := awaitTime(before)
+		if !answered {
+			break // an answer that comes later would be taken for the next
+		}
+		if took := clock.now() - before; took < shortest {
+			shortest, wall, ok = took, at-before-took/2, true
+		}
+		if shortest < quick {
+			break
+		}
+	}
+	return wall, ok
+}
+
+// awaitTime watches the serial port for an answer, for a time at most.
+func awaitTime(begin int64) (nanos int64, ok bool) {
+	const most = 1e9
+	var r boot.TimeReader
+	for clock.now()-begin < most {
+		if amd64.In8(serialStatus)&serialReady == 0 {
+			amd64.Pause()
+			continue
+		}
+		b := amd64.In8(serialData)
+		if nanos, ok = r.Take(b); ok {
+			return nanos, true
+		}
+		if n := signal.Number(b); n.Valid() {
+			earlySignals |= uint64(signal.Of(n))
+		}
+	}
+	return 0, false
+}
+
+// earlySignals have come before there was a thread to be told.
+var earlySignals uint64

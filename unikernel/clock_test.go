@@ -1,0 +1,123 @@
+package unikernel
+
+import (
+	"encoding/binary"
+	"io"
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+
+	"loam/usernet"
+)
+
+// clockTime is how long the clocks of machines are watched.
+const clockTime = 32 * time.Second
+
+// The clock of a machine is right from the start, and stays so. Each question to it
+// has a beginning and an end by the host's clock, and what it answers was true between
+// them: so a machine that is slow to answer fails nothing.
+func TestMachineClock(t *testing.T) {
+	for name, m := range map[string]MachineConfig{
+		"q35, HPET":               {Model: "q35", CPUs: 2},
+		"microvm, interval timer": {Model: "microvm"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if raceEnabled && m.Model != "microvm" {
+				return // it would be the same
+			}
+			testClock(t, m)
+		})
+	}
+}
+
+func testClock(t *testing.T, m MachineConfig) {
+	c := dialClock(t, m)
+	defer c.Close()
+	const wrong, unsteady = 50 * time.Millisecond, 5 * time.Millisecond
+	first := askClock(t, c)
+	if first.least > wrong || first.most < -wrong {
+		t.Errorf("at the start it is ahead by %v to %v", first.least, first.most)
+	}
+	all := first
+	tick := time.NewTicker(time.Second / 4)
+	defer tick.Stop()
+	for begin := time.Now(); time.Since(begin) < clockTime; <-tick.C {
+		all = all.narrow(askClock(t, c))
+	}
+	t.Logf("ahead by %v to %v at the start, by %v to %v all the time (a busy machine's figures)", first.least, first.most, all.least, all.most)
+	if all.least-all.most > unsteady {
+		t.Errorf("it is ahead by %v at some time and by %v at another", all.least, all.most)
+	}
+}
+
+// ahead is by how much a clock is ahead of the host's: something between the two.
+type ahead struct{ least, most time.Duration }
+
+// narrow is what holds of a clock of which both hold: least is above most if it has
+// changed.
+func (a ahead) narrow(b ahead) ahead { return ahead{max(a.least, b.least), min(a.most, b.most)} }
+
+// askClock asks once.
+func askClock(t *testing.T, c net.Conn) ahead {
+	t.Helper()
+	var b [8]byte
+	before := time.Now()
+	_, err := c.Write(b[:1])
+	if err == nil {
+		_, err = io.ReadFull(c, b[:])
+	}
+	after := time.Now()
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Unix(0, int64(binary.LittleEndian.Uint64(b[:])))
+	return ahead{at.Sub(after.Round(0)), at.Sub(before.Round(0))}
+}
+
+// dialClock starts the program that tells the time, and connects to it.
+func dialClock(t *testing.T, m MachineConfig) net.Conn {
+	host := freePort(t)
+	ended := make(chan error, 1) // the goroutine sends once
+	go func() {
+		_, err := Run(t.Context(), Options{
+			Target:  Target{Args: []string{"./testdata/guest/clock"}, Platform: Machine},
+			Machine: m,
+			Network: Network{Kind: UserNetwork, Forwards: []usernet.Forward{
+				{Proto: "tcp", Host: host, Guest: netip.AddrPortFrom(netip.Addr{}, 7)},
+			}},
+		})
+		ended <- err
+	}()
+	t.Cleanup(func() {
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return connect(t, host, ended)
+}
+
+// connect connects to the program that tells the time, as soon as it does. ended
+// hears when it has ended instead.
+func connect(t testing.TB, host netip.AddrPort, ended chan error) net.Conn {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		c, err := net.DialTCP("tcp", nil, net.TCPAddrFromAddrPort(host))
+		if err == nil {
+			if _, err := c.Write(make([]byte, 1)); err == nil {
+				if _, err := io.ReadFull(c, make([]byte, 8)); err == nil {
+					return c
+				}
+			}
+			c.Close()
+		}
+		select {
+		case err := <-ended:
+			ended <- err
+			t.Fatalf("the program has ended: %v", err)
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package seal
+
+import "errors"
+
+// An assembler of classic BPF, as far as filters of system calls need it (see
+// Documentation/networking/filter.rst of Linux, and seccomp(2)). Code is emitted in
+// order; a label is where a jump goes, and always lies behind the jump.
+
+// Instruction is struct sock_filter.
+type Instruction struct {
+	Code   uint16
+	Jt, Jf uint8 // how many instructions to skip, when true and when false
+	K      uint32
+}
+
+// What is used of the instruction set.
+const (
+	opLoad   = 0x20 // BPF_LD | BPF_W | BPF_ABS: the word at K of struct seccomp_data
+	opEqual  = 0x15 // BPF_JMP | BPF_JEQ | BPF_K
+	opAnd    = 0x54 // BPF_ALU | BPF_AND | BPF_K
+	opReturn = 0x06 // BPF_RET | BPF_K
+)
+
+// label is a place in the program; next is the instruction that follows.
+type label int
+
+const next label = -1
+
+// maxLength is BPF_MAXINSNS.
+const maxLength = 4096
+
+var (
+	errLength = errors.New("seal: the filter is too long")
+	errJump   = errors.New("seal: a jump of the filter is too far")
+)
+
+// assembler makes a program.
+type assembler struct {
+	code   []Instruction
+	jumps  []distances
+	labels []int // where each label is; -1: not placed yet
+}
+
+// distances is a jump whose distances are not known yet.
+type distances struct {
+	at      int
+	yes, no label
+}
+
+func (a *assembler) newLabel() label {
+	a.labels = append(a.labels, -1)
+	return label(len(a.labels) - 1)
+}
+
+// place says that l is here.
+func (a *assembler) place(l label) { a.labels[l] = len(a.code) }
+
+func (a *assembler) load(offset uint32)   { a.emit(Instruction{Code: opLoad, K: offset}) }
+func (a *assembler) and(mask uint32)      { a.emit(Instruction{Code: opAnd, K: mask}) }
+func (a *assembler) result(action uint32) { a.emit(Instruction{Code: opReturn, K: action}) }
+func (a *assembler) emit(i Instruction)   { a.code = append(a.code, i) }
+
+// branch compares what was loaded last with k and goes to yes or to no.
+func (a *assembler) branch(op uint16, k uint32, yes, no label) {
+	a.jumps = append(a.jumps, distances{len(a.code), yes, no})
+	a.emit(Instruction{Code: op, K: k})
+}
+
+// jump goes to l.
+func (a *assembler) jump(l label) { a.branch(opEqual, 0, l, l) }
+
+// assemble fills the distances in.
+func (a *assembler) assemble() ([]Instruction, error) {
+	if len(a.code) > maxLength {
+		return nil, errLength
+	}
+	for _, j := range a.jumps {
+		yes, no := a.distance(j.at, j.yes), a.distance(j.at, j.no)
+		if yes < 0 || yes > 255 || no < 0 || no > 255 {
+			return nil, errJump
+		}
+		a.code[j.at].Jt, a.code[j.at].Jf = uint8(yes), uint8(no)
+	}
+	return a.code, nil
+}
+
+func (a *assembler) distance(at int, to label) int {
+	if to == next {
+		return 0
+	}
+	return a.labels[to] - at - 1
+}

@@ -1,0 +1,205 @@
+// Package seal leaves a program that runs as a process the handful of the host's
+// system calls that the Go runtime and the links need. The table in this file says
+// which, from where, with what arguments and why; docs/seal.md is made from it.
+//
+// A call is let through if its number, its arguments and the instruction that makes it
+// are in the table. The instruction counts where a descriptor is concerned: a write of
+// the runtime's is the host's, and the same call in assembly that somebody brought along
+// is the program's, whose descriptors are Loam's. All others trap: SIGSYS, which the edited runtime
+// (unikernel/overlay/_std/runtime/loam_seal.go) turns into a call that Loam serves, or
+// into ENOSYS.
+//
+// No call of the table makes a new descriptor, so those that were open when the seal
+// was set are all that there will ever be: the standard streams, the links, and the
+// runtime's own. That is why read and write need no test of their descriptor.
+//
+// The filter has its own assembler (assemble.go); filter.go makes the program, and
+// install.go hands it to the kernel, for every thread. See seccomp(2).
+//
+// Rejected: to test numbers alone. Then a write to descriptor 1 by assembly would reach
+// the host, and one to a link's descriptor would be a frame. Rejected, too: an error
+// in place of the trap, since the call could not be served then; and to forbid memory
+// that can be executed: a program may have any code as it is, and some make theirs.
+package seal
+
+import (
+	"slices"
+	"syscall"
+)
+
+// A Call is a system call that is left. A number may stand in several.
+type Call struct {
+	Number uint32
+	Name   string
+	From   []string // the functions that may make it; nil: whoever
+	If     []Test   // of its arguments, all of which must hold
+	Why    string
+}
+
+// Gate makes the calls that are not in the runtime's assembly: what the program asks of
+// package syscall and Loam leaves to the host, and what Loam asks for itself.
+const Gate = "internal/runtime/syscall/linux.Syscall6"
+
+// Kinds of tests.
+const (
+	Equal = iota // the argument is one of Values
+	Set          // it has all of the bits of Values[0]
+	Self         // it is the number of this process, or one of Values
+)
+
+// A Test looks at the lower 32 bits of an argument: the kernel takes these where it
+// has an int, and in flags no others mean anything.
+type Test struct {
+	Arg    int // from 0
+	Kind   int
+	Values []uint32
+	Text   string // the test, for people
+}
+
+// Calls and flags that package syscall does not name.
+const (
+	sysSendmmsg   = 307
+	sysGetcpu     = 309
+	sysGetrandom  = 318
+	sysMembarrier = 324
+
+	cloneThread = syscall.CLONE_VM | syscall.CLONE_FS | syscall.CLONE_FILES | syscall.CLONE_SIGHAND |
+		syscall.CLONE_SYSVSEM | syscall.CLONE_THREAD
+
+	tcsetsf       = 0x5404
+	tcgets2       = 0x802c542a
+	tcsets2       = 0x402c542b
+	prSetVMA      = 0x53564d41
+	prSetName     = 15
+	prGetName     = 16
+	prGetKeepCaps = 7
+	prSetKeepCaps = 8
+)
+
+var (
+	toSelf    = Test{0, Self, nil, "to this process"}
+	ofSelf    = Test{0, Self, []uint32{0}, "of this process"}
+	ofCaller  = Test{0, Equal, []uint32{0}, "of the caller"}
+	anonymous = Test{3, Set, []uint32{syscall.MAP_ANONYMOUS}, "no file"}
+	newThread = Test{0, Equal, []uint32{cloneThread, cloneThread | syscall.CLONE_SETTLS}, "a thread"}
+	names     = Test{0, Equal, []uint32{prSetVMA, prSetName, prGetName, prGetKeepCaps, prSetKeepCaps},
+		"PR_SET_VMA, PR_SET_NAME, PR_GET_NAME, PR_SET_KEEPCAPS, PR_GET_KEEPCAPS"}
+	terminal = Test{1, Equal, []uint32{
+		syscall.TCGETS, syscall.TCSETS, syscall.TCSETS + 1, tcsetsf, tcgets2, tcsets2, tcsets2 + 1, tcsets2 + 2,
+		syscall.TIOCGWINSZ, syscall.TIOCSWINSZ, syscall.TIOCGPGRP, syscall.TIOCSPGRP,
+	}, "a terminal's modes, size and group"}
+)
+
+var gate = []string{Gate}
+
+// runtimes are functions of package runtime.
+func runtimes(names ...string) []string {
+	for i := range names {
+		names[i] = "runtime." + names[i]
+	}
+	return names
+}
+
+// Calls are all that are left. Those that are made most often come first: the filter
+// goes from one to the next.
+var Calls = slices.Concat(
+	[]Call{
+		anybody(syscall.SYS_FUTEX, "futex", "threads wait for one another"),
+		{syscall.SYS_EPOLL_PWAIT, "epoll_pwait", gate, nil, "a thread without work waits for the links and timers"},
+		anybody(syscall.SYS_NANOSLEEP, "nanosleep", "the runtime's monitor pauses"),
+		{syscall.SYS_SENDMSG, "sendmsg", gate, nil, "a link sends frames"},
+		{syscall.SYS_READV, "readv", gate, nil, "a link receives frames"},
+		{syscall.SYS_READ, "read", append(runtimes("read"), Gate), nil, "a link receives, standard input is read, a thread was woken"},
+		{syscall.SYS_WRITE, "write", append(runtimes("write1"), Gate), nil, "a link sends, standard output is written, a thread is woken, a crash is told"},
+		{syscall.SYS_TGKILL, "tgkill", append(runtimes("tgkill", "raise"), Gate), []Test{toSelf}, "a goroutine is preempted; a fatal signal ends the program"},
+	},
+	harmless,
+	[]Call{
+		{syscall.SYS_MMAP, "mmap", append(runtimes("sysMmap"), Gate), []Test{anonymous}, "memory"},
+		{syscall.SYS_POLL, "poll", gate, nil, "a standard stream is waited for"},
+		{syscall.SYS_PPOLL, "ppoll", gate, nil, "has a link room?"},
+		{syscall.SYS_EPOLL_CTL, "epoll_ctl", gate, nil, "a link is waited for, or no more"},
+		{syscall.SYS_CLOSE, "close", append(runtimes("closefd"), Gate), nil, "a link is closed"},
+		{syscall.SYS_IOCTL, "ioctl", gate, []Test{terminal}, "standard streams that are a terminal"},
+		{syscall.SYS_PREAD64, "pread64", gate, nil, "how many processors the control group allows; /proc/self/maps"},
+		{syscall.SYS_CLONE, "clone", runtimes("clone"), []Test{newThread}, "a thread starts"},
+		{syscall.SYS_EXIT, "exit", append(runtimes("exitThread", "clone"), Gate), nil, "a thread ends"},
+		{syscall.SYS_EXIT_GROUP, "exit_group", append(runtimes("exit"), Gate), nil, "the program ends"},
+		{syscall.SYS_KILL, "kill", append(runtimes("raiseproc"), Gate), []Test{toSelf}, "a signal to the program itself"},
+		{syscall.SYS_TIMER_CREATE, "timer_create", runtimes("timer_create"), nil, "CPU profiles"},
+		{syscall.SYS_TIMER_SETTIME, "timer_settime", runtimes("timer_settime"), nil, "CPU profiles"},
+		{syscall.SYS_TIMER_DELETE, "timer_delete", runtimes("timer_delete"), nil, "CPU profiles"},
+		{syscall.SYS_PRCTL, "prctl", nil, []Test{names}, "memory and threads have names"},
+		{syscall.SYS_SCHED_GETAFFINITY, "sched_getaffinity", nil, []Test{ofSelf}, "how many processors there are"},
+		{syscall.SYS_SCHED_SETAFFINITY, "sched_setaffinity", nil, []Test{ofCaller}, "which of them a thread uses"},
+		{syscall.SYS_GETPGID, "getpgid", nil, []Test{ofSelf}, who},
+		{syscall.SYS_GETSID, "getsid", nil, []Test{ofSelf}, who},
+		{syscall.SYS_PRLIMIT64, "prlimit64", nil, []Test{ofSelf}, bounds},
+		{syscall.SYS_GETPRIORITY, "getpriority", nil, []Test{{1, Self, []uint32{0}, "of this process"}}, bounds},
+	},
+)
+
+// Why, of more than one.
+const (
+	memory  = "the program's own memory"
+	threads = "its threads"
+	signals = "its signals"
+	clocks  = "time"
+	who     = "who it is"
+	bounds  = "what it may use"
+)
+
+// anybody is a call that may be made from anywhere.
+func anybody(number uint32, name, why string) Call {
+	return Call{Number: number, Name: name, Why: why}
+}
+
+// harmless are calls about nothing but the calling process, without descriptor or path.
+var harmless = []Call{
+	anybody(syscall.SYS_RT_SIGRETURN, "rt_sigreturn", signals),
+	anybody(syscall.SYS_RT_SIGPROCMASK, "rt_sigprocmask", signals),
+	anybody(syscall.SYS_MADVISE, "madvise", memory),
+	anybody(syscall.SYS_MUNMAP, "munmap", memory),
+	anybody(syscall.SYS_SCHED_YIELD, "sched_yield", threads),
+	anybody(syscall.SYS_CLOCK_GETTIME, "clock_gettime", clocks),
+	anybody(syscall.SYS_GETTID, "gettid", threads),
+	anybody(syscall.SYS_GETPID, "getpid", who),
+	anybody(syscall.SYS_SIGALTSTACK, "sigaltstack", signals),
+	anybody(syscall.SYS_RT_SIGACTION, "rt_sigaction", signals),
+	anybody(syscall.SYS_RT_SIGTIMEDWAIT, "rt_sigtimedwait", signals),
+	anybody(syscall.SYS_PAUSE, "pause", signals),
+	anybody(syscall.SYS_MPROTECT, "mprotect", memory),
+	anybody(syscall.SYS_MREMAP, "mremap", memory),
+	anybody(syscall.SYS_MSYNC, "msync", memory),
+	anybody(syscall.SYS_MINCORE, "mincore", memory),
+	anybody(syscall.SYS_MLOCK, "mlock", memory),
+	anybody(syscall.SYS_MUNLOCK, "munlock", memory),
+	anybody(syscall.SYS_MLOCKALL, "mlockall", memory),
+	anybody(syscall.SYS_MUNLOCKALL, "munlockall", memory),
+	anybody(sysGetcpu, "getcpu", threads),
+	anybody(syscall.SYS_ARCH_PRCTL, "arch_prctl", threads),
+	anybody(sysMembarrier, "membarrier", threads),
+	anybody(syscall.SYS_RESTART_SYSCALL, "restart_syscall", "made by the kernel, for a wait that a stop has interrupted"),
+	anybody(syscall.SYS_CLOCK_GETRES, "clock_getres", clocks),
+	anybody(syscall.SYS_CLOCK_NANOSLEEP, "clock_nanosleep", clocks),
+	anybody(syscall.SYS_GETTIMEOFDAY, "gettimeofday", clocks),
+	anybody(syscall.SYS_TIME, "time", clocks),
+	anybody(syscall.SYS_TIMES, "times", clocks),
+	anybody(syscall.SYS_GETITIMER, "getitimer", clocks),
+	anybody(syscall.SYS_SETITIMER, "setitimer", "CPU profiles"),
+	anybody(syscall.SYS_ALARM, "alarm", clocks),
+	anybody(syscall.SYS_GETPPID, "getppid", who),
+	anybody(syscall.SYS_GETPGRP, "getpgrp", who),
+	anybody(syscall.SYS_GETUID, "getuid", who),
+	anybody(syscall.SYS_GETEUID, "geteuid", who),
+	anybody(syscall.SYS_GETGID, "getgid", who),
+	anybody(syscall.SYS_GETEGID, "getegid", who),
+	anybody(syscall.SYS_GETGROUPS, "getgroups", who),
+	anybody(syscall.SYS_GETRESUID, "getresuid", who),
+	anybody(syscall.SYS_GETRESGID, "getresgid", who),
+	anybody(syscall.SYS_GETRUSAGE, "getrusage", bounds),
+	anybody(syscall.SYS_GETRLIMIT, "getrlimit", bounds),
+	anybody(syscall.SYS_SETRLIMIT, "setrlimit", bounds),
+	anybody(syscall.SYS_SYSINFO, "sysinfo", bounds),
+	anybody(sysGetrandom, "getrandom", "randomness"),
+}

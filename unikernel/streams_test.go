@@ -1,0 +1,154 @@
+package unikernel
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// Standard streams of a program, on both platforms, are the command's.
+
+func onBoth(t *testing.T, test func(t *testing.T, command func(args ...string) *exec.Cmd)) {
+	for _, p := range []Platform{Process, Machine} {
+		t.Run(p.String(), func(t *testing.T) {
+			test(t, func(args ...string) *exec.Cmd {
+				if p == Machine {
+					return machineCommand(NoNetwork, "streams", args...)
+				}
+				return guestCommand(NoNetwork, "streams", args...)
+			})
+		})
+	}
+}
+
+// Bytes pass as they are, in both directions, and much of them.
+func TestStreamsAreClean(t *testing.T) {
+	data := make([]byte, 10<<20)
+	rand.NewChaCha8([32]byte{7}).Read(data)
+	onBoth(t, func(t *testing.T, command func(args ...string) *exec.Cmd) {
+		cmd := command("copy")
+		cmd.Stdin = bytes.NewReader(data)
+		var out, errs bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &out, &errs
+		if err := cmd.Run(); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(out.Bytes(), data) {
+			t.Errorf("%d bytes came out of %d, or others", out.Len(), len(data))
+		}
+		if want := fmt.Sprint(string(data), len(data)); errs.String() != want {
+			t.Errorf("%d bytes came to standard error, or others", errs.Len())
+		}
+	})
+}
+
+// What is read from a file is read; the end of it passes, and so does no input at all.
+func TestStreamsInput(t *testing.T) {
+	onBoth(t, func(t *testing.T, command func(args ...string) *exec.Cmd) {
+		for _, text := range []string{"", "hi\n"} {
+			cmd := command("hash")
+			cmd.Stdin = strings.NewReader(text)
+			if out, err := cmd.CombinedOutput(); err != nil || string(out) != fmt.Sprintf("%x\n", sha256.Sum256([]byte(text))) {
+				t.Errorf("%q: %v: %s", text, err, out)
+			}
+		}
+	})
+}
+
+// What a program does not read is left to others.
+func TestStreamsReadNoFurther(t *testing.T) {
+	onBoth(t, func(t *testing.T, command func(args ...string) *exec.Cmd) {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		io.WriteString(w, "mine"+"another's")
+		w.Close()
+		cmd := command("some", "mine")
+		cmd.Stdin = r
+		if out, err := cmd.CombinedOutput(); err != nil || string(out) != "true\n" {
+			t.Errorf("%v: %s", err, out)
+		}
+		if rest, err := io.ReadAll(r); string(rest) != "another's" || err != nil {
+			t.Errorf("left: %q, %v", rest, err)
+		}
+	})
+}
+
+// A reader who comes late holds the program up, and loses nothing.
+func TestStreamsBackPressure(t *testing.T) {
+	const size = 4 << 20
+	onBoth(t, func(t *testing.T, command func(args ...string) *exec.Cmd) {
+		cmd := command("write", fmt.Sprint(size))
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		defer cmd.Process.Kill()
+		first := make([]byte, 1)
+		if _, err := io.ReadFull(out, first); err != nil {
+			t.Fatal(err)
+		}
+		rest, err := io.ReadAll(out)
+		if len(rest) != size-1 || err != nil {
+			t.Errorf("%d bytes, %v", 1+len(rest), err)
+		}
+		if err := cmd.Wait(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Where both outputs are one file, what is written to them keeps its order, and so
+// does what the runtime says.
+func TestStreamsKeepOrder(t *testing.T) {
+	onBoth(t, func(t *testing.T, command func(args ...string) *exec.Cmd) {
+		out, _ := command("order").CombinedOutput()
+		var want strings.Builder
+		for i := range 20 {
+			fmt.Fprintf(&want, "%d\n%d\n%d\n", i, i, i)
+		}
+		want.WriteString("panic: last\n")
+		if !strings.HasPrefix(string(out), want.String()) {
+			t.Errorf("%s", out)
+		}
+	})
+}
+
+// A program goes on while one of its goroutines waits for input.
+func TestStreamsWaiting(t *testing.T) {
+	onBoth(t, func(t *testing.T, command func(args ...string) *exec.Cmd) {
+		cmd := command("idle")
+		in, err1 := cmd.StdinPipe()
+		out, err2 := cmd.StdoutPipe()
+		if err1 != nil || err2 != nil {
+			t.Fatal(err1, err2)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		defer cmd.Process.Kill()
+		lines := bufio.NewScanner(out)
+		for lines.Scan() && lines.Text() != "ready" {
+		}
+		io.WriteString(in, "typed")
+		in.Close()
+		if !lines.Scan() || lines.Text() != "TYPED" {
+			t.Errorf("%q, %v", lines.Text(), lines.Err())
+		}
+		if err := cmd.Wait(); err != nil {
+			t.Error(err)
+		}
+	})
+}
