@@ -151,8 +151,8 @@ func (q *rings) HasRoom(d uintptr) bool {
 
 // close may be called more than once.
 func (q *rings) close() error {
-	err := q.Close()
-	q.rx.Close()
-	q.tx.Close()
-	return err
+	return q.Close(func() {
+		q.rx.Close()
+		q.tx.Close()
+	})
 }

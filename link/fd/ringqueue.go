@@ -146,15 +146,17 @@ func (q *RingQueue) WhileOpen(look func()) {
 	})
 }
 
-// Close ends Recv, Send and the goroutine of Room. When it returns nobody touches the
-// rings any more. It may be called more than once.
-func (q *RingQueue) Close() error {
+// Close ends Recv, Send and the goroutine of Room, and then calls release, when nobody
+// touches the rings any more. It may be called more than once, and by several: release
+// is called each time, by one after the other.
+func (q *RingQueue) Close(release func()) error {
 	err := errors.Join(q.in.Close(), q.out.Close())
 	q.room.Close()
 	q.recv.Lock()
 	defer q.recv.Unlock()
 	q.send.Lock()
 	defer q.send.Unlock()
+	release()
 	return err
 }
 
