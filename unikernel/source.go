@@ -26,8 +26,8 @@ const module = "loam"
 
 // What a guest imports: as a process, and in a virtual machine.
 const (
-	processPackage = module + "/unikernel/rt/process"
-	machinePackage = module + "/unikernel/rt/machine"
+	runtimePackage = module + "/unikernel/rt"
+	machinePackage = runtimePackage + "/machine"
 )
 
 // root is the package that joins Loam to a program.
@@ -35,7 +35,7 @@ func (p Platform) root() string {
 	if p == Machine {
 		return machinePackage
 	}
-	return processPackage
+	return runtimePackage
 }
 
 // guestSource returns the files of the packages that a guest takes: its root, and

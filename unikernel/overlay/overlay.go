@@ -4,8 +4,8 @@
 //
 // Nothing of Go's source is kept in Loam's tree. Files are made from the
 // installed GOROOT by the edit rules in rules.go, each of which is checked
-// against what it finds (edit.go); files of our own, in _std, are added; those in _process are for programs that run
-// as a process, those in _vm for programs in a virtual machine. A
+// against what it finds (edit.go); files of our own, in _std, are added; those in _vm are for programs that run in
+// a virtual machine. A
 // release of Go that is not in rules.go, or one that does not look as expected,
 // is refused.
 //
@@ -25,7 +25,7 @@ import (
 	"strings"
 )
 
-//go:embed all:_std all:_process all:_vm
+//go:embed all:_std all:_vm
 var added embed.FS
 
 // ErrUnknownGo is what Generate returns for a release of Go that it has no
@@ -56,12 +56,6 @@ func Generate(goroot, version string, parts Part) (Files, error) {
 	if parts&Personality != 0 {
 		renames = append(renames, rel.renames...)
 		if err := files.addOurs("_std"); err != nil {
-			return nil, err
-		}
-	}
-	if parts == Personality {
-		renames = append(renames, processRenames...)
-		if err := files.addOurs("_process"); err != nil {
 			return nil, err
 		}
 		if err := checkShapes(goroot); err != nil {

@@ -77,7 +77,14 @@ func doInit(ts []*initTask) {
 		}
 	}
 	linuxDoInit(ts)
+	if !loamPreemptionCounted {
+		loamPreemptionCounted = true
+		loamCountPreemption()
+	}
 }
+
+// loamPreemptionCounted is set after the first of all initialisations, the runtime's.
+var loamPreemptionCounted bool
 
 // loamGoesFirst reports whether t belongs to a package of loamInitFirst.
 func loamGoesFirst(t *initTask) bool {
