@@ -3,7 +3,7 @@ package overlay
 import "strings"
 
 // The seam, as edits of the standard library. What takes the place of each
-// renamed function is in _std or _vm, in the same package.
+// renamed function is in _std, _process or _vm, in the same package.
 
 // release is what Loam knows about one release of Go.
 type release struct {
@@ -62,7 +62,8 @@ type shape struct {
 	text string
 }
 
-// shapes: how asyncPreempt saves registers is how loam_trap.go finds them.
+// shapes are for programs that run as a process: how asyncPreempt saves registers is how
+// _std/runtime/loam_trap.go finds them.
 var shapes = []shape{
 	{"runtime/preempt_amd64.s", `
 	MOVQ AX, 0(SP)

@@ -138,8 +138,16 @@ var loamTraps struct {
 // wait for it.
 var loamServesTraps bool
 
+// loamServeTraps says that there will be a goroutine that takes calls. It adds to what
+// the runtime knows of the stack that asyncPreempt takes: asyncPreempt2 here calls the
+// one that was there before. Until then there is room enough in what the runtime adds
+// for return addresses.
+//
 //go:linkname loamServeTraps
-func loamServeTraps() { loamServesTraps = true }
+func loamServeTraps() {
+	loamServesTraps = true
+	asyncPreemptStack += uintptr(funcMaxSPDelta(findfunc(abi.FuncPCABIInternal(linuxAsyncPreempt2)))) + 8
+}
 
 // loamPark parks a goroutine until its call has been served. It runs on g0, and finds
 // the loamTrap in a word that only systems with a C library use.
@@ -203,11 +211,4 @@ func loamTrapReturn(trap, result uintptr) {
 	gp := t.gp.ptr()
 	gp.bubble = t.bubble
 	goready(gp, 1)
-}
-
-// loamCountPreemption adds to what the runtime knows of the stack that asyncPreempt
-// takes: asyncPreempt2 here calls the one that was there before. It is called once,
-// after the initialisation of the runtime.
-func loamCountPreemption() {
-	asyncPreemptStack += uintptr(funcMaxSPDelta(findfunc(abi.FuncPCABIInternal(linuxAsyncPreempt2)))) + 8
 }
