@@ -63,7 +63,8 @@ const layers = `
 	link < unikernel/guest;
 	stack, DEVICES, fs/memfs < posix < unikernel/rt;
 	NONE < unikernel/seal; # which calls of the host's are left to a process
-	unikernel/guest, unikernel/seal, fs/pseudo, fs/tarfs < unikernel/rt;
+	unikernel/guest, fs/pseudo, fs/tarfs < unikernel/rt;
+	unikernel/rt, unikernel/seal < unikernel/rt/process;
 	fs < unikernel/channel;
 
 	# Ring 0: the processor, how a guest is loaded, and the core under the runtime.
@@ -91,7 +92,8 @@ const layers = `
 
 	# The packet engine: methods to send by, and what drives them. Nothing below
 	# knows of it.
-	stack, DEVICES, link/match < gen/method;
+	NONE < gen/hwtime;
+	stack, DEVICES, link/match, gen/hwtime < gen/method;
 	wire < gen/frame < gen/pace;
 	wire < gen/measure;
 	NONE < gen/probe/target;
@@ -115,6 +117,7 @@ const layers = `
 	NONE < internal/ci;
 	NONE < internal/house;
 	NONE < internal/netns;
+	NONE < internal/race;
 	NONE < test/interop, test/servers, test/gen, test/genbench, test/probebench;
 	NONE < test/std;
 
@@ -132,6 +135,7 @@ var modules = map[string][]string{
 	"gen":               {"github.com/vishvananda/netlink", "golang.org/x/sys/unix"},
 	"gen/bench":         {"github.com/vishvananda/netlink", "golang.org/x/sys/unix", "gonum.org/v1/plot"},
 	"gen/measure":       {"github.com/HdrHistogram/hdrhistogram-go"},
+	"gen/hwtime":        {"golang.org/x/sys/unix"},
 	"gen/method":        {"golang.org/x/sys/unix"},
 	"gen/nexthop":       {"github.com/vishvananda/netlink"},
 	"gen/probe/session": {"github.com/vishvananda/netlink"},
