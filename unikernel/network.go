@@ -112,7 +112,7 @@ func (n *network) addFiles(o *Options) (err error) {
 	if o.Target.Platform == Machine {
 		give = n.load
 	}
-	if n.config.Mounts, err = openVolumes(o.Volumes, give); err != nil {
+	if n.config.Mounts, err = openVolumes(o.Volumes, o.around, give); err != nil {
 		return err
 	}
 	return n.addOutputs(o)

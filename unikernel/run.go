@@ -34,6 +34,7 @@ type Options struct {
 
 	outputs []string // files that the host has when the program has ended; of platform Process
 	folders []string // that the program finds, beside
+	around  []string // files and folders that are under their own paths there
 }
 
 // Run builds a program and runs it to its end. It returns the program's exit
@@ -55,7 +56,8 @@ func Run(ctx context.Context, o Options) (status int, err error) {
 
 // RunProgram is Run for a program that has been built for Loam, such as a test
 // binary of Test. The process that calls it ends when its parent does, and so
-// does the program, which has a copy of the folder that it begins in.
+// does the program, which has a copy of the folder that it begins in, and of what
+// tests look for around that.
 func RunProgram(program string, o Options) (status int, err error) {
 	if err := dieWithParent(); err != nil {
 		return 0, err
@@ -66,6 +68,7 @@ func RunProgram(program string, o Options) (status int, err error) {
 	}
 	o.Volumes = append(o.Volumes, Volume{Host: folder, Guest: folder, Writable: true})
 	o.outputs, o.folders = testOutputs(o.Args, folder)
+	o.around = around(folder)
 	return onNetwork(&o, func() (string, error) { return program, nil })
 }
 
