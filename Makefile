@@ -32,6 +32,10 @@ dpdk: ## the method over DPDK, which is left out otherwise: needs Debian's libdp
 std: ## Go's own tests on Loam beside Linux, in full, and the table docs/std.md
 	@go run ./test/std
 
+.PHONY: std-vm
+std-vm: ## the same in a virtual machine, and the table docs/std-vm.md
+	@go run ./test/std -platform vm
+
 .PHONY: releases
 releases: ## programs on Loam with every patch release of Go that it knows, each fetched if need be (about 70 MB)
 	@LOAM_TEST_RELEASES=all go test ./unikernel -count=1 -timeout=90m -v -run=TestReleases

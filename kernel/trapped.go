@@ -12,8 +12,7 @@ import (
 // finds it when a program is built). What it asks for is most often a matter of
 // package posix's, which is ordinary Go above the runtime. So the thread is sent
 // SIGSYS, as by seccomp(2) with SECCOMP_RET_TRAP, and the runtime has the goroutine
-// call the function that it would have called without the instruction:
-// unikernel/overlay/_vm/runtime/loam_trap.go.
+// wait until the call is served: unikernel/overlay/_std/runtime/loam_trap.go.
 
 // trapped serves the instruction: by that signal, or here what is the kernel's
 // anyway, or what comes while nobody hears the signal.
@@ -21,7 +20,7 @@ func trapped(c *cpu, f *amd64.Frame) {
 	th := threads.At(c.current)
 	heard := actions[signal.System].Effect(signal.System) == signal.Handle && th.Mask&uint64(signal.Of(signal.System)) == 0
 	if heard && !isOurs(f.AX) {
-		callHandler(th, signal.Info{Number: signal.System, Code: signal.CodeSeccomp, Value: f.IP})
+		callHandler(th, signal.Info{Number: signal.System, Code: signal.CodeSeccomp, Value: f.IP, Call: uint32(f.AX), Arch: signal.ArchAMD64})
 		return
 	}
 	if result, returns := call(c, f); returns {

@@ -2,9 +2,12 @@ package unikernel
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 )
 
@@ -29,6 +32,39 @@ func TestSealed(t *testing.T) {
 	}
 	if _, err := os.Stat("/tmp/of-the-program"); err == nil {
 		t.Error("a file of the program is a file of the host")
+	}
+}
+
+// A user without privilege has a sealed program, too, and files that root owns.
+func TestSealedUnprivileged(t *testing.T) {
+	p, err := NewPlan(t.Context(), Target{Args: []string{"./testdata/guest/sealed"}})
+	if err == nil {
+		err = p.Build(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.ReadFile(p.Program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("", "loam-unprivileged-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	own := filepath.Join(dir, "sealed")
+	if err := errors.Join(os.WriteFile(own, program, 0o755), os.Chmod(dir, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), own)
+	cmd.Dir = dir
+	if os.Getuid() == 0 {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	}
+	out, err := cmd.CombinedOutput()
+	if status := cmd.ProcessState.ExitCode(); status != 7 || string(out) != "ok\n" {
+		t.Errorf("status %d, %v: %s", status, err, out)
 	}
 }
 

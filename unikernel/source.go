@@ -26,8 +26,8 @@ const module = "loam"
 
 // What a guest imports: as a process, and in a virtual machine.
 const (
-	runtimePackage = module + "/unikernel/rt"
-	machinePackage = runtimePackage + "/machine"
+	processPackage = module + "/unikernel/rt/process"
+	machinePackage = module + "/unikernel/rt/machine"
 )
 
 // root is the package that joins Loam to a program.
@@ -35,7 +35,7 @@ func (p Platform) root() string {
 	if p == Machine {
 		return machinePackage
 	}
-	return runtimePackage
+	return processPackage
 }
 
 // guestSource returns the files of the packages that a guest takes: its root, and

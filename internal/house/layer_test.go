@@ -63,7 +63,8 @@ const layers = `
 	link < unikernel/guest;
 	stack, DEVICES, fs/memfs < posix < unikernel/rt;
 	NONE < unikernel/seal; # which calls of the host's are left to a process
-	unikernel/guest, unikernel/seal, fs/pseudo, fs/tarfs < unikernel/rt;
+	unikernel/guest, fs/pseudo, fs/tarfs < unikernel/rt;
+	unikernel/rt, unikernel/seal < unikernel/rt/process;
 	fs < unikernel/channel;
 
 	# Ring 0: the processor, how a guest is loaded, and the core under the runtime.

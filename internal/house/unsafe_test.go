@@ -12,8 +12,8 @@ import (
 // Code that the compiler does not protect stands where everybody expects it.
 
 // rawPackages are the folders whose whole business is memory, registers and the
-// insides of the runtime: _std and _vm hold what is compiled into the standard library.
-var rawPackages = []string{"arch/", "unikernel/rt/", "unikernel/overlay/_std/", "unikernel/overlay/_vm/"}
+// insides of the runtime: _std, _process and _vm hold what is compiled into the standard library.
+var rawPackages = []string{"arch/", "unikernel/rt/", "unikernel/overlay/_std/", "unikernel/overlay/_process/", "unikernel/overlay/_vm/"}
 
 // mayBeUnsafe reports whether a file may import unsafe. Tests obey too.
 func mayBeUnsafe(p string) bool {

@@ -62,8 +62,10 @@ type Info struct {
 	Errno  int32
 	Code   int32
 	_      int32
-	Value  uint64 // the address of a fault; or who sent it: PID, and UID in the upper half
-	_      [13]uint64
+	Value  uint64 // the address of a fault, or behind a call; or who sent it: PID, and UID in the upper half
+	Call   uint32 // System: its number
+	Arch   uint32 // System: whose number that is
+	_      [12]uint64
 }
 
 // Codes: sigaction(2).
@@ -81,6 +83,9 @@ const (
 	CodeAlign      = 1  // Bus
 	CodeSeccomp    = 1  // System: the number of the call is in AX, as it was
 )
+
+// ArchAMD64 is AUDIT_ARCH_X86_64: seccomp(2).
+const ArchAMD64 = 0xc000_003e
 
 // Room is where below an address on a stack a Frame goes, and above it the state
 // of the vector registers, of vectorSize bytes. The stack is aligned as it is

@@ -60,14 +60,15 @@ func compare(loam, linux results) []difference {
 
 // reason says why a test ends otherwise.
 type reason struct {
-	when          string // always, full (not with -short), or may: it sometimes does
+	when          string // always, full (not with -short), may: it sometimes does, or stops: it would end the others
 	pkg, name     string // name is a pattern of path.Match; "-" is the package
 	why           string
 	differs, seen bool
 }
 
-// readReasons reads lines of "when package test why".
-func readReasons(text string) ([]*reason, error) {
+// readReasons reads lines of "when package test why". In front of when may stand the
+// name of a platform and a colon: the line is for that one only.
+func readReasons(text, platform string) ([]*reason, error) {
 	var list []*reason
 	lines := bufio.NewScanner(strings.NewReader(text))
 	for lines.Scan() {
@@ -76,12 +77,34 @@ func readReasons(text string) ([]*reason, error) {
 			continue
 		}
 		f := strings.Fields(line)
-		if len(f) < 4 || f[0] != "always" && f[0] != "full" && f[0] != "may" {
+		only, when, limited := strings.Cut(f[0], ":")
+		if !limited {
+			when = f[0]
+		}
+		if len(f) < 4 || !slices.Contains([]string{"always", "full", "may", "stops"}, when) {
 			return nil, fmt.Errorf("reasons.txt: %q is no line of: when package test why", line)
 		}
-		list = append(list, &reason{when: f[0], pkg: f[1], name: strings.TrimPrefix(f[2], "-"), why: strings.Join(f[3:], " ")})
+		if limited && only != platform {
+			continue
+		}
+		list = append(list, &reason{when: when, pkg: f[1], name: strings.TrimPrefix(f[2], "-"), why: strings.Join(f[3:], " ")})
 	}
 	return list, nil
+}
+
+// leftOut is a pattern of go test's for the tests that would end the others; empty if
+// there are none.
+func leftOut(reasons []*reason) string {
+	var names []string
+	for _, r := range reasons {
+		if r.when == "stops" {
+			names = append(names, r.name)
+		}
+	}
+	if names == nil {
+		return ""
+	}
+	return "^(" + strings.Join(names, "|") + ")$"
 }
 
 // explain finds the reason of a difference.

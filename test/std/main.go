@@ -4,15 +4,19 @@
 // excused that works.
 //
 //	go run ./test/std                 all packages, in full; writes docs/std.md
+//	go run ./test/std -platform vm    the same in a virtual machine; writes docs/std-vm.md
 //	go run ./test/std -short net/url  some packages, quickly; only checks
 //
 // What the tests print is kept in two files, as go test -json writes it, in a
 // folder named by -keep; without that it is a temporary one, which stays if
 // something is wrong. With -from the files of such a folder are judged again,
-// and nothing is run: for when only reasons.txt has changed.
+// and nothing is run: for when only reasons.txt has changed. Files of several runs
+// may be put one behind the other for that.
 //
-// Both sides are built from the same GOROOT, without cgo and without vet. run.go
-// runs them, compare.go judges, table.go writes.
+// Both sides are built from the same GOROOT, without cgo and without vet. A test that
+// would end the others of its package, because it takes for granted that programs can
+// be started, is left out on Loam; reasons.txt says which. run.go runs the tests,
+// compare.go judges, table.go writes.
 package main
 
 import (
@@ -25,15 +29,48 @@ import (
 	"strings"
 )
 
-// packages are those that have to do with the network or with descriptors.
-var packages = []string{"net/...", "crypto/tls", "internal/poll", "syscall", "os", "log/syslog", "expvar"}
+// platform is what Loam stands on, and the report about it.
+type platform struct {
+	name     string // for loam test --platform
+	title    string
+	packages []string
+	report   string // from the root of the tree
+}
 
-// report is where the table goes, from the root of the tree.
-const report = "docs/std.md"
+// platforms are those that there are; the first is the default.
+var platforms = []platform{
+	{
+		"process", "as a process",
+		[]string{
+			"net/...", "crypto/tls", "internal/poll", "syscall", "os/...", "log/syslog", "expvar",
+			"io/...", "time", "context", "path/filepath",
+		},
+		"docs/std.md",
+	},
+	{
+		"vm", "in a virtual machine of QEMU",
+		[]string{
+			"runtime", "sync", "sync/atomic", "time", "context", "os", "io/...", "net", "net/http", "crypto/tls",
+			"encoding/...", "math/...", "sort", "strings",
+		},
+		"docs/std-vm.md",
+	},
+}
+
+// findPlatform finds one by its name.
+func findPlatform(name string) (platform, error) {
+	for _, p := range platforms {
+		if p.name == name {
+			return p, nil
+		}
+	}
+	return platform{}, fmt.Errorf("there is no platform %q: take process or vm", name)
+}
 
 func main() {
 	var o options
-	flag.BoolVar(&o.short, "short", false, "tell tests to be quick, and write no table")
+	flag.StringVar(&o.platform, "platform", platforms[0].name, "what the tests run on beside Linux: process or vm")
+	flag.BoolVar(&o.short, "short", false, "tell tests to be quick")
 	flag.StringVar(&o.keep, "keep", "", "keep what the tests print in this `folder`")
 	flag.StringVar(&o.from, "from", "", "run nothing, and judge what -keep has kept in this `folder`")
 	flag.Parse()
@@ -47,13 +84,18 @@ func main() {
 }
 
 type options struct {
+	platform   string
 	short      bool
 	keep, from string
 	patterns   []string // empty: all packages
 }
 
 func (o *options) run(ctx context.Context) error {
-	reasons, err := readReasons(reasonsText)
+	on, err := findPlatform(o.platform)
+	if err != nil {
+		return err
+	}
+	reasons, err := readReasons(reasonsText, on.name)
 	if err != nil {
 		return err
 	}
@@ -62,7 +104,7 @@ func (o *options) run(ctx context.Context) error {
 		if dir, err = o.folder(); err != nil {
 			return err
 		}
-		if err := o.runBoth(ctx, dir); err != nil {
+		if err := o.runBoth(ctx, dir, on, reasons); err != nil {
 			return err
 		}
 	}
@@ -82,9 +124,9 @@ func (o *options) run(ctx context.Context) error {
 			fmt.Println(tail(printed[d.test]))
 		}
 	}
-	if len(o.patterns) == 0 && !o.short {
-		text := document(onLoam, onLinux, differing, reasons)
-		if err := os.WriteFile(report, []byte(text), 0o644); err != nil {
+	if len(o.patterns) == 0 {
+		text := o.head(on) + document(onLoam, onLinux, differing, reasons)
+		if err := os.WriteFile(on.report, []byte(text), 0o644); err != nil {
 			return err
 		}
 	}
@@ -108,7 +150,7 @@ func (o *options) folder() (string, error) {
 }
 
 // runBoth runs the tests on both sides.
-func (o *options) runBoth(ctx context.Context, dir string) error {
+func (o *options) runBoth(ctx context.Context, dir string, on platform, reasons []*reason) error {
 	bin, err := os.MkdirTemp("", "loam-std-bin-")
 	if err != nil {
 		return err
@@ -120,9 +162,13 @@ func (o *options) runBoth(ctx context.Context, dir string) error {
 	}
 	patterns := o.patterns
 	if len(patterns) == 0 {
-		patterns = packages
+		patterns = on.packages
 	}
-	if err := runTests(ctx, filepath.Join(dir, loamFile), o.short, patterns, loam, "test", "--platform=process"); err != nil {
+	command := []string{loam, "test", "--platform", on.name}
+	if left := leftOut(reasons); left != "" {
+		command = append(command, "-skip="+left)
+	}
+	if err := runTests(ctx, filepath.Join(dir, loamFile), o.short, patterns, command...); err != nil {
 		return err
 	}
 	return runTests(ctx, filepath.Join(dir, linuxFile), o.short, patterns, "go", "test", "-vet=off")

@@ -58,16 +58,19 @@ func TestPrinted(t *testing.T) {
 func TestJudge(t *testing.T) {
 	loam, linux := sides(t)
 	for text, want := range map[string]string{
-		"":                             "p TestFails: fail on Loam, pass on Linux: reasons.txt does not say why",
-		"always p TestFails it must":   "",
-		"always p Test* it must":       "",
-		"may p TestFails it sometimes": "",
+		"":                                          "p TestFails: fail on Loam, pass on Linux: reasons.txt does not say why",
+		"always p TestFails it must":                "",
+		"process:may p TestFails here":              "",
+		"vm:may p TestFails there":                  "p TestFails: fail on Loam, pass on Linux: reasons.txt does not say why",
+		"stops p TestFails it would":                "",
+		"always p Test* it must":                    "",
+		"may p TestFails it sometimes":              "",
 		"always p TestFails a\nalways p TestSame b": "p TestSame ends as on Linux",
 		"always p TestFails a\nmay p TestSame b":    "",
 		"always p TestFails a\nfull p TestSame b":   "",
 		"always p TestFails a\nalways q TestX b":    "", // was not run
 	} {
-		reasons, err := readReasons(text)
+		reasons, err := readReasons(text, "process")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,13 +82,40 @@ func TestJudge(t *testing.T) {
 }
 
 func TestReasonsAreReasons(t *testing.T) {
-	if _, err := readReasons(reasonsText); err != nil {
+	if _, err := readReasons(reasonsText, "process"); err != nil {
 		t.Error(err)
 	}
-	for _, text := range []string{"always p TestX", "never p TestX why"} {
-		if _, err := readReasons(text); err == nil {
+	for _, text := range []string{"always p TestX", "never p TestX why", "vm:never p TestX why"} {
+		if _, err := readReasons(text, "process"); err == nil {
 			t.Errorf("%q is taken", text)
 		}
+	}
+}
+
+// Tests that would end the others are left out by name.
+func TestLeftOut(t *testing.T) {
+	reasons, err := readReasons("stops p TestA why\nmay p TestB why\nstops q TestC why\nvm:stops q TestD why", "process")
+	if got := leftOut(reasons); got != "^(TestA|TestC)$" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+	if got := leftOut(nil); got != "" {
+		t.Errorf("of nothing: %q", got)
+	}
+}
+
+// A report says what was run, and by which command.
+func TestHead(t *testing.T) {
+	for _, p := range platforms {
+		for _, short := range []bool{false, true} {
+			o := options{short: short}
+			got := o.head(p)
+			if strings.Contains(got, "-short") != short || strings.Contains(got, "-platform vm") != (p.name == "vm") {
+				t.Errorf("%s, short %v: %s", p.name, short, got)
+			}
+		}
+	}
+	if _, err := findPlatform("moon"); err == nil {
+		t.Error("a platform that is not there")
 	}
 }
 
@@ -94,7 +124,7 @@ func TestTable(t *testing.T) {
 	if got := table(loam, linux); !strings.Contains(got, "| p | 1 | 1 | 0 | 2 | 0 | 0 |\n") {
 		t.Errorf("%s", got)
 	}
-	reasons, _ := readReasons("always p TestFails because")
+	reasons, _ := readReasons("always p TestFails because", "process")
 	got := document(loam, linux, compare(loam, linux), reasons)
 	if !strings.Contains(got, "| p | TestFails | fail | pass | because |\n") {
 		t.Errorf("%s", got)

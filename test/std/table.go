@@ -42,10 +42,22 @@ func table(loam, linux results) string {
 	return b.String()
 }
 
-// document is docs/std.md.
+// head begins a report.
+func (o *options) head(on platform) string {
+	how, command := "in full", "go run ./test/std"
+	if on.name != platforms[0].name {
+		command += " -platform " + on.name
+	}
+	if o.short {
+		how, command = "with -short", command+" -short"
+	}
+	return fmt.Sprintf("# Go's own tests on Loam, %s\n\nMade by `%s` with %s: packages of the standard library,\n%s, on Loam %s and then on Linux, on one machine, without cgo. Subtests\nare not counted. What the machine does not allow (it may have no Internet, for one) fails or\nis skipped on both sides.\n\n",
+		on.title, command, runtime.Version(), how, on.title)
+}
+
+// document is what a report goes on with.
 func document(loam, linux results, differing []difference, reasons []*reason) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Go's own tests on Loam\n\nMade by `make std` with %s: the packages of the standard library that\nhave to do with the network or with descriptors, in full, on Loam and then on Linux, on one\nmachine, without cgo. Subtests are not counted. What the machine does not allow (it may have\nno Internet, for one) fails or is skipped on both sides.\n\n", runtime.Version())
 	b.WriteString(table(loam, linux))
 	b.WriteString("\n## What differs, and why\n\n| package | test | Loam | Linux | why |\n|---|---|---|---|---|\n")
 	for _, d := range differing {

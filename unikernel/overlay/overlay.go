@@ -4,10 +4,10 @@
 //
 // Nothing of Go's source is kept in Loam's tree. Files are made from the
 // installed GOROOT by the edit rules in rules.go, each of which is checked
-// against what it finds (edit.go); files of our own, in _std, are added; those in _vm are for programs that run in
-// a virtual machine. A
-// release of Go that is not in rules.go, or one that does not look as expected,
-// is refused.
+// against what it finds (edit.go); files of our own, in _std, are added, and those in
+// _process for programs that run as a process, in _vm for those in a virtual machine. A
+// release of Go that is not in rules.go, or one that does not look as expected, is
+// refused.
 //
 // The files in _std refer to functions of loam/unikernel/rt by go:linkname.
 // Their pairs there say what each must do.
@@ -25,7 +25,7 @@ import (
 	"strings"
 )
 
-//go:embed all:_std all:_vm
+//go:embed all:_std all:_process all:_vm
 var added embed.FS
 
 // ErrUnknownGo is what Generate returns for a release of Go that it has no
@@ -60,6 +60,11 @@ func Generate(goroot, version string, parts Part) (Files, error) {
 		}
 		if err := checkShapes(goroot); err != nil {
 			return nil, fmt.Errorf("%w: %s: %v", ErrUnknownGo, version, err)
+		}
+	}
+	if parts == Personality {
+		if err := files.addOurs("_process"); err != nil {
+			return nil, err
 		}
 	}
 	if parts&Ring0 != 0 {

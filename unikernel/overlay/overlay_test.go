@@ -27,17 +27,19 @@ func goroot(t *testing.T) string {
 // The rules fit the installed toolchain, and each function that they rename is
 // declared again by a file of ours, with the same signature.
 func TestGenerateInstalled(t *testing.T) {
-	files, err := Generate(goroot(t), runtime.Version(), Personality|Ring0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, r := range append(slices.Clone(renames), machineRenames...) {
-		dir := r.file[:strings.LastIndexByte(r.file, '/')]
-		if got := declared(t, files, dir, r.name()); len(got) != 1 || got[0] != r.signature {
-			t.Errorf("%s: our files for %s declare %q", r.name(), dir, got)
+	for parts, more := range map[Part][]rename{Personality: nil, Personality | Ring0: machineRenames} {
+		files, err := Generate(goroot(t), runtime.Version(), parts)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if got := declared(t, Files{r.file: files[r.file]}, dir, r.to); len(got) != 1 {
-			t.Errorf("%s: the edited file does not declare %s", r.name(), r.to)
+		for _, r := range append(slices.Clone(renames), more...) {
+			dir := r.file[:strings.LastIndexByte(r.file, '/')]
+			if got := declared(t, files, dir, r.name()); len(got) != 1 || got[0] != r.signature {
+				t.Errorf("%s: our files for %s declare %q", r.name(), dir, got)
+			}
+			if got := declared(t, Files{r.file: files[r.file]}, dir, r.to); len(got) != 1 {
+				t.Errorf("%s: the edited file does not declare %s", r.name(), r.to)
+			}
 		}
 	}
 }

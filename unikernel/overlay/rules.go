@@ -3,7 +3,7 @@ package overlay
 import "strings"
 
 // The seam, as edits of the standard library. What takes the place of each
-// renamed function is in _std or _vm, in the same package.
+// renamed function is in _std, _process or _vm, in the same package.
 
 // release is what Loam knows about one release of Go.
 type release struct {
@@ -41,7 +41,7 @@ var renames = []rename{
 	// Loam's goroutines are not the program's.
 	{"runtime/traceback.go", "func isSystemGoroutine(gp *g, fixed bool) bool", "linuxIsSystemGoroutine"},
 
-	// System calls that the seal has trapped.
+	// System calls that have trapped.
 	{"runtime/signal_unix.go", "func sighandler(sig uint32, info *siginfo, ctxt unsafe.Pointer, gp *g)", "linuxSighandler"},
 	{"runtime/preempt.go", "func asyncPreempt2()", "linuxAsyncPreempt2"},
 
@@ -54,9 +54,6 @@ var renames = []rename{
 var machineRenames = []rename{
 	// Interrupts wake goroutines.
 	{"runtime/netpoll_epoll.go", "func netpoll(delay int64) (gList, int32)", "linuxNetpoll"},
-
-	// SYSCALL instructions of others become calls of functions.
-	{"runtime/signal_unix.go", "func sighandler(sig uint32, info *siginfo, ctxt unsafe.Pointer, gp *g)", "linuxSighandler"},
 }
 
 // shape is text that a file of Go's must have: something of ours relies on it.
@@ -65,7 +62,8 @@ type shape struct {
 	text string
 }
 
-// shapes: how asyncPreempt saves registers is how loam_trap.go finds them.
+// shapes are for programs that run as a process: how asyncPreempt saves registers is how
+// _std/runtime/loam_trap.go finds them.
 var shapes = []shape{
 	{"runtime/preempt_amd64.s", `
 	MOVQ AX, 0(SP)

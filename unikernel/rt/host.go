@@ -31,7 +31,10 @@ func hostCall(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, r2 uintptr, err syscall
 const HostFD = 1 << 24
 
 // hostFile is a file of the host's that Loam was given.
-func hostFile(fd int, name string) *os.File { return os.NewFile(uintptr(HostFD+fd), name) }
+func hostFile(fd int, name string) *os.File {
+	hostCall(syscall.SYS_FCNTL, uintptr(fd), syscall.F_SETFD, syscall.FD_CLOEXEC, 0, 0, 0) // it is ours from here on
+	return os.NewFile(uintptr(HostFD+fd), name)
+}
 
 // Open implements Platform.
 func (linux) Open(l guest.Link) (link.Device, error) {

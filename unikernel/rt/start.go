@@ -42,23 +42,33 @@ func init() {
 	config, err := guest.Decode(os.Getenv(guest.Variable))
 	if err == nil {
 		os.Unsetenv(guest.Variable)
-		if config.Machine {
-			machineConfig = config
-			return
-		}
-		if err = start(linux{}, config); err == nil {
-			err = sealHost(config)
-		}
 	}
 	giveUp(err)
+	given = config
 }
 
-// machineConfig is kept for StartMachine.
-var machineConfig guest.Config
+// given is what the loam command says, kept for StartMachine and StartProcess.
+var given guest.Config
 
 // StartMachine starts Loam in a virtual machine. It is called by the initialisation
 // of package unikernel/rt/machine, so that a process has no drivers.
-func StartMachine(p Platform) { giveUp(start(p, machineConfig)) }
+func StartMachine(p Platform) {
+	giveUp(start(p, given))
+	kernelIsOurs = true
+	startTraps()
+}
+
+// StartProcess starts Loam in a process of Linux, and has seal shut what is not Loam's.
+// It is called by the initialisation of package unikernel/rt/process.
+func StartProcess(seal func() error) {
+	err := start(linux{}, given)
+	if err == nil {
+		openMaps()
+		startTraps()
+		err = seal()
+	}
+	giveUp(err)
+}
 
 // giveUp ends a guest that cannot start.
 func giveUp(err error) {
@@ -100,7 +110,7 @@ func start(p Platform, c guest.Config) error {
 	}
 	atExit(end)
 	keepOutputs(c)
-	return writeEtc(map[string]string{
+	return writeEtc(tree, map[string]string{
 		"resolv.conf": resolvText(network.DNS()), "hosts": hostsText(c), "hostname": hostname(c) + "\n",
 	})
 }

@@ -271,16 +271,18 @@ func hostname(c guest.Config) string {
 	return stringOf(hostUname.Nodename[:])
 }
 
-// writeEtc writes what the network says into /etc, over what may be there.
-func writeEtc(files map[string]string) error {
+// writeEtc writes what the network says into /etc, over what may be there and whoever
+// the user is.
+func writeEtc(tree *fs.Tree, files map[string]string) error {
+	v := fs.NewView(tree)
 	for name, text := range files {
-		fd, errno := process.OpenAt(atFDCWD, "/etc/"+name, syscall.O_WRONLY|syscall.O_CREAT|syscall.O_TRUNC, 0o644)
-		if errno == 0 {
-			_, errno = process.Write(fd, []byte(text))
-			process.Close(fd)
+		f, err := v.Open(v.Root, "/etc/"+name, fs.WriteOnly|fs.Create|fs.Truncate, 0o644)
+		if err == nil {
+			_, err = f.Write([]byte(text))
+			err = errors.Join(err, f.Close())
 		}
-		if errno != 0 {
-			return fmt.Errorf("/etc/%s: %w", name, errno)
+		if err != nil {
+			return fmt.Errorf("/etc/%s: %w", name, err)
 		}
 	}
 	return nil

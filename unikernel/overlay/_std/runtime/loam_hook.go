@@ -77,14 +77,7 @@ func doInit(ts []*initTask) {
 		}
 	}
 	linuxDoInit(ts)
-	if !loamPreemptionCounted {
-		loamPreemptionCounted = true
-		loamCountPreemption()
-	}
 }
-
-// loamPreemptionCounted is set after the first of all initialisations, the runtime's.
-var loamPreemptionCounted bool
 
 // loamGoesFirst reports whether t belongs to a package of loamInitFirst.
 func loamGoesFirst(t *initTask) bool {

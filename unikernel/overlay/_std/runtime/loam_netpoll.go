@@ -92,8 +92,3 @@ func loamPollReady(pdaddr, seq uintptr, read, write bool) {
 	}
 	netpollAdjustWaiters(delta)
 }
-
-// loamPollInit opens the descriptors of the poller: afterwards it may be too late.
-//
-//go:linkname loamPollInit
-func loamPollInit() { netpollGenericInit() }

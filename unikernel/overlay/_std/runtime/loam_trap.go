@@ -1,7 +1,9 @@
 package runtime
 
-// System calls that the seal (loam/unikernel/seal) has trapped. The kernel sends
-// SIGSYS to the thread instead of making the call.
+// System calls that assembly of the program's makes itself, and that trap: in a process
+// by the seal (loam/unikernel/seal), in a virtual machine since the instruction is
+// Loam's to serve (loam/kernel: trapped.go). The kernel, Linux's or ours, sends SIGSYS
+// to the thread instead of making the call.
 //
 // If the goroutine is where it could be preempted, but for the fact that it is in
 // assembly, it is made to call asyncPreempt, which saves all registers on the
@@ -13,8 +15,8 @@ package runtime
 // its registers stay right.
 //
 // Elsewhere (without a goroutine, without a P, inside the runtime, in assembly that
-// is called by assembly, between entersyscall and exitsyscall) the call returns ENOSYS;
-// but exit_group ends the program everywhere.
+// is called by assembly, between entersyscall and exitsyscall) loamRest serves what can
+// be served at once.
 //
 // Read runtime/preempt.go first.
 
@@ -30,7 +32,6 @@ const (
 	loamSeccomp   = 1          // SYS_SECCOMP
 	loamArchAMD64 = 0xc000003e // AUDIT_ARCH_X86_64
 	loamENOSYS    = 1<<64 - 38
-	loamExitGroup = 231
 )
 
 // loamSigsys is siginfo_t of a trap.
@@ -55,13 +56,13 @@ func sighandler(sig uint32, info *siginfo, ctxt unsafe.Pointer, gp *g) {
 func loamTrapped(info *loamSigsys, c *sigctxt, gp *g) {
 	regs := c.regs()
 	switch {
-	case info.arch == loamArchAMD64 && loamServesTraps && loamInterruptible(gp, c.sigpc(), c.sigsp()):
+	case info.arch != loamArchAMD64:
+		regs.rax = loamENOSYS
+	case loamServesTraps && loamInterruptible(gp, c.sigpc(), c.sigsp()):
 		regs.rcx, regs.r11 = loamMarkCX, loamMarkR11
 		c.pushCall(abi.FuncPCABI0(asyncPreempt), c.sigpc())
-	case info.arch == loamArchAMD64 && info.number == loamExitGroup:
-		exit(int32(regs.rdi))
 	default:
-		regs.rax = loamENOSYS
+		loamRest(c)
 	}
 }
 
@@ -133,8 +134,20 @@ var loamTraps struct {
 	waiting guintptr // the goroutine in loamNextTrap, if it waits
 }
 
-// loamServesTraps is set once there is a goroutine that does.
+// loamServesTraps is set before there is a goroutine that does: until it runs, calls
+// wait for it.
 var loamServesTraps bool
+
+// loamServeTraps says that there will be a goroutine that takes calls. It adds to what
+// the runtime knows of the stack that asyncPreempt takes: asyncPreempt2 here calls the
+// one that was there before. Until then there is room enough in what the runtime adds
+// for return addresses.
+//
+//go:linkname loamServeTraps
+func loamServeTraps() {
+	loamServesTraps = true
+	asyncPreemptStack += uintptr(funcMaxSPDelta(findfunc(abi.FuncPCABIInternal(linuxAsyncPreempt2)))) + 8
+}
 
 // loamPark parks a goroutine until its call has been served. It runs on g0, and finds
 // the loamTrap in a word that only systems with a C library use.
@@ -170,7 +183,6 @@ func loamPark(gp *g) {
 func loamNextTrap() (trap uintptr) {
 	for {
 		lock(&loamTraps.lock)
-		loamServesTraps = true
 		if t := (*loamTrap)(unsafe.Pointer(loamTraps.first)); t != nil {
 			loamTraps.first = t.next
 			unlock(&loamTraps.lock)
@@ -199,11 +211,4 @@ func loamTrapReturn(trap, result uintptr) {
 	gp := t.gp.ptr()
 	gp.bubble = t.bubble
 	goready(gp, 1)
-}
-
-// loamCountPreemption adds to what the runtime knows of the stack that asyncPreempt
-// takes: asyncPreempt2 here calls the one that was there before. It is called once,
-// after the initialisation of the runtime.
-func loamCountPreemption() {
-	asyncPreemptStack += uintptr(funcMaxSPDelta(findfunc(abi.FuncPCABIInternal(linuxAsyncPreempt2)))) + 8
 }

@@ -42,13 +42,13 @@ func loamAwaitInterrupts() uint64 {
 		if bits := atomic.Xchg64(&loamRung, 0); bits != 0 {
 			return bits
 		}
-		gopark(loamPark, nil, waitReasonIOWait, traceBlockNet, 1)
+		gopark(loamParkOnKernel, nil, waitReasonIOWait, traceBlockNet, 1)
 	}
 }
 
-// loamPark reports whether the goroutine stays where it is: bits may have been set
+// loamParkOnKernel reports whether the goroutine stays where it is: bits may have been set
 // since it looked.
-func loamPark(gp *g, _ unsafe.Pointer) bool {
+func loamParkOnKernel(gp *g, _ unsafe.Pointer) bool {
 	atomic.Storeuintptr(&loamAwaiting, uintptr(unsafe.Pointer(gp)))
 	return atomic.Load64(&loamRung) == 0 || !atomic.Casuintptr(&loamAwaiting, uintptr(unsafe.Pointer(gp)), 0)
 }

@@ -1,7 +1,7 @@
 package runtime
 
-// Where the runtime makes its system calls: loam/unikernel/seal lets these calls
-// through, and only from there.
+// What loam/unikernel/rt/process asks of the runtime to seal it: loam/unikernel/seal lets
+// through the runtime's system calls, and some only from where the runtime makes them.
 
 import (
 	"internal/abi"
@@ -33,3 +33,8 @@ func loamSyscallsOf(pc uintptr, place func(name string, after uintptr)) {
 		}
 	}
 }
+
+// loamPollInit opens the descriptors of the poller: afterwards it is too late.
+//
+//go:linkname loamPollInit
+func loamPollInit() { netpollGenericInit() }
