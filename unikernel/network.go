@@ -45,6 +45,7 @@ type network struct {
 	// Of a virtual machine: what files are, and the archives that it is loaded with.
 	cable    cable
 	archives []*os.File
+	results  *os.File // where the archive of results goes
 }
 
 // cable is what connects the card of a virtual machine.
@@ -112,10 +113,8 @@ func (n *network) addFiles(o *Options) (err error) {
 	if o.Target.Platform == Machine {
 		give = n.load
 	}
-	if n.config.Mounts, err = openVolumes(o.Volumes, o.around, give); err != nil {
-		return err
-	}
-	return n.addOutputs(o)
+	n.config.Mounts, err = openVolumes(o.Volumes, give)
+	return err
 }
 
 // load has a virtual machine be loaded with an archive and returns its number there.

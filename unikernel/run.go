@@ -20,6 +20,7 @@ package unikernel
 
 import (
 	"context"
+	"errors"
 	"os"
 )
 
@@ -32,9 +33,7 @@ type Options struct {
 	Volumes []Volume      // files of the host that the program has
 	Machine MachineConfig // of platform Machine
 
-	outputs []string // files that the host has when the program has ended; of platform Process
-	folders []string // that the program finds, beside
-	around  []string // files and folders that are under their own paths there
+	results results
 }
 
 // Run builds a program and runs it to its end. It returns the program's exit
@@ -56,8 +55,7 @@ func Run(ctx context.Context, o Options) (status int, err error) {
 
 // RunProgram is Run for a program that has been built for Loam, such as a test
 // binary of Test. The process that calls it ends when its parent does, and so
-// does the program, which has a copy of the folder that it begins in, and of what
-// tests look for around that.
+// does the program, which has a copy of the folder that it begins in.
 func RunProgram(program string, o Options) (status int, err error) {
 	if err := dieWithParent(); err != nil {
 		return 0, err
@@ -66,9 +64,8 @@ func RunProgram(program string, o Options) (status int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	o.Volumes = append(o.Volumes, Volume{Host: folder, Guest: folder, Writable: true})
-	o.outputs, o.folders = testOutputs(o.Args, folder)
-	o.around = around(folder)
+	o.Volumes = append(o.Volumes, testVolumes(program, folder, o.Target.Platform)...)
+	o.results = findResults(o.Args, folder)
 	return onNetwork(&o, func() (string, error) { return program, nil })
 }
 
@@ -105,8 +102,14 @@ func onNetwork(o *Options, build func() (program string, err error)) (status int
 	if err != nil {
 		return 0, err
 	}
-	if o.Target.Platform == Machine {
-		return launchMachine(program, o, n)
+	wait, err := n.takeResults(o.results, o.Target.Platform)
+	if err != nil {
+		return 0, err
 	}
-	return launch(program, o, n)
+	if o.Target.Platform == Machine {
+		status, err = launchMachine(program, o, n)
+	} else {
+		status, err = launch(program, o, n)
+	}
+	return status, errors.Join(err, wait())
 }

@@ -90,9 +90,9 @@ func (v *Volume) pack(w io.Writer, number int) (guest.Mount, error) {
 	return guest.Mount{Archive: number, Path: path.Clean(v.Guest), File: !st.IsDir(), Writable: v.Writable}, nil
 }
 
-// openVolumes gives the guest its files: what is around goes under the paths that it
-// has. give has the guest inherit a file, and returns the archive's number there.
-func openVolumes(volumes []Volume, around []string, give func(*os.File) int) ([]guest.Mount, error) {
+// openVolumes gives the guest its files: give has it inherit a file, and returns
+// the archive's number there.
+func openVolumes(volumes []Volume, give func(*os.File) int) ([]guest.Mount, error) {
 	c, err := openCache()
 	if err != nil {
 		return nil, err
@@ -102,16 +102,6 @@ func openVolumes(volumes []Volume, around []string, give func(*os.File) int) ([]
 		return nil, err
 	}
 	mounts := []guest.Mount{{Archive: give(system), Path: "/"}}
-	if len(around) > 0 {
-		f, err := memoryFile("around")
-		if err != nil {
-			return nil, err
-		}
-		mounts = append(mounts, guest.Mount{Archive: give(f), Path: "/"})
-		if _, err := tarfs.PackPaths(f, around); err != nil {
-			return nil, err
-		}
-	}
 	for _, v := range volumes {
 		f, err := memoryFile("volume")
 		if err != nil {
@@ -124,32 +114,4 @@ func openVolumes(volumes []Volume, around []string, give func(*os.File) int) ([]
 		mounts = append(mounts, m)
 	}
 	return mounts, nil
-}
-
-// around is what the tests of a package look for outside of its folder: in the
-// folders above it, up to that of the module, the files and testdata.
-func around(folder string) (paths []string) {
-	top := folder
-	for {
-		if _, err := os.Stat(filepath.Join(top, "go.mod")); err == nil {
-			break
-		}
-		if top == filepath.Dir(top) {
-			return nil // it is in no module
-		}
-		top = filepath.Dir(top)
-	}
-	for dir := folder; dir != top; {
-		dir = filepath.Dir(dir)
-		entries, err := os.ReadDir(dir)
-		if err != nil {
-			continue
-		}
-		for _, e := range entries {
-			if e.Type().IsRegular() || e.Name() == "testdata" {
-				paths = append(paths, filepath.Join(dir, e.Name()))
-			}
-		}
-	}
-	return paths
 }

@@ -29,16 +29,20 @@ type Config struct {
 	DNS      []netip.Addr
 	Links    []Link
 	Mounts   []Mount
-	Outputs  []Output
-	Folders  []string // that are to be there
-	Folder   string   // where the program begins; empty: the root
-	Machine  bool     // the guest is a virtual machine
+	Folder   string // where the program begins; empty: the root
+	Machine  bool   // the guest is a virtual machine
 
 	// Streams are the modes (st_mode) of the standard streams that a virtual machine
 	// reaches by package channel; 0 if it does not. Ordered says that standard output
 	// and standard error are the same file.
 	Streams [3]uint32
 	Ordered bool
+
+	// Results are files of the guest that the loam command gets when the program ends,
+	// as an archive (tar). ResultsFD is where a process writes it to.
+	// ResultFolders are there when it begins.
+	Results, ResultFolders []string
+	ResultsFD              int
 }
 
 // Mount is an archive (fs/tarfs) in the guest's tree.
@@ -47,12 +51,6 @@ type Mount struct {
 	Path     string // where it is mounted; "/": its files are put into the root
 	File     bool   // the archive has one file, and that is what is mounted
 	Writable bool   // what is written stays in memory; the root is always so
-}
-
-// Output is a file of the guest's that the host is to have.
-type Output struct {
-	Path string // in the guest
-	FD   int    // where it is written when the program ends
 }
 
 // Kind is what the descriptors of a link are.
@@ -93,6 +91,15 @@ func (c Config) Encode() string {
 	if c.Ordered {
 		b.WriteString("streams ordered=yes\n")
 	}
+	for _, name := range c.Results {
+		fmt.Fprintf(&b, "results file=%s\n", escape(name))
+	}
+	for _, name := range c.ResultFolders {
+		fmt.Fprintf(&b, "results folder=%s\n", escape(name))
+	}
+	if c.ResultsFD != 0 {
+		fmt.Fprintf(&b, "results fd=%d\n", c.ResultsFD)
+	}
 	if c.Folder != "" {
 		fmt.Fprintf(&b, "host folder=%s\n", escape(c.Folder))
 	}
@@ -105,12 +112,6 @@ func (c Config) Encode() string {
 			b.WriteString(" writable=yes")
 		}
 		b.WriteString("\n")
-	}
-	for _, o := range c.Outputs {
-		fmt.Fprintf(&b, "output fd=%d path=%s\n", o.FD, escape(o.Path))
-	}
-	for _, path := range c.Folders {
-		fmt.Fprintf(&b, "folder path=%s\n", escape(path))
 	}
 	for _, a := range c.DNS {
 		fmt.Fprintf(&b, "dns address=%s\n", a)
@@ -153,10 +154,9 @@ func Decode(s string) (Config, error) {
 		}
 		var l Link
 		var m Mount
-		var o Output
 		for _, word := range words[1:] {
 			key, value, _ := strings.Cut(word, "=")
-			if err := c.set(&l, &m, &o, words[0], key, value); err != nil {
+			if err := c.set(&l, &m, words[0], key, value); err != nil {
 				return Config{}, fmt.Errorf("%w: %s", errMalformed, word)
 			}
 		}
@@ -165,9 +165,7 @@ func Decode(s string) (Config, error) {
 			c.Links = append(c.Links, l)
 		case words[0] == "mount" && m.Path != "":
 			c.Mounts = append(c.Mounts, m)
-		case words[0] == "output" && o.Path != "":
-			c.Outputs = append(c.Outputs, o)
-		case words[0] == "link" || words[0] == "mount" || words[0] == "output" || len(words) == 1:
+		case words[0] == "link" || words[0] == "mount" || len(words) == 1:
 			return Config{}, fmt.Errorf("%w: %s", errMalformed, strings.TrimSpace(line))
 		}
 	}
@@ -175,7 +173,7 @@ func Decode(s string) (Config, error) {
 }
 
 // set takes one word of a line.
-func (c *Config) set(l *Link, m *Mount, o *Output, line, key, value string) (err error) {
+func (c *Config) set(l *Link, m *Mount, line, key, value string) (err error) {
 	switch line + " " + key {
 	case "host name":
 		c.Hostname = value
@@ -189,16 +187,18 @@ func (c *Config) set(l *Link, m *Mount, o *Output, line, key, value string) (err
 		c.Streams[2], err = parseMode(value)
 	case "streams ordered":
 		c.Ordered = true
+	case "results file":
+		var name string
+		name, err = unescape(value)
+		c.Results = append(c.Results, name)
+	case "results folder":
+		var name string
+		name, err = unescape(value)
+		c.ResultFolders = append(c.ResultFolders, name)
+	case "results fd":
+		c.ResultsFD, err = strconv.Atoi(value)
 	case "host folder":
 		c.Folder, err = unescape(value)
-	case "output fd":
-		o.FD, err = strconv.Atoi(value)
-	case "output path":
-		o.Path, err = unescape(value)
-	case "folder path":
-		var path string
-		path, err = unescape(value)
-		c.Folders = append(c.Folders, path)
 	case "mount archive":
 		m.Archive, err = strconv.Atoi(value)
 	case "mount path":

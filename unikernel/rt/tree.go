@@ -54,12 +54,10 @@ func newTree(p Platform, c guest.Config) (*fs.Tree, error) {
 			return nil, fmt.Errorf("%s: %w", m.Path, err)
 		}
 	}
-	for _, name := range c.Folders {
-		if err := makeFolders(v, name, 0o777); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-	}
 	if err := ownFolders(v, c); err != nil {
+		return nil, err
+	}
+	if err := resultFolders(v, c); err != nil {
 		return nil, err
 	}
 	executable, content := p.Executable()
