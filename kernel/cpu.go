@@ -202,10 +202,14 @@ func (c *cpu) kick() {
 	}
 }
 
-// mapAPIC has the page of the APIC's registers seen as what it is, and not as
-// memory.
+// mapAPIC finds out how the APIC's registers are seen: by x2APIC mode where the CPU has
+// it, which firmware may have switched on already; else by their page, which is no memory.
 func mapAPIC() {
 	const address = 0x000f_ffff_ffff_f000
+	if have.X2APIC {
+		apic = amd64.X2APIC
+		return
+	}
 	pa := amd64.ReadMSR(amd64.MSRAPICBase) & address
 	apic = amd64.APIC(windowAddress + uintptr(pa))
 	pa &^= amd64.BigPageSize - 1

@@ -6,7 +6,6 @@ import (
 
 	"loam/arch/amd64"
 	"loam/boot"
-	"loam/boot/acpi"
 	"loam/kernel/thread"
 )
 
@@ -38,29 +37,25 @@ var ioapics [8]struct {
 	chip   amd64.IOAPIC
 	first  uint32 // global number of its first input
 	inputs uint32
+	id     uint8
 }
 
 var ioapicCount int
 
-// findIOAPICs takes note of them, and masks all their inputs.
-func findIOAPICs(madt acpi.MADT) {
-	for at := 0; madt != nil; {
-		e, next, ok := madt.Next(at)
-		if !ok {
-			return
-		}
-		at = next
-		if e.Kind != acpi.IOAPIC || ioapicCount == len(ioapics) || e.Address >= boot.WindowAtBoot {
-			continue
-		}
-		chip := amd64.IOAPIC(seeRegisters(e.Address))
-		io := &ioapics[ioapicCount]
-		io.chip, io.first, io.inputs = chip, e.GSI, chip.Inputs()
-		ioapicCount++
-		for input := range io.inputs {
-			chip.Route(input, 0, 0, amd64.IOAPICMasked)
-		}
+// addIOAPIC takes note of one, masks all its inputs, and returns how many it has; first
+// is the number of its first input among those of all chips, id its name in an MP table.
+func addIOAPIC(address uint64, first uint32, id uint8) uint32 {
+	if ioapicCount == len(ioapics) || address >= boot.WindowAtBoot {
+		return 0
 	}
+	chip := amd64.IOAPIC(seeRegisters(address))
+	io := &ioapics[ioapicCount]
+	io.chip, io.first, io.inputs, io.id = chip, first, chip.Inputs(), id
+	ioapicCount++
+	for input := range io.inputs {
+		chip.Route(input, 0, 0, amd64.IOAPICMasked)
+	}
+	return io.inputs
 }
 
 // seeRegisters has registers of the machine's own, which lie where no memory is, seen

@@ -5,62 +5,28 @@ import (
 
 	"loam/arch/amd64"
 	"loam/boot"
-	"loam/boot/acpi"
 )
 
-// More than one CPU. The first finds the others in ACPI's tables and starts them
-// one after another: each comes from real mode by amd64.StartupCode, in a page
+// More than one CPU. The first finds the others in firmware's tables (firmware.go) and
+// starts them one after another: each comes from real mode by amd64.StartupCode, in a page
 // below 1 MiB, to the entry code and to StartCPU. From then on all are alike.
 
 // startPage is where the code for that is put, if memory is there; it has been so
 // for as long as there are PCs.
 const startPage = 0x8000
 
-// openFirmware finds ACPI's tables; false if the machine has none.
-func openFirmware() (acpi.Tables, bool) {
-	rsdp := machine.RSDP
-	if rsdp == 0 {
-		rsdp = acpi.FindRSDP(physicalAt)
-	}
-	firmware, problem := acpi.Open(physicalAt, rsdp)
-	return firmware, problem == ""
-}
-
-// readFirmware does what ACPI's tables are needed for. Without them there is one
-// CPU, and no interrupts by lines.
-func readFirmware() {
-	firmware, ok := openFirmware()
-	if !ok {
-		return
-	}
-	madt := firmware.MADT()
-	if madt == nil {
-		return
-	}
-	findIOAPICs(madt)
-	listen(madt.Route(serialIRQ))
-	startCPUs(madt)
-}
-
 // startTimes are how long a CPU may take to come up after it was told to the first
 // and the second time. On a busy host a virtual one may not run for seconds.
 var startTimes = [...]int64{200e6, 10e9}
 
-// startCPUs starts all that there are. One that does not come up is left out.
-func startCPUs(madt acpi.MADT) {
+// startCPUs starts all that firmware has named. One that does not come up is left out.
+func startCPUs() {
 	if !usable(startPage, amd64.PageSize) {
 		return
 	}
-	for at := 0; ; {
-		e, next, ok := madt.Next(at)
-		if !ok {
-			return
-		}
-		at = next
-		const most = 0xff // that an xAPIC can name; the last means all
-		isProcessor := e.Kind == acpi.Processor || e.Kind == acpi.ProcessorX2
-		if isProcessor && e.Enabled && e.APIC < most && e.APIC != cpus[0].apic && cpuCount < maxCPUs {
-			startOther(e.APIC)
+	for _, id := range processors[:processorCount] {
+		if id <= apic.MaxID() && id != cpus[0].apic && cpuCount < maxCPUs {
+			startOther(id)
 		}
 	}
 }

@@ -30,7 +30,7 @@ type Options struct {
 	Args    []string // of the program
 	Env     []string // "KEY=VALUE", beside or instead of what is in the environment
 	Network Network
-	Volumes []Volume      // files of the host that the program has; of platform Process
+	Volumes []Volume      // files of the host that the program has
 	Machine MachineConfig // of platform Machine
 
 	results results

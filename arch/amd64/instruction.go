@@ -94,6 +94,12 @@ func Timestamp() uint64
 //go:linkname Random
 func Random() (v uint64, ok bool)
 
+// Fence has all that was read and written before happen before all that follows, writes
+// of model-specific registers too.
+//
+//go:linkname Fence
+func Fence()
+
 // Pause tells the CPU that this is a loop that waits.
 //
 //go:linkname Pause

@@ -24,6 +24,12 @@ const (
 	MSRGSBase      = 0xc000_0101
 )
 
+// Bits of MSRAPICBase, SDM volume 3, 11.12.1.
+const (
+	APICBaseX2     = 1 << 10
+	APICBaseEnable = 1 << 11
+)
+
 // Bits of MSREFER, SDM volume 3, 2.2.1.
 const (
 	EFERSyscall   = 1 << 0
@@ -48,6 +54,7 @@ const XCR0Wanted = 0b1110_0111
 type Features struct {
 	XSave       bool
 	TSCDeadline bool
+	X2APIC      bool
 	NoExecute   bool
 	HugePages   bool // of 1 GiB
 	SMEP, SMAP  bool
@@ -61,6 +68,7 @@ type Features struct {
 func ReadFeatures() Features {
 	var f Features
 	_, _, c, _ := CPUID(1, 0)
+	f.X2APIC = c>>21&1 != 0
 	f.TSCDeadline = c>>24&1 != 0
 	f.XSave = c>>26&1 != 0
 	f.Random = c>>30&1 != 0

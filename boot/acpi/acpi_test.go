@@ -269,3 +269,28 @@ func FuzzTables(f *testing.F) {
 		walkAML(tables.DSDT())
 	})
 }
+
+// Entries of any kind and length are read to their end, checksum or not.
+func FuzzMADT(f *testing.F) {
+	f.Add(madt())
+	f.Add([]byte{0, 0, 0, 0, 0, 0, 0, 0, 1, 1})
+	f.Fuzz(func(t *testing.T, body []byte) {
+		m := MADT(append(make([]byte, headerLen), body...))
+		if len(m) < madtLen {
+			return
+		}
+		m.LocalAPIC()
+		m.HasPIC()
+		m.Route(4)
+		for at := 0; ; {
+			_, next, ok := m.Next(at)
+			if !ok {
+				return
+			}
+			if next <= at {
+				t.Fatalf("from %d to %d", at, next)
+			}
+			at = next
+		}
+	})
+}

@@ -23,6 +23,7 @@ type Machine struct {
 
 var open = sync.OnceValue(func() *Machine {
 	m := &Machine{}
+	m.bells.init(call)
 	m.bells.start()
 	return m
 })
@@ -70,5 +71,5 @@ func (m *Machine) Message() (driver.Interrupt, driver.Message, error) {
 		return nil, driver.Message{}, ErrInterrupts
 	}
 	address, data := kernel.MessageOf(int(n))
-	return m.bells.add(int(n), func() { call(kernel.CallClose, n, 0) }), driver.Message{Address: address, Data: data}, nil
+	return m.bells.message(int(n)), driver.Message{Address: address, Data: data}, nil
 }

@@ -13,6 +13,8 @@ import (
 
 // bells are the interrupts in use, by number.
 type bells struct {
+	kernel func(number, a, b uintptr) (uintptr, bool) // asks the kernel: Machine's call
+
 	mu  sync.Mutex
 	all [kernel.MaxInterrupts][]*interrupt // more than one share a line
 
@@ -38,8 +40,12 @@ func (i *interrupt) C() <-chan struct{} { return i.ring }
 func (i *interrupt) Done()              { i.done() }
 func (i *interrupt) Close()             { i.close() }
 
-func (b *bells) start() {
+func (b *bells) init(ask func(number, a, b uintptr) (uintptr, bool)) {
+	b.kernel = ask
 	b.lines = map[uint32]*wire{}
+}
+
+func (b *bells) start() {
 	pollInterrupts()
 	go b.serve()
 }
@@ -71,15 +77,20 @@ func (b *bells) ring(number int) {
 	}
 }
 
-// add makes an interrupt that nobody shares.
+// message makes an interrupt that nobody shares.
+func (b *bells) message(number int) *interrupt {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.add(number, func() { b.kernel(kernel.CallClose, uintptr(number), 0) })
+}
+
+// add makes an interrupt. b.mu is held.
 func (b *bells) add(number int, end func()) *interrupt {
 	i := &interrupt{ring: make(chan struct{}, 1), done: func() {}}
 	i.close = sync.OnceFunc(func() {
 		b.remove(number, i)
 		end()
 	})
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	b.all[number] = append(b.all[number], i)
 	return i
 }
@@ -87,6 +98,7 @@ func (b *bells) add(number int, end func()) *interrupt {
 func (b *bells) remove(number int, i *interrupt) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	i.owes = false
 	list := b.all[number]
 	for at := range list {
 		if list[at] == i {
@@ -97,8 +109,18 @@ func (b *bells) remove(number int, i *interrupt) {
 
 // Line connects to a line, which others may be connected to.
 func (m *Machine) Line(gsi uint32, t driver.Trigger) (driver.Interrupt, error) {
-	b := &m.bells
+	i, ok := m.bells.line(gsi, t)
+	if !ok {
+		return nil, ErrInterrupts
+	}
+	return i, nil
+}
+
+// line is Line. The lock is held until the driver is among those who are rung: a line that
+// rings as soon as it is open, and finds nobody who says Done, would stay masked.
+func (b *bells) line(gsi uint32, t driver.Trigger) (*interrupt, bool) {
 	b.mu.Lock()
+	defer b.mu.Unlock()
 	l := b.lines[gsi]
 	if l == nil {
 		var flags uintptr
@@ -108,20 +130,17 @@ func (m *Machine) Line(gsi uint32, t driver.Trigger) (driver.Interrupt, error) {
 		case driver.LevelHigh:
 			flags = amd64.IOAPICLevel
 		}
-		n, ok := call(kernel.CallLine, uintptr(gsi), flags)
+		n, ok := b.kernel(kernel.CallLine, uintptr(gsi), flags)
 		if !ok {
-			b.mu.Unlock()
-			return nil, ErrInterrupts
+			return nil, false
 		}
 		l = &wire{number: int(n)}
 		b.lines[gsi] = l
 	}
 	l.users++
-	b.mu.Unlock()
-
 	i := b.add(l.number, func() { b.leave(gsi, l) })
 	i.done = func() { b.settle(l, i) }
-	return i, nil
+	return i, true
 }
 
 // settle is Done: the line may ring again when nobody owes that any more.
@@ -131,7 +150,7 @@ func (b *bells) settle(l *wire, i *interrupt) {
 	if i.owes {
 		i.owes = false
 		if l.owing--; l.owing == 0 {
-			call(kernel.CallDone, uintptr(l.number), 0)
+			b.kernel(kernel.CallDone, uintptr(l.number), 0)
 		}
 	}
 }
@@ -143,7 +162,7 @@ func (b *bells) leave(gsi uint32, l *wire) {
 	defer b.mu.Unlock()
 	if l.users--; l.users == 0 {
 		delete(b.lines, gsi)
-		call(kernel.CallClose, uintptr(l.number), 0)
+		b.kernel(kernel.CallClose, uintptr(l.number), 0)
 		return
 	}
 	l.owing = 0
@@ -153,6 +172,6 @@ func (b *bells) leave(gsi uint32, l *wire) {
 		}
 	}
 	if l.owing == 0 {
-		call(kernel.CallDone, uintptr(l.number), 0)
+		b.kernel(kernel.CallDone, uintptr(l.number), 0)
 	}
 }

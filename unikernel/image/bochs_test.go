@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"loam/boot"
 )
 
 // Bochs is an emulator that is stricter about the processor than QEMU, and has firmware
@@ -31,7 +33,7 @@ var bochsNeeds = map[string]string{
 // Bochs has no display that shows nothing; what it draws goes nowhere.
 const bochsConfig = `config_interface: textconfig
 display_library: term
-cpu: model=corei7_haswell_4770, count=%[2]d, ips=200000000, reset_on_triple_fault=0
+cpu: model=corei7_haswell_4770, count=%[2]d, ips=20000000, reset_on_triple_fault=0
 memory: guest=64, host=64
 romimage: file=/usr/share/bochs/BIOS-bochs-latest
 vgaromimage: file=/usr/share/bochs/VGABIOS-lgpl-latest
@@ -46,7 +48,7 @@ clock: sync=none, time0=local
 // bochsTime bounds the test, which takes some seconds.
 const bochsTime = 3 * time.Minute
 
-// A program boots under Bochs as far as its first output.
+// A program boots under Bochs, and runs on both processors. They have x2APIC there.
 func TestBochs(t *testing.T) {
 	if raceEnabled {
 		t.Skip("nothing in it is raced")
@@ -58,7 +60,7 @@ func TestBochs(t *testing.T) {
 	}
 	dir := t.TempDir()
 	writeCD(t, filepath.Join(dir, "boot.iso"))
-	write(t, filepath.Join(dir, "config"), fmt.Sprintf(bochsConfig, dir, 1))
+	write(t, filepath.Join(dir, "config"), fmt.Sprintf(bochsConfig, dir, 2))
 	write(t, filepath.Join(dir, "commands"), "c\n") // of its debugger: continue
 
 	cmd := exec.Command("bochs-bin", "-q", "-f", filepath.Join(dir, "config"), "-rc", filepath.Join(dir, "commands"))
@@ -74,7 +76,7 @@ func TestBochs(t *testing.T) {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for end := time.Now().Add(bochsTime); time.Now().Before(end); <-tick.C {
-		if serial, _ := os.ReadFile(filepath.Join(dir, "serial")); strings.Contains(string(serial), "hello\n") {
+		if serial, _ := os.ReadFile(filepath.Join(dir, "serial")); strings.Contains(string(serial), "spread by x2APIC over 2\n") {
 			return
 		}
 	}
@@ -88,7 +90,12 @@ func writeCD(t *testing.T, iso string) {
 	t.Helper()
 	root := filepath.Join(t.TempDir(), "cd")
 	write(t, filepath.Join(root, "guest.elf"), string(prepared(t, built(t))))
-	write(t, filepath.Join(root, "boot/grub/grub.cfg"), "set timeout=0\nmultiboot2 /guest.elf\nboot\n")
+	words, err := boot.Config{Args: []string{"guest", "spread", "3"}}.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(root, "config"), string(words))
+	write(t, filepath.Join(root, "boot/grub/grub.cfg"), "set timeout=0\nmultiboot2 /guest.elf\nmodule2 --nounzip /config\nboot\n")
 	if out, err := exec.Command("grub-mkrescue", "-d", "/usr/lib/grub/i386-pc", "-o", iso, root).CombinedOutput(); err != nil {
 		t.Fatalf("grub-mkrescue: %v: %s", err, out)
 	}

@@ -121,11 +121,37 @@ func TestBoot(t *testing.T) {
 	for _, options := range [][]string{
 		{"-machine", "q35", "-m", "32M"},
 		{"-machine", "pc", "-m", "256M"},
+		{"-machine", "q35,hpet=off", "-m", "64M"}, // the clock is ACPI's timer
 		{"-machine", "microvm", "-m", "128M", "-smp", "2"},
 		{"-machine", "q35", "-m", "8G", "-smp", "4"},
 	} {
 		if out, status := machine(t, image, boot.Config{}, options...); status != 0 || out != "hello\n" {
 			t.Errorf("%v: status %d, %q", options, status, out)
+		}
+	}
+}
+
+// Without ACPI the processors and the serial port's interrupt are found by the older
+// tables of a PC's firmware. SeaBIOS names one processor of each socket.
+func TestMPTable(t *testing.T) {
+	image := bootable(t)
+	c := boot.Config{Args: []string{"guest", "spread"}}
+	if out, status := machine(t, image, c, "-machine", "pc,acpi=off", "-m", "64M", "-smp", "4,sockets=4"); status != 0 || out != "spread over 4\n" {
+		t.Errorf("status %d, %s", status, out)
+	}
+}
+
+// Drivers see devices, their memory and a line that two of them share.
+func TestDevices(t *testing.T) {
+	image := bootable(t)
+	for name, want := range map[string]string{
+		"sharedline":   "shared by 2 each rang [20 20]\n",
+		"devicememory": "moved\n",
+	} {
+		c := boot.Config{Args: []string{"guest", name}}
+		out, status := machine(t, image, c, "-machine", "pc", "-m", "64M", "-smp", "2", "-device", "edu,addr=4", "-device", "edu,addr=8")
+		if status != 0 || out != want {
+			t.Errorf("%s: status %d, %s", name, status, out)
 		}
 	}
 }
@@ -161,6 +187,10 @@ func TestGuest(t *testing.T) {
 		{"nil", 0, `(runtime error: invalid memory address or nil pointer dereference true true\n){2}`},
 		{"divide", 0, `runtime error: integer divide by zero true true\n`},
 		{"wild", 0, `(runtime error: invalid memory address or nil pointer dereference true true\n){3}`},
+		{"fault", 2, `unexpected fault address 0x123456789abc\nfatal error: fault\n\[signal SIGSEGV: segmentation violation code=0x1 addr=0x123456789abc pc=0x[0-9a-f]+\]\n(?s:.*)\nmain\.peek\((?s:.*)\nmain\.main\(\)\n(?s:.*)`},
+		{"illegal", 2, `SIGILL: illegal instruction\nPC=(?s:.*)\nmain\.illegal\(\)\n(?s:.*)`},
+		{"trap", 2, `SIGTRAP: trace trap\nPC=(?s:.*)\nruntime\.Breakpoint\(\)\n(?s:.*)`},
+		{"broken", 125, `\nloam: the kernel failed\nvector 0x0{15}e\n(?s:.*)\nloam/arch/amd64\.store32 .*\nloam/kernel\..*\n(?s:.*)loam/kernel\.Enter .*enter\.go:\d+\n(?s:.*)\nnot served: system call 302, \d+ times\n`},
 		{"readonly", 0, `(runtime error: invalid memory address or nil pointer dereference true true\n){5}`},
 		{"collect", 0, `collected true\n`},
 		{"loop", 0, `collected beside a loop\n`},

@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,34 +22,40 @@ import (
 
 // cases are what it can do, by its first argument.
 var cases = map[string]func(){
-	"hello":      func() { fmt.Println("hello") },
-	"words":      words,
-	"exit":       func() { os.Exit(7) },
-	"panic":      func() { panic("on purpose") },
-	"nil":        nilPointer,
-	"divide":     divide,
-	"wild":       wild,
-	"readonly":   readOnly,
-	"overflow":   func() { fmt.Println(overflow(1)) },
-	"collect":    collect,
-	"loop":       loop,
-	"pingpong":   pingPong,
-	"sleep":      sleep,
-	"threads":    threads,
-	"release":    release,
-	"toomuch":    func() { fmt.Println(len(make([]byte, 100<<30))) },
-	"exhaust":    exhaust,
-	"protection": protection,
-	"bigpages":   bigPages,
-	"touch":      touch,
-	"zeros":      zeros,
-	"clock":      clock,
-	"floats":     floats,
-	"spread":     spread,
-	"signal":     awaitSignal,
-	"crash":      crash,
-	"device":     clockInterrupts,
-	"deadlock":   func() { select {} },
+	"hello":        func() { fmt.Println("hello") },
+	"words":        words,
+	"exit":         func() { os.Exit(7) },
+	"panic":        func() { panic("on purpose") },
+	"nil":          nilPointer,
+	"divide":       divide,
+	"wild":         wild,
+	"readonly":     readOnly,
+	"overflow":     func() { fmt.Println(overflow(1)) },
+	"collect":      collect,
+	"loop":         loop,
+	"pingpong":     pingPong,
+	"sleep":        sleep,
+	"threads":      threads,
+	"release":      release,
+	"toomuch":      func() { fmt.Println(len(make([]byte, 100<<30))) },
+	"exhaust":      exhaust,
+	"protection":   protection,
+	"sharedline":   sharedLine,
+	"devicememory": deviceMemory,
+	"bigpages":     bigPages,
+	"touch":        touch,
+	"zeros":        zeros,
+	"clock":        clock,
+	"floats":       floats,
+	"spread":       spread,
+	"signal":       awaitSignal,
+	"crash":        crash,
+	"device":       clockInterrupts,
+	"broken":       func() { breakKernel(); time.Sleep(time.Hour) },
+	"fault":        func() { fmt.Println(peek(0x1234_5678_9abc)) },
+	"illegal":      illegal,
+	"trap":         runtime.Breakpoint,
+	"deadlock":     func() { select {} },
 }
 
 func main() {
@@ -314,9 +321,13 @@ func clockInterrupts() {
 	fmt.Println("interrupted")
 }
 
-// spread has goroutines on all CPUs that wait for one another, beside a collection.
+// spread has goroutines on all CPUs that wait for one another, beside a collection; as
+// often as its argument says.
 func spread() {
-	const rounds = 200
+	rounds := 200
+	if len(os.Args) > 2 {
+		rounds, _ = strconv.Atoi(os.Args[2])
+	}
 	var wg sync.WaitGroup
 	for range runtime.NumCPU() {
 		there, back := make(chan []byte), make(chan []byte)
@@ -335,7 +346,11 @@ func spread() {
 	}
 	runtime.GC()
 	wg.Wait()
-	fmt.Println("spread over", runtime.NumCPU())
+	how := "spread over"
+	if amd64.ReadMSR(amd64.MSRAPICBase)&amd64.APICBaseX2 != 0 {
+		how = "spread by x2APIC over"
+	}
+	fmt.Println(how, runtime.NumCPU())
 }
 
 // clock shows that time goes on, and the date.

@@ -144,6 +144,11 @@ TEXT loam∕arch∕amd64·Random<ABIInternal>(SB),NOSPLIT|NOFRAME,$0
 	SETCS	BX
 	RET
 
+TEXT loam∕arch∕amd64·Fence<ABIInternal>(SB),NOSPLIT|NOFRAME,$0
+	MFENCE
+	LFENCE
+	RET
+
 TEXT loam∕arch∕amd64·Pause<ABIInternal>(SB),NOSPLIT|NOFRAME,$0
 	PAUSE
 	RET

@@ -1,0 +1,147 @@
+package boot
+
+// The tables of the MultiProcessor Specification (Intel, version 1.4, chapter 4), by
+// which firmware without ACPI says which processors there are, and how interrupts reach
+// them. Its default configurations (chapter 5), for which there is no table, are not
+// known here: no firmware that starts 64-bit machines uses them.
+
+// MPTable is the configuration table, checked to be whole.
+type MPTable []byte
+
+const (
+	mpPointerSize = 16
+	mpHeaderSize  = 44
+)
+
+// FindMPTable looks for the table where firmware has it: in the first KiB of the
+// extended BIOS data area, in the last KiB of 640, and in the BIOS's own memory (4.1). It
+// returns nil if there is none. memory is physical memory, nil where it is not seen.
+func FindMPTable(memory func(address, size uint64) []byte) MPTable {
+	const dataArea, kib = 0x40e, 1 << 10
+	extended := uint64(639 * kib)
+	if b := memory(dataArea, 2); len(b) == 2 {
+		if at := uint64(le.Uint16(b)) << 4; at != 0 {
+			extended = at
+		}
+	}
+	for _, area := range [...]struct{ address, size uint64 }{{extended, kib}, {639 * kib, kib}, {0xf_0000, 0x1_0000}} {
+		b := memory(area.address, area.size)
+		for at := 0; at+mpPointerSize <= len(b); at += mpPointerSize {
+			if t := openMPTable(memory, b[at:at+mpPointerSize]); t != nil {
+				return t
+			}
+		}
+	}
+	return nil
+}
+
+// openMPTable follows a floating pointer to its table; nil if it is none.
+func openMPTable(memory func(address, size uint64) []byte, pointer []byte) MPTable {
+	if string(pointer[:4]) != "_MP_" || checksum(pointer) != 0 {
+		return nil
+	}
+	address := uint64(le.Uint32(pointer[4:]))
+	head := memory(address, mpHeaderSize)
+	if address == 0 || len(head) != mpHeaderSize || string(head[:4]) != "PCMP" {
+		return nil
+	}
+	size := uint64(le.Uint16(head[4:]))
+	table := memory(address, size)
+	if size < mpHeaderSize || uint64(len(table)) != size || checksum(table) != 0 {
+		return nil
+	}
+	return table
+}
+
+func checksum(b []byte) (sum uint8) {
+	for _, c := range b {
+		sum += c
+	}
+	return sum
+}
+
+// MPKind says what an MPEntry is.
+type MPKind uint8
+
+// Kinds of entries: table 4-3.
+const (
+	MPProcessor MPKind = 0 // ID, Enabled
+	MPBus       MPKind = 1 // ID, ISA
+	MPIOAPIC    MPKind = 2 // ID, Enabled, Address
+	MPInterrupt MPKind = 3 // of a line: Vectored, Flags, Bus, IRQ, ID, Input
+	mpLocal     MPKind = 4
+)
+
+// MPEntry is one of the things that the table lists. Kind says which fields count.
+type MPEntry struct {
+	Kind     MPKind
+	ID       uint8 // of the local APIC, the bus, the I/O APIC, the I/O APIC of the interrupt
+	Enabled  bool
+	ISA      bool // the bus
+	Vectored bool // an interrupt like most, not one of the 8259's, of SMI, or NMI
+	Flags    uint16
+	Bus      uint8 // where the interrupt comes from
+	IRQ      uint8 // and its number there
+	Input    uint8 // of the I/O APIC
+	Address  uint64
+}
+
+// Next returns the entry at a place: begin with 0, go on with next. ok is false behind
+// the last.
+func (t MPTable) Next(at int) (e MPEntry, next int, ok bool) {
+	const processorSize, size = 20, 8
+	if len(t) < mpHeaderSize {
+		return MPEntry{}, 0, false
+	}
+	at = max(at, mpHeaderSize)
+	if at+size > len(t) || t[at] > uint8(mpLocal) {
+		return MPEntry{}, 0, false
+	}
+	b := t[at : at+size]
+	e = MPEntry{Kind: MPKind(b[0]), ID: b[1]}
+	switch next = at + size; e.Kind {
+	case MPProcessor:
+		next = at + processorSize
+		e.Enabled = b[3]&1 != 0
+	case MPBus:
+		e.ISA = string(b[2:5]) == "ISA"
+	case MPIOAPIC:
+		e.Enabled, e.Address = b[3]&1 != 0, uint64(le.Uint32(b[4:]))
+	case MPInterrupt:
+		e = MPEntry{Kind: e.Kind, Vectored: b[1] == 0, Flags: le.Uint16(b[2:]), Bus: b[4], IRQ: b[5], ID: b[6], Input: b[7]}
+	}
+	return e, next, next <= len(t)
+}
+
+// Route is where an IRQ of the ISA bus arrives: the number of an I/O APIC and its input,
+// and whether the line is level-triggered and active low (table 4-10). ok is false if the
+// table does not say.
+func (t MPTable) Route(irq uint8) (ioapic, input uint8, level, low, ok bool) {
+	const set = 3 // of polarity and of trigger mode: not as the bus has it
+	bus, there := t.isaBus()
+	for at := 0; there; {
+		e, next, more := t.Next(at)
+		if !more {
+			break
+		}
+		if e.Kind == MPInterrupt && e.Vectored && e.Bus == bus && e.IRQ == irq {
+			return e.ID, e.Input, e.Flags>>2&3 == set, e.Flags&3 == set, true
+		}
+		at = next
+	}
+	return 0, 0, false, false, false
+}
+
+// isaBus is the number of the ISA bus.
+func (t MPTable) isaBus() (uint8, bool) {
+	for at := 0; ; {
+		e, next, ok := t.Next(at)
+		if !ok {
+			return 0, false
+		}
+		if e.Kind == MPBus && e.ISA {
+			return e.ID, true
+		}
+		at = next
+	}
+}

@@ -1,0 +1,146 @@
+package device
+
+import (
+	"slices"
+	"testing"
+
+	"loam/driver"
+	"loam/kernel"
+)
+
+// model is a kernel that writes down what it is asked for.
+type model struct {
+	bells  bells
+	asked  []uintptr // numbers of calls
+	refuse bool
+}
+
+func newModel() *model {
+	m := &model{}
+	m.bells.init(func(number, _, _ uintptr) (uintptr, bool) {
+		m.asked = append(m.asked, number)
+		return 5, !m.refuse
+	})
+	return m
+}
+
+// took returns what was asked for since it was called last.
+func (m *model) took() []uintptr {
+	asked := m.asked
+	m.asked = nil
+	return asked
+}
+
+func (m *model) connect(t *testing.T) *interrupt {
+	t.Helper()
+	i, ok := m.bells.line(10, driver.LevelHigh)
+	if !ok {
+		t.Fatal("refused")
+	}
+	return i
+}
+
+func rung(i *interrupt) bool {
+	select {
+	case <-i.C():
+		return true
+	default:
+		return false
+	}
+}
+
+// A shared line is opened once, rings all, and may ring again when all are done.
+func TestSharedLine(t *testing.T) {
+	m := newModel()
+	a, b := m.connect(t), m.connect(t)
+	if got := m.took(); !slices.Equal(got, []uintptr{kernel.CallLine}) {
+		t.Fatalf("asked for %#x", got)
+	}
+	for range 2 {
+		m.bells.ring(5)
+		if !rung(a) || !rung(b) {
+			t.Fatal("somebody was not told")
+		}
+		a.Done()
+		a.Done()
+		if got := m.took(); got != nil {
+			t.Fatalf("asked for %#x while the other is at it", got)
+		}
+		b.Done()
+		if got := m.took(); !slices.Equal(got, []uintptr{kernel.CallDone}) {
+			t.Fatalf("asked for %#x", got)
+		}
+	}
+}
+
+// Who leaves owes nothing any more, and the last closes the line.
+func TestLeave(t *testing.T) {
+	m := newModel()
+	a, b := m.connect(t), m.connect(t)
+	m.bells.ring(5)
+	b.Done()
+	m.took()
+	a.Close()
+	a.Close()
+	a.Done()
+	if got := m.took(); !slices.Equal(got, []uintptr{kernel.CallDone}) {
+		t.Errorf("asked for %#x", got)
+	}
+	m.bells.ring(5)
+	if rung(a); !rung(b) {
+		t.Error("the other is not told any more")
+	}
+	b.Close()
+	if got := m.took(); !slices.Equal(got, []uintptr{kernel.CallClose}) {
+		t.Errorf("asked for %#x", got)
+	}
+	if m.connect(t); !slices.Equal(m.took(), []uintptr{kernel.CallLine}) {
+		t.Error("not opened again")
+	}
+}
+
+// A line that rings as soon as it is open finds its driver.
+func TestEarlyRing(t *testing.T) {
+	var b bells
+	b.init(func(number, _, _ uintptr) (uintptr, bool) {
+		if number == kernel.CallLine {
+			go b.ring(5)
+		}
+		return 5, true
+	})
+	for range 200 {
+		i, _ := b.line(10, driver.LevelLow)
+		<-i.C()
+		i.Done()
+		i.Close()
+	}
+}
+
+func TestRefused(t *testing.T) {
+	m := newModel()
+	m.refuse = true
+	if _, ok := m.bells.line(10, driver.EdgeHigh); ok {
+		t.Error("there is a line")
+	}
+	m.refuse = false
+	if i := m.connect(t); i == nil || len(m.took()) != 2 {
+		t.Error("there is none afterwards")
+	}
+}
+
+// Buffers are found again by their size and alignment.
+func TestPool(t *testing.T) {
+	p := pool{free: map[int][]uint64{2: {0x3000, 0x8000}}}
+	if pa, ok := p.take(2, 0x8000); !ok || pa != 0x8000 {
+		t.Errorf("%#x, %v", pa, ok)
+	}
+	if _, ok := p.take(1, 1); ok {
+		t.Error("a buffer of another size")
+	}
+	if pa, ok := p.take(2, 1); !ok || pa != 0x3000 {
+		t.Errorf("%#x, %v", pa, ok)
+	}
+	if _, ok := p.take(2, 1); ok {
+		t.Error("there was one too many")
+	}
+}
