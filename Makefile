@@ -52,6 +52,10 @@ boots: ## 1000 boots of a small program in a row, for a quarter of an hour (LOAM
 vmservers: ## the same in virtual machines, ten minutes in each kind, more than an hour in all; goes on where it was stopped; writes docs/servers-vm.md
 	@go test ./test/servers -count=1 -timeout=3h -v -run=TestMachines -parallel=8 -all -machines=all -seconds=600 -record=$(CURDIR)/docs/servers-vm.jsonl
 
+.PHONY: idle
+idle: ## how much of a host's CPU an idle virtual machine takes, for a few minutes: docs/idle.md
+	@LOAM_IDLE_SECONDS=30 go test ./unikernel -count=1 -timeout=20m -run='^$$' -bench=Idle -benchtime=1x
+
 .PHONY: fmt
 fmt: ## format every Go file
 	@gofmt -s -w .

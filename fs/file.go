@@ -43,6 +43,15 @@ func (f *File) SetFlags(flags Flags) {
 	f.flags.Store(int32(flags&^accessMode | f.Flags()&accessMode))
 }
 
+// Sink is where writes may go without asking File: the handle of a device that is the
+// same at every offset, if it was opened for writing. It is nil for all others.
+func (f *File) Sink() Handle {
+	if f.endless && f.Flags().MayWrite() {
+		return f.handle
+	}
+	return nil
+}
+
 // ready checks that the file may be used as a caller wants.
 func (f *File) ready(may bool) error {
 	switch {

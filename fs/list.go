@@ -13,7 +13,7 @@ const (
 // ReadDir yields the entries of a directory from the file's offset on, "." and
 // ".." first, and moves the offset behind each that is taken: yield says false
 // for an entry that has no room any more. The Cursor of an entry is the offset
-// behind it. Errors: ENOTDIR, EBADF.
+// behind it. Errors: ENOTDIR, EBADF; ENOENT for a directory that has been removed.
 func (f *File) ReadDir(yield func(Entry) bool) error {
 	if f.Flags()&PathOnly != 0 {
 		return syscall.EBADF
@@ -21,6 +21,9 @@ func (f *File) ReadDir(yield func(Entry) bool) error {
 	dir, err := f.place.directory()
 	if err != nil {
 		return err
+	}
+	if dir.Attr().Links == 0 {
+		return syscall.ENOENT
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()

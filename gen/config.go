@@ -22,8 +22,11 @@ type Config struct {
 	Batch     int // frames that a method is given at once; 0 is the method's own
 	Qdisc     bool
 	Plain     bool // see method.Config
-	Copying   method.Copying
-	Streams   []Stream
+	// LeaveChecksum leaves the checksum of UDP or TCP to the device (methods packet and
+	// ring; those that send payloads leave it to the kernel anyway).
+	LeaveChecksum bool
+	Copying       method.Copying
+	Streams       []Stream
 
 	// What is not given in a template is filled in: see address.go.
 	NextHop wire.MAC // zero: asked for

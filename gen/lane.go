@@ -20,10 +20,14 @@ type lane struct {
 	// written each time; else nil.
 	repeater method.Repeater
 	same     []byte
-	filler   *frame.Filler
-	clock    *pace.Clock
-	spread   *pace.Spread
-	fill     func(slot []byte) int // of Send: made once, since making it allocates
+	// leaver is the sender if a checksum is left to the device: see
+	// frame.Program.Checksum; else nil.
+	leaver        method.ChecksumLeaver
+	start, offset int
+	filler        *frame.Filler
+	clock         *pace.Clock
+	spread        *pace.Spread
+	fill          func(slot []byte) int // of Send: made once, since making it allocates
 
 	rate   pace.Rate     // this queue's share
 	paced  pace.Rate     // in this step
@@ -149,6 +153,9 @@ func (l *lane) repeats(alone bool) {
 // hand gives n frames to the sender.
 func (l *lane) hand(n int) (sent int, err error) {
 	l.bytes = 0
+	if l.leaver != nil {
+		l.leaver.LeaveChecksum(l.start, l.offset)
+	}
 	if l.repeater == nil {
 		return l.sender.Send(n, l.fill)
 	}

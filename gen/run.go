@@ -101,6 +101,7 @@ func (r *run) compile(s *Stream) (*frame.Program, endpoints, error) {
 		o.Reserve = measure.TagLen
 	}
 	o.Skip = r.method.Layer.HeaderLen(t.V6())
+	o.LeaveChecksum = r.LeaveChecksum
 	if r.method.Layer == method.Payload {
 		// A sender takes an empty datagram for the end of a batch.
 		least := max(frame.MinSize, o.Skip+1+frame.FCSLen)
@@ -129,7 +130,7 @@ func (r *run) openQueue(w *worker, longest int, ends []endpoints) error {
 			continue
 		}
 		c := method.Config{
-			Interface: r.Interface, Queue: w.queue, Size: longest, Batch: r.Batch, Qdisc: r.Qdisc, Plain: r.Plain, Copying: r.Copying,
+			Interface: r.Interface, Queue: w.queue, Size: longest, Batch: r.Batch, Qdisc: r.Qdisc, Plain: r.Plain, LeaveChecksum: r.LeaveChecksum, Copying: r.Copying,
 			Source: ends[i].source, Destination: ends[i].destination, SourceMAC: ends[i].sourceMAC, NextHop: ends[i].nextHop,
 		}
 		if c.Source.IsValid() && r.method.Layer == method.Payload {
@@ -144,6 +145,16 @@ func (r *run) openQueue(w *worker, longest int, ends []endpoints) error {
 		w.senders = append(w.senders, s)
 		if r.method.Layer == method.Frame {
 			shared = s
+		}
+	}
+	if r.LeaveChecksum {
+		leaver, ok := shared.(method.ChecksumLeaver)
+		if !ok {
+			return bad("the method %s cannot leave checksums to the device; allowed: packet, ring", r.Method)
+		}
+		for _, l := range w.lanes {
+			l.leaver = leaver
+			l.start, l.offset, _ = l.filler.Checksum()
 		}
 	}
 	for _, l := range w.lanes {

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net"
 	"net/netip"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -342,5 +344,70 @@ func TestBareFramesHaveAPayload(t *testing.T) {
 	s := Stream{Template: six, Bare: true, Count: 1, Sizes: frame.FixedSize(66)}
 	if _, err := Run(t.Context(), Config{Method: "udp", Interface: l.near, Streams: []Stream{s}}); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), "allowed: 67 or more") {
 		t.Errorf("a frame without a payload: %v", err)
+	}
+}
+
+// Checksums that are left to the device are right at the far end of an interface that
+// has none, where the kernel computes them; on one that has, a UDP socket believes them.
+func TestLeftChecksums(t *testing.T) {
+	for _, name := range []string{"packet", "ring"} {
+		for _, offload := range []string{"on", "off"} {
+			l := newLab(t)
+			if out, err := exec.Command("ethtool", "-K", l.near, "tx-checksum-ip-generic", offload).CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			m, _ := method.ByName("ring")
+			var r method.Receiver
+			var socket net.PacketConn
+			var err error
+			l.Do(t, func() {
+				if r, err = m.Listen(method.Config{Interface: l.far}); err == nil {
+					socket, err = net.ListenPacket("udp4", fmt.Sprintf("10.%d.0.2:9", l.net))
+				}
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			const count = 200
+			tpl := l.udp(t)
+			tpl.Set("udp.sport", "random:1024-60000")
+			sizes, _ := frame.ParseSizes("64-300")
+			c := Config{Method: name, Interface: l.near, LeaveChecksum: true, Streams: []Stream{{Template: tpl, Count: count, Sizes: sizes}}}
+			if rep, err := Run(t.Context(), c); err != nil || rep.Total.Frames != count || rep.Counters.Refused != 0 {
+				t.Fatalf("%s: %+v, %v", name, rep, err)
+			}
+			right, wrong := 0, 0
+			for right+wrong < count {
+				n, err := r.Receive(10*time.Second, func(b []byte, _ int64) {
+					if ip, rest, err := wire.ParseIPv4(b[wire.EthernetLen:]); err != nil || ip.Protocol != wire.ProtoUDP {
+						return // others' traffic
+					} else if wire.UDPChecksumOK(rest, ip.Src, ip.Dst) {
+						right++
+					} else {
+						wrong++
+					}
+				})
+				if err != nil || n == 0 {
+					break
+				}
+			}
+			if right+wrong != count || offload == "off" && wrong > 0 || offload == "on" && wrong < count/2 {
+				t.Errorf("%s, offload %s: %d are right and %d are not, of %d", name, offload, right, wrong, count)
+			}
+			socket.SetReadDeadline(time.Now().Add(time.Minute))
+			b := make([]byte, 400)
+			for i := range count {
+				if _, _, err := socket.ReadFrom(b); err != nil {
+					t.Errorf("%s, offload %s: the kernel has delivered %d of %d: %v", name, offload, i, count, err)
+					break
+				}
+			}
+			r.Close()
+			socket.Close()
+		}
+	}
+	c := Config{Method: "xdp", Interface: "lo", LeaveChecksum: true, Streams: []Stream{{Template: frame.UDP(false), Count: 1}}}
+	if _, err := Run(t.Context(), c); err == nil {
+		t.Error("xdp leaves no checksums")
 	}
 }

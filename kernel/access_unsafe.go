@@ -51,7 +51,7 @@ func stackAt(addr uint64) *signal.Stack { return *(**signal.Stack)(unsafe.Pointe
 func signalFrameAt(addr uint64) *signal.Frame { return *(**signal.Frame)(unsafe.Pointer(&addr)) }
 
 // symbol is the function that an instruction belongs to, and where its source is;
-// empty if it is none of the program's.
+// empty if it is none of the program's. frameless: it has nothing on the stack there.
 //
 //go:linkname symbol runtime.loamSymbol
-func symbol(pc uintptr) (name, file string, line int)
+func symbol(pc uintptr) (name, file string, line int, frameless bool)

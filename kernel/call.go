@@ -32,7 +32,7 @@ func call(c *cpu, f *amd64.Frame) (result int64, returns bool) {
 	case syscall.SYS_MADVISE:
 		result = madvise(f.DI, f.SI, int(int32(f.DX)))
 	case syscall.SYS_MINCORE:
-		result = -int64(syscall.ENOMEM)
+		result = mincore(f.DI)
 
 	// Threads.
 	case syscall.SYS_CLONE:
@@ -104,13 +104,23 @@ func call(c *cpu, f *amd64.Frame) (result int64, returns bool) {
 	case sysEpollPwait:
 		return poll(c, f)
 	case syscall.SYS_CLOSE:
+		result = closeFile(f.DI)
 
 	// The machine.
 	case syscall.SYS_UNAME:
 		result = uname(f.DI)
 	case syscall.SYS_SYSINFO:
 		result = sysinfo(f.DI)
-	case syscall.SYS_GETUID, syscall.SYS_GETGID, syscall.SYS_GETEUID, syscall.SYS_GETEGID:
+	case syscall.SYS_GETUID, syscall.SYS_GETGID, syscall.SYS_GETEUID, syscall.SYS_GETEGID, syscall.SYS_GETGROUPS:
+	case syscall.SYS_GETPPID: // nobody
+	case syscall.SYS_GETPGID, syscall.SYS_GETPGRP, syscall.SYS_GETSID:
+		result = programID
+	case syscall.SYS_GETRLIMIT:
+		result = limits(f.DI, 0, f.SI)
+	case syscall.SYS_PRLIMIT64:
+		result = limits(f.SI, f.DX, f.R10)
+	case syscall.SYS_GETRUSAGE:
+		result = usage(c, int(int32(f.DI)), f.SI)
 	case sysGetrandom:
 		result = getRandom(f.DI, f.SI)
 	case syscall.SYS_PRCTL:

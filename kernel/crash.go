@@ -42,17 +42,17 @@ func crash(c *cpu, f *amd64.Frame, why string) {
 		sayHex(r.value)
 		say("\n")
 	}
-	trace(f.IP, f.BP)
+	trace(f.IP, f.SP, f.BP)
 	sayUnserved()
 	powerOff(statusCrash)
 }
 
 // trace names the functions that called one another, by the chain of frame
-// pointers, which Go keeps.
-func trace(ip, bp uint64) {
+// pointers, which Go keeps. The first may not have put its own there.
+func trace(ip, sp, bp uint64) {
 	const most = 32
-	for range most {
-		name, file, line := symbol(uintptr(ip))
+	for i := range most {
+		name, file, line, frameless := symbol(uintptr(ip))
 		if name == "" {
 			return
 		}
@@ -62,6 +62,10 @@ func trace(ip, bp uint64) {
 		say(":")
 		sayInt(uint64(line))
 		say("\n")
+		if i == 0 && frameless && readable(sp, 8) {
+			ip = *word(sp) - 1
+			continue
+		}
 		if bp < boot.Window || bp%8 != 0 || !readable(bp, 16) {
 			return
 		}

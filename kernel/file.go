@@ -47,6 +47,14 @@ func readFile(fd, addr, size uint64) int64 {
 	return counter
 }
 
+// closeFile is close(2). The poller is there for good.
+func closeFile(fd uint64) int64 {
+	if fd >= standardFDs && fd != pollFD && fd != wakeFD {
+		return -int64(syscall.EBADF)
+	}
+	return 0
+}
+
 // fcntl is fcntl(2), by which the runtime asks whether descriptors are open.
 func fcntl(fd uint64) int64 {
 	if fd >= standardFDs {

@@ -38,3 +38,47 @@ func sysinfo(addr uint64) int64 {
 	*word32(addr + unit) = space.PageSize
 	return 0
 }
+
+// limits is prlimit(2): nothing is limited but the number of descriptors, which is
+// that of package posix, and no limit can be set.
+func limits(resource, set, addr uint64) int64 {
+	const descriptors, mostDescriptors, resources, size = 7, 1 << 20, 16, 16
+	switch {
+	case resource >= resources:
+		return -int64(syscall.EINVAL)
+	case set != 0:
+		return -int64(syscall.EPERM)
+	case addr == 0:
+		return 0
+	case !touch(addr, size, space.Write):
+		return -int64(syscall.EFAULT)
+	}
+	most := ^uint64(0) // RLIM_INFINITY
+	if resource == descriptors {
+		most = mostDescriptors
+	}
+	*word(addr), *word(addr + 8) = most, most
+	return 0
+}
+
+// usage fills a struct rusage (getrusage(2)): the time that CPUs have spent on the
+// program or on the thread, all of it the program's own. Nothing else is counted.
+func usage(c *cpu, who int, addr uint64) int64 {
+	const size, children, thread = 144, -1, 1
+	if !touch(addr, size, space.Write) {
+		return -int64(syscall.EFAULT)
+	}
+	clear(bytesAt(addr, size))
+	var t int64
+	switch who {
+	case 0:
+		t = clock.now() + processUsed - c.chargedAt
+	case thread:
+		t = clock.now() + threads.At(c.current).Used - c.chargedAt
+	case children:
+	default:
+		return -int64(syscall.EINVAL)
+	}
+	*word(addr), *word(addr + 8) = uint64(t/1e9), uint64(t%1e9/1e3)
+	return 0
+}

@@ -50,9 +50,9 @@ var unserved [512]uint32
 func sayUnserved() {
 	for number, count := range unserved {
 		if count > 0 {
-			say("system call ")
+			say("not served: system call ")
 			sayInt(uint64(number))
-			say(" is not served, and was made ")
+			say(", ")
 			sayInt(uint64(count))
 			say(" times\n")
 		}

@@ -26,6 +26,7 @@ type file interface {
 // open is an open file description: what dup shares.
 type open struct {
 	file
+	sink  fs.Handle    // where writes go at once: of a device that is the same at every offset; else nil
 	flags atomic.Int32 // O_NONBLOCK, O_RDWR and such
 	refs  atomic.Int32 // descriptors, and messages under way that carry it
 }
@@ -33,6 +34,9 @@ type open struct {
 // newOpen makes a description; flags are the access mode and what F_GETFL tells.
 func newOpen(f file, flags int) *open {
 	o := &open{file: f}
+	if t, ok := f.(*treeFile); ok {
+		o.sink = t.Sink()
+	}
 	o.flags.Store(int32(flags))
 	return o
 }

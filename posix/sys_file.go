@@ -43,8 +43,12 @@ func (p *Process) Write(fd int, b []byte) (int, Errno) {
 	if errno != 0 {
 		return -1, errno
 	}
+	if o.sink != nil {
+		n, err := o.sink.WriteAt(b, 0)
+		return n, toErrno(err)
+	}
 	n, errno := o.write(b)
-	if !o.nonblocking() && (errno == syscall.EAGAIN || errno == 0 && n < len(b)) {
+	if (errno == syscall.EAGAIN || errno == 0 && n < len(b)) && !o.nonblocking() {
 		n, errno = o.writeWaiting(b, max(n, 0))
 	}
 	if errno != 0 {

@@ -169,7 +169,7 @@ func press(monitor string) {
 }
 
 // freePort is one of the loopback's, a moment ago.
-func freePort(t *testing.T) netip.AddrPort {
+func freePort(t testing.TB) netip.AddrPort {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -95,6 +95,12 @@ func dialClock(t *testing.T, m MachineConfig) net.Conn {
 			t.Error(err)
 		}
 	})
+	return connect(t, host, ended)
+}
+
+// connect connects to the program that tells the time, as soon as it does. ended
+// hears when it has ended instead.
+func connect(t testing.TB, host netip.AddrPort, ended chan error) net.Conn {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for {

@@ -86,7 +86,7 @@ func launchMachine(program string, o *Options, n *network) (status int, err erro
 		return 0, err
 	}
 	status, err = m.run(context.Background(), streams{
-		in: os.Stdin, out: os.Stdout, errors: os.Stderr, together: n.config.Ordered, signals: true,
+		in: os.Stdin, out: os.Stdout, errors: os.Stderr, results: n.results, together: n.config.Ordered, signals: true,
 	})
 	if err != nil {
 		return 0, errorf("try --platform process", "%v", err)

@@ -29,11 +29,13 @@ func TestMachineMemory(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil || string(out) != "ok 48\n" {
 		t.Errorf("%v: %s", err, out)
 	}
-	cmd = machineCommand(NoNetwork, "memory", "overflow")
-	cmd.Env = append(cmd.Env, onMachine+"=128")
-	out, _ := cmd.CombinedOutput()
-	if status := cmd.ProcessState.ExitCode(); status != 2 || !strings.Contains(string(out), "\nfatal error: stack overflow\n") {
-		t.Errorf("status %d: %s", status, out)
+	for _, cpus := range []string{"1", "2"} {
+		cmd = machineCommand(NoNetwork, "memory", "overflow")
+		cmd.Env = append(cmd.Env, onMachine+"=128", machineCPUs+"="+cpus)
+		out, _ := cmd.CombinedOutput()
+		if status := cmd.ProcessState.ExitCode(); status != 2 || !strings.Contains(string(out), "\nfatal error: stack overflow\n") {
+			t.Errorf("on %s CPUs: status %d: %s", cpus, status, out)
+		}
 	}
 }
 
@@ -43,6 +45,9 @@ func TestMachinePrograms(t *testing.T) {
 		if out, err := machineCommand(kind, program).CombinedOutput(); err != nil || string(out) != "ok\n" {
 			t.Errorf("%s: %v: %s", program, err, out)
 		}
+	}
+	if out, err := machineCommand(NoNetwork, "files", "1000").CombinedOutput(); err != nil || string(out) != "ok\n" {
+		t.Errorf("files: %v: %s", err, out)
 	}
 }
 

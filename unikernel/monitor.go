@@ -185,7 +185,8 @@ func (m *monitor) close() {
 type streams struct {
 	in          io.Reader
 	out, errors io.Writer
-	together    bool // out and errors are the same place
+	results     *os.File // nil: none are taken
+	together    bool     // out and errors are the same place
 	signals     bool
 }
 
@@ -222,6 +223,9 @@ func (m *monitor) run(ctx context.Context, s streams) (status int, err error) {
 		c := channel.Command{
 			In: s.in, Out: s.out, Errors: s.errors, Together: s.together,
 			Before: kernel.take, Terminal: terminals.control,
+		}
+		if s.results != nil {
+			c.Results = s.results
 		}
 		copying.Go(func() { c.Serve(m.channel) })
 	}

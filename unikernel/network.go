@@ -45,6 +45,7 @@ type network struct {
 	// Of a virtual machine: what files are, and the archives that it is loaded with.
 	cable    cable
 	archives []*os.File
+	results  *os.File // where the archive of results goes
 }
 
 // cable is what connects the card of a virtual machine.

@@ -20,6 +20,7 @@ package unikernel
 
 import (
 	"context"
+	"errors"
 	"os"
 )
 
@@ -29,8 +30,10 @@ type Options struct {
 	Args    []string // of the program
 	Env     []string // "KEY=VALUE", beside or instead of what is in the environment
 	Network Network
-	Volumes []Volume      // files of the host that the program has; of platform Process
+	Volumes []Volume      // files of the host that the program has
 	Machine MachineConfig // of platform Machine
+
+	results results
 }
 
 // Run builds a program and runs it to its end. It returns the program's exit
@@ -61,7 +64,8 @@ func RunProgram(program string, o Options) (status int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	o.Volumes = append(o.Volumes, Volume{Host: folder, Guest: folder, Writable: true})
+	o.Volumes = append(o.Volumes, testVolumes(program, folder, o.Target.Platform)...)
+	o.results = findResults(o.Args, folder)
 	return onNetwork(&o, func() (string, error) { return program, nil })
 }
 
@@ -98,8 +102,14 @@ func onNetwork(o *Options, build func() (program string, err error)) (status int
 	if err != nil {
 		return 0, err
 	}
-	if o.Target.Platform == Machine {
-		return launchMachine(program, o, n)
+	wait, err := n.takeResults(o.results, o.Target.Platform)
+	if err != nil {
+		return 0, err
 	}
-	return launch(program, o, n)
+	if o.Target.Platform == Machine {
+		status, err = launchMachine(program, o, n)
+	} else {
+		status, err = launch(program, o, n)
+	}
+	return status, errors.Join(err, wait())
 }

@@ -75,6 +75,37 @@ func TestPowerReduced(t *testing.T) {
 	}
 }
 
+// The timer of a PC, its 64-bit register before the other; machines of reduced hardware
+// have none.
+func TestTimer(t *testing.T) {
+	const port, port64 = 0x608, 0xb008
+	for _, c := range []struct {
+		length byte
+		flags  uint32
+		wide   bool
+		want   Register
+	}{
+		{4, 0, false, Register{port, SpacePort}},
+		{4, 0, true, Register{port64, SpacePort}},
+		{4, flagReduced, true, Register{}},
+		{0, 0, false, Register{}},
+	} {
+		f := newFirmware()
+		body := fadt(f)
+		le.PutUint32(body[76-headerLen:], port)
+		body[91-headerLen] = c.length
+		le.PutUint32(body[112-headerLen:], c.flags)
+		if c.wide {
+			body[208-headerLen] = uint8(SpacePort)
+			le.PutUint64(body[212-headerLen:], port64)
+		}
+		tables := f.open(t, f.root(2, f.table("FACP", body)))
+		if got, ok := tables.Timer(); got != c.want || ok != (c.want != Register{}) {
+			t.Errorf("%+v: %+v, %v", c, got, ok)
+		}
+	}
+}
+
 func TestNextVirtioMMIO(t *testing.T) {
 	want := []VirtioMMIO{
 		{Address: 0xfe001000, Size: 512, GSI: 16},

@@ -90,7 +90,8 @@ type genFlags struct {
 	count, seed                           uint64
 	time                                  time.Duration
 	rx                                    string
-	bare, qdisc, plain, public, keep      bool
+	bare, qdisc, plain, leave             bool
+	public, keep                          bool
 }
 
 func (f *genFlags) register(cmd *cobra.Command) {
@@ -118,6 +119,7 @@ func (f *genFlags) register(cmd *cobra.Command) {
 	flags.BoolVar(&f.bare, "bare", false, "leave out the tag that a sink looks for")
 	flags.BoolVar(&f.qdisc, "qdisc", false, "send through the queueing discipline (methods packet and ring)")
 	flags.BoolVar(&f.plain, "plain", false, "one datagram a message (method mmsg), also where the kernel could cut up several")
+	flags.BoolVar(&f.leave, "leave-checksum", false, "leave the checksum of UDP or TCP to the device (methods packet and ring)")
 	flags.BoolVar(&f.public, "public", false, "allow public addresses at any rate")
 	flags.BoolVar(&f.keep, "keep-privileges", false, "stay root after set-up")
 	f.viewFlags.register(cmd)
@@ -126,7 +128,7 @@ func (f *genFlags) register(cmd *cobra.Command) {
 // config checks the flags and gives them their meaning.
 func (f *genFlags) config() (gen.Config, error) {
 	c := gen.Config{
-		Method: f.method, Interface: f.dev, Queues: f.queues, Batch: f.batch, Qdisc: f.qdisc, Plain: f.plain, Public: f.public, Time: f.time,
+		Method: f.method, Interface: f.dev, Queues: f.queues, Batch: f.batch, Qdisc: f.qdisc, Plain: f.plain, LeaveChecksum: f.leave, Public: f.public, Time: f.time,
 	}
 	if f.dev == "" {
 		return c, &usageError{"no interface is given", "say --dev IF; ip link lists those that there are"}
@@ -250,7 +252,7 @@ func (f *genFlags) send(cmd *cobra.Command, c gen.Config) error {
 func sendAndReceive(ctx context.Context, c gen.Config, rx string, keep bool, v show.View) (show.Result, error) {
 	var s *sink.Sink
 	if rx != "" {
-		r, err := listen("ring", rx, false)
+		r, err := listen("ring", method.Config{Interface: rx})
 		if err != nil {
 			return show.NewResult(nil, nil), genError(err, false)
 		}
@@ -286,7 +288,7 @@ func sendAndReceive(ctx context.Context, c gen.Config, rx string, keep bool, v s
 const lateness = 300 * time.Millisecond
 
 // listen opens a receiver.
-func listen(name, dev string, promiscuous bool) (method.Receiver, error) {
+func listen(name string, c method.Config) (method.Receiver, error) {
 	m, err := method.ByName(name)
 	if err != nil {
 		return nil, err
@@ -294,7 +296,10 @@ func listen(name, dev string, promiscuous bool) (method.Receiver, error) {
 	if m.Listen == nil {
 		return nil, fmt.Errorf("the method %s does not receive", name)
 	}
-	return m.Listen(method.Config{Interface: dev, Promiscuous: promiscuous})
+	if c.DeviceTime && name == "xdp" {
+		return nil, errors.New("the method xdp does not tell times: ring and packet do")
+	}
+	return m.Listen(c)
 }
 
 // genError tells what the user can put right from what went wrong on the way: all

@@ -2,11 +2,15 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"loam/gen/guard"
+	"loam/gen/hwtime"
 	"loam/gen/method"
 	"loam/gen/show"
 	"loam/gen/sink"
@@ -19,6 +23,7 @@ type sinkFlags struct {
 	time        time.Duration
 	promiscuous bool
 	reflect     bool
+	deviceTime  bool
 	keep        bool
 }
 
@@ -37,7 +42,11 @@ it was sent by tells the time there and back, by one clock.
 
 A flow has three numbers: the stream, the sender's queue, the flow. Frames that
 were lost after the last one that arrived are not known here: the sender's count
-tells. The kernel and others on the machine go on receiving as before.`,
+tells. The kernel and others on the machine go on receiving as before.
+
+With --device-time the latency ends when the device saw the frame, and not when the
+kernel did, if the device has a clock. It is switched on for all frames, and off at the
+end, for which privileges are kept; a command that is killed leaves it on.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.dev == "" {
@@ -56,6 +65,7 @@ tells. The kernel and others on the machine go on receiving as before.`,
 	flags.DurationVar(&f.time, "time", 0, "end after this `time` (default: with Ctrl-C)")
 	flags.BoolVar(&f.promiscuous, "promiscuous", false, "take frames to any address, as long as the command runs")
 	flags.BoolVar(&f.reflect, "reflect", false, "send tagged UDP back, for the time there and back: see loam gen --rx")
+	flags.BoolVar(&f.deviceTime, "device-time", false, "take the device's times of frames, where it has a clock (methods ring and packet)")
 	flags.BoolVar(&f.keep, "keep-privileges", false, "stay root after set-up")
 	f.viewFlags.register(cmd)
 	return cmd
@@ -70,9 +80,21 @@ func open(name, dev string) (method.Sender, error) {
 	return m.Open(method.Config{Interface: dev})
 }
 
+// listen opens the receiver, with the kernel's times where the device has none.
+func (f *sinkFlags) listen() (method.Receiver, error) {
+	c := method.Config{Interface: f.dev, Promiscuous: f.promiscuous, DeviceTime: f.deviceTime}
+	r, err := listen(f.method, c)
+	if errors.Is(err, hwtime.ErrNone) {
+		fmt.Fprintf(os.Stderr, "loam: %v: the kernel's are used\n", err)
+		f.deviceTime, c.DeviceTime = false, false
+		return listen(f.method, c)
+	}
+	return r, err
+}
+
 // receive runs the sink until ctx is done or the time is over.
 func (f *sinkFlags) receive(ctx context.Context, v show.View) (show.Result, error) {
-	r, err := listen(f.method, f.dev, f.promiscuous)
+	r, err := f.listen()
 	if err != nil {
 		return show.NewResult(nil, nil), genError(err, false)
 	}
@@ -84,7 +106,7 @@ func (f *sinkFlags) receive(ctx context.Context, v show.View) (show.Result, erro
 		}
 		r = sink.Reflect(r, tx)
 	}
-	if !f.keep {
+	if !f.keep && !f.deviceTime {
 		if err := guard.Drop(); err != nil {
 			r.Close()
 			return show.NewResult(nil, nil), genError(err, false)

@@ -237,7 +237,7 @@ func TestTestIsGoTest(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"go.mod":    "module example.com/m\n\ngo 1.24\n",
-		"m.go":      "package m\n",
+		"m.go":      "package m\n\nfunc Half(n int) int { return n / 2 }\n",
 		"bare/b.go": "package bare\n",
 		"file.txt":  "of the package",
 		"m_test.go": `package m
@@ -250,6 +250,7 @@ import (
 )
 
 func TestNetwork(t *testing.T) {
+	Half(2)
 	ifs, err := net.InterfaceByName("eth0")
 	if err != nil {
 		t.Fatal(err)
@@ -274,6 +275,24 @@ func TestFails(t *testing.T) { t.Error("on purpose", flag.Args(), os.Getenv("COL
 			t.Fatal(err)
 		}
 	}
+	for _, platform := range []string{"process", "vm"} {
+		t.Run(platform, func(t *testing.T) {
+			testIsGoTest(t, func(args ...string) *exec.Cmd {
+				cmd := loam(append([]string{"test", "--platform", platform}, args...)...)
+				cmd.Dir = dir
+				return cmd
+			})
+			for _, name := range []string{"cover.out", "mem.prof"} {
+				if data, err := os.ReadFile(filepath.Join(dir, name)); err != nil || len(data) == 0 {
+					t.Errorf("%s: %d bytes, %v", name, len(data), err)
+				}
+				os.Remove(filepath.Join(dir, name))
+			}
+		})
+	}
+}
+
+func testIsGoTest(t *testing.T, test func(args ...string) *exec.Cmd) {
 	for _, c := range []struct {
 		args   []string
 		status int
@@ -282,10 +301,10 @@ func TestFails(t *testing.T) { t.Error("on purpose", flag.Args(), os.Getenv("COL
 		{[]string{"-run", "Network", "-v", "./..."}, 0, []string{"--- PASS: TestNetwork", "ok  \texample.com/m\t", "bare\t[no test files]"}},
 		{[]string{"-e", "COLOUR=blue", "-args", "two"}, 1, []string{"--- FAIL: TestFails", "on purpose [two] blue", "FAIL\texample.com/m\t"}},
 		{[]string{"-json", "-skip=Fails"}, 0, []string{`"Action":"pass","Package":"example.com/m","Test":"TestNetwork"`}},
+		{[]string{"-skip=Fails", "-coverprofile=cover.out", "-memprofile=mem.prof"}, 0, []string{"coverage: 100.0% of statements"}},
 		{[]string{"net/url", "-run=JoinPath"}, 0, []string{"ok  \tnet/url\t"}},
 	} {
-		cmd := loam(append([]string{"test", "--platform", "process"}, c.args...)...)
-		cmd.Dir = dir
+		cmd := test(c.args...)
 		out, _ := cmd.CombinedOutput()
 		if status := cmd.ProcessState.ExitCode(); status != c.status {
 			t.Errorf("loam test %q: exit status %d, want %d\n%s", c.args, status, c.status, out)

@@ -221,6 +221,13 @@ func unlinkedButOpen(t *testing.T, v *fs.View) {
 		t.Errorf("%d links, size %d", a.Links, a.Size)
 	}
 	must(t, f.Close())
+	must(t, v.Mkdir(v.Dir, "d", 0o700))
+	d := open(t, v, "d", fs.ReadOnly)
+	must(t, v.Rmdir(v.Dir, "d"))
+	if err := d.ReadDir(func(fs.Entry) bool { return true }); err != syscall.ENOENT {
+		t.Errorf("listing of a directory that was removed: %v", err)
+	}
+	must(t, d.Close())
 	if after := v.Root.Usage(); after != before {
 		t.Errorf("before %+v, after %+v", before, after)
 	}

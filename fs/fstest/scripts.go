@@ -131,7 +131,7 @@ var scripts = []struct{ name, script string }{
 		ls /
 		stat / links=2
 	`},
-	{"a removed directory is empty and stays so", `
+	{"a removed directory cannot be filled or listed", `
 		mkdir a
 		cd a
 		rmdir ../a
@@ -142,7 +142,7 @@ var scripts = []struct{ name, script string }{
 		link /g g -> ENOENT
 		mv /g g -> ENOENT
 		pwd x -> ENOENT
-		ls .
+		ls . -> ENOENT
 		cd ..
 		pwd /
 	`},

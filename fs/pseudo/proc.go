@@ -15,6 +15,7 @@ type Process struct {
 	Executable    string // path
 	Arguments     []string
 	Environment   []string // at the start
+	Mounts        []Mount  // beside /, /proc and /sys
 	Hostname      string
 	Release       string // of the kernel: "6.1.0-loam"
 	Started       time.Time
@@ -68,8 +69,9 @@ func (p *Process) own(f *FileSystem, dir string) {
 		pages := residentBytes() / pageSize
 		return fmt.Sprintf("%d %d 0 0 0 %d 0\n", pages, pages, pages)
 	})
-	f.Fixed(dir+"mounts", mountTable)
-	f.Fixed(dir+"mountinfo", mountInfo)
+	mounts, info := p.mountTables()
+	f.Fixed(dir+"mounts", mounts)
+	f.Fixed(dir+"mountinfo", info)
 	f.Fixed(dir+"cgroup", "0::/\n")
 	f.Fixed(dir+"limits", "Limit                     Soft Limit           Hard Limit           Units     \n"+
 		"Max open files            1048576              1048576              files     \n")
@@ -106,12 +108,37 @@ const (
 	ticks    = 100 // USER_HZ, in which /proc counts time
 )
 
-// mountTable and mountInfo say what is mounted everywhere. What -v mounts
-// besides is not told.
-const (
-	mountTable = "loam / tmpfs rw 0 0\nproc /proc proc ro 0 0\nsysfs /sys sysfs ro 0 0\n"
-	mountInfo  = "1 1 0:1 / / rw - tmpfs loam rw\n2 1 0:2 / /proc ro - proc proc ro\n3 1 0:3 / /sys ro - sysfs sysfs ro\n"
-)
+// Mount is a folder or a file that the user has mounted.
+type Mount struct {
+	Path     string
+	Writable bool
+}
+
+// mountTables are /proc/self/mounts and mountinfo (proc(5)).
+func (p *Process) mountTables() (mounts, info string) {
+	var a, b strings.Builder
+	number := 0
+	add := func(path, kind, name, flags string) {
+		number++
+		path = mountEscapes.Replace(path)
+		fmt.Fprintf(&a, "%s %s %s %s 0 0\n", name, path, kind, flags)
+		fmt.Fprintf(&b, "%d 1 0:%[1]d / %s %s - %s %s %[3]s\n", number, path, flags, kind, name)
+	}
+	add("/", "tmpfs", "loam", "rw")
+	for _, m := range p.Mounts {
+		flags := "ro"
+		if m.Writable {
+			flags = "rw"
+		}
+		add(m.Path, "tmpfs", "loam", flags)
+	}
+	add("/proc", "proc", "proc", "ro")
+	add("/sys", "sysfs", "sysfs", "ro")
+	return a.String(), b.String()
+}
+
+// mountEscapes is how paths stand in those files.
+var mountEscapes = strings.NewReplacer(" ", `\040`, "\t", `\011`, "\n", `\012`, `\`, `\134`)
 
 // residentBytes is the memory that the program holds, as the Go runtime knows it.
 func residentBytes() uint64 {

@@ -18,7 +18,7 @@ func mounted(t *testing.T) *fs.View {
 	v := fs.NewView(fs.NewTree(memfs.New(memfs.Config{})))
 	v.Umask = 0
 	p := Process{
-		PID: 7, Executable: "/bin/server", Arguments: []string{"server", "-v"}, Hostname: "loam", Release: "6.1.0-loam",
+		PID: 7, Executable: "/bin/server", Arguments: []string{"server", "-v"}, Mounts: []Mount{{Path: "/a b"}}, Hostname: "loam", Release: "6.1.0-loam",
 		Started: time.Now(), Somaxconn: 4096,
 		Memory:      func() (uint64, uint64) { return 64 << 20, 32 << 20 },
 		Used:        func() time.Duration { return 1500 * time.Millisecond },
@@ -76,7 +76,8 @@ func TestContents(t *testing.T) {
 		"/proc/meminfo":                          "MemTotal:          65536 kB\nMemFree:           32768 kB\n",
 		"/proc/sys/net/core/somaxconn":           "4096\n",
 		"/proc/sys/kernel/hostname":              "loam\n",
-		"/proc/mounts":                           "loam / tmpfs",
+		"/proc/mounts":                           "loam / tmpfs rw 0 0\nloam /a\\040b tmpfs ro 0 0\nproc /proc proc ro 0 0\n",
+		"/proc/self/mountinfo":                   "1 1 0:1 / / rw - tmpfs loam rw\n2 1 0:2 / /a\\040b ro - tmpfs loam ro\n3 1 0:3 / /proc ro - proc proc ro\n",
 		"/sys/devices/system/cpu/online":         "0",
 		"/sys/devices/system/cpu/possible":       "0",
 		"/proc/sys/kernel/osrelease":             "6.1.0-loam\n",

@@ -21,9 +21,12 @@ type sum struct {
 	stop   int    // of what it covers; 0: to the end of the packet
 	pseudo bool   // the length from start to the end counts too
 	noZero bool
-	in     uint32 // which sums cover this field, as bits
-	proto  wire.Protocol
-	ip     *placed // of the pseudo header
+	// left to the device: here stands the sum of the pseudo header only, not inverted,
+	// as devices want it.
+	left  bool
+	in    uint32 // which sums cover this field, as bits
+	proto wire.Protocol
+	ip    *placed // of the pseudo header
 }
 
 // plan lists the checksums and lengths that are computed: all that are not given.
@@ -44,12 +47,36 @@ func (p *Program) plan(layers []placed) {
 			p.lens = append(p.lens, lengthField{at: l.at + l.lenAt, base: l.at + l.lenBase})
 		}
 	}
+	if i, ok := p.transport(); ok && p.options.LeaveChecksum {
+		p.sums[i].left = true
+	}
 	for i := range p.sums {
 		p.sums[i].in = p.covers(p.sums[i].at)
 	}
 	for i := range p.lens {
 		p.lens[i].sums = p.covers(p.lens[i].at)
 	}
+}
+
+// transport is the one checksum that has a pseudo header, if there is one.
+func (p *Program) transport() (at int, ok bool) {
+	count := 0
+	for i := range p.sums {
+		if p.sums[i].pseudo {
+			at = i
+			count++
+		}
+	}
+	return at, count == 1
+}
+
+// Checksum is where the checksum that is left to the device begins to count, and where,
+// from there, it goes; ok is false if none is. The bytes are those of the whole frame.
+func (p *Program) Checksum() (start, offset int, ok bool) {
+	if i, ok := p.transport(); ok && p.sums[i].left {
+		return p.sums[i].start, p.sums[i].at - p.sums[i].start, true
+	}
+	return 0, 0, false
 }
 
 func ipBefore(layers []placed) *placed {
@@ -66,7 +93,7 @@ func ipBefore(layers []placed) *placed {
 func (p *Program) covers(at int) (set uint32) {
 	for i := range p.sums {
 		s := &p.sums[i]
-		if at != s.at && at >= s.start && (s.stop == 0 || at < s.stop) {
+		if !s.left && at != s.at && at >= s.start && (s.stop == 0 || at < s.stop) {
 			set |= 1 << i
 		}
 	}
@@ -109,7 +136,9 @@ func (p *Program) constants() {
 		if stop == 0 {
 			stop = p.payload
 		}
-		s.base = uint64(wire.Sum(p.proto[s.start:stop], 0))
+		if !s.left {
+			s.base = uint64(wire.Sum(p.proto[s.start:stop], 0))
+		}
 		if s.ip != nil {
 			from, to := s.ip.addresses()
 			s.base += uint64(wire.Sum(p.proto[from:to], 0)) + uint64(s.proto)

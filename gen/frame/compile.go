@@ -24,6 +24,9 @@ type Options struct {
 	// NoPadding leaves out the padding of a frame below 64 bytes, where the kernel
 	// writes the frame.
 	NoPadding bool
+	// LeaveChecksum leaves the checksum of UDP or TCP to the device: see
+	// Program.Checksum.
+	LeaveChecksum bool
 }
 
 // Program is a compiled template. It does not change; any number of Fillers use
@@ -78,6 +81,9 @@ func Compile(t *Template, o Options) (*Program, error) {
 	}
 	if err := p.fields(layers); err != nil {
 		return nil, err
+	}
+	if _, _, ok := p.Checksum(); o.LeaveChecksum && !ok {
+		return nil, &Error{Field: "template", Wrong: "there is not one checksum of UDP or TCP that a device could be left to compute", Allowed: "a template without tunnels, with udp or tcp"}
 	}
 	p.constants()
 	return p, nil

@@ -124,7 +124,7 @@ func (f *Filler) compose(slot []byte) int {
 	for i := range f.sums {
 		s := &f.sums[i]
 		acc[i] = s.base
-		if s.stop == 0 {
+		if s.stop == 0 && !s.left {
 			acc[i] += body
 		}
 		if s.pseudo {
@@ -147,7 +147,10 @@ func (f *Filler) compose(slot []byte) int {
 	for i := range f.sums {
 		if s := &f.sums[i]; s.at >= skip {
 			c := ^uint16(fold(acc[i]))
-			if c == 0 && s.noZero {
+			switch {
+			case s.left:
+				c = ^c
+			case c == 0 && s.noZero:
 				c = 0xffff
 			}
 			binary.BigEndian.PutUint16(slot[s.at-skip:], c)

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"loam/link"
 	"loam/link/fd"
 )
 
@@ -21,12 +22,20 @@ type batched struct {
 	lengths  []int
 	messages *fd.Messages
 	same     bool // all messages are the frame of Repeat
+	front    int  // bytes of a virtio-net header in front of each frame, or 0
+	offload  link.Offload
 }
 
+// checksumBatched is a packet socket with LeaveChecksum.
+type checksumBatched struct{ batched }
+
+// LeaveChecksum implements ChecksumLeaver.
+func (s *checksumBatched) LeaveChecksum(start, offset int) { s.offload = leave(start, offset) }
+
 // newBatched takes over a socket that knows where to send to.
-func newBatched(s int, l Layer, c Config) *batched {
+func newBatched(s int, l Layer, c Config, front int) *batched {
 	return &batched{
-		fd: s, layer: l, slots: make([]byte, c.Batch*c.Size), size: c.Size,
+		fd: s, layer: l, slots: make([]byte, c.Batch*(front+c.Size)), size: c.Size, front: front,
 		lengths: make([]int, c.Batch), messages: fd.NewMessages(c.Batch, 0),
 	}
 }
@@ -53,8 +62,12 @@ func (s *batched) Send(n int, fill func(slot []byte) int) (sent int, err error) 
 func (s *batched) Repeat(frame []byte, n int) (sent int, err error) {
 	if !s.same {
 		for i := range s.lengths {
+			if s.front > 0 {
+				s.set(i, copy(s.slot(i), frame))
+				continue
+			}
 			s.lengths[i] = len(frame)
-			s.messages.Set(i, frame)
+			s.messages.Set(i, frame) // one for all
 		}
 		s.same = true
 	}
@@ -71,15 +84,29 @@ func (s *batched) Repeat(frame []byte, n int) (sent int, err error) {
 func (s *batched) prepare(n int, fill func(slot []byte) int) int {
 	s.same = false
 	for i := range n {
-		slot := s.slots[i*s.size:][:s.size]
-		length := fill(slot)
+		length := fill(s.slot(i))
 		if length == 0 {
 			return i
 		}
-		s.lengths[i] = length
-		s.messages.Set(i, slot[:length])
+		s.set(i, length)
 	}
 	return n
+}
+
+// slot is the place for frame i.
+func (s *batched) slot(i int) []byte {
+	return s.slots[i*(s.front+s.size):][s.front:][:s.size]
+}
+
+// set makes the first n bytes of slot i message i, with a header in front if there is
+// to be one.
+func (s *batched) set(i, n int) {
+	message := s.slots[i*(s.front+s.size):][:s.front+n]
+	if s.front > 0 {
+		s.offload.Put(message)
+	}
+	s.lengths[i] = n
+	s.messages.Set(i, message)
 }
 
 // push hands over a batch, without the frames that the kernel does not want.

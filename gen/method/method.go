@@ -102,6 +102,12 @@ type Config struct {
 	// Qdisc sends through the queueing discipline of the interface, for the methods
 	// packet and ring, which go round it otherwise.
 	Qdisc bool
+	// LeaveChecksum makes the senders of packet and ring a ChecksumLeaver.
+	LeaveChecksum bool
+	// DeviceTime has the receivers of packet and ring tell when the device saw a frame,
+	// by its own clock put into the system's (package hwtime). The error of Listen is
+	// hwtime.ErrNone if it has none.
+	DeviceTime bool
 	// Plain has the method mmsg send one datagram a message.
 	Plain bool
 }
@@ -172,6 +178,15 @@ type Sender interface {
 	Counters() Counters
 	// Close leaves the interface as it was: no XDP program, no promiscuous mode.
 	Close() error
+}
+
+// ChecksumLeaver is a Sender that has the device compute a checksum.
+type ChecksumLeaver interface {
+	// LeaveChecksum says that frames from now on have a checksum left out: it counts from
+	// start to the end of the frame, and goes to start+offset, where the sum of the
+	// pseudo header stands. start 0: they have not. A device that cannot has the kernel
+	// do it.
+	LeaveChecksum(start, offset int)
 }
 
 // Repeater is a Sender with a shorter way for frames that do not change: they are not

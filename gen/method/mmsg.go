@@ -25,7 +25,7 @@ func openMmsg(c Config) (Sender, error) {
 		return nil, err
 	}
 	if c.Plain {
-		return newBatched(s, Payload, c), nil
+		return newBatched(s, Payload, c, 0), nil
 	}
 	return newRunSender(s, c), nil
 }

@@ -5,6 +5,7 @@ package method
 import (
 	"golang.org/x/sys/unix"
 
+	"loam/link"
 	"loam/link/afpacket"
 )
 
@@ -18,9 +19,16 @@ func openPacket(c Config) (Sender, error) {
 		options = append(options, option{"PACKET_QDISC_BYPASS", unix.PACKET_QDISC_BYPASS, 1})
 		protocol = afpacket.Unassigned
 	}
+	if c.LeaveChecksum { // the kernel has to know whose
+		options = append(options, option{"PACKET_VNET_HDR", unix.PACKET_VNET_HDR, 1})
+		protocol = 0
+	}
 	fd, err := packetSocket(c, protocol, options...)
 	if err != nil {
 		return nil, err
 	}
-	return newBatched(fd, Frame, c), nil
+	if c.LeaveChecksum {
+		return &checksumBatched{*newBatched(fd, Frame, c, link.VirtioHeaderLen)}, nil
+	}
+	return newBatched(fd, Frame, c, 0), nil
 }

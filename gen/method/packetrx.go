@@ -4,11 +4,13 @@ package method
 
 import (
 	"encoding/binary"
+	"errors"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"loam/gen/hwtime"
 	"loam/link"
 	"loam/link/fd"
 	"loam/wire"
@@ -23,15 +25,17 @@ type packetReceiver struct {
 	size     int
 	messages *fd.Messages
 	dropped  atomic.Uint64
+	stamps   *hwtime.Stamps // nil: times are the kernel's
 }
 
 // auxSpace is the room for the ancillary data of one frame: the VLAN tag that the
-// kernel took out (struct tpacket_auxdata) and the time (struct timespec), each
-// behind a header of 16 bytes.
+// kernel took out (struct tpacket_auxdata), the kernel's time (struct timespec) and the
+// device's (the last of three), each behind a header of 16 bytes.
 const (
 	cmsgHeader = 16
 	auxdataLen = 20
-	auxSpace   = cmsgHeader + 24 + cmsgHeader + 16
+	timespec   = 16
+	auxSpace   = cmsgHeader + 24 + cmsgHeader + timespec + cmsgHeader + 3*timespec
 )
 
 // longest is the most that a receiver takes, in bytes: an Ethernet frame that the
@@ -51,7 +55,12 @@ func listenPacket(c Config) (Receiver, error) {
 		unix.Close(s)
 		return nil, explain(c, "packet socket", err)
 	}
-	r := &packetReceiver{fd: s, cutter: cutter{rules: c.Match}, size: link.VirtioHeaderLen + longest, messages: fd.NewMessages(c.Batch, auxSpace)}
+	stamps, err := deviceTime(c)
+	if err != nil {
+		unix.Close(s)
+		return nil, err
+	}
+	r := &packetReceiver{fd: s, stamps: stamps, cutter: cutter{rules: c.Match}, size: link.VirtioHeaderLen + longest, messages: fd.NewMessages(c.Batch, auxSpace)}
 	r.slots = make([]byte, c.Batch*r.size)
 	return r, nil
 }
@@ -63,6 +72,12 @@ func prepareToReceive(s int, c Config) error {
 	}
 	if err := unix.SetsockoptInt(s, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1); err != nil {
 		return err
+	}
+	if c.DeviceTime {
+		const times = unix.SOF_TIMESTAMPING_RX_HARDWARE | unix.SOF_TIMESTAMPING_RAW_HARDWARE
+		if err := unix.SetsockoptInt(s, unix.SOL_SOCKET, unix.SO_TIMESTAMPING, times); err != nil {
+			return err
+		}
 	}
 	if !c.Promiscuous {
 		return nil
@@ -103,7 +118,10 @@ func (r *packetReceiver) Receive(timeout time.Duration, got func(frame []byte, a
 		if !ok || !whole {
 			o = link.Offload{}
 		}
-		frame, at := untag(slot[link.VirtioHeaderLen-wire.VLANTagLen:], r.messages.Control(i))
+		frame, at, device := untag(slot[link.VirtioHeaderLen-wire.VLANTagLen:], r.messages.Control(i))
+		if device != 0 && r.stamps != nil {
+			at = r.stamps.System(device)
+		}
 		count += r.deliver(frame, o, at, got)
 	}
 	return count, nil
@@ -117,8 +135,9 @@ func (r *packetReceiver) read() (int, error) {
 }
 
 // untag is the frame that stands behind room for a tag, with the tag that the
-// ancillary data tell of put back, and the time that they tell.
-func untag(slot []byte, control []byte) (frame []byte, at int64) {
+// ancillary data tell of put back, and the times that they tell: the kernel's, and the
+// device's, 0 where there is none.
+func untag(slot []byte, control []byte) (frame []byte, at, device int64) {
 	frame = slot[wire.VLANTagLen:]
 	for len(control) >= cmsgHeader {
 		size := binary.NativeEndian.Uint64(control)
@@ -128,8 +147,10 @@ func untag(slot []byte, control []byte) (frame []byte, at int64) {
 		}
 		data := control[cmsgHeader:size]
 		switch {
-		case level == unix.SOL_SOCKET && kind == unix.SCM_TIMESTAMPNS && len(data) >= 16:
-			at = int64(binary.NativeEndian.Uint64(data))*1e9 + int64(binary.NativeEndian.Uint64(data[8:]))
+		case level == unix.SOL_SOCKET && kind == unix.SCM_TIMESTAMPNS && len(data) >= timespec:
+			at = nanoseconds(data)
+		case level == unix.SOL_SOCKET && kind == unix.SCM_TIMESTAMPING && len(data) >= 3*timespec:
+			device = nanoseconds(data[2*timespec:])
 		case level == unix.SOL_PACKET && kind == unix.PACKET_AUXDATA && len(data) >= auxdataLen:
 			if putBack(slot, data) {
 				frame = slot
@@ -137,7 +158,12 @@ func untag(slot []byte, control []byte) (frame []byte, at int64) {
 		}
 		control = control[min(uint64(len(control)), (size+7)&^7):]
 	}
-	return frame, at
+	return frame, at, device
+}
+
+// nanoseconds reads a struct timespec.
+func nanoseconds(b []byte) int64 {
+	return int64(binary.NativeEndian.Uint64(b))*1e9 + int64(binary.NativeEndian.Uint64(b[8:]))
 }
 
 // putBack writes the tag of a struct tpacket_auxdata, if there is one, and moves
@@ -171,5 +197,5 @@ func (r *packetReceiver) Drops() uint64 {
 // Close implements Receiver.
 func (r *packetReceiver) Close() error {
 	r.Drops()
-	return unix.Close(r.fd)
+	return errors.Join(unix.Close(r.fd), closeStamps(r.stamps))
 }

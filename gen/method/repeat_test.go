@@ -5,6 +5,8 @@ package method
 import (
 	"testing"
 	"time"
+
+	"loam/internal/race"
 )
 
 // A frame that is repeated arrives as often as it was asked for, as it is, with
@@ -56,7 +58,7 @@ func TestRepeat(t *testing.T) {
 			if n, err := s.(Repeater).Repeat(make([]byte, 9000), 5); name == "xdp" && (n != 0 || err != nil || s.Counters().Refused != 5) {
 				t.Errorf("%d frames that are too long went, %v", n, err)
 			}
-			if raceEnabled {
+			if race.Enabled {
 				return // sync.Pool loses entries on purpose there
 			}
 			if allocs := testing.AllocsPerRun(50, func() { s.(Repeater).Repeat(same, 64) }); allocs > 0 {

@@ -19,8 +19,22 @@ import (
 // faster.
 type ringMemory struct {
 	*afpacket.TxRing
-	size int
-	same int // slots, up to the last one put, that hold the frame of repeat
+	size    int
+	same    int // slots, up to the last one put, that hold the frame of repeat
+	offload link.Offload
+}
+
+// checksumRing is the method ring with LeaveChecksum.
+type checksumRing struct {
+	memorySender
+	ring *ringMemory
+}
+
+// LeaveChecksum implements ChecksumLeaver.
+func (s *checksumRing) LeaveChecksum(start, offset int) { s.ring.offload = leave(start, offset) }
+
+func leave(start, offset int) link.Offload {
+	return link.Offload{NeedsChecksum: start > 0, CsumStart: uint16(start), CsumOffset: uint16(offset)}
 }
 
 // ringSlots is how many frames the ring holds.
@@ -32,12 +46,17 @@ const maxCopied = 256
 func openRing(c Config) (Sender, error) {
 	c = c.WithDefaults()
 	r, err := afpacket.OpenTx(afpacket.TxConfig{
-		Interface: c.Interface, Slots: max(ringSlots, 2*c.Batch), Size: c.Size, Offloads: true, Bypass: !c.Qdisc, Opaque: !c.Qdisc,
+		Interface: c.Interface, Slots: max(ringSlots, 2*c.Batch), Size: c.Size, Offloads: true, Bypass: !c.Qdisc,
+		Opaque: !c.Qdisc && !c.LeaveChecksum,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &memorySender{m: &ringMemory{TxRing: r, size: c.Size}}, nil
+	m := &ringMemory{TxRing: r, size: c.Size}
+	if c.LeaveChecksum {
+		return &checksumRing{memorySender{m: m}, m}, nil
+	}
+	return &memorySender{m: m}, nil
 }
 
 func (m *ringMemory) slot() []byte {
@@ -57,8 +76,8 @@ func (m *ringMemory) put(n int) {
 
 // write puts n bytes of the slot, with a header in front.
 func (m *ringMemory) write(n int) {
-	offload := link.Offload{HeaderLen: uint16(min(n, maxCopied))}
-	offload.Put(m.Slot())
+	m.offload.HeaderLen = uint16(min(n, maxCopied))
+	m.offload.Put(m.Slot())
 	m.Put(link.VirtioHeaderLen + n)
 }
 

@@ -3,8 +3,10 @@
 package method
 
 import (
+	"errors"
 	"time"
 
+	"loam/gen/hwtime"
 	"loam/link"
 	"loam/link/afpacket"
 )
@@ -12,16 +14,26 @@ import (
 // ringReceiver is the receiving half of the method ring: a ring of version 3.
 type ringReceiver struct {
 	cutter
-	ring *afpacket.RxRing
+	ring   *afpacket.RxRing
+	stamps *hwtime.Stamps // nil: times are the kernel's
 }
+
+// rxBlocks is how many blocks the ring has: it holds half a second of thin traffic.
+const rxBlocks = 512
 
 func listenRing(c Config) (Receiver, error) {
 	c = c.WithDefaults()
-	r, err := afpacket.OpenRx(afpacket.RxConfig{Interface: c.Interface, Promiscuous: c.Promiscuous, Offloads: true, Blocks: 64})
+	stamps, err := deviceTime(c)
 	if err != nil {
 		return nil, err
 	}
-	return &ringReceiver{ring: r, cutter: cutter{rules: c.Match}}, nil
+	r, err := afpacket.OpenRx(afpacket.RxConfig{
+		Interface: c.Interface, Promiscuous: c.Promiscuous, Offloads: true, Blocks: rxBlocks, Hardware: c.DeviceTime,
+	})
+	if err != nil {
+		return nil, errors.Join(err, closeStamps(stamps))
+	}
+	return &ringReceiver{ring: r, cutter: cutter{rules: c.Match}, stamps: stamps}, nil
 }
 
 // Receive implements Receiver.
@@ -40,6 +52,9 @@ func (r *ringReceiver) Receive(timeout time.Duration, got func(frame []byte, at 
 		if !ok || f.Wire > len(f.Frame) {
 			o = link.Offload{}
 		}
+		if f.Device && r.stamps != nil {
+			f.At = r.stamps.System(f.At)
+		}
 		count += r.deliver(f.Frame, o, f.At, got)
 		if seen++; seen == most {
 			break
@@ -52,4 +67,19 @@ func (r *ringReceiver) Receive(timeout time.Duration, got func(frame []byte, at 
 func (r *ringReceiver) Drops() uint64 { return r.ring.Drops() }
 
 // Close implements Receiver.
-func (r *ringReceiver) Close() error { return r.ring.Close() }
+func (r *ringReceiver) Close() error { return errors.Join(r.ring.Close(), closeStamps(r.stamps)) }
+
+// deviceTime switches the device's times on, if they are wanted.
+func deviceTime(c Config) (*hwtime.Stamps, error) {
+	if !c.DeviceTime {
+		return nil, nil
+	}
+	return hwtime.Open(c.Interface)
+}
+
+func closeStamps(s *hwtime.Stamps) error {
+	if s == nil {
+		return nil
+	}
+	return s.Close()
+}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"loam/internal/netns"
+	"loam/internal/race"
 	"loam/link/match"
 	"loam/wire"
 )
@@ -323,7 +324,7 @@ func TestReceiversKeepTags(t *testing.T) {
 
 // Nothing is allocated for a frame.
 func TestSendAllocatesNothing(t *testing.T) {
-	if raceEnabled {
+	if race.Enabled {
 		t.Skip("sync.Pool loses entries on purpose there")
 	}
 	for _, m := range All() {

@@ -83,6 +83,7 @@ type document struct {
 	Qdisc     bool     `yaml:"qdisc"`
 	Plain     bool     `yaml:"plain"`
 	Public    bool     `yaml:"public"`
+	Leave     bool     `yaml:"leave-checksum"`
 	Seed      uint64   `yaml:"seed"`
 	Time      string   `yaml:"time"`
 	Streams   []stream `yaml:"streams"`
@@ -170,7 +171,7 @@ func (r *reader) line(path string) int {
 func (r *reader) plan(d *document) (*Plan, error) {
 	p := &Plan{RX: d.RX}
 	c := &p.Config
-	*c = gen.Config{Interface: d.Interface, Method: d.Method, Queues: d.Queues, Batch: d.Batch, Qdisc: d.Qdisc, Plain: d.Plain, Public: d.Public}
+	*c = gen.Config{Interface: d.Interface, Method: d.Method, Queues: d.Queues, Batch: d.Batch, Qdisc: d.Qdisc, Plain: d.Plain, LeaveChecksum: d.Leave, Public: d.Public}
 	if c.Method == "" {
 		c.Method = "ring"
 	}

@@ -50,6 +50,18 @@ func goTest(args ...string) func(context.Context) error {
 	}
 }
 
+// dpdkLibrary is what libdpdk-dev brings.
+const dpdkLibrary = "/usr/lib/x86_64-linux-gnu/pkgconfig/libdpdk.pc"
+
+// dpdk runs the tests of a build with that tag, where DPDK is there to build with.
+func dpdk(ctx context.Context) error {
+	if !present(dpdkLibrary) {
+		fmt.Println("NOT RUN: libdpdk-dev is not installed")
+		return nil
+	}
+	return goTest("-tags=dpdk", "-run=DPDK", "./gen/method")(ctx)
+}
+
 // flags are those of args that are no pattern of packages.
 func flags(args []string) (out []string) {
 	for _, a := range args {

@@ -39,6 +39,7 @@ var steps = []step{
 	{"vulnerable", "govulncheck: known holes in what we link", vulnerabilities},
 	{"test", "every test", goTest(everything)},
 	{"race", "every test under the race detector", goTest(everything, "-race")},
+	{"dpdk", "the method over DPDK, which other builds leave out", dpdk},
 	{"std", "Go's own tests of the network, on Loam and on Linux", command("go", "run", "./test/std", "-short", "net", "net/http", "net/netip", "net/url", "syscall")},
 	{"fuzz", "every fuzz target for a few seconds", fuzzAll},
 	{"benchmarks", "every benchmark once", command("go", "test", "-run=^$", "-bench=.", "-benchtime=1x", everything)},

@@ -36,6 +36,8 @@ var debian = []struct {
 	{"trafgen", "netsniff-ng", "a packet generator that ours is measured beside"},
 	{"hping3", "hping3", "another"},
 	{"dpdk-testpmd", "dpdk-dev", "another, over its drivers in software"},
+	{dpdkLibrary, "libdpdk-dev", "the packet engine has a method over it"},
+	{"pkg-config", "pkg-config", "cgo asks it where that is"},
 	{"zmap", "zmap", "asks ranges of addresses: our prober is measured beside it"},
 	{"masscan", "masscan", "another that does"},
 	{"cpio", "cpio", "reads the archive that the Linux guest of test/bench starts from"},

@@ -92,7 +92,8 @@ const layers = `
 
 	# The packet engine: methods to send by, and what drives them. Nothing below
 	# knows of it.
-	stack, DEVICES, link/match < gen/method;
+	NONE < gen/hwtime;
+	stack, DEVICES, link/match, gen/hwtime < gen/method;
 	wire < gen/frame < gen/pace;
 	wire < gen/measure;
 	NONE < gen/probe/target;
@@ -116,6 +117,7 @@ const layers = `
 	NONE < internal/ci;
 	NONE < internal/house;
 	NONE < internal/netns;
+	NONE < internal/race;
 	NONE < test/interop, test/servers, test/gen, test/genbench, test/probebench;
 	NONE < test/std;
 
@@ -133,6 +135,7 @@ var modules = map[string][]string{
 	"gen":               {"github.com/vishvananda/netlink", "golang.org/x/sys/unix"},
 	"gen/bench":         {"github.com/vishvananda/netlink", "golang.org/x/sys/unix", "gonum.org/v1/plot"},
 	"gen/measure":       {"github.com/HdrHistogram/hdrhistogram-go"},
+	"gen/hwtime":        {"golang.org/x/sys/unix"},
 	"gen/method":        {"golang.org/x/sys/unix"},
 	"gen/nexthop":       {"github.com/vishvananda/netlink"},
 	"gen/probe/session": {"github.com/vishvananda/netlink"},

@@ -22,7 +22,9 @@ import (
 // length, one behind the other, and hands it over when it is full or a time after
 // its first frame (RxConfig.Retire); when all its frames have been looked at it
 // is given back. So a frame costs no system call and no slot of the longest
-// length, at the price of that delay.
+// length, at the price of that delay. Since blocks are handed over by the time too, the
+// ring holds no more than Blocks times Retire of thin traffic, however large they are:
+// a reader that is elsewhere for longer loses frames. So blocks are many and small.
 type RxRing struct {
 	fd      int
 	mem     []byte
@@ -39,11 +41,12 @@ type RxRing struct {
 // RxConfig says what ring to open.
 type RxConfig struct {
 	Interface   string
-	Blocks      int           // default 16
-	BlockSize   int           // bytes, a power of two; default 1 MB
+	Blocks      int           // default 128
+	BlockSize   int           // bytes, a power of two; default 128 kB: twice the longest frame
 	Retire      time.Duration // how long a frame may wait for its block to fill, in ms; default 1 ms
 	Offloads    bool          // frames may be long and unfinished: see Received.Offload
 	Promiscuous bool
+	Hardware    bool // times are the device's, where it has taken one: see Received.Device
 }
 
 // Received is one frame in the ring, valid until the next call of Next.
@@ -51,6 +54,7 @@ type Received struct {
 	Frame   []byte
 	Wire    int   // length on the wire: more than len(Frame) if it was cut
 	At      int64 // ns since 1970
+	Device  bool  // At is by the clock of the device
 	Offload []byte
 }
 
@@ -89,16 +93,17 @@ func (r *RxRing) open(c RxConfig) (err error) {
 		option{"PACKET_VERSION", unix.PACKET_VERSION, unix.TPACKET_V3, true},
 		option{"PACKET_VNET_HDR", unix.PACKET_VNET_HDR, 1, c.Offloads},
 		option{"PACKET_IGNORE_OUTGOING", unix.PACKET_IGNORE_OUTGOING, 1, true},
+		option{"PACKET_TIMESTAMP", unix.PACKET_TIMESTAMP, unix.SOF_TIMESTAMPING_RAW_HARDWARE, c.Hardware},
 		option{"PACKET_RESERVE", unix.PACKET_RESERVE, 16, true}) // for a VLAN tag
 	if err != nil {
 		return err
 	}
 	r.blocks, r.block = c.Blocks, c.BlockSize
 	if r.blocks == 0 {
-		r.blocks = 16
+		r.blocks = 128
 	}
 	if r.block == 0 {
-		r.block = 1 << 20
+		r.block = 1 << 17
 	}
 	const frame = 2048 // means nothing for version 3, but has to divide a block
 	req := unix.TpacketReq3{
@@ -151,6 +156,7 @@ func (r *RxRing) half(at int) uint16 { return binary.NativeEndian.Uint16(r.mem[a
 func (r *RxRing) read(h int) (f Received) {
 	start, length := h+int(r.half(h+v3Mac)), int(r.word(h+v3Caplen))
 	f.At = int64(r.word(h+v3Sec))*1e9 + int64(r.word(h+v3Nsec))
+	f.Device = r.word(h+v3Status)&unix.TP_STATUS_TS_RAW_HARDWARE != 0
 	f.Wire = int(r.word(h + v3Len))
 	f.Offload = r.mem[start-r.header : start]
 	if t := newTag(r.word(h+v3Status), r.half(h+v3TCI), r.half(h+v3TPID)); t.valid && length >= wire.EthernetLen {

@@ -14,6 +14,7 @@ import (
 
 	"loam/gen/bench"
 	"loam/internal/netns"
+	"loam/internal/race"
 	"loam/wire"
 )
 
@@ -45,6 +46,9 @@ func wireUp(t testing.TB) (near, dst string, next wire.MAC) {
 
 // Everything takes its turns on one wire, and is counted at its far end.
 func TestBeside(t *testing.T) {
+	if race.Enabled {
+		t.Skip("the test of package gen/bench runs the same methods")
+	}
 	near, dst, next := wireUp(t)
 	o := bench.Options{Slice: 50 * time.Millisecond, Warm: 10 * time.Millisecond, Rounds: 1}
 	queues := []int{1}

@@ -88,7 +88,9 @@ func (s *server) startOnLoam(t *testing.T, loam string) *process {
 	if s.udp {
 		args = append(args, "-p", forward+"/udp")
 	}
-	args = append(append(args, s.pkg, "--"), s.args(t.TempDir(), port)...)
+	dir := t.TempDir()
+	own := s.args(dir, port)
+	args = append(append(args, "-v", dir, s.pkg, "--"), own...)
 	return s.start(t, exec.Command(loam, args...), port)
 }
 

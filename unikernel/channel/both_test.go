@@ -132,6 +132,22 @@ func TestErrors(t *testing.T) {
 	})
 }
 
+func TestResults(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var got bytes.Buffer
+		ours, theirs := net.Pipe()
+		p := NewProgram(func() (Console, error) { return plug{theirs}, nil })
+		served := make(chan error, 1)
+		go func() { served <- (&Command{Results: &got}).Serve(ours) }()
+		data := noise(100_000)
+		if n, err := p.Results().Write(data); n != len(data) || err != nil || !bytes.Equal(got.Bytes(), data) {
+			t.Errorf("%d bytes written, %v; %d taken", n, err, got.Len())
+		}
+		theirs.Close()
+		<-served
+	})
+}
+
 func TestTerminal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, end, served := joined(&Command{Terminal: func(fd, request int, arg []byte) syscall.Errno {

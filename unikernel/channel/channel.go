@@ -16,6 +16,7 @@
 //	Output  bytes                        a Result: how many have been written
 //	Errors  the same                     the same
 //	Terminal a Request, its argument     a Result, the argument as it is then
+//	Results bytes of the archive         a Result: how many have been taken
 //
 // There is one Read and one Terminal under way at a time.
 package channel
@@ -35,6 +36,7 @@ const (
 	Output               // standard output
 	Errors               // standard error
 	Terminal             // an ioctl(2) on one of them
+	Results              // files for the command, when the program ends
 	kinds
 )
 

@@ -11,6 +11,7 @@ import (
 type Command struct {
 	In          io.Reader
 	Out, Errors io.Writer
+	Results     io.Writer // nil: they are thrown away
 	// Together says that Out and Errors lead to the same place: what is written there
 	// keeps its order.
 	Together bool
@@ -86,14 +87,14 @@ func (c *Command) Serve(conn io.ReadWriter) error {
 	go c.read(reads)
 	defer close(reads)
 	out := newPieces()
-	queues := [...]*pieces{Output: out, Errors: out}
+	queues := [...]*pieces{Output: out, Errors: out, Results: newPieces()}
 	if !c.Together {
 		queues[Errors] = newPieces()
 	}
 	var writing sync.WaitGroup
 	defer writing.Wait()
 	for k, q := range queues {
-		if Kind(k) == Output || Kind(k) == Errors && !c.Together {
+		if q != nil && (Kind(k) != Errors || !c.Together) {
 			writing.Go(func() { c.write(q) })
 			defer q.close()
 		}
@@ -159,11 +160,11 @@ func (c *Command) write(q *pieces) {
 		if !ok {
 			return
 		}
-		to := c.Out
-		if p.kind == Errors {
-			to = c.Errors
+		to := [...]io.Writer{Output: c.Out, Errors: c.Errors, Results: c.Results}[p.kind]
+		if to == nil {
+			to = io.Discard
 		}
-		if c.Before != nil && (c.Together || p.kind == Errors) {
+		if c.Before != nil && (p.kind == Errors || p.kind == Output && c.Together) {
 			c.Before()
 		}
 		_, err := to.Write(p.data)

@@ -149,7 +149,7 @@ func (p *Program) receive() {
 			return
 		}
 		switch k {
-		case Output, Errors:
+		case Output, Errors, Results:
 			p.outlets[k].taken(int(r.Count), syscall.Errno(r.Errno))
 		default:
 			select {
@@ -237,13 +237,32 @@ func (s *Stream) Read(b []byte) (int, syscall.Errno) {
 
 // Write writes all of b unless it fails.
 func (s *Stream) Write(b []byte) (n int, errno syscall.Errno) {
-	p := s.program
-	if errno := p.ready(); errno != 0 {
-		return 0, errno
-	}
 	k := Output
 	if s.fd == 2 {
 		k = Errors
+	}
+	return s.program.write(k, b, s.ordered)
+}
+
+// Results is where the archive of results is written to.
+func (p *Program) Results() io.Writer { return results{p} }
+
+type results struct{ program *Program }
+
+// Write implements io.Writer. The command has taken what it returns for.
+func (r results) Write(b []byte) (int, error) {
+	n, errno := r.program.write(Results, b, true)
+	if errno != 0 {
+		return n, errno
+	}
+	return n, nil
+}
+
+// write writes all of b to a stream unless it fails, and if ordered waits until the
+// command has written it.
+func (p *Program) write(k Kind, b []byte, ordered bool) (n int, errno syscall.Errno) {
+	if errno := p.ready(); errno != 0 {
+		return 0, errno
 	}
 	o := &p.outlets[k]
 	o.turn.Lock()
@@ -259,7 +278,7 @@ func (s *Stream) Write(b []byte) (n int, errno syscall.Errno) {
 		}
 		n += len(piece)
 	}
-	if s.ordered {
+	if ordered {
 		errno = o.await(0)
 	}
 	return n, errno

@@ -37,6 +37,12 @@ type Config struct {
 	// and standard error are the same file.
 	Streams [3]uint32
 	Ordered bool
+
+	// Results are files of the guest that the loam command gets when the program ends,
+	// as an archive (tar). ResultsFD is where a process writes it to.
+	// ResultFolders are there when it begins.
+	Results, ResultFolders []string
+	ResultsFD              int
 }
 
 // Mount is an archive (fs/tarfs) in the guest's tree.
@@ -84,6 +90,15 @@ func (c Config) Encode() string {
 	}
 	if c.Ordered {
 		b.WriteString("streams ordered=yes\n")
+	}
+	for _, name := range c.Results {
+		fmt.Fprintf(&b, "results file=%s\n", escape(name))
+	}
+	for _, name := range c.ResultFolders {
+		fmt.Fprintf(&b, "results folder=%s\n", escape(name))
+	}
+	if c.ResultsFD != 0 {
+		fmt.Fprintf(&b, "results fd=%d\n", c.ResultsFD)
 	}
 	if c.Folder != "" {
 		fmt.Fprintf(&b, "host folder=%s\n", escape(c.Folder))
@@ -172,6 +187,16 @@ func (c *Config) set(l *Link, m *Mount, line, key, value string) (err error) {
 		c.Streams[2], err = parseMode(value)
 	case "streams ordered":
 		c.Ordered = true
+	case "results file":
+		var name string
+		name, err = unescape(value)
+		c.Results = append(c.Results, name)
+	case "results folder":
+		var name string
+		name, err = unescape(value)
+		c.ResultFolders = append(c.ResultFolders, name)
+	case "results fd":
+		c.ResultsFD, err = strconv.Atoi(value)
 	case "host folder":
 		c.Folder, err = unescape(value)
 	case "mount archive":

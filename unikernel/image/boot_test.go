@@ -121,6 +121,7 @@ func TestBoot(t *testing.T) {
 	for _, options := range [][]string{
 		{"-machine", "q35", "-m", "32M"},
 		{"-machine", "pc", "-m", "256M"},
+		{"-machine", "q35,hpet=off", "-m", "64M"}, // the clock is ACPI's timer
 		{"-machine", "microvm", "-m", "128M", "-smp", "2"},
 		{"-machine", "q35", "-m", "8G", "-smp", "4"},
 	} {
@@ -186,6 +187,10 @@ func TestGuest(t *testing.T) {
 		{"nil", 0, `(runtime error: invalid memory address or nil pointer dereference true true\n){2}`},
 		{"divide", 0, `runtime error: integer divide by zero true true\n`},
 		{"wild", 0, `(runtime error: invalid memory address or nil pointer dereference true true\n){3}`},
+		{"fault", 2, `unexpected fault address 0x123456789abc\nfatal error: fault\n\[signal SIGSEGV: segmentation violation code=0x1 addr=0x123456789abc pc=0x[0-9a-f]+\]\n(?s:.*)\nmain\.peek\((?s:.*)\nmain\.main\(\)\n(?s:.*)`},
+		{"illegal", 2, `SIGILL: illegal instruction\nPC=(?s:.*)\nmain\.illegal\(\)\n(?s:.*)`},
+		{"trap", 2, `SIGTRAP: trace trap\nPC=(?s:.*)\nruntime\.Breakpoint\(\)\n(?s:.*)`},
+		{"broken", 125, `\nloam: the kernel failed\nvector 0x0{15}e\n(?s:.*)\nloam/arch/amd64\.store32 .*\nloam/kernel\..*\n(?s:.*)loam/kernel\.Enter .*enter\.go:\d+\n(?s:.*)\nnot served: system call 302, \d+ times\n`},
 		{"readonly", 0, `(runtime error: invalid memory address or nil pointer dereference true true\n){5}`},
 		{"collect", 0, `collected true\n`},
 		{"loop", 0, `collected beside a loop\n`},

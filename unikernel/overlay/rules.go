@@ -25,6 +25,8 @@ var renames = []rename{
 	{"syscall/syscall_linux.go", "func Syscall6(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, r2 uintptr, err Errno)", "linuxSyscall6"},
 	{"syscall/syscall_linux.go", "func RawSyscall(trap, a1, a2, a3 uintptr) (r1, r2 uintptr, err Errno)", "linuxRawSyscall"},
 	{"syscall/syscall_linux.go", "func RawSyscall6(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, r2 uintptr, err Errno)", "linuxRawSyscall6"},
+	{"syscall/zsyscall_linux_amd64.go", "func read(fd int, p []byte) (n int, err error)", "linuxRead"},
+	{"syscall/zsyscall_linux_amd64.go", "func write(fd int, p []byte) (n int, err error)", "linuxWrite"},
 	{"internal/syscall/unix/fcntl_unix.go", "func Fcntl(fd int, cmd int, arg int) (int, error)", "linuxFcntl"},
 
 	// What does not come by it.

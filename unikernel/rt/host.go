@@ -54,6 +54,9 @@ func (linux) Open(l guest.Link) (link.Device, error) {
 	return nil, fmt.Errorf("a link of kind %q is unknown", l.Kind)
 }
 
+// Results implements Platform.
+func (linux) Results(c guest.Config) io.Writer { return hostFile(c.ResultsFD, "results") }
+
 // Archive implements Platform: the number is a descriptor.
 func (linux) Archive(fd int) ([]byte, error) { return mapHost(fd) }
 

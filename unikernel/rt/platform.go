@@ -1,6 +1,8 @@
 package rt
 
 import (
+	"io"
+
 	"loam/link"
 	"loam/posix"
 	"loam/unikernel/guest"
@@ -14,6 +16,8 @@ type Platform interface {
 	Open(l guest.Link) (link.Device, error)
 	// Stream is the standard stream of a number from 0 to 2; nil: not open.
 	Stream(number int, c guest.Config) posix.Stream
+	// Results is where the archive of guest.Config.Results goes.
+	Results(c guest.Config) io.Writer
 	// Archive is the archive that guest.Mount numbers so. It stays for ever.
 	Archive(number int) ([]byte, error)
 	// Executable is the path of the program, and its content where that can be had.

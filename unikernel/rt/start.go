@@ -109,6 +109,10 @@ func start(p Platform, c guest.Config) error {
 		return err
 	}
 	atExit(end)
+	if len(c.Results) > 0 {
+		to := p.Results(c)
+		atExit(func() { sendResults(to, c.Results) })
+	}
 	return writeEtc(tree, map[string]string{
 		"resolv.conf": resolvText(network.DNS()), "hosts": hostsText(c), "hostname": hostname(c) + "\n",
 	})

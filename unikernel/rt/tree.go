@@ -57,6 +57,9 @@ func newTree(p Platform, c guest.Config) (*fs.Tree, error) {
 	if err := ownFolders(v, c); err != nil {
 		return nil, err
 	}
+	if err := resultFolders(v, c); err != nil {
+		return nil, err
+	}
 	executable, content := p.Executable()
 	if err := putFile(v, executable, content, 0o755, root); err != nil {
 		return nil, err
@@ -209,7 +212,7 @@ func aboutProcess(p Platform, c guest.Config, executable string) pseudo.Process 
 	return pseudo.Process{
 		PID: syscall.Getpid(), UID: syscall.Getuid(), GID: syscall.Getgid(),
 		Executable: executable, Arguments: os.Args, Environment: os.Environ(),
-		Hostname: hostname(c), Release: stringOf(hostUname.Release[:]) + "-loam",
+		Mounts: mountsOf(c), Hostname: hostname(c), Release: stringOf(hostUname.Release[:]) + "-loam",
 		Started: time.Now(), Somaxconn: somaxconn,
 		Memory: memory, Used: used, Maps: p.Maps,
 		Net: map[string]func() string{
@@ -223,6 +226,16 @@ func aboutProcess(p Platform, c guest.Config, executable string) pseudo.Process 
 		Descriptors: func() []int { return process.Descriptors() },
 		Descriptor:  func(fd int) string { return process.Name(fd) },
 	}
+}
+
+// mountsOf is what the user mounted, as proc(5) tells it.
+func mountsOf(c guest.Config) (list []pseudo.Mount) {
+	for _, m := range c.Mounts {
+		if m.Path != "/" {
+			list = append(list, pseudo.Mount{Path: m.Path, Writable: m.Writable})
+		}
+	}
+	return list
 }
 
 // somaxconn is the longest queue of a listener (listen(2)).

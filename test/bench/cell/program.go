@@ -19,13 +19,15 @@ import (
 )
 
 // Samples of a program. A machine has all of them, a process all but the last
-// three.
+// five.
 const (
 	FirstAnswer  = "first answer" // ms from the start of the monitor, or of the process
 	OneClient    = "1"            // requests a second over one connection
 	ManyClients  = "16"           // over sixteen
 	SyscallWrite = "syscall"      // ns for a write to /dev/null by syscall.Write
 	FileWrite    = "file"         // and by os.File.Write
+	OneCPU       = "cpu 1"        // µs of CPU time of the monitor for a request, over one connection
+	ManyCPU      = "cpu 16"       // over sixteen
 	UsedMemory   = "used"         // MiB of the machine that cannot be had any more, idle
 	Resident     = "resident"     // MiB that the monitor holds, idle
 	Beyond       = "beyond"       // MiB of what is booted, beyond the program
@@ -77,7 +79,7 @@ func machine(spec Spec) (samples load.Samples, err error) {
 		return nil, err
 	}
 	samples[Beyond] = float64(beyond) / mebi
-	return samples, work(server, samples, spec.Span)
+	return samples, work(server, samples, spec.Span, m.CPU)
 }
 
 // openTap makes the tap that a machine's card is on, with the kernel's end set up.
@@ -142,7 +144,7 @@ func hosted(spec Spec) (load.Samples, error) {
 		<-failed
 		return nil, errors.Join(err, why)
 	}
-	return samples, work(h, samples, spec.Span)
+	return samples, work(h, samples, spec.Span, nil)
 }
 
 // patience is how long a program may take to answer for the first time.
@@ -172,9 +174,10 @@ const settle = time.Second
 func memory(m *guest.Machine, h load.HTTP, samples load.Samples) error {
 	time.Sleep(settle)
 	var available int64
-	if err := h.Get("/memory", &available); err == nil {
-		samples[UsedMemory] = float64(guest.Memory-available) / mebi
+	if err := h.Get("/memory", &available); err != nil {
+		return err
 	}
+	samples[UsedMemory] = float64(guest.Memory-available) / mebi
 	resident, err := m.Resident()
 	if err != nil {
 		return err
@@ -183,18 +186,44 @@ func memory(m *guest.Machine, h load.HTTP, samples load.Samples) error {
 	return nil
 }
 
-// work counts requests, and has the program measure its writes.
-func work(h load.HTTP, samples load.Samples, span time.Duration) error {
-	for name, conns := range map[string]int{OneClient: 1, ManyClients: 16} {
-		rate, err := h.Rate(conns, span)
-		if err != nil {
-			return fmt.Errorf("%d connections: %w", conns, err)
+// work counts requests, and has the program measure its writes. cpu is the time that
+// was used so far, or nil.
+func work(h load.HTTP, samples load.Samples, span time.Duration, cpu func() (time.Duration, error)) error {
+	for _, c := range []struct {
+		conns      int
+		rate, cost string
+	}{{1, OneClient, OneCPU}, {16, ManyClients, ManyCPU}} {
+		if err := requests(h, c.conns, span, cpu, func(rate, cost float64) {
+			samples[c.rate] = rate
+			if cpu != nil {
+				samples[c.cost] = cost
+			}
+		}); err != nil {
+			return fmt.Errorf("%d connections: %w", c.conns, err)
 		}
-		samples[name] = rate
 	}
 	var costs struct{ Syscall, File float64 }
-	if err := h.Get("/write", &costs); err == nil {
-		samples[SyscallWrite], samples[FileWrite] = costs.Syscall, costs.File
+	if err := h.Get("/write", &costs); err != nil {
+		return err
 	}
+	samples[SyscallWrite], samples[FileWrite] = costs.Syscall, costs.File
 	return nil
+}
+
+// requests counts them, and what each costs in µs.
+func requests(h load.HTTP, conns int, span time.Duration, cpu func() (time.Duration, error), tell func(rate, cost float64)) error {
+	if cpu == nil {
+		cpu = func() (time.Duration, error) { return 0, nil }
+	}
+	before, err := cpu()
+	if err != nil {
+		return err
+	}
+	count, took, err := h.Requests(conns, span)
+	if err != nil {
+		return err
+	}
+	after, err := cpu()
+	tell(float64(count)/took.Seconds(), float64((after-before).Microseconds())/float64(max(count, 1)))
+	return err
 }

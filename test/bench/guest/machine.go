@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"loam/boot"
 	"loam/test/bench/guest/layout"
@@ -99,6 +100,25 @@ func (m *Machine) Resident() (int64, error) {
 	}
 	kib, err := strconv.ParseInt(string(words[0]), 10, 64)
 	return kib << 10, err
+}
+
+// CPU is the time that the monitor has used, to a hundredth of a second: fields 14 and
+// 15 of proc_pid_stat(5).
+func (m *Machine) CPU() (time.Duration, error) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", m.cmd.Process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	_, rest, _ := bytes.Cut(stat, []byte(") ")) // behind the name, which may be anything
+	words := bytes.Fields(rest)
+	const user, system = 14 - 3, 15 - 3
+	if len(words) <= system {
+		return 0, errors.New("the monitor has ended")
+	}
+	a, err1 := strconv.ParseInt(string(words[user]), 10, 64)
+	b, err2 := strconv.ParseInt(string(words[system]), 10, 64)
+	const tick = 10 * time.Millisecond
+	return time.Duration(a+b) * tick, errors.Join(err1, err2)
 }
 
 // Beyond is the size of what is booted beyond the program itself, in bytes.

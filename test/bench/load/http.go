@@ -55,19 +55,19 @@ func (h HTTP) FirstAnswer(ctx context.Context) error {
 	}
 }
 
-// Rate is how many requests are answered in a second, by so many connections that
+// Requests is how many requests are answered in how long, on so many connections that
 // stay, with one request under way on each.
-func (h HTTP) Rate(conns int, span time.Duration) (float64, error) {
+func (h HTTP) Requests(conns int, span time.Duration) (count int, took time.Duration, err error) {
 	var exchanges []*exchange
 	for range conns {
 		c, err := net.Dial("tcp", h.Server.String())
 		if err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 		defer c.Close()
 		e, err := newExchange(c, h.Server)
 		if err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 		exchanges = append(exchanges, e)
 	}
@@ -82,12 +82,11 @@ func (h HTTP) Rate(conns int, span time.Duration) (float64, error) {
 		running.Go(func() { counts[i], errs[i] = e.until(end) })
 	}
 	running.Wait()
-	took := time.Since(start)
-	sum := 0
+	took = time.Since(start)
 	for _, n := range counts {
-		sum += n
+		count += n
 	}
-	return float64(sum) / took.Seconds(), errors.Join(errs...)
+	return count, took, errors.Join(errs...)
 }
 
 // exchange is a connection on which the same is asked again and again. The answers

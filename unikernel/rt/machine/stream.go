@@ -2,6 +2,7 @@ package machine
 
 import (
 	"errors"
+	"io"
 	"sync"
 	"syscall"
 
@@ -25,6 +26,9 @@ func (platform) Stream(number int, c guest.Config) posix.Stream {
 	}
 	return command().Streams(c.Streams, c.Ordered)[number]
 }
+
+// Results implements rt.Platform.
+func (platform) Results(guest.Config) io.Writer { return command().Results() }
 
 // command is the channel's streams, the same for all three of them.
 var command = sync.OnceValue(func() *channel.Program { return channel.NewProgram(openConsole) })

@@ -74,13 +74,16 @@ func costs() (c Costs, err error) {
 		return c, err
 	}
 	defer f.Close()
-	fd, b := int(f.Fd()), make([]byte, 1)
-	if c.Syscall, err = loop(func() (int, error) { return syscall.Write(fd, b) }); err != nil {
+	fd := int(f.Fd())
+	if c.Syscall, err = loop(func() (int, error) { return syscall.Write(fd, one) }); err != nil {
 		return c, err
 	}
-	c.File, err = loop(func() (int, error) { return f.Write(b) })
+	c.File, err = loop(func() (int, error) { return f.Write(one) })
 	return c, err
 }
+
+// one is what is written.
+var one = make([]byte, 1)
 
 // batch is how many writes are timed at once, so that the clock is small beside them.
 const batch = 2000

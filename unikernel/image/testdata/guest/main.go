@@ -51,6 +51,10 @@ var cases = map[string]func(){
 	"signal":       awaitSignal,
 	"crash":        crash,
 	"device":       clockInterrupts,
+	"broken":       func() { breakKernel(); time.Sleep(time.Hour) },
+	"fault":        func() { fmt.Println(peek(0x1234_5678_9abc)) },
+	"illegal":      illegal,
+	"trap":         runtime.Breakpoint,
 	"deadlock":     func() { select {} },
 }
 

@@ -26,6 +26,17 @@ func jumpTo(at uintptr) {
 	(*(*func())(unsafe.Pointer(&f)))()
 }
 
+// illegal runs an instruction that is none.
+func illegal()
+
+// kernelAPIC is where the kernel finds the registers of its interrupt controller.
+//
+//go:linkname kernelAPIC loam/kernel.apic
+var kernelAPIC uintptr
+
+// breakKernel has the kernel fail when it uses them next.
+func breakKernel() { kernelAPIC = 0x1000 }
+
 // block holds signals back from this thread.
 func block(set *uint64) {
 	syscall.RawSyscall6(syscall.SYS_RT_SIGPROCMASK, 0, uintptr(unsafe.Pointer(set)), 0, 8, 0, 0)

@@ -22,6 +22,17 @@ func loamEnter() (bubble unsafe.Pointer, ok bool) {
 	return loamLeaveBubble(), true
 }
 
+// loamEnterWith is loamEnter for a caller with a buffer: onStack reports whether p
+// points into the stack of the calling goroutine.
+//
+//go:linkname loamEnterWith syscall.loamEnterWith
+func loamEnterWith(p unsafe.Pointer) (bubble unsafe.Pointer, ok, onStack bool) {
+	if !loamOrdinary() {
+		return nil, false, false
+	}
+	return loamLeaveBubble(), true, loamOnStack(p)
+}
+
 // loamOrdinary reports whether a system call made right now may run as ordinary
 // Go code: on a goroutine's own stack, with a P, outside every critical section
 // of the runtime. It is false in the child between fork and exec (BeforeFork

@@ -5,6 +5,7 @@ package main
 import (
 	"os"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -59,6 +60,11 @@ func calls() {
 	check.Equal(errno(call(499, 0, 0, 0, 0, 0, 0)), syscall.ENOSYS, "a number that nobody knows")
 	missing := [...]byte{'/', 'n', 'o', 0}
 	check.Equal(errno(call(syscall.SYS_OPENAT, 0, uintptr(unsafe.Pointer(&missing)), 0, 0, 0, 0)), syscall.ENOENT, "a file that is not there")
+	hosts := [...]byte{'/', 'e', 't', 'c', '/', 'h', 'o', 's', 't', 's', 0}
+	file := call(syscall.SYS_OPENAT, 0, uintptr(unsafe.Pointer(&hosts)), syscall.O_RDONLY, 0, 0, 0)
+	check.Equal(errno(file), 0, "openat")
+	check.That(strings.HasPrefix(receive(file), "127.0.0.1"), "/etc/hosts begins otherwise")
+	check.Equal(errno(call(syscall.SYS_CLOSE, file, 0, 0, 0, 0, 0)), 0, "close of a file")
 	check.Equal(errno(call(syscall.SYS_READ, 1<<25-1, 0, 0, 0, 0, 0)), syscall.EBADF, "a descriptor that is not open")
 
 	var pair [2]int32

@@ -1,5 +1,0 @@
-//go:build !race
-
-package method
-
-const raceEnabled = false

@@ -1,0 +1,46 @@
+package unikernel
+
+import (
+	"archive/tar"
+	"bytes"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+)
+
+func TestFindResults(t *testing.T) {
+	got := findResults([]string{
+		"-test.paniconexit0", "-test.timeout=10m0s", "-test.outputdir=/home/x", "-test.coverprofile=/tmp/b/_cover_.out",
+		"-test.gocoverdir=/tmp/b/dir", "--test.cpuprofile=cpu.out", "-cpuprofile=mine", "-test.memprofile=",
+	}, "/src")
+	want := results{files: []string{"/tmp/b/_cover_.out", "/home/x/cpu.out"}, folders: []string{"/tmp/b/dir"}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v", got)
+	}
+	if got := findResults([]string{"-test.trace=t"}, "/src"); got.files[0] != "/src/t" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Only what is wanted is written; an archive that was cut off is no error.
+func TestReceiveResults(t *testing.T) {
+	dir := t.TempDir()
+	wanted, other := filepath.Join(dir, "wanted"), filepath.Join(dir, "other")
+	var archive bytes.Buffer
+	w := tar.NewWriter(&archive)
+	for _, name := range []string{other, wanted} {
+		w.WriteHeader(&tar.Header{Name: name, Size: 4, Typeflag: tar.TypeReg})
+		w.Write([]byte("data"))
+	}
+	w.Flush()
+	if err := receiveResults(&archive, []string{wanted}); err != nil {
+		t.Error(err)
+	}
+	if data, err := os.ReadFile(wanted); string(data) != "data" || err != nil {
+		t.Errorf("%q, %v", data, err)
+	}
+	if _, err := os.Stat(other); err == nil {
+		t.Error("a file was written that nobody wants")
+	}
+}

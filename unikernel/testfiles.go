@@ -1,0 +1,44 @@
+package unikernel
+
+import (
+	"os"
+	"path/filepath"
+)
+
+// A test begins in the folder of its package, and finds more of the host there than
+// other programs do: what tests are known to read. What it writes stays in its own
+// memory.
+
+// testVolumes lists that for a test binary that begins in folder.
+func testVolumes(program, folder string, platform Platform) []Volume {
+	all := []Volume{{Host: folder, Guest: folder, Writable: true}}
+	for _, name := range sharedFolders(folder) {
+		all = append(all, Volume{Host: name, Guest: name})
+	}
+	if path, err := filepath.Abs(program); err == nil && platform == Machine { // a process has its file
+		all = append(all, Volume{Host: path, Guest: path})
+	}
+	return all
+}
+
+// sharedFolders are those that packages of a module share with their neighbours: the
+// folders testdata beside the packages above, up to the module's own. Packages of the
+// standard library share the time zones of the Go distribution besides.
+func sharedFolders(folder string) (list []string) {
+	add := func(name string) {
+		if st, err := os.Stat(name); err == nil && st.IsDir() {
+			list = append(list, name)
+		}
+	}
+	for dir := folder; ; dir = filepath.Dir(dir) {
+		if dir != folder {
+			add(filepath.Join(dir, "testdata"))
+		}
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil || dir == filepath.Dir(dir) {
+			if filepath.Base(dir) == "src" {
+				add(filepath.Join(filepath.Dir(dir), "lib", "time"))
+			}
+			return list
+		}
+	}
+}
