@@ -46,6 +46,9 @@ func newTree(p Platform, c guest.Config) (*fs.Tree, error) {
 	if err := pseudo.Devices(v); err != nil {
 		return nil, err
 	}
+	if err := p.Devices(v, c); err != nil {
+		return nil, err
+	}
 	for _, m := range c.Mounts {
 		if m.Path == "/" {
 			continue
