@@ -50,7 +50,7 @@ type Config struct {
 // Mount is an archive (fs/tarfs) in the guest's tree.
 type Mount struct {
 	Archive  int    // its number: a descriptor, or what a machine takes for one
-	Path     string // where it is mounted; "/": it is the root itself
+	Path     string // where it is mounted; "/": its files are put into the root
 	File     bool   // the archive has one file, and that is what is mounted
 	Writable bool   // what is written stays in memory; the root is always so
 }
