@@ -34,10 +34,10 @@ func illegal()
 //go:linkname kernelAPIC loam/kernel.apic
 var kernelAPIC uintptr
 
-// breakKernel has the kernel fail when it uses them next. Before, it makes a call that is
-// not served.
+// breakKernel has the kernel fail when it uses them next, behind a call that nobody
+// serves.
 func breakKernel() {
-	syscall.RawSyscall(syscall.SYS_PIVOT_ROOT, 0, 0, 0)
+	syscall.RawSyscall(499, 0, 0, 0)
 	kernelAPIC = 0x1000
 }
 
