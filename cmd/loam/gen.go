@@ -174,17 +174,10 @@ func (f *genFlags) layers() (*frame.Template, error) {
 		return nil, err
 	}
 	t := frame.UDP(v6)
-	switch text, isFile := strings.CutPrefix(f.template, "@"); {
-	case isFile:
-		b, err := os.ReadFile(text)
-		if err != nil {
-			return nil, &usageError{"--template " + err.Error(), "give a file that can be read"}
-		}
-		f.template = string(b)
-		fallthrough
+	switch {
 	case f.template != "":
-		if t, err = frame.Parse(f.template); err != nil {
-			return nil, &usageError{"--template: " + err.Error(), "see loam gen --help"}
+		if t, err = parseTemplate(f.template); err != nil {
+			return nil, err
 		}
 		v6 = t.V6()
 	case f.dst == "":
@@ -214,6 +207,22 @@ func (f *genFlags) layers() (*frame.Template, error) {
 		if err := t.Set(field, pattern); err != nil {
 			return nil, &usageError{err.Error(), "see loam gen --help"}
 		}
+	}
+	return t, nil
+}
+
+// parseTemplate reads what --template gives: layers, or @ and the name of a file of them.
+func parseTemplate(text string) (*frame.Template, error) {
+	if name, isFile := strings.CutPrefix(text, "@"); isFile {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			return nil, &usageError{"--template " + err.Error(), "give a file that can be read"}
+		}
+		text = string(b)
+	}
+	t, err := frame.Parse(text)
+	if err != nil {
+		return nil, &usageError{"--template: " + err.Error(), "see loam gen --help"}
 	}
 	return t, nil
 }

@@ -57,7 +57,7 @@ sockets anew.`,
 	flags.StringVar(&f.rxMethod, "rx-method", "ring", "how to receive: ring, packet or xdp")
 	flags.StringVar(&f.dst, "dst", "", "where to, `IP`, through a router")
 	flags.StringVar(&f.dstMAC, "dst-mac", "", "the next hop's `MAC`")
-	flags.StringVar(&f.template, "template", "", "what frames are made of, `LAYERS`, as for loam gen")
+	flags.StringVar(&f.template, "template", "", "what frames are made of, `LAYERS` or @FILE, as for loam gen")
 	flags.IntSliceVar(&f.sizes, "sizes", rfc2544.Sizes, "sizes of frames, FCS included")
 	flags.StringSliceVar(&f.tests, "tests", rfc2544.Tests, "which tests")
 	flags.DurationVar(&f.trial, "trial", rfc2544.DefaultTrial, "how long a trial is")
@@ -118,11 +118,7 @@ func (f *rfcFlags) layers() (*frame.Template, error) {
 	default:
 		text = "eth; ip dst=" + f.dst + "; udp sport=49184 dport=7"
 	}
-	t, err := frame.Parse(text)
-	if err != nil {
-		return nil, &usageError{err.Error(), "see loam gen rfc2544 --help"}
-	}
-	return t, nil
+	return parseTemplate(text)
 }
 
 func (f *rfcFlags) run(cmd *cobra.Command) error {

@@ -172,7 +172,7 @@ func (d *Device) Close() error {
 		keep(d.program.Close()) // first: the kernel has its traffic back at once
 	}
 	for _, q := range d.ends {
-		keep(q.close())
+		keep(q.Close(func() {})) // the sockets are closed together
 	}
 	closeSockets(d.sockets)
 	if len(d.sockets) > 0 {
