@@ -3,6 +3,7 @@
 package genbench
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"os/exec"
@@ -34,14 +35,32 @@ func wireUp(t testing.TB) (near, dst string, next wire.MAC) {
 	f := netns.NewFar(t)
 	near, _, n := f.WireOf(t, max(2, runtime.NumCPU()))
 	dst, next = fmt.Sprintf("10.%d.0.2", n), wire.MAC{2, 0, 0, 0, 0, 0x99}
-	// Nobody has that address of Ethernet: the far kernel looks at it and drops.
-	netns.IP(t, "neigh", "replace", dst, "lladdr", next.String(), "dev", near, "nud", "permanent")
+	nobody(t, near, dst, next)
 	// Trains of datagrams are cut up before the wire, as by hardware, so that the far
 	// end counts frames.
 	if out, err := exec.Command("ethtool", "-K", near, "tx-udp-segmentation", "off").CombinedOutput(); err != nil {
 		t.Fatalf("ethtool: %v\n%s", err, out)
 	}
 	return near, dst, next
+}
+
+// nobody has frames for dst go to an address of Ethernet that nobody has: the far kernel
+// looks at it and drops.
+func nobody(t testing.TB, near, dst string, next wire.MAC) {
+	t.Helper()
+	netns.IP(t, "neigh", "replace", dst, "lladdr", next.String(), "dev", near, "nud", "permanent")
+}
+
+// afresh has each contestant find the wire as it was: testpmd's net_af_packet leaves it
+// without the neighbor, and from then on the far kernel would answer.
+func afresh(t testing.TB, all []bench.Contestant, near, dst string, next wire.MAC) {
+	for i := range all {
+		start := all[i].Start
+		all[i].Start = func(ctx context.Context) (*bench.Running, error) {
+			nobody(t, near, dst, next)
+			return start(ctx)
+		}
+	}
 }
 
 // Everything takes its turns on one wire, and is counted at its far end.
@@ -74,6 +93,7 @@ func TestBeside(t *testing.T) {
 		wanted := regexp.MustCompile(*only)
 		all = slices.DeleteFunc(all, func(c bench.Contestant) bool { return !wanted.MatchString(c.Name) })
 	}
+	afresh(t, all, near, dst, next)
 	rows, err := bench.Run(t.Context(), all, o)
 	if err != nil {
 		t.Fatal(err)
