@@ -14,7 +14,7 @@ test: ## everything that has to pass before a change lands (as root on Debian it
 
 .PHONY: bench
 bench: ## measure, beside our peers, on this machine
-	@cd test/bench && go run . -out results
+	@cd test/bench && go run . -out results && go run . -guests -out results/guests
 
 .PHONY: genbench
 genbench: ## the packet engine beside trafgen, DPDK, hping3 and loops in C, for a few minutes; writes docs/gen

@@ -164,6 +164,9 @@ func (f *File) Seek(offset int64, whence int) (int64, error) {
 
 func (f *File) seekTarget(offset int64, whence int) (int64, error) {
 	size := f.place.Node.Attr().Size
+	if s, ok := f.handle.(Sized); ok {
+		size = s.Size()
+	}
 	var from int64
 	switch whence {
 	case SeekSet:

@@ -113,6 +113,12 @@ type Stream interface {
 	Stream()
 }
 
+// Sized is a Handle that knows its size better than the node does: a disk.
+type Sized interface {
+	Handle
+	Size() int64
+}
+
 // Endless is a Handle that is the same at every offset: the null device, a
 // generator. Nobody counts: reads and writes get offset 0, and seeking leads
 // there.

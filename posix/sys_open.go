@@ -160,10 +160,13 @@ func (p *Process) openAgain(fd, flags int) (int, Errno) {
 	return p.dupAbove(fd, 0, flags&syscall.O_CLOEXEC != 0)
 }
 
+// termiosSize is the size of the kernel's struct termios, in bytes.
+const termiosSize = 36
+
 // openTerminal opens the terminal that one of the standard streams is.
 func (p *Process) openTerminal(flags int) (int, Errno) {
 	for _, s := range p.options.Streams {
-		if s != nil && s.Attr().Mode.Type() == fs.CharDevice {
+		if s != nil && s.Ioctl(syscall.TCGETS, make([]byte, termiosSize)) == 0 {
 			return p.installWith(&stream{host: s}, flags&statusFlags, flags&syscall.O_CLOEXEC != 0)
 		}
 	}

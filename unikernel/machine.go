@@ -29,6 +29,7 @@ type MachineConfig struct {
 	Model  string // of QEMU's -machine; empty: q35
 	// Accelerator should be that of FindEmulator.
 	Accelerator Accelerator
+	Disk        string // a file, an image of a disk as it is; empty: there is none
 	// Monitor is where QEMU makes a socket for its machine protocol (QMP); empty: it
 	// makes none.
 	Monitor string
@@ -66,6 +67,13 @@ func (m *MachineConfig) check() error {
 	case m.Model != "q35" && m.Model != "pc" && m.Model != "microvm":
 		return errorf("use q35, pc or microvm", "there is no machine %q", m.Model)
 	}
+	if m.Disk != "" {
+		f, _, err := openDiskImage(m.Disk)
+		if err != nil {
+			return err
+		}
+		f.Close()
+	}
 	return nil
 }
 
@@ -76,6 +84,7 @@ func launchMachine(program string, o *Options, n *network) (status int, err erro
 		return 0, err
 	}
 	n.config.Streams, n.config.Ordered = standardStreams()
+	n.config.Disk = o.Machine.Disk != ""
 	words, err := boot.Config{Args: append([]string{program}, o.Args...), Env: environment(o.Env, n.config)}.Encode()
 	if err != nil {
 		return 0, errorf("leave it out", "%v", err)
@@ -84,6 +93,11 @@ func launchMachine(program string, o *Options, n *network) (status int, err erro
 	defer m.close()
 	if err := errors.Join(m.addChannel(o.Machine.Model), m.load(data, words)); err != nil {
 		return 0, err
+	}
+	if o.Machine.Disk != "" {
+		if err := m.addDisk(o.Machine.Model, o.Machine.Disk); err != nil {
+			return 0, err
+		}
 	}
 	status, err = m.run(context.Background(), streams{
 		in: os.Stdin, out: os.Stdout, errors: os.Stderr, results: n.results, together: n.config.Ordered, signals: true,

@@ -89,6 +89,8 @@ func onNetwork(o *Options, build func() (program string, err error)) (status int
 		if err := o.Machine.check(); err != nil {
 			return 0, err
 		}
+	} else if o.Machine.Disk != "" {
+		return 0, errorf("use --platform vm", "a process has no disk")
 	}
 	n, err := openNetwork(&o.Network, hostname, o.Target.Platform, o.queues())
 	if err != nil {

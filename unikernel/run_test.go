@@ -26,6 +26,12 @@ const helper = "LOAM_TEST_RUN"
 // many MiB.
 const onMachine = "LOAM_TEST_MACHINE"
 
+// withDisk and onModel name variables that say more of the machine: see MachineConfig.
+const (
+	withDisk = "LOAM_TEST_DISK"
+	onModel  = "LOAM_TEST_MODEL"
+)
+
 // machineCPUs names the variable with how many CPUs that has, if it is not one.
 const machineCPUs = "LOAM_TEST_CPUS"
 
@@ -51,7 +57,7 @@ func TestMain(m *testing.M) {
 	cpus, _ := strconv.Atoi(os.Getenv(machineCPUs))
 	status, err := Run(context.Background(), Options{
 		Target:  Target{Args: os.Args[1:2], Platform: platform},
-		Machine: MachineConfig{Memory: memory << 20, CPUs: cpus},
+		Machine: MachineConfig{Memory: memory << 20, Disk: os.Getenv(withDisk), Model: os.Getenv(onModel), CPUs: cpus},
 		Args:    os.Args[2:],
 		Network: Network{Kind: NetworkKind(kind)},
 	})

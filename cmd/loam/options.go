@@ -22,6 +22,7 @@ type runFlags struct {
 	memory   string
 	cpus     int
 	machine  string
+	disk     string
 	publish  []string
 	volumes  []string
 	net      string
@@ -33,6 +34,7 @@ type runFlags struct {
 
 func (f *runFlags) register(cmd *cobra.Command) {
 	f.registerShared(cmd, runMemory)
+	cmd.Flags().StringVar(&f.disk, "disk", "", "a disk for a virtual machine, /dev/vda, of the image `FILE`")
 	cmd.Flags().StringArrayVarP(&f.publish, "publish", "p", nil, "forward a port to the program, `HOST:GUEST[/udp]`; HOST is PORT, of 127.0.0.1, or ADDRESS:PORT (repeat for more)")
 	cmd.Flags().StringArrayVarP(&f.volumes, "volume", "v", nil, "give the program a folder or a file, to read, as it is now, `HOST[:GUEST]`; GUEST is an absolute path, else that of HOST (repeat for more)")
 }
@@ -76,6 +78,7 @@ type runOptions struct {
 	memory   uint64
 	cpus     int
 	model    string
+	disk     string // the file of an image; empty: none
 
 	publish []publication
 	volumes []volume
@@ -122,7 +125,7 @@ func (f *runFlags) options(program string, args []string) (*runOptions, error) {
 	}
 	var err error
 	if o.platform != platformProcess {
-		o.cpus, o.model = f.cpus, f.machine
+		o.cpus, o.model, o.disk = f.cpus, f.machine, f.disk
 		if o.memory, err = parseSize(f.memory); err != nil {
 			return nil, err
 		}

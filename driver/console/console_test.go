@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -140,23 +141,23 @@ func TestClose(t *testing.T) {
 // Flush returns when the device has taken everything, and not before.
 func TestFlush(t *testing.T) {
 	each(t, func(t *testing.T, way string) {
-		taken := 0
-		slow := false
+		var taken atomic.Int64
+		var slow atomic.Bool
 		c := open(t, &model.Device{Kind: 3, Work: func(d *model.Device) {
-			for !slow {
+			for !slow.Load() {
 				from := d.Queues[1].Take()
 				if from == nil {
 					return
 				}
-				taken += from.OutLen()
+				taken.Add(int64(from.OutLen()))
 				d.Queues[1].Done(from, 0)
 			}
 		}}, way)
 		c.Write(make([]byte, 10_000))
-		if err := c.Flush(); err != nil || taken != 10_000 {
-			t.Errorf("%d bytes are taken, %v", taken, err)
+		if err := c.Flush(); err != nil || taken.Load() != 10_000 {
+			t.Errorf("%d bytes are taken, %v", taken.Load(), err)
 		}
-		slow = true
+		slow.Store(true)
 		c.Write([]byte("x"))
 		flushed := make(chan error, 1)
 		go func() { flushed <- c.Flush() }()

@@ -31,7 +31,16 @@ const maxEntries = 1 << 22
 // Load makes a file system of an archive, which must stay as it is as long as
 // the file system is in use. Of its bounds, what lies in the archive takes none.
 func Load(image []byte, c memfs.Config) (*memfs.FileSystem, error) {
-	l := &loader{image: image, system: memfs.New(c)}
+	system := memfs.New(c)
+	if err := Add(system, image); err != nil {
+		return nil, err
+	}
+	return system, nil
+}
+
+// Add puts the files of an archive into a file system. Folders may be there already.
+func Add(system *memfs.FileSystem, image []byte) error {
+	l := &loader{image: image, system: system}
 	l.view = fs.NewView(fs.NewTree(l.system))
 	l.view.Umask = 0
 	// The bytes.Reader seeks, so that the tar.Reader skips content unread.
@@ -40,20 +49,20 @@ func Load(image []byte, c memfs.Config) (*memfs.FileSystem, error) {
 	for range maxEntries {
 		h, err := archive.Next()
 		if err == io.EOF {
-			return l.system, l.finish()
+			return l.finish()
 		}
 		if err != nil {
-			return nil, fmt.Errorf("tarfs: %w", err)
+			return fmt.Errorf("tarfs: %w", err)
 		}
 		content := image[len(image)-from.Len():]
 		if h.Typeflag == tar.TypeReg && int64(len(content)) < h.Size {
-			return nil, fmt.Errorf("tarfs: %s: %w", h.Name, io.ErrUnexpectedEOF)
+			return fmt.Errorf("tarfs: %s: %w", h.Name, io.ErrUnexpectedEOF)
 		}
 		if err := l.add(h, content); err != nil {
-			return nil, fmt.Errorf("tarfs: %s: %w", h.Name, err)
+			return fmt.Errorf("tarfs: %s: %w", h.Name, err)
 		}
 	}
-	return nil, fmt.Errorf("tarfs: more than %d files", maxEntries)
+	return fmt.Errorf("tarfs: more than %d files", maxEntries)
 }
 
 // loader is a Load under way.

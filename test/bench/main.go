@@ -85,6 +85,9 @@ func run() error {
 	if err := report.Write(*out, results); err != nil {
 		return err
 	}
+	if n := len(results.Failures); o.Guests && *quick && n > 0 {
+		return fmt.Errorf("%d runs gave no result; the first, %s on %s: %s", n, results.Failures[0].Test, results.Failures[0].Subject, results.Failures[0].Error)
+	}
 	if *strict && !aimsKept(results) {
 		return errors.New("Loam misses an aim; see the table in " + *out)
 	}

@@ -114,7 +114,7 @@ const notes = `
 - xdp and testpmd's net_af_xdp are in copy mode: a veth has no zero copy.
 - udpgso's trains are cut up by the kernel in front of the wire (ethtool -K IF
   tx-udp-segmentation off), so that frames are counted, as behind hardware.
-- mmsg sends runs of datagrams of one size, which the kernel cuts up (docs/decisions/0016);
+- mmsg sends runs of datagrams of one size, which the kernel cuts up (docs/decisions/0015);
   *mmsg, plain* and *mmsg in C* send one datagram a message.
 - loam has two threads a queue, so one queue keeps this machine's processors busy.
 - [full.md](full.md): a minute at half rate without a loss, and 100 runs that were killed.

@@ -118,14 +118,7 @@ func (s *server) startInMachine(t *testing.T, loam, machine string) *process {
 	if _, err := strconv.Atoi(cpus); !ok || err != nil {
 		t.Fatalf("-machines: %q is not MODEL:CPUS", machine)
 	}
-	port := freePort(t)
-	forward := fmt.Sprintf("%d:%d", port, port)
-	args := []string{"run", "--platform", "vm", "--machine", model, "--cpus", cpus, "-m", "1G", "-p", forward}
-	if s.udp {
-		args = append(args, "-p", forward+"/udp")
-	}
-	args = append(append(args, s.pkg, "--"), s.args(t.TempDir(), port)...)
-	return s.start(t, exec.Command(loam, args...), port)
+	return s.startOnLoam(t, loam, "--platform", "vm", "--machine", model, "--cpus", cpus, "-m", "1G")
 }
 
 // recorder keeps what was found in the file -record, so that a run that was cut short

@@ -81,10 +81,11 @@ func install(t *testing.T, pkg string) string {
 	return filepath.Join(dir, files[0].Name())
 }
 
-func (s *server) startOnLoam(t *testing.T, loam string) *process {
+// startOnLoam starts a server by "loam run" with more flags.
+func (s *server) startOnLoam(t *testing.T, loam string, flags ...string) *process {
 	port := freePort(t)
 	forward := fmt.Sprintf("%d:%d", port, port)
-	args := []string{"run", "--platform", "process", "-p", forward}
+	args := append(append([]string{"run"}, flags...), "-p", forward)
 	if s.udp {
 		args = append(args, "-p", forward+"/udp")
 	}

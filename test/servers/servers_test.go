@@ -55,7 +55,7 @@ var servers = []server{
 		args: func(dir string, port int) []string {
 			return []string{"file-server", "--listen", fmt.Sprintf(":%d", port), "--root", writePage(dir)}
 		},
-		up: servesHTTP, load: []load{wrk("/index.html", 64)},
+		up: servesHTTP, load: []load{wrk("/index.html", 64)}, machineLoad: []load{wrk("/index.html", 16)},
 	},
 }
 
@@ -107,7 +107,7 @@ const linuxTime = 20 * time.Second
 // test runs s on Loam, and with -update natively too.
 func (s *server) test(t *testing.T, loam string) (rows []row) {
 	d := time.Duration(*seconds) * time.Second
-	p := s.startOnLoam(t, loam)
+	p := s.startOnLoam(t, loam, "--platform", "process")
 	for _, l := range s.load {
 		r := row{server: s.name, load: s.what + ", " + l.name, loam: p.measure(t, l, d)}
 		t.Logf("%s: %.0f %s on Loam, %d errors; memory grew by %d KiB", r.load, r.loam.rate, r.loam.unit, r.loam.errors, r.loam.grown)

@@ -51,7 +51,7 @@ func (o *options) head(on platform) string {
 	if o.short {
 		how, command = "with -short", command+" -short"
 	}
-	return fmt.Sprintf("# Go's own tests on Loam, %s\n\nMade by `%s` with %s: packages of the standard library,\n%s, on Loam %s and then on Linux, on one machine, without cgo. Subtests\nare not counted. What the machine does not allow (it may have no Internet, for one) fails or\nis skipped on both sides.\n\n",
+	return fmt.Sprintf("# Go's own tests on Loam, %s\n\nMade by `%s` with %s: packages of the standard library,\n%s, on Loam %s and then on Linux, on one machine, without cgo. Subtests\nare not counted. What the machine does not allow (it may have no Internet, for one) fails or\nis skipped on both sides. A package that is not in the table was not run.\n\n",
 		on.title, command, runtime.Version(), how, on.title)
 }
 

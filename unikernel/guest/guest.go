@@ -32,6 +32,8 @@ type Config struct {
 	Folder   string // where the program begins; empty: the root
 	Machine  bool   // the guest is a virtual machine
 
+	Disk bool // a virtual machine has one
+
 	// Streams are the modes (st_mode) of the standard streams that a virtual machine
 	// reaches by package channel; 0 if it does not. Ordered says that standard output
 	// and standard error are the same file.
@@ -48,7 +50,7 @@ type Config struct {
 // Mount is an archive (fs/tarfs) in the guest's tree.
 type Mount struct {
 	Archive  int    // its number: a descriptor, or what a machine takes for one
-	Path     string // where it is mounted; "/": it is the root itself
+	Path     string // where it is mounted; "/": its files are put into the root
 	File     bool   // the archive has one file, and that is what is mounted
 	Writable bool   // what is written stays in memory; the root is always so
 }
@@ -84,6 +86,9 @@ func (c Config) Encode() string {
 	}
 	if c.Machine {
 		b.WriteString("host machine=yes\n")
+	}
+	if c.Disk {
+		b.WriteString("host disk=yes\n")
 	}
 	if c.Streams != [3]uint32{} {
 		fmt.Fprintf(&b, "streams input=%d output=%d errors=%d\n", c.Streams[0], c.Streams[1], c.Streams[2])
@@ -197,6 +202,8 @@ func (c *Config) set(l *Link, m *Mount, line, key, value string) (err error) {
 		c.ResultFolders = append(c.ResultFolders, name)
 	case "results fd":
 		c.ResultsFD, err = strconv.Atoi(value)
+	case "host disk":
+		c.Disk = true
 	case "host folder":
 		c.Folder, err = unescape(value)
 	case "mount archive":

@@ -190,7 +190,7 @@ func TestGuest(t *testing.T) {
 		{"fault", 2, `unexpected fault address 0x123456789abc\nfatal error: fault\n\[signal SIGSEGV: segmentation violation code=0x1 addr=0x123456789abc pc=0x[0-9a-f]+\]\n(?s:.*)\nmain\.peek\((?s:.*)\nmain\.main\(\)\n(?s:.*)`},
 		{"illegal", 2, `SIGILL: illegal instruction\nPC=(?s:.*)\nmain\.illegal\(\)\n(?s:.*)`},
 		{"trap", 2, `SIGTRAP: trace trap\nPC=(?s:.*)\nruntime\.Breakpoint\(\)\n(?s:.*)`},
-		{"broken", 125, `\nloam: the kernel failed\nvector 0x0{15}e\n(?s:.*)\nloam/arch/amd64\.store32 .*\nloam/kernel\..*\n(?s:.*)loam/kernel\.Enter .*enter\.go:\d+\n(?s:.*)\nnot served: system call 302, \d+ times\n`},
+		{"broken", 125, `\nloam: the kernel failed\nvector 0x0{15}e\n(?s:.*)\nloam/arch/amd64\.store32 .*\nloam/arch/amd64\.APIC\.write .*\n(?s:.*)loam/kernel\.Enter .*enter\.go:\d+\n(?s:.*)\nnot served: system call 499, 1 times\n(?s:.*)`},
 		{"readonly", 0, `(runtime error: invalid memory address or nil pointer dereference true true\n){5}`},
 		{"collect", 0, `collected true\n`},
 		{"loop", 0, `collected beside a loop\n`},

@@ -54,6 +54,9 @@ func (linux) Open(l guest.Link) (link.Device, error) {
 	return nil, fmt.Errorf("a link of kind %q is unknown", l.Kind)
 }
 
+// Devices implements Platform: a process has none of its own.
+func (linux) Devices(*fs.View, guest.Config) error { return nil }
+
 // Results implements Platform.
 func (linux) Results(c guest.Config) io.Writer { return hostFile(c.ResultsFD, "results") }
 

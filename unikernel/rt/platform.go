@@ -3,6 +3,7 @@ package rt
 import (
 	"io"
 
+	"loam/fs"
 	"loam/link"
 	"loam/posix"
 	"loam/unikernel/guest"
@@ -16,6 +17,8 @@ type Platform interface {
 	Open(l guest.Link) (link.Device, error)
 	// Stream is the standard stream of a number from 0 to 2; nil: not open.
 	Stream(number int, c guest.Config) posix.Stream
+	// Devices makes the files of devices that only this platform has, in /dev.
+	Devices(v *fs.View, c guest.Config) error
 	// Results is where the archive of guest.Config.Results goes.
 	Results(c guest.Config) io.Writer
 	// Archive is the archive that guest.Mount numbers so. It stays for ever.

@@ -27,7 +27,7 @@ var folders = []struct {
 	mode fs.Mode
 }{
 	{"/dev", 0o755}, {"/proc", 0o555}, {"/sys", 0o555}, {"/etc", 0o755}, {"/run", 0o755}, {"/home", 0o755},
-	{"/root", 0o700}, {"/tmp", 0o777 | fs.Sticky}, {"/var/tmp", 0o777 | fs.Sticky},
+	{"/root", 0o700}, {"/usr/bin", 0o755}, {"/tmp", 0o777 | fs.Sticky}, {"/var/tmp", 0o777 | fs.Sticky},
 }
 
 // newTree makes the tree. Its /proc tells of the process when that is there.
@@ -44,6 +44,9 @@ func newTree(p Platform, c guest.Config) (*fs.Tree, error) {
 		}
 	}
 	if err := pseudo.Devices(v); err != nil {
+		return nil, err
+	}
+	if err := p.Devices(v, c); err != nil {
 		return nil, err
 	}
 	for _, m := range c.Mounts {
@@ -76,22 +79,24 @@ func newTree(p Platform, c guest.Config) (*fs.Tree, error) {
 	return v.Tree, nil
 }
 
-// newRoot is the file system at the root: what was packed for it, or an empty one.
-// It may take half of the memory, as a tmpfs may.
+// newRoot is the file system at the root, with what was packed for it. It may take
+// half of the memory, as a tmpfs may.
 func newRoot(p Platform, c guest.Config) (*memfs.FileSystem, error) {
 	total, _ := memory()
-	config := memfs.Config{Bytes: int64(total / 2)}
+	root := memfs.New(memfs.Config{Bytes: int64(total / 2)})
 	for _, m := range c.Mounts {
 		if m.Path != "/" {
 			continue
 		}
 		image, err := p.Archive(m.Archive)
+		if err == nil {
+			err = tarfs.Add(root, image)
+		}
 		if err != nil {
 			return nil, err
 		}
-		return tarfs.Load(image, config)
 	}
-	return memfs.New(config), nil
+	return root, nil
 }
 
 // makeFolders makes a folder, and those above it.

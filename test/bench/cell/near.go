@@ -14,14 +14,14 @@ import (
 // connections, the experiments with a fixed number of rounds.
 const grace = 20 * time.Second
 
-// bootGrace is what a virtual machine may take beyond that: every instruction is
-// emulated, on a machine that may have other things to do.
+// bootGrace is what a whole program may take beyond that: in a virtual machine every
+// instruction is emulated, and there may be other things to do.
 const bootGrace = 3 * time.Minute
 
 // Run runs one cell.
 func Run(ctx context.Context, spec Spec) (load.Samples, error) {
 	limit := 10*spec.Span + grace
-	if spec.Place == Machine {
+	if spec.Files != nil {
 		limit += bootGrace
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)

@@ -19,40 +19,46 @@ import (
 type HTTP struct{ Server netip.AddrPort }
 
 // Between two tries to reach a server that may not be there yet.
-const betweenTries = 5 * time.Millisecond
+const betweenTries = 10 * time.Millisecond
 
 // FirstAnswer waits until the server answers a request. It knocks often, and lets
 // each try live on: what the server takes its time for is not begun again.
 func (h HTTP) FirstAnswer(ctx context.Context) error {
-	tries, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	open := make(chan net.Conn) // from the tries to here; nobody listens: the try closes what it has
+	answered := make(chan struct{}, 1) // from the try that is first; full: another was
 	tick := time.NewTicker(betweenTries)
 	defer tick.Stop()
 	for {
 		go func() {
-			c, err := new(net.Dialer).DialContext(tries, "tcp", h.Server.String())
-			if err != nil {
+			if h.try(ctx) != nil {
 				return
 			}
 			select {
-			case open <- c:
-			case <-tries.Done():
-				c.Close()
+			case answered <- struct{}{}:
+			default:
 			}
 		}()
 		select {
-		case c := <-open:
-			defer c.Close()
-			defer context.AfterFunc(ctx, func() { c.Close() })()
-			cancel()
-			_, err := newExchange(c, h.Server)
-			return err
+		case <-answered:
+			return nil
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-tick.C:
 		}
 	}
+}
+
+// try asks once.
+func (h HTTP) try(ctx context.Context) error {
+	c, err := new(net.Dialer).DialContext(ctx, "tcp", h.Server.String())
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	defer context.AfterFunc(ctx, func() { c.Close() })()
+	_, err = newExchange(c, h.Server)
+	return err
 }
 
 // Requests is how many requests are answered in how long, on so many connections that

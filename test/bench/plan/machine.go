@@ -21,6 +21,9 @@ type Machine struct {
 	Loam   string // revision; "+" behind it: with changes
 	GVisor string // module version
 	Date   string
+	// Load is the mean number of threads that ran or wanted to, over the minute before:
+	// what else the machine had to do.
+	Load string `json:",omitempty"`
 }
 
 func thisMachine() Machine {
@@ -31,6 +34,7 @@ func thisMachine() Machine {
 		Go:     runtime.Version(),
 		Loam:   revision(),
 		Date:   time.Now().UTC().Format(time.DateOnly),
+		Load:   loadAverage(),
 	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -51,6 +55,13 @@ func revision() string {
 		return "of an unknown revision"
 	}
 	return strings.TrimSpace(string(out))
+}
+
+// loadAverage is the first word of proc_loadavg(5).
+func loadAverage() string {
+	b, _ := os.ReadFile("/proc/loadavg")
+	first, _, _ := strings.Cut(string(b), " ")
+	return first
 }
 
 // cpuModel reads the "model name" of the first CPU; see proc_cpuinfo(5).

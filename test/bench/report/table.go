@@ -37,7 +37,9 @@ func guestsHead(b *bytes.Buffer, r *plan.Results) {
 	fmt.Fprintf(b, `# A program on Loam and on Linux
 
 Made by the benchmark in test/bench, with -guests; do not edit. %s, %d CPUs, Linux %s, %s, Loam %s,
-%s. Medians of %d interleaved runs; requests are counted for %s in each; %s in all.
+%s. Medians of %d interleaved runs; requests are counted for %s in each; %s in all. The load average
+of the machine was %s when it began: with much more than 0 the figures are rough, and CPU time
+and the cost of a write say more than rates.
 
 One program, test/bench/guest/program, a server of net/http that knows nothing of Loam, on both.
 The last column says how many times as good Loam is as Linux: above 1 is better for Loam, whichever
@@ -48,7 +50,7 @@ In a virtual machine QEMU (-accel tcg, which emulates every instruction) gives b
 linux-image-cloud-amd64 as it is, with a first process of ours that loads the drivers, sets the
 address and becomes the program; the rest of a distribution is not there. With what settings it
 runs is written in test/bench/guest/machine.go.
-`, m.CPU, m.CPUs, m.Kernel, m.Go, m.Loam, m.Date, r.Reps, r.Span, r.Took, guest.Memory>>20)
+`, m.CPU, m.CPUs, m.Kernel, m.Go, m.Loam, m.Date, r.Reps, r.Span, r.Took, m.Load, guest.Memory>>20)
 	if r.Cut {
 		fmt.Fprint(b, cutText)
 	}

@@ -34,8 +34,12 @@ func illegal()
 //go:linkname kernelAPIC loam/kernel.apic
 var kernelAPIC uintptr
 
-// breakKernel has the kernel fail when it uses them next.
-func breakKernel() { kernelAPIC = 0x1000 }
+// breakKernel has the kernel fail when it uses them next, behind a call that nobody
+// serves.
+func breakKernel() {
+	syscall.RawSyscall(499, 0, 0, 0)
+	kernelAPIC = 0x1000
+}
 
 // block holds signals back from this thread.
 func block(set *uint64) {

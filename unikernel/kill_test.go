@@ -1,0 +1,59 @@
+package unikernel
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// kill -9 of the command at any moment leaves no process and no file: not while it builds,
+// not while QEMU starts, not while the program runs.
+func TestKilledAnyTime(t *testing.T) {
+	rounds := 12
+	if raceEnabled {
+		rounds = 2
+	}
+	const longest = 1500 * time.Millisecond // the program runs by then, on a machine that has time
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	if out, err := machineCommand(UserNetwork, "early").CombinedOutput(); err != nil { // what can be built once is
+		t.Fatalf("%v: %s", err, out)
+	}
+	for round := range rounds {
+		dir := t.TempDir()
+		mark := fmt.Sprintf("LOAM_TEST_KILLED=%d-%d", seed, round)
+		cmd := machineCommand(UserNetwork, "signals")
+		cmd.Env = append(cmd.Env, mark, "TMPDIR="+dir, "XDG_RUNTIME_DIR="+dir)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Duration(rng.Int64N(int64(longest))))
+		cmd.Process.Kill()
+		cmd.Wait()
+		tick := time.NewTicker(10 * time.Millisecond)
+		for processesWith(mark) > 0 { // the test's time bounds this
+			<-tick.C
+		}
+		tick.Stop()
+		if left, _ := os.ReadDir(dir); len(left) > 0 {
+			t.Errorf("left behind: %v", left)
+		}
+	}
+}
+
+// processesWith counts the processes that have a variable in their environment.
+func processesWith(variable string) int {
+	files, _ := filepath.Glob("/proc/[0-9]*/environ")
+	n := 0
+	for _, file := range files {
+		if b, err := os.ReadFile(file); err == nil && bytes.Contains(append([]byte{0}, b...), []byte("\x00"+variable+"\x00")) {
+			n++
+		}
+	}
+	return n
+}

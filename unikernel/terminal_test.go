@@ -1,0 +1,84 @@
+package unikernel
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// openTerminal makes a terminal of 77 by 33 characters: who types, and where programs
+// run (pty(7)).
+func openTerminal(t *testing.T) (typist, terminal *os.File) {
+	t.Helper()
+	typist, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { typist.Close() })
+	const unlock, number = 0x40045431, 0x80045430 // TIOCSPTLCK, TIOCGPTN
+	n := make([]byte, 4)
+	size := []byte{33, 0, 77, 0, 0, 0, 0, 0}
+	for _, c := range []struct {
+		request int
+		arg     []byte
+	}{{unlock, n}, {number, n}, {syscall.TIOCSWINSZ, size}} {
+		if errno := terminalControl(int(typist.Fd()), c.request, c.arg); errno != 0 {
+			t.Fatal(errno)
+		}
+	}
+	terminal, err = os.OpenFile(fmt.Sprint("/dev/pts/", binary.NativeEndian.Uint32(n)), os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { terminal.Close() })
+	return typist, terminal
+}
+
+// A terminal is one for a program on both platforms: its size, lines and single keys,
+// Ctrl-C. A virtual machine leaves it as it was, although the program has changed it.
+func TestTerminal(t *testing.T) {
+	for _, p := range []Platform{Process, Machine} {
+		t.Run(p.String(), func(t *testing.T) { testTerminal(t, p) })
+	}
+}
+
+func testTerminal(t *testing.T, p Platform) {
+	typist, terminal := openTerminal(t)
+	before := make([]byte, termiosLen)
+	terminalControl(int(terminal.Fd()), syscall.TCGETS, before)
+	cmd := guestCommand(NoNetwork, "terminal")
+	if p == Machine {
+		cmd = machineCommand(NoNetwork, "terminal")
+	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = terminal, terminal, terminal
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Process.Kill()
+	shown := bufio.NewScanner(typist)
+	for _, step := range []struct{ shows, types string }{
+		{"77 by 33", "a line\n"}, {`"a line\n" <nil>`, ""}, {"press a key", "x"}, {`"x"`, "\x03"},
+	} {
+		for strings.TrimRight(shown.Text(), "\r") != step.shows { // there is the echo besides
+			if !shown.Scan() {
+				t.Fatalf("the terminal never shows %s: %v", step.shows, shown.Err())
+			}
+		}
+		typist.WriteString(step.types)
+	}
+	cmd.Wait()
+	if status := cmd.ProcessState.ExitCode(); status != 3 {
+		t.Errorf("status %d, want 3", status)
+	}
+	after := make([]byte, termiosLen)
+	terminalControl(int(terminal.Fd()), syscall.TCGETS, after)
+	if p == Machine && !bytes.Equal(before, after) {
+		t.Errorf("the terminal was left as %x, and was %x", after, before)
+	}
+}
