@@ -33,6 +33,7 @@ import (
 type platform struct {
 	name     string // for loam test --platform
 	title    string
+	flags    []string // of loam test: what the tests of runtime need
 	packages []string
 	report   string // from the root of the tree
 }
@@ -40,7 +41,7 @@ type platform struct {
 // platforms are those that there are; the first is the default.
 var platforms = []platform{
 	{
-		"process", "as a process",
+		"process", "as a process", nil,
 		[]string{
 			"net/...", "crypto/tls", "internal/poll", "syscall", "os/...", "log/syslog", "expvar",
 			"io/...", "time", "context", "path/filepath",
@@ -48,7 +49,7 @@ var platforms = []platform{
 		"docs/std.md",
 	},
 	{
-		"vm", "in a virtual machine of QEMU",
+		"vm", "in a virtual machine of QEMU", []string{"-m=4G", "--cpus=2"},
 		[]string{
 			"runtime", "sync", "sync/atomic", "time", "context", "os", "io/...", "net", "net/http", "crypto/tls",
 			"encoding/...", "math/...", "sort", "strings",
@@ -164,7 +165,7 @@ func (o *options) runBoth(ctx context.Context, dir string, on platform, reasons 
 	if len(patterns) == 0 {
 		patterns = on.packages
 	}
-	command := []string{loam, "test", "--platform", on.name}
+	command := append([]string{loam, "test", "--platform", on.name}, on.flags...)
 	if left := leftOut(reasons); left != "" {
 		command = append(command, "-skip="+left)
 	}
