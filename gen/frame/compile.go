@@ -295,10 +295,6 @@ func (p *Program) Sizes() *Sizes { return &p.sizes }
 // Payload is where the payload starts in what a Filler writes.
 func (p *Program) Payload() int { return p.payload - p.options.Skip }
 
-// Prototype is the first bytes of a frame in which each field that changes is
-// zero: headers, for those who look for addresses in them.
-func (p *Program) Prototype() []byte { return p.proto[:p.payload] }
-
 // V6 reports whether the first IP header, if there is one, is IPv6.
 func (t *Template) V6() bool {
 	for i := range t.Layers {

@@ -22,16 +22,6 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind %d", uint8(k))
 }
 
-// ParseKind reads what String writes.
-func ParseKind(s string) (Kind, bool) {
-	for k, name := range kindNames {
-		if s == name {
-			return Kind(k), true
-		}
-	}
-	return 0, false
-}
-
 // Answer is what came back from a target, or from a router on the way to it.
 type Answer uint8
 

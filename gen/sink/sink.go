@@ -10,7 +10,6 @@
 package sink
 
 import (
-	"context"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -173,13 +172,6 @@ func (s *Sink) Stop() (Report, error) {
 		r.Close()
 	}
 	return s.last, s.err
-}
-
-// Run receives until ctx is done.
-func Run(ctx context.Context, receivers ...method.Receiver) (Report, error) {
-	s := Start(receivers...)
-	<-ctx.Done()
-	return s.Stop()
 }
 
 // owner has the trackers.

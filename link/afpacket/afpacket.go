@@ -26,7 +26,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"loam/link"
-	"loam/wire"
 )
 
 // Config describes an interface to open.
@@ -140,10 +139,4 @@ func (d *Device) Close() error {
 		}
 	}
 	return first
-}
-
-// Address is the Ethernet address of an interface.
-func Address(name string) (wire.MAC, error) {
-	info, _, err := describe(name)
-	return info.MAC, err
 }
