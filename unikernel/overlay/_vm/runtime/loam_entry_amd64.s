@@ -26,6 +26,13 @@
 #define cpu_ist1	(56+0x24)
 #define cpu_claimed	160
 
+// The general registers of an amd64.Frame, from the last to the first.
+#define PUSH_REGISTERS \
+	PUSHQ	AX; PUSHQ	CX; PUSHQ	DX; PUSHQ	BX; \
+	PUSHQ	BP; PUSHQ	SI; PUSHQ	DI; \
+	PUSHQ	R8; PUSHQ	R9; PUSHQ	R10; PUSHQ	R11; \
+	PUSHQ	R12; PUSHQ	R13; PUSHQ	R14; PUSHQ	R15
+
 // Of loam/kernel/timekeeper.Clock.
 #define clock_sequence	0
 #define clock_start	8
@@ -187,40 +194,12 @@ TEXT call<>(SB),NOSPLIT|NOFRAME,$0
 	PUSHQ	CX
 	PUSHQ	$0
 	PUSHQ	$vectorCall
-	PUSHQ	AX
-	PUSHQ	CX
-	PUSHQ	DX
-	PUSHQ	BX
-	PUSHQ	BP
-	PUSHQ	SI
-	PUSHQ	DI
-	PUSHQ	R8
-	PUSHQ	R9
-	PUSHQ	R10
-	PUSHQ	R11
-	PUSHQ	R12
-	PUSHQ	R13
-	PUSHQ	R14
-	PUSHQ	R15
+	PUSH_REGISTERS
 	JMP	serve<>(SB)
 
 // trap goes on from loamVectors and loamTrap: the vector is on the stack.
 TEXT trap<>(SB),NOSPLIT|NOFRAME,$0
-	PUSHQ	AX
-	PUSHQ	CX
-	PUSHQ	DX
-	PUSHQ	BX
-	PUSHQ	BP
-	PUSHQ	SI
-	PUSHQ	DI
-	PUSHQ	R8
-	PUSHQ	R9
-	PUSHQ	R10
-	PUSHQ	R11
-	PUSHQ	R12
-	PUSHQ	R13
-	PUSHQ	R14
-	PUSHQ	R15
+	PUSH_REGISTERS
 	CLD
 
 	// Is this the frame of a thread?
