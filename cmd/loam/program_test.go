@@ -28,6 +28,20 @@ func command(t *testing.T) func(args ...string) *exec.Cmd {
 	return func(args ...string) *exec.Cmd { return exec.Command(bin, args...) }
 }
 
+// At a terminal the command prints what it was asked for, and asks the terminal
+// nothing: what the user has typed for the program would be taken for the answer.
+func TestTerminalIsNotAsked(t *testing.T) {
+	loam := command(t)("version")
+	plain, err := loam.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, err := exec.Command("script", "-qec", loam.Path+" version", "/dev/null").Output() // script(1) of Debian's bsdutils
+	if got := strings.ReplaceAll(string(at), "\r\n", "\n"); err != nil || got != string(plain) {
+		t.Errorf("at a terminal %q, %v; want %q", got, err, plain)
+	}
+}
+
 // program writes a main package to a folder outside of any module and returns
 // the file.
 func program(t *testing.T, body string) string {

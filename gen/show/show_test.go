@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	tea "github.com/charmbracelet/bubbletea"
+	tea "charm.land/bubbletea/v2"
 
 	"loam/gen"
 	"loam/gen/method"
@@ -191,15 +191,15 @@ func TestScreen(t *testing.T) {
 	for range 100 {
 		m, _ = m.Update(State{&sample, &seen})
 	}
-	text := m.View()
+	text := m.View().Content
 	for _, want := range []string{"voice", "1,234,567", "lost 10", "99.9 % 2 ms", "q ends the run", strings.Repeat("█", widest)} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
-	m, _ = m.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("q")})
-	if asked != 1 || !strings.Contains(m.View(), "ending") {
-		t.Errorf("asked %d times\n%s", asked, m.View())
+	m, _ = m.Update(tea.KeyPressMsg{Code: 'q', Text: "q"})
+	if asked != 1 || !strings.Contains(m.View().Content, "ending") {
+		t.Errorf("asked %d times\n%s", asked, m.View().Content)
 	}
 }
 
@@ -247,6 +247,18 @@ func TestScaled(t *testing.T) {
 	for n, want := range map[uint64]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567"} {
 		if got := count(n); got != want {
 			t.Errorf("%d: %q, want %q", n, got, want)
+		}
+	}
+}
+
+// A duration that rounds up to a thousand of its unit is one of the next.
+func TestSpan(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0", 999: "999 ns", 1500: "1.5 µs", 999_400: "999 µs", 999_600: "1 ms", 547_000: "547 µs",
+		2_560_000: "2.56 ms", 999_600_000: "0.9996 s", 3 * time.Second: "3 s", 61_234 * time.Millisecond: "61.23 s",
+	} {
+		if got := span(d); got != want {
+			t.Errorf("%d ns: %q, want %q", d, got, want)
 		}
 	}
 }

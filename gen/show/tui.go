@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	tea "github.com/charmbracelet/bubbletea"
+	tea "charm.land/bubbletea/v2"
 )
 
 // Live is a view of the whole terminal that is drawn anew with each state; q or
@@ -59,7 +59,7 @@ func (s screen) Update(m tea.Msg) (tea.Model, tea.Cmd) {
 			s.history = append(s.history, m.Sent.Total.PPS)
 			s.history = s.history[max(0, len(s.history)-widest):]
 		}
-	case tea.KeyMsg:
+	case tea.KeyPressMsg:
 		if k := m.String(); k == "q" || k == "ctrl+c" || k == "esc" {
 			s.ending = true
 			s.stop()
@@ -69,7 +69,7 @@ func (s screen) Update(m tea.Msg) (tea.Model, tea.Cmd) {
 }
 
 // View implements tea.Model.
-func (s screen) View() string {
+func (s screen) View() tea.View {
 	var b strings.Builder
 	if s.Sent != nil {
 		fmt.Fprintf(&b, "  %s\n\n  %-20s %15s %12s %12s %12s\n", clock(s.Sent.Elapsed), "stream", "frames", "rate", "layer 2", "layer 1")
@@ -91,7 +91,7 @@ func (s screen) View() string {
 	} else {
 		b.WriteString("\n  q ends the run\n")
 	}
-	return b.String()
+	return tea.NewView(b.String())
 }
 
 // bars draws values as blocks of eight heights, against the highest.

@@ -50,9 +50,9 @@ func span(d time.Duration) string {
 		return "0"
 	case d < time.Microsecond:
 		return fmt.Sprintf("%d ns", d.Nanoseconds())
-	case d < time.Millisecond:
+	case s < 999.5e-6:
 		return fmt.Sprintf("%.3g µs", s*1e6)
-	case d < time.Second:
+	case s < 999.5e-3:
 		return fmt.Sprintf("%.3g ms", s*1e3)
 	}
 	return fmt.Sprintf("%.4g s", s)

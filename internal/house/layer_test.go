@@ -142,7 +142,7 @@ var modules = map[string][]string{
 	"gen/pace":          {"github.com/HdrHistogram/hdrhistogram-go"},
 	"gen/plan":          {"github.com/goccy/go-yaml"},
 	"gen/replay":        {"github.com/gopacket/gopacket"},
-	"gen/show":          {"github.com/charmbracelet/bubbletea", "github.com/prometheus/client_golang", "gonum.org/v1/plot"},
+	"gen/show":          {"charm.land/bubbletea/v2", "github.com/prometheus/client_golang", "gonum.org/v1/plot"},
 	"gen/sink":          {"github.com/HdrHistogram/hdrhistogram-go"},
 
 	"internal/netns": {"golang.org/x/sys/unix"},
