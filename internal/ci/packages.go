@@ -44,6 +44,7 @@ var debian = []struct {
 	{"qemu-system-x86_64", "qemu-system-x86", "boots what was linked for a virtual machine, and iPXE"},
 	{"bochs-bin", "bochs", "boots it too, and is stricter about the processor"},
 	{"/usr/share/bochs/BIOS-bochs-latest", "bochsbios", "its firmware"},
+	{"/usr/share/vgabios/vgabios.bin", "vgabios", "that of its display card"},
 	{"/usr/lib/x86_64-linux-gnu/bochs/plugins/libbx_term_gui.so", "bochs-term", "its display"},
 	{"grub-mkrescue", "grub-common", "makes the CD that it boots"},
 	{"/usr/lib/grub/i386-pc/moddep.lst", "grub-pc-bin", "what is on that CD"},
