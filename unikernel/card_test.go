@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"loam/internal/freeport"
 	"loam/usernet"
 )
 
@@ -168,15 +169,14 @@ func press(monitor string) {
 	}
 }
 
-// freePort is one of the loopback's, a moment ago.
+// freePort is one of the loopback's.
 func freePort(t testing.TB) netip.AddrPort {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	at, err := freeport.Next()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).AddrPort()
+	return at
 }
 
 // throughEcho sends and returns what comes back; nothing if nobody listens yet.

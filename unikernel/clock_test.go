@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"loam/internal/race"
 	"loam/usernet"
 )
 
@@ -24,7 +25,7 @@ func TestMachineClock(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if raceEnabled && m.Model != "microvm" {
+			if race.Enabled && m.Model != "microvm" {
 				return // it would be the same
 			}
 			testClock(t, m)

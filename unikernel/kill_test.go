@@ -8,13 +8,15 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"loam/internal/race"
 )
 
 // kill -9 of the command at any moment leaves no process and no file: not while it builds,
 // not while QEMU starts, not while the program runs.
 func TestKilledAnyTime(t *testing.T) {
 	rounds := 12
-	if raceEnabled {
+	if race.Enabled {
 		rounds = 2
 	}
 	const longest = 1500 * time.Millisecond // the program runs by then, on a machine that has time

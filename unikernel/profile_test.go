@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"loam/internal/race"
 	"loam/usernet"
 )
 
@@ -24,7 +25,7 @@ func TestProfiles(t *testing.T) {
 		"machine, 1 CPU":  {Target: Target{Platform: Machine}, Machine: MachineConfig{CPUs: 1}},
 		"machine, 2 CPUs": {Target: Target{Platform: Machine}, Machine: MachineConfig{CPUs: 2}},
 	} {
-		if raceEnabled && o.Machine.CPUs < 2 {
+		if race.Enabled && o.Machine.CPUs < 2 {
 			continue // the program would be the same
 		}
 		t.Run(name, func(t *testing.T) { testProfiles(t, o) })

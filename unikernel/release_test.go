@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"loam/internal/race"
 	"loam/unikernel/overlay"
 )
 
@@ -19,7 +20,7 @@ import (
 // and the newest, run more.
 
 func TestReleases(t *testing.T) {
-	if raceEnabled && os.Getenv("LOAM_TEST_RELEASES") == "" {
+	if race.Enabled && os.Getenv("LOAM_TEST_RELEASES") == "" {
 		return // the programs would be the same
 	}
 	tried := overlay.Tried()

@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"loam/internal/race"
 )
 
 // SYSCALL instructions of a program's own are served like calls: by the kernel or by
@@ -11,7 +13,7 @@ import (
 // collector.
 func TestMachineTraps(t *testing.T) {
 	for _, cpus := range []string{"1", "2"} {
-		if raceEnabled && cpus == "1" {
+		if race.Enabled && cpus == "1" {
 			continue // the program would be the same
 		}
 		cmd := machineCommand(NoNetwork, "assembly")

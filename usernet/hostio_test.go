@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net"
 	"testing"
+
+	"loam/internal/race"
 )
 
 // socketPair is a connection of the host.
@@ -53,7 +55,7 @@ func TestHostReaderHoldsNoBufferWhileItWaits(t *testing.T) {
 }
 
 func TestHostReaderAllocatesNothing(t *testing.T) {
-	if raceEnabled {
+	if race.Enabled {
 		t.Skip("under the race detector sync.Pool loses entries on purpose")
 	}
 	a, b := socketPair(t)

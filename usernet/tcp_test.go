@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"loam/internal/race"
 	"loam/stack"
 )
 
@@ -43,7 +44,7 @@ func wantNoise(t *testing.T, r io.Reader, seed byte, n int64) {
 func TestTCPCarriesStreamsBothWays(t *testing.T) {
 	n := newNetwork(t, loopback())
 	size := int64(64 << 20)
-	if testing.Short() || raceEnabled {
+	if testing.Short() || race.Enabled {
 		size = 8 << 20
 	}
 	guest, host := n.pair()

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"loam/internal/freeport"
 )
 
 // What a user sees of "loam run": the command itself, built and started as a user
@@ -55,12 +57,11 @@ func program(t *testing.T, body string) string {
 
 func freePort(t *testing.T) int {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	at, err := freeport.Next()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
+	return int(at.Port())
 }
 
 // A web server, unchanged, on the network that needs no privilege: a client of

@@ -48,6 +48,7 @@ const layers = `
 	  link/afpacket
 	< DEVICES;
 	link/fd, link/match < link/afxdp < DEVICES;
+	NONE < internal/race < link/linktest;
 
 	# The stack sees link.Device and no certain device, but for its own loopback.
 	MACHINES, stack/ring, link/loop, internal/counter < stack;
@@ -117,7 +118,7 @@ const layers = `
 	NONE < internal/ci;
 	NONE < internal/house;
 	NONE < internal/netns;
-	NONE < internal/race;
+	NONE < internal/freeport;
 	NONE < test/interop, test/servers, test/gen, test/genbench, test/probebench;
 	NONE < test/std;
 

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"loam/internal/race"
 	"loam/link"
 	"loam/wire"
 )
@@ -174,7 +175,7 @@ func checkInOrder(t *testing.T, m link.Medium, f *link.Frame, i int) {
 
 // Once the pools are filled, nothing is allocated.
 func testAllocs(t *testing.T, p *pair) {
-	if raceEnabled {
+	if race.Enabled {
 		return // the pools of package sync drop buffers at random then
 	}
 	link.Track(false)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"loam/driver/virtio/model"
+	"loam/internal/race"
 	"loam/link"
 	"loam/link/linktest"
 	"loam/link/virtionet"
@@ -113,7 +114,7 @@ var raced = []string{"everything", "MMIO", "copied", "two of four"}
 
 func TestDevice(t *testing.T) {
 	for name, c := range cards {
-		if raceEnabled && !slices.Contains(raced, name) {
+		if race.Enabled && !slices.Contains(raced, name) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"loam/internal/netns"
+	"loam/internal/race"
 	"loam/link"
 	"loam/link/tap"
 	"loam/stack"
@@ -210,7 +211,7 @@ func (l *lab) sysctl(name, value string) {
 }
 
 // small reports whether this run is to be a quick one.
-func small() bool { return testing.Short() || raceEnabled }
+func small() bool { return testing.Short() || race.Enabled }
 
 // scale is full, or quick where the run is to be a quick one.
 func scale(full, quick int) int {

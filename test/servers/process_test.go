@@ -18,6 +18,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"loam/internal/freeport"
 )
 
 // patience is how long a server may take to build and to serve, or to end.
@@ -167,12 +169,11 @@ func (p *process) resident() int {
 
 func freePort(t *testing.T) int {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	at, err := freeport.Next()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
+	return int(at.Port())
 }
 
 func address(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"loam/boot"
+	"loam/internal/race"
 )
 
 // Bochs is an emulator that is stricter about the processor than QEMU, and has firmware
@@ -21,7 +22,7 @@ import (
 var bochsNeeds = map[string]string{
 	"/usr/bin/bochs-bin":                                        "bochs",
 	"/usr/share/bochs/BIOS-bochs-latest":                        "bochsbios",
-	"/usr/share/bochs/VGABIOS-lgpl-latest":                      "bochsbios",
+	"/usr/share/vgabios/vgabios.bin":                            "vgabios",
 	"/usr/lib/x86_64-linux-gnu/bochs/plugins/libbx_term_gui.so": "bochs-term",
 	"/usr/bin/grub-mkrescue":                                    "grub-common",
 	"/usr/lib/grub/i386-pc/moddep.lst":                          "grub-pc-bin",
@@ -36,7 +37,7 @@ display_library: term
 cpu: model=corei7_haswell_4770, count=%[2]d, ips=20000000, reset_on_triple_fault=0
 memory: guest=64, host=64
 romimage: file=/usr/share/bochs/BIOS-bochs-latest
-vgaromimage: file=/usr/share/bochs/VGABIOS-lgpl-latest
+vgaromimage: file=/usr/share/vgabios/vgabios.bin
 ata0: enabled=1, ioaddr1=0x1f0, ioaddr2=0x3f0, irq=14
 ata0-master: type=cdrom, path=%[1]s/boot.iso, status=inserted
 boot: cdrom
@@ -50,7 +51,7 @@ const bochsTime = 3 * time.Minute
 
 // A program boots under Bochs, and runs on both processors. They have x2APIC there.
 func TestBochs(t *testing.T) {
-	if raceEnabled {
+	if race.Enabled {
 		t.Skip("nothing in it is raced")
 	}
 	for file, pkg := range bochsNeeds {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"loam/boot"
+	"loam/internal/race"
 	"loam/unikernel/overlay"
 )
 
@@ -210,7 +211,7 @@ func TestGuest(t *testing.T) {
 	} {
 		config := boot.Config{Args: append([]string{"guest"}, strings.Split(c.args, " ")...), Env: []string{"A=", "WORD=a b"}}
 		for _, cpus := range []string{"1", "2"} {
-			if raceEnabled && cpus == "1" {
+			if race.Enabled && cpus == "1" {
 				continue
 			}
 			want := regexp.MustCompile(`^` + strings.Replace(c.output, "CPUS", cpus, 1) + `$`)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"loam/boot"
+	"loam/internal/race"
 )
 
 // bootsVariable names the variable that says how often TestBoots boots. make boots
@@ -19,7 +20,7 @@ const bootsVariable = "LOAM_BOOTS"
 // kept in a file.
 func TestBoots(t *testing.T) {
 	count := 9
-	if raceEnabled {
+	if race.Enabled {
 		count = 1
 	}
 	if text := os.Getenv(bootsVariable); text != "" {

@@ -1,5 +1,0 @@
-//go:build !race
-
-package linktest
-
-const raceEnabled = false

@@ -1,5 +1,0 @@
-//go:build !race
-
-package link_test
-
-const raceEnabled = false

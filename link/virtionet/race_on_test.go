@@ -1,5 +1,0 @@
-//go:build race
-
-package virtionet_test
-
-const raceEnabled = true
