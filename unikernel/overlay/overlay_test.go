@@ -185,3 +185,45 @@ func TestInitOrder(t *testing.T) {
 		t.Errorf("not sorted:\n%s", src)
 	}
 }
+
+// The seam is listed in full in the package comment of loam/unikernel/rt: each name that
+// it, or what starts it, has in common with the edited standard library.
+func TestSeamIsListed(t *testing.T) {
+	doc, err := os.ReadFile("../rt/doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed, wanted := map[string]bool{}, map[string]bool{}
+	for line := range strings.Lines(string(doc)) {
+		if f := strings.Fields(line); strings.HasPrefix(line, "//\t") && strings.Contains(line, ".go)") {
+			listed[f[1]] = true
+		}
+	}
+	for _, pattern := range []string{"../rt/*.go", "../rt/process/*.go"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %v, %v", pattern, files, err)
+		}
+		for _, name := range files {
+			src, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for line := range strings.Lines(string(src)) {
+				if rest, ok := strings.CutPrefix(line, "//go:linkname "); ok {
+					wanted[strings.Fields(rest)[0]] = true
+				}
+			}
+		}
+	}
+	for name := range wanted {
+		if !listed[name] {
+			t.Errorf("%s is not listed", name)
+		}
+	}
+	for name := range listed {
+		if !wanted[name] {
+			t.Errorf("%s is listed, and is not there", name)
+		}
+	}
+}

@@ -2,17 +2,29 @@
 // built to run on Loam, and it is the complete list of what the edited standard
 // library (unikernel/overlay) asks of Loam:
 //
-//	call       serves a system call (call.go)
-//	pollOpen   ties a poll descriptor of the runtime to a file (poll.go)
-//	pollClose  unties it (poll.go)
+//	call              serves a system call (call.go)
+//	read              serves the most frequent one without a look into tables (transfer.go)
+//	write             likewise (transfer.go)
+//	pollOpen          ties a poll descriptor of the runtime to a file (poll.go)
+//	pollClose         unties it (poll.go)
 //
 // and of what Loam asks of the runtime and of package syscall in return:
 //
-//	pollReady  readies the goroutines that wait for a file (poll.go)
-//	onStack    says whether an address is on the goroutine's stack (memory.go)
-//	serve      opens the door: from now on call is asked (start.go)
-//	serving    has the poller know that descriptors are Loam's (start.go)
-//	hostCall   makes a system call of the host's past the door (host.go)
+//	pollReady         readies the goroutines that wait for a file (poll.go)
+//	onStack           says whether an address is on the goroutine's stack (memory.go)
+//	serve             opens the door: from now on call is asked (start.go)
+//	serving           has the poller know that descriptors are Loam's (start.go)
+//	addExitHook       has a function called when the program ends (start.go)
+//	leaveBubble       takes the goroutine out of a bubble of testing/synctest (start.go)
+//	enterBubble       takes it back (start.go)
+//	correctBuildInfo  has the program read about itself what it would without Loam (buildinfo.go)
+//	beginTraps        says that system calls that trap will be served (trap.go)
+//	nextTrap          waits for one (trap.go)
+//	trapCall          says what it asks for (trap.go)
+//	trapReturn        has it return (trap.go)
+//	hostCall          makes a system call of the host's past the door (host.go)
+//	pollInit          opens what the poller of the runtime needs, before the seal (process/process.go)
+//	callPlaces        tells where the runtime makes system calls (process/process.go)
 //
 // The runtime initialises this package, and those that it imports, before all
 // others, so sockets work in the initialisation of the program's packages.
