@@ -49,8 +49,8 @@ boots: ## 1000 boots of a small program in a row, for a quarter of an hour (LOAM
 	@LOAM_BOOTS=$${LOAM_BOOTS:-1000} go test ./unikernel/image -count=1 -timeout=120m -v -run=TestBoots
 
 .PHONY: vmservers
-vmservers: ## the same in virtual machines, ten minutes in each kind, more than an hour in all; goes on where it was stopped; writes docs/servers-vm.md
-	@go test ./test/servers -count=1 -timeout=3h -v -run=TestMachines -parallel=8 -all -machines=all -seconds=600 -record=$(CURDIR)/docs/servers-vm.jsonl
+vmservers: ## the same in virtual machines, ten minutes for each, half an hour in all; goes on where it was stopped; writes docs/servers-vm.md
+	@go test ./test/servers -count=1 -timeout=3h -v -run=TestMachines -parallel=15 -all -machines=all -seconds=600 -record=$(CURDIR)/docs/servers-vm.jsonl
 
 .PHONY: idle
 idle: ## how much of a host's CPU an idle virtual machine takes, for a few minutes: docs/idle.md

@@ -19,10 +19,10 @@ import (
 	"time"
 )
 
-// The same servers in virtual machines, and examples/web, which is ours. All servers of
-// one kind of machine run at the same time, so that the long form ends on the day on
-// which it began: what is shown is that there is no error and that memory does not
-// grow, and the rates say nothing.
+// The same servers in virtual machines, and examples/web, which is ours. As many run at
+// the same time as -parallel says, of whatever kind of machine, so that the long form
+// ends on the day on which it began: what is shown is that there is no error and that
+// memory does not grow, and the rates say nothing.
 
 var (
 	machines = flag.String("machines", "q35:2,microvm:1", "`MODEL:CPUS`, with commas between: where TestMachines runs the servers; all is every one")
@@ -78,6 +78,7 @@ func TestMachines(t *testing.T) {
 	}
 	for _, machine := range strings.Split(names, ",") {
 		t.Run(machine, func(t *testing.T) {
+			t.Parallel()
 			for _, s := range inMachines(t) {
 				if r.has(machine, s.name) {
 					continue
@@ -189,7 +190,7 @@ func writeMachineReport(found []finding) error {
 	fmt.Fprintf(&b, `# Servers of others, in virtual machines
 
 Made by %s, %s on %d CPUs, which machines and clients share: QEMU emulates
-every instruction (-accel tcg), and all servers in one kind of machine run at the same time. So
+every instruction (-accel tcg), and fifteen of these machines run at the same time. So
 the rates say only that something was done; what counts is that no client saw an error, and that
 the memory of QEMU is not more at the end than after the first minute. Ctrl-C ended every server
 with status 0. The modules are those of [servers.md](servers.md).
