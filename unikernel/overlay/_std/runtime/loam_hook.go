@@ -26,7 +26,7 @@ func loamEnter() (bubble unsafe.Pointer, ok bool) {
 // loamEnterWith is loamEnter for a caller with a buffer: onStack reports whether p
 // points into the stack of the calling goroutine.
 //
-//go:linkname loamEnterWith syscall.loamEnterWith
+//go:linkname loamEnterWith
 func loamEnterWith(p unsafe.Pointer) (bubble unsafe.Pointer, ok, onStack bool) {
 	if !loamOrdinary() {
 		return nil, false, false
