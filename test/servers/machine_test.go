@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -19,7 +18,7 @@ import (
 	"time"
 )
 
-// The same servers in virtual machines, and examples/web, which is ours. As many run at
+// The same servers in virtual machines. As many run at
 // the same time as -parallel says, of whatever kind of machine, so that the long form
 // ends on the day on which it began: what is shown is that there is no error and that
 // memory does not grow, and the rates say nothing.
@@ -44,25 +43,12 @@ type finding struct {
 	Resident                    int // and at the end
 }
 
-// web is our own example.
-func web(t *testing.T) server {
-	pkg, err := filepath.Abs("../../examples/web")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return server{
-		name: "examples/web", what: "HTTP", pkg: pkg,
-		args: func(_ string, port int) []string { return []string{"-addr", fmt.Sprintf(":%d", port)} },
-		up:   servesHTTP, machineLoad: []load{wrk("/", 16)},
-	}
-}
-
 // inMachines are the servers that TestMachines runs: those that are quick to build, or
 // all that have a load for machines.
 func inMachines(t *testing.T) []server {
-	list := append([]server{web(t)}, servers...)
+	list := everyServer(t)
 	return slices.DeleteFunc(list, func(s server) bool {
-		return len(s.machineLoad) == 0 || !*all && s.name != "examples/web" && s.name != "go-httpbin"
+		return len(s.machineLoad) == 0 || !*all && s.name != ownServer && s.name != "go-httpbin"
 	})
 }
 
