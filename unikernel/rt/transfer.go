@@ -52,16 +52,30 @@ func write(fd int, p []byte) (n int, err error) {
 	return writeAny(fd, p)
 }
 
-// readAny is read of any descriptor, also of the host's.
+// readAny is read of any descriptor, also of the host's. Memory on a stack is copied,
+// unless the file takes it: what is behind others may leave a slice where other
+// goroutines see it while this one waits.
 func readAny(fd int, p []byte) (n int, err error) {
 	if isHosts(fd) {
 		return hostRead(fd, p)
 	}
-	bubble, ok, onStack := enterWith(unsafe.Pointer(unsafe.SliceData(p)))
+	at := unsafe.Pointer(unsafe.SliceData(p))
+	bubble, ok, onStack := enterWith(at)
 	if !ok {
 		return -1, syscall.ENOSYS // as the door answers
 	}
-	n, errno := readOurs(int(int32(fd)), p, onStack)
+	if ending.Load() {
+		park()
+	}
+	fd = int(int32(fd))
+	errno := syscall.EBADF
+	switch o := process.Opened(fd); {
+	case o == nil:
+	case onStack && !o.Immediate():
+		n, errno = results(sysRead(fd, at, len(p)))
+	default:
+		n, errno = o.Read(p)
+	}
 	if bubble != nil {
 		enterBubble(bubble)
 	}
@@ -71,34 +85,28 @@ func readAny(fd int, p []byte) (n int, err error) {
 	return n, nil
 }
 
-// readOurs reads into memory that may be on a stack. That is copied, unless the file
-// takes it: what is behind others may leave a slice where other goroutines see it while
-// this one waits.
-func readOurs(fd int, p []byte, onStack bool) (int, syscall.Errno) {
-	if ending.Load() {
-		park()
-	}
-	o := process.Opened(fd)
-	switch {
-	case o == nil:
-		return -1, syscall.EBADF
-	case onStack && !o.Immediate():
-		n, errno := sysRead(fd, unsafe.Pointer(unsafe.SliceData(p)), len(p))
-		return int(n), syscall.Errno(errno)
-	}
-	return o.Read(p)
-}
-
-// writeAny is write to any descriptor, also to the host's.
+// writeAny is likewise write.
 func writeAny(fd int, p []byte) (n int, err error) {
 	if isHosts(fd) {
 		return hostWrite(fd, p)
 	}
-	bubble, ok, onStack := enterWith(unsafe.Pointer(unsafe.SliceData(p)))
+	at := unsafe.Pointer(unsafe.SliceData(p))
+	bubble, ok, onStack := enterWith(at)
 	if !ok {
 		return -1, syscall.ENOSYS
 	}
-	n, errno := writeOurs(int(int32(fd)), p, onStack)
+	if ending.Load() {
+		park()
+	}
+	fd = int(int32(fd))
+	errno := syscall.EBADF
+	switch o := process.Opened(fd); {
+	case o == nil:
+	case onStack && !o.Immediate():
+		n, errno = results(sysWrite(fd, at, len(p)))
+	default:
+		n, errno = o.Write(p)
+	}
 	if bubble != nil {
 		enterBubble(bubble)
 	}
@@ -108,21 +116,8 @@ func writeAny(fd int, p []byte) (n int, err error) {
 	return n, nil
 }
 
-// writeOurs is to writeAny what readOurs is to readAny.
-func writeOurs(fd int, p []byte, onStack bool) (int, syscall.Errno) {
-	if ending.Load() {
-		park()
-	}
-	o := process.Opened(fd)
-	switch {
-	case o == nil:
-		return -1, syscall.EBADF
-	case onStack && !o.Immediate():
-		n, errno := sysWrite(fd, unsafe.Pointer(unsafe.SliceData(p)), len(p))
-		return int(n), syscall.Errno(errno)
-	}
-	return o.Write(p)
-}
+// results is what a decoder answered.
+func results(r1, errno uintptr) (int, syscall.Errno) { return int(r1), syscall.Errno(errno) }
 
 // isHosts reports whether a descriptor is the host's: one of Loam's own links, or any
 // before Loam serves calls.
@@ -139,7 +134,7 @@ func immediate(fd int) unsafe.Pointer {
 	return nil
 }
 
-// readFrom reads from an open file that immediate named, if fd still leads to it. Its
+// readFrom reads from an open file that immediate named, if fd still leads to it. The
 // number may lead to another one by now, if the program closed it, or has used dup2. -1:
 // nothing was done.
 //
@@ -157,7 +152,9 @@ func readFrom(file unsafe.Pointer, fd int, p []byte) int {
 	}
 	bubble := leaveBubble()
 	n, errno := o.Read(p)
-	enterBubble(bubble)
+	if bubble != nil {
+		enterBubble(bubble)
+	}
 	if errno != 0 {
 		return -1
 	}
@@ -180,7 +177,9 @@ func writeTo(file unsafe.Pointer, fd int, p []byte) int {
 	}
 	bubble := leaveBubble()
 	n, errno := o.Write(p)
-	enterBubble(bubble)
+	if bubble != nil {
+		enterBubble(bubble)
+	}
 	if errno != 0 {
 		return -1
 	}

@@ -64,13 +64,14 @@ func (fd *FD) Read(p []byte) (int, error) {
 
 // Write implements io.Writer.
 func (fd *FD) Write(p []byte) (int, error) {
-	n := 0
-	if fd.loam.open != nil && !fd.closing() {
-		n = max(loamWrite(fd.loam.open, fd.Sysfd, p), 0)
-		if n == len(p) {
-			return n, nil
-		}
+	if fd.loam.open == nil || fd.closing() {
+		return fd.linuxWrite(p)
 	}
+	n := loamWrite(fd.loam.open, fd.Sysfd, p)
+	if n == len(p) {
+		return n, nil
+	}
+	n = max(n, 0)
 	rest, err := fd.linuxWrite(p[n:])
 	return n + rest, err
 }
