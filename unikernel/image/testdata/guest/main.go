@@ -49,6 +49,7 @@ var cases = map[string]func(){
 	"floats":       floats,
 	"spread":       spread,
 	"signal":       awaitSignal,
+	"pipe":         pipe,
 	"crash":        crash,
 	"device":       clockInterrupts,
 	"broken":       func() { breakKernel(); time.Sleep(time.Hour) },
