@@ -24,6 +24,7 @@ import (
 
 func init() {
 	limitMemory()
+	seedRandom()
 	rt.StartMachine(platform{})
 }
 
@@ -31,8 +32,9 @@ func init() {
 type platform struct{}
 
 // Open implements rt.Platform: it opens the network card of the machine, the first
-// one that is found. With it the power button is heard; a program without a card
-// may be alone with its goroutines, and the runtime says when all of them wait.
+// one that is found. With it the power button is heard and the entropy device asked; a
+// program without a card may be alone with its goroutines, and the runtime says when all
+// of them wait.
 func (platform) Open(l guest.Link) (link.Device, error) {
 	if l.Kind != guest.Card {
 		return nil, fmt.Errorf("a machine has no link of kind %q", l.Kind)
@@ -44,6 +46,7 @@ func (platform) Open(l guest.Link) (link.Device, error) {
 	if firmware := hardware().firmware; firmware != nil {
 		go hearButton(device.Open(), firmware)
 	}
+	go feedRandom()
 	return virtionet.Open(d, virtionet.Config{Name: l.Name, MTU: l.MTU, MAC: l.MAC, Queues: runtime.NumCPU()})
 }
 
