@@ -24,7 +24,7 @@ const (
 
 // openEntropy opens the device, once for all.
 var openEntropy = sync.OnceValues(func() (*rng.Device, error) {
-	d, err := hardware().find(virtio.Entropy)
+	d, err := hardware().find(virtio.Entropy, 0)
 	if d == nil {
 		return nil, errors.Join(err, syscall.ENXIO)
 	}

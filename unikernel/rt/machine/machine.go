@@ -39,7 +39,7 @@ func (platform) Open(l guest.Link) (link.Device, error) {
 	if l.Kind != guest.Card {
 		return nil, fmt.Errorf("a machine has no link of kind %q", l.Kind)
 	}
-	d, err := hardware().find(virtio.Net)
+	d, err := hardware().find(virtio.Net, 0)
 	if d == nil || err != nil {
 		return nil, err
 	}
@@ -72,12 +72,17 @@ var hardware = sync.OnceValue(func() *devices {
 	return d
 })
 
-// find is the first device of a kind; nil if the machine has none.
-func (d *devices) find(k virtio.Kind) (*virtio.Device, error) {
+// find is the device of a kind that so many others of it are before; nil if the machine
+// has none.
+func (d *devices) find(k virtio.Kind, before int) (*virtio.Device, error) {
 	for _, v := range d.found {
-		if v.Kind() == k {
+		if v.Kind() != k {
+			continue
+		}
+		if before == 0 {
 			return v, nil
 		}
+		before--
 	}
 	return nil, d.why
 }
