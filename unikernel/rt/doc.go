@@ -14,6 +14,7 @@
 // and of what Loam asks of the runtime and of package syscall in return:
 //
 //	pollReady         readies the goroutines that wait for a file (poll.go)
+//	resumed           says that a loop of the stack goes on, for what pollReady left to its thread (poll.go)
 //	onStack           says whether an address is on the goroutine's stack (memory.go)
 //	serve             opens the door: from now on call is asked (start.go)
 //	serving           has the poller know that descriptors are Loam's (start.go)

@@ -88,7 +88,7 @@ func start(p Platform, c guest.Config) error {
 	if err != nil {
 		return fmt.Errorf("the program's files: %w", err)
 	}
-	network := stack.New(stack.Config{})
+	network := stack.New(stack.Config{Resumed: resumed})
 	process = posix.New(posix.Options{
 		Network:  network,
 		Files:    tree,
