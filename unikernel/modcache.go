@@ -137,7 +137,7 @@ func (l *located) borrow(ctx context.Context, c cache, p listed) error {
 	if err != nil {
 		return err
 	}
-	l.borrowed = p.Module.Path + " " + p.Module.Sum
+	l.borrowed, l.copied = p.Module.Path+" "+p.Module.Sum, copied
 	l.flags = append(l.flags, "-modfile="+modfile, "-mod=mod")
 	rel, err := filepath.Rel(p.Module.Dir, p.Dir)
 	l.pkg = filepath.Join(copied, rel)
@@ -167,6 +167,18 @@ func (l *located) replaceModule(ctx context.Context, c cache, path, folder strin
 		_, err := l.tools.run(ctx, l.dir, "mod", "edit", "-replace", path+"="+folder, filepath.Join(dir, moduleFiles[0]))
 		return err
 	})
+}
+
+// leavesOutReplacements reports whether the module that l is built from a copy of has
+// replace lines, which hold for its own developers only. `go install path@version`
+// refuses such modules; many build all the same.
+func (l *located) leavesOutReplacements(ctx context.Context) bool {
+	if l.copied == "" {
+		return false
+	}
+	out, err := l.tools.run(ctx, l.copied, "mod", "edit", "-json")
+	var mod struct{ Replace []any }
+	return err == nil && json.Unmarshal(out, &mod) == nil && len(mod.Replace) > 0
 }
 
 // copyModule copies the source of a module, which in the cache is read-only, and

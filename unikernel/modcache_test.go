@@ -144,3 +144,22 @@ func TestBorrowedTwice(t *testing.T) {
 		}
 	}
 }
+
+// A module that does not build for want of its replace lines is told from a wrong one.
+func TestReplacementsLeftOut(t *testing.T) {
+	proxy := publish(t, "example.org/m", "v1.0.0", map[string]string{
+		"go.mod":  "module example.org/m\n\ngo 1.24\n\nreplace example.org/other => ./other\n",
+		"main.go": "package main\n\nfunc main() { missing() }\n",
+	})
+	t.Setenv("GOPROXY", "file://"+proxy)
+	t.Setenv("GONOSUMDB", "*")
+	t.Setenv("GOMODCACHE", t.TempDir())
+	t.Setenv("GOFLAGS", "-modcacherw")
+	p, err := NewPlan(t.Context(), Target{Args: []string{"example.org/m@v1.0.0"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Build(t.Context()); err == nil || !strings.HasSuffix(err.Error(), ": run it in a clone of it") {
+		t.Error(err)
+	}
+}

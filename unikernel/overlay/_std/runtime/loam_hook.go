@@ -23,12 +23,13 @@ func loamEnter() (bubble unsafe.Pointer, ok bool) {
 	return loamLeaveBubble(), true
 }
 
-// loamEnterWith is loamEnter for a caller with a buffer: onStack reports whether p
-// points into the stack of the calling goroutine.
+// loamEnterWith is loamEnter for a caller with a buffer, whose stack may grow: that
+// leaves less of loamOrdinary to be asked, since elsewhere it would have thrown. onStack
+// reports whether p points into the stack of the calling goroutine.
 //
-//go:linkname loamEnterWith syscall.loamEnterWith
+//go:linkname loamEnterWith
 func loamEnterWith(p unsafe.Pointer) (bubble unsafe.Pointer, ok, onStack bool) {
-	if !loamOrdinary() {
+	if gp := getg(); gp != gp.m.curg || gp.m.locks != 0 {
 		return nil, false, false
 	}
 	return loamLeaveBubble(), true, loamOnStack(p)
