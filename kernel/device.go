@@ -18,6 +18,7 @@ const (
 	CallLine                         // global number, flags of the I/O APIC: the number of an interrupt
 	CallDone                         // number of an interrupt
 	CallClose                        // number of an interrupt
+	CallStir                         // two words of random bits, which nobody can guess
 )
 
 // deviceCall serves them.
@@ -39,6 +40,10 @@ func deviceCall(f *amd64.Frame) int64 {
 		return doneInterrupt(f.DI)
 	case CallClose:
 		return closeInterrupt(f.DI)
+	case CallStir:
+		stir([4]uint64{f.DI, f.SI})
+		seeded.Store(true)
+		return 0
 	}
 	return -int64(syscall.ENOSYS)
 }

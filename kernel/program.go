@@ -57,7 +57,7 @@ func loadProgram(c *cpu) {
 	w.word(uint64(args))
 	w.list(config, boot.WordArg)
 	w.list(config, boot.WordEnv)
-	seed := [2]uint64{random(), random()}
+	seed := [2]uint64{random.Uint64(), random.Uint64()}
 	w.word(auxPageSize)
 	w.word(amd64.PageSize)
 	w.word(auxSecure)

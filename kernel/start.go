@@ -73,6 +73,7 @@ func Begin() (frameAt, vector uintptr) {
 	amd64.SilencePICs()
 	c.startAPIC()
 	calibrate()
+	startRandom()
 	readFirmware()
 
 	lock(c)

@@ -100,7 +100,7 @@ func onNetwork(o *Options, build func() (program string, err error)) (status int
 		if err := o.Machine.check(); err != nil {
 			return 0, err
 		}
-	} else if o.Machine.Disk != "" {
+	} else if len(o.Machine.Disks) > 0 {
 		return 0, errorf("use --platform vm", "a process has no disk")
 	}
 	n, err := openNetwork(&o.Network, hostname, o.Target.Platform, o.queues())
