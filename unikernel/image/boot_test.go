@@ -209,6 +209,7 @@ func TestGuest(t *testing.T) {
 		{"floats", 0, `computed on CPUS\n`},
 		{"crash", 125, `\nloam: the program failed where nothing could be told\nvector 0x0{15}e\n(?s:.*)\nmain\.crash .*\.go:\d+\n(?s:.*)`},
 		{"device", 0, `interrupted\n`},
+		{"pipe", 0, `true bad file descriptor \[resource temporarily unavailable bad file descriptor resource temporarily unavailable broken pipe\] 4\n`},
 		{"deadlock", 2, `fatal error: all goroutines are asleep - deadlock!` + trace + `(?s:.*)`},
 	} {
 		config := boot.Config{Args: append([]string{"guest"}, strings.Split(c.args, " ")...), Env: []string{"A=", "WORD=a b"}}

@@ -51,6 +51,7 @@ var cases = map[string]func(){
 	"spread":       spread,
 	"signal":       func() { awaitSignal(); os.Exit(3) },
 	"late":         func() { awaitSignal(); spread() },
+	"pipe":         pipe,
 	"crash":        crash,
 	"device":       clockInterrupts,
 	"broken":       func() { breakKernel(); time.Sleep(time.Hour) },
