@@ -90,7 +90,7 @@ func TestMachineButton(t *testing.T) {
 			}
 			return
 		case <-tick.C:
-			press(monitor)
+			order(monitor, "system_powerdown")
 		}
 	}
 }
@@ -141,7 +141,7 @@ func testServes(t *testing.T, memory uint64) {
 		}
 	}
 	for {
-		press(monitor)
+		order(monitor, "system_powerdown")
 		select {
 		case err := <-ended:
 			if err != nil {
@@ -153,20 +153,22 @@ func testServes(t *testing.T, memory uint64) {
 	}
 }
 
-// press presses the button, if the machine is there.
-func press(monitor string) {
+// order gives a command of QEMU's machine protocol, and reports whether the machine is
+// there to take it.
+func order(monitor, command string) bool {
 	c, err := net.Dial("unix", monitor)
 	if err != nil {
-		return
+		return false
 	}
 	defer c.Close()
 	answers := bufio.NewReader(c)
-	for _, command := range []string{"", `{"execute": "qmp_capabilities"}`, `{"execute": "system_powerdown"}`} {
-		io.WriteString(c, command)
+	for _, text := range []string{"", `{"execute": "qmp_capabilities"}`, fmt.Sprintf(`{"execute": %q}`, command)} {
+		io.WriteString(c, text)
 		if _, err := answers.ReadString('\n'); err != nil {
-			return
+			return false
 		}
 	}
+	return true
 }
 
 // freePort is one of the loopback's.
