@@ -64,13 +64,19 @@ func TestMachineCards(t *testing.T) {
 // The power button ends the program as SIGTERM does, for as long as it does not want
 // otherwise.
 func TestMachineButton(t *testing.T) {
+	for _, model := range []string{"q35", "microvm"} {
+		t.Run(model, func(t *testing.T) { testButton(t, model) })
+	}
+}
+
+func testButton(t *testing.T, model string) {
 	host := freePort(t)
 	monitor := filepath.Join(t.TempDir(), "monitor")
 	ended := make(chan int, 1) // the goroutine sends once
 	go func() {
 		status, err := Run(t.Context(), Options{
 			Target:  Target{Args: []string{"./testdata/guest/once"}, Platform: Machine},
-			Machine: MachineConfig{Monitor: monitor},
+			Machine: MachineConfig{Model: model, Monitor: monitor},
 			Network: Network{Kind: UserNetwork, Forwards: []usernet.Forward{
 				{Proto: "tcp", Host: host, Guest: netip.AddrPortFrom(netip.Addr{}, 7)},
 			}},
