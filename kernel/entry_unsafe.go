@@ -12,3 +12,5 @@ import _ "unsafe" // for go:linkname
 //go:linkname clock
 //go:linkname haveXSave
 //go:linkname Rung
+//go:linkname Emulated
+//go:linkname Held
