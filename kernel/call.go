@@ -87,11 +87,13 @@ func call(c *cpu, f *amd64.Frame) (result int64, returns bool) {
 
 	// Files.
 	case syscall.SYS_WRITE:
-		result = writeFile(c, f.DI, f.SI, f.DX)
+		return writeFile(c, f.DI, f.SI, f.DX)
 	case syscall.SYS_READ:
-		result = readFile(f.DI)
+		return readFile(c, f.DI, f.SI, f.DX)
 	case syscall.SYS_FCNTL:
-		result = fcntl(f.DI)
+		result = fcntl(f.DI, f.SI, f.DX)
+	case syscall.SYS_PIPE2:
+		result = makePipe(f.DI, f.SI)
 	case syscall.SYS_OPENAT, syscall.SYS_OPEN:
 		result = -int64(syscall.ENOENT)
 	case syscall.SYS_EPOLL_CREATE1:

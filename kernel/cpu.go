@@ -18,7 +18,6 @@ type cpu struct {
 	frameEnd uintptr // the end of the frame of who runs here
 	scratch  uintptr // for the entry code
 	stack    uintptr // the kernel's stack, its upper end
-	g        uintptr // the kernel's g
 	vector   uintptr // where the vector registers of who runs here go
 	crashEnd uintptr // the upper end of the stack of faults of the kernel's own
 	task     [amd64.TaskSize]byte
@@ -51,13 +50,7 @@ var (
 // idt is the same for all CPUs.
 var idt [amd64.VectorCount]amd64.Gate
 
-// Stacks of the kernel, in pages.
-const (
-	stackPages = 8
-	crashPages = 4
-)
-
-// prepare gives a CPU its tables and its idle page; its stacks and g are there.
+// prepare gives a CPU its tables and its idle page; its stacks are there.
 func (c *cpu) prepare() {
 	c.self = addressOf(c)
 	putAddress(c.task[amd64.TaskStacks:], c.crashEnd)   // 1: changed on each way in and out

@@ -30,7 +30,6 @@ func TestOffsets(t *testing.T) {
 		"cpu_frameEnd": unsafe.Offsetof(c.frameEnd),
 		"cpu_scratch":  unsafe.Offsetof(c.scratch),
 		"cpu_stack":    unsafe.Offsetof(c.stack),
-		"cpu_g":        unsafe.Offsetof(c.g),
 		"cpu_vector":   unsafe.Offsetof(c.vector),
 		"cpu_crashEnd": unsafe.Offsetof(c.crashEnd),
 		"cpu_ist1":     unsafe.Offsetof(c.task) + amd64.TaskStacks,

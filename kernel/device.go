@@ -19,6 +19,7 @@ const (
 	CallLine                         // global number, flags of the I/O APIC: the number of an interrupt
 	CallDone                         // number of an interrupt
 	CallClose                        // number of an interrupt
+	CallStir                         // two words of random bits, which nobody can guess
 	CallPoll                         // nanoseconds: waits for interrupts (see poll)
 	CallShare                        // : what is ready is for a CPU that is idle, now
 )
@@ -42,6 +43,10 @@ func deviceCall(f *amd64.Frame) int64 {
 		return doneInterrupt(f.DI)
 	case CallClose:
 		return closeInterrupt(f.DI)
+	case CallStir:
+		stir([4]uint64{f.DI, f.SI})
+		seeded.Store(true)
+		return 0
 	}
 	return -int64(syscall.ENOSYS)
 }

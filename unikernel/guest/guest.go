@@ -32,7 +32,7 @@ type Config struct {
 	Folder   string // where the program begins; empty: the root
 	Machine  bool   // the guest is a virtual machine
 
-	Disk bool // a virtual machine has one
+	Disks int // that a virtual machine has
 
 	// Streams are the modes (st_mode) of the standard streams that a virtual machine
 	// reaches by package channel; 0 if it does not. Ordered says that standard output
@@ -87,8 +87,8 @@ func (c Config) Encode() string {
 	if c.Machine {
 		b.WriteString("host machine=yes\n")
 	}
-	if c.Disk {
-		b.WriteString("host disk=yes\n")
+	if c.Disks > 0 {
+		fmt.Fprintf(&b, "host disks=%d\n", c.Disks)
 	}
 	if c.Streams != [3]uint32{} {
 		fmt.Fprintf(&b, "streams input=%d output=%d errors=%d\n", c.Streams[0], c.Streams[1], c.Streams[2])
@@ -202,8 +202,8 @@ func (c *Config) set(l *Link, m *Mount, line, key, value string) (err error) {
 		c.ResultFolders = append(c.ResultFolders, name)
 	case "results fd":
 		c.ResultsFD, err = strconv.Atoi(value)
-	case "host disk":
-		c.Disk = true
+	case "host disks":
+		c.Disks, err = strconv.Atoi(value)
 	case "host folder":
 		c.Folder, err = unescape(value)
 	case "mount archive":

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"loam/arch/amd64"
@@ -49,10 +50,14 @@ var cases = map[string]func(){
 	"clock":        clock,
 	"floats":       floats,
 	"spread":       spread,
-	"signal":       awaitSignal,
+	"signal":       func() { awaitSignal(); os.Exit(3) },
+	"late":         func() { awaitSignal(); spread() },
+	"pipe":         pipe,
 	"crash":        crash,
 	"device":       clockInterrupts,
 	"broken":       func() { breakKernel(); time.Sleep(time.Hour) },
+	"narrow":       func() { narrowKernel(); enterAll() },
+	"blind":        func() { blindKernel(); enterAll() },
 	"fault":        func() { fmt.Println(peek(0x1234_5678_9abc)) },
 	"illegal":      illegal,
 	"trap":         runtime.Breakpoint,
@@ -297,7 +302,6 @@ func awaitSignal() {
 	signal.Notify(c, os.Interrupt)
 	fmt.Println("ready")
 	fmt.Println(<-c)
-	os.Exit(3)
 }
 
 // crash fails where the runtime cannot be told of it.
@@ -332,6 +336,18 @@ func clockInterrupts() {
 	machine.Out8(data, b)
 	i.Close()
 	fmt.Println("interrupted")
+}
+
+// enterAll has all processors enter the kernel, again and again.
+func enterAll() {
+	for range runtime.NumCPU() {
+		go func() {
+			for {
+				syscall.RawSyscall(syscall.SYS_GETTID, 0, 0, 0)
+			}
+		}()
+	}
+	time.Sleep(time.Hour)
 }
 
 // spread has goroutines on all CPUs that wait for one another, beside a collection; as

@@ -25,7 +25,7 @@ func loamCall(number, a, b uintptr) (result, errno uintptr) {
 }
 
 // loamCallPoll is loam/kernel.CallPoll.
-const loamCallPoll = 0x1006
+const loamCallPoll = 0x1007
 
 // loamRung has the bits of interrupts that have come. The kernel sets them.
 //

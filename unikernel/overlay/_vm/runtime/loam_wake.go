@@ -12,7 +12,7 @@ import (
 var loamHeld uint32
 
 // loamCallShare is loam/kernel.CallShare.
-const loamCallShare = 0x1007
+const loamCallShare = 0x1008
 
 // wakep is Go's, which wakes a thread if a P is idle, whenever a goroutine has become
 // runnable. Here it adds what the kernel cannot see: whether there is more to do than
