@@ -23,6 +23,11 @@ type Config struct {
 	// MaxTimeWait bounds the connections in TIME-WAIT that no program holds, for
 	// each shard; beyond it the oldest gives way. Zero: 16384.
 	MaxTimeWait int
+	// Resumed is called by a goroutine of the stack when it goes on after it has, or
+	// might have, waited. A runtime that leaves it to the present thread to run what such
+	// a goroutine has woken learns from it that the thread has something else to do
+	// first. Nil: nobody asks.
+	Resumed func()
 }
 
 const maxDefaultShards = 8
@@ -39,6 +44,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.MaxTimeWait <= 0 {
 		c.MaxTimeWait = defaultTimeWait
+	}
+	if c.Resumed == nil {
+		c.Resumed = func() {}
 	}
 	return c
 }

@@ -3,10 +3,11 @@
 //
 // # Shape
 //
-// Work is divided over shards. A shard is one goroutine that owns a set of
-// connections outright, with their timers and their reassembly buffers; a flow
-// belongs to a shard by a symmetric hash of its addresses and ports. Nothing
-// that a shard owns has a lock.
+// Work is divided over shards. A shard owns a set of connections outright, with
+// their timers and their reassembly buffers; a flow belongs to a shard by a
+// symmetric hash of its addresses and ports. A shard works in turns, and has a
+// goroutine for them; who brings it little and finds it at rest does a turn itself
+// (turn.go). Nothing that a shard owns has a lock but that for the turn.
 //
 //	device ─ Recv ─▶ receiver ══ batches ══▶ shard ─ Send ─▶ device
 //	                    │                    ▲    │
@@ -35,7 +36,7 @@
 //
 // # Reading order
 //
-// stack.go, tables.go, interface.go, shard.go, input.go, output.go; then a
+// stack.go, tables.go, interface.go, shard.go, turn.go, input.go, output.go; then a
 // protocol at a time: tcpconn.go, tcplistener.go, udp.go, icmp.go; net.go has
 // the blocking side that net.Conn asks for.
 package stack

@@ -86,14 +86,19 @@ func (in *inbox) ring() {
 // touch has the shard look at a connection of its own. It reports false when the
 // shard has ended.
 func (sh *shard) touch(c *TCPConn) bool {
+	listed := sh.list(c)
+	sh.inbox.ring()
+	return listed
+}
+
+// list is touch for who sees to it that there will be a turn.
+func (sh *shard) list(c *TCPConn) bool {
 	sh.inbox.mu.Lock()
-	ended := sh.inbox.ended
-	if !ended {
+	defer sh.inbox.mu.Unlock()
+	if !sh.inbox.ended {
 		sh.inbox.in.conns = append(sh.inbox.in.conns, c)
 	}
-	sh.inbox.mu.Unlock()
-	sh.inbox.ring()
-	return !ended
+	return !sh.inbox.ended
 }
 
 // hasEnded reports whether nobody looks at the inbox any more.

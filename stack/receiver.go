@@ -32,6 +32,7 @@ func (r *receiver) loop() {
 	var frames [link.BatchSize]*link.Frame
 	for {
 		n, err := r.queue.Recv(frames[:])
+		r.ifc.stack.config.Resumed()
 		t := r.ifc.stack.tables.Load()
 		for i, f := range frames[:n] {
 			frames[i] = nil
@@ -47,13 +48,17 @@ func (r *receiver) loop() {
 	}
 }
 
-// flush passes the batches on. Shards always drain their input, so waiting for
-// one is bounded; meanwhile the device queues, and drops at its edge.
+// flush passes the batches on, or does the shards' turns with them. Shards always
+// drain their input, so waiting for one is bounded; meanwhile the device queues, and
+// drops at its edge.
 func (r *receiver) flush() {
 	for i, b := range r.out {
-		if b != nil {
-			r.out[i] = nil
-			r.ifc.stack.shards[i].rx <- b
+		if b == nil {
+			continue
+		}
+		r.out[i] = nil
+		if sh := r.ifc.stack.shards[i]; !sh.inputNow(b) {
+			sh.enqueue(b)
 		}
 	}
 }
@@ -197,7 +202,7 @@ func (r *receiver) pass(p *packet, payload []byte) {
 	b.n++
 	if b.n == len(b.packets) {
 		r.out[i] = nil
-		s.shards[i].rx <- b
+		s.shards[i].enqueue(b)
 	}
 }
 

@@ -3,6 +3,8 @@ package stack
 import (
 	"math/rand/v2"
 	"net/netip"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"loam/internal/list"
@@ -18,18 +20,22 @@ import (
 const rxDepth = 16
 
 // shard owns the connections whose flows hash to it. Everything here but rx and
-// inbox belongs to loop.
+// inbox belongs to who has the turn: loop, or a receiver or a program's goroutine
+// that has little for the shard and finds it at rest (turn.go).
 //
-// A turn of the loop has four parts: take in what arrived and what programs ask
-// for; let the deadlines that have passed fire; ask the connections that were
-// touched what there is to send; arm the timer for the next deadline.
+// A turn has four parts: take in what arrived and what programs ask for; let the
+// deadlines that have passed fire; ask the connections that were touched what there
+// is to send; arm the timer for the next deadline.
 type shard struct {
 	stack *Stack
 	index int
 
 	rx      chan *batch   // sent by receivers and never closed; full: they wait
+	queued  atomic.Int32  // batches that were sent to rx and have not been taken in
 	inbox   inbox         // what programs and others ask for
 	stopped chan struct{} // closed by loop when it ends
+
+	owner sync.Mutex // who holds it has the turn; guards all that follows
 
 	now    tcp.Time // read once a turn
 	tables *tables  // likewise
@@ -74,11 +80,11 @@ func newShard(s *Stack, index int) *shard {
 		listeners:  make(map[netip.AddrPort][]*TCPListener),
 		sockets:    make(map[netip.AddrPort][]*UDPConn),
 		pings:      make(map[uint16]*Pinger),
-		timer:      time.NewTimer(time.Hour),
 		armed:      tcp.Never,
 		reassembly: newReassembler(s.config.MaxReassembly),
 		limiter:    icmp.Limiter{Key: siphash.Key{K0: rand.Uint64(), K1: rand.Uint64()}},
 	}
+	sh.timer = time.AfterFunc(time.Hour, sh.inbox.ring)
 	sh.timer.Stop()
 	sh.tcpConfig = s.config.TCP
 	sh.tcpConfig.Counters = &sh.tcpCounts
@@ -97,26 +103,34 @@ func (s *Stack) onEach(f func(*shard)) bool {
 
 func (sh *shard) loop() {
 	defer close(sh.stopped)
-	for !sh.stopping {
+	for stopping := false; !stopping; {
+		var b *batch
 		select {
-		case b := <-sh.rx:
-			sh.beginTurn()
-			sh.input(b)
-			sh.drain()
+		case b = <-sh.rx:
 		case <-sh.inbox.wake:
-			sh.beginTurn()
-		case <-sh.timer.C:
-			sh.armed = tcp.Never
-			sh.beginTurn()
+		}
+		sh.stack.config.Resumed()
+		sh.owner.Lock()
+		sh.beginTurn()
+		if b != nil {
+			sh.input(b)
+			sh.queued.Add(-1)
+			sh.drain()
 		}
 		sh.turn()
+		if stopping = sh.stopping; stopping {
+			sh.end()
+		}
+		sh.owner.Unlock()
 	}
-	sh.end()
 }
 
 func (sh *shard) beginTurn() {
 	sh.now = sh.stack.now()
 	sh.tables = sh.stack.tables.Load()
+	if sh.now >= sh.armed { // the timer has fired, or is about to and will find nothing
+		sh.armed = tcp.Never
+	}
 }
 
 // drain takes in what else is waiting, a bounded amount, so that
@@ -126,6 +140,7 @@ func (sh *shard) drain() {
 		select {
 		case b := <-sh.rx:
 			sh.input(b)
+			sh.queued.Add(-1)
 		default:
 			return
 		}

@@ -31,7 +31,8 @@ func TestCloseFirst(t *testing.T) {
 		if err := c.Close(); err != nil {
 			t.Errorf("Close: %v", err)
 		}
-		p.want("what was written is still sent, and then the end", "FA", "bye")
+		p.want("what was written is sent", "A", "bye")
+		p.want("and then the end", "FA", "")
 		p.send(wire.ACK, "")
 		p.send(wire.FIN|wire.ACK, "")
 		p.want("the peer's end is acknowledged", "A", "")

@@ -105,6 +105,18 @@ func (c *TCPConn) ask(wish uint32) {
 	}
 }
 
+// askNow is ask that has the shard look on the calling goroutine, if it is at rest.
+func (c *TCPConn) askNow() {
+	if c.wish.Or(wishServe)&wishServe != 0 {
+		return
+	}
+	if !c.shard.list(c) {
+		c.forget()
+	} else if !c.shard.turnNow() {
+		c.shard.inbox.ring()
+	}
+}
+
 // TryRead reads what is there. Errors: ErrWouldBlock; io.EOF at the end of the
 // stream; why the connection ended, once everything that came before has been
 // read; ErrClosed.
@@ -220,12 +232,17 @@ func (c *TCPConn) tryWrite(p []byte, urgent bool) (int, error) {
 	if urgent {
 		p = p[:c.announce(len(p))]
 	}
+	first := c.toSend.Len() == 0
 	n := c.toSend.Write(p)
 	if n < len(p) && c.wish.Or(wishWrite)&wishWrite == 0 {
 		n += c.toSend.Write(p[n:]) // room may have come before the shard could see the wish
 	}
 	c.writeMu.Unlock()
-	if n > 0 {
+	switch {
+	case n > 0 && first && n <= lightBytes:
+		c.askNow()
+		return n, nil
+	case n > 0:
 		c.ask(0)
 		return n, nil
 	}

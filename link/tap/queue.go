@@ -82,7 +82,7 @@ func (q *queue) tryRecv(fd uintptr) bool {
 	defer q.mu.Unlock()
 	r := &q.recv
 	for r.n < min(len(r.fs), r.burst) {
-		again, err := q.readOne(int(fd))
+		again, err := q.readOne(fd)
 		if again {
 			break
 		}
@@ -103,12 +103,12 @@ func (q *queue) tryRecv(fd uintptr) bool {
 
 // readOne reads a frame. again means that there is none now. A frame that is
 // damaged is counted and not delivered.
-func (q *queue) readOne(fd int) (again bool, err error) {
+func (q *queue) readOne(descriptor uintptr) (again bool, err error) {
 	if q.landing == nil {
 		q.landing = link.NewFrame(link.MaxFrame)
 	}
 	f := q.landing
-	n, err := syscall.Read(fd, f.Bytes())
+	n, err := fd.Read(descriptor, f.Bytes())
 	switch {
 	case err == syscall.EAGAIN:
 		return true, nil
@@ -180,7 +180,7 @@ func (q *queue) trySend(fd uintptr) {
 			q.counters.TxError()
 		} else {
 			length := f.Len()
-			err := write(int(fd), f)
+			err := write(fd, f)
 			if err == syscall.EAGAIN || err == syscall.ENOBUFS {
 				s.short = true
 				break
@@ -201,11 +201,11 @@ func (q *queue) trySend(fd uintptr) {
 
 // write writes f with its virtio-net header, which goes into the headroom. f is
 // as before if that fails.
-func write(fd int, f *link.Frame) error {
+func write(descriptor uintptr, f *link.Frame) error {
 	offload := f.Offload
 	offload.Put(f.Prepend(link.VirtioHeaderLen))
 	for {
-		_, err := syscall.Write(fd, f.Bytes())
+		_, err := fd.Write(descriptor, f.Bytes())
 		if err == syscall.EINTR {
 			continue
 		}

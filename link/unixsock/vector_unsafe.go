@@ -9,7 +9,8 @@ import (
 
 // Scatter and gather for a stream socket. Safety, for every use of unsafe here:
 // the kernel uses what the pointers lead to during the call only; the vectors
-// hold them as Go pointers, so the collector sees them until then.
+// hold them as Go pointers, so the collector sees them until then. None of these calls
+// waits, so the scheduler is not told of them: see fd.Read.
 
 // maxVector is how many pieces go through one call.
 const maxVector = 64
@@ -35,7 +36,7 @@ func (v *vector) send(fd uintptr) (int, error) {
 	m := syscall.Msghdr{Iov: &v.pieces[0]}
 	m.Iovlen = uint64(v.n)
 	for {
-		n, _, errno := syscall.Syscall(syscall.SYS_SENDMSG, fd, uintptr(unsafe.Pointer(&m)), syscall.MSG_NOSIGNAL|syscall.MSG_DONTWAIT)
+		n, _, errno := syscall.RawSyscall(syscall.SYS_SENDMSG, fd, uintptr(unsafe.Pointer(&m)), syscall.MSG_NOSIGNAL|syscall.MSG_DONTWAIT)
 		switch errno {
 		case 0:
 			return int(n), nil
@@ -58,7 +59,7 @@ func readv(fd uintptr, a, b []byte) (int, error) {
 	last := &v[len(v)-1]
 	last.Base = &b[0]
 	last.SetLen(len(b))
-	n, _, errno := syscall.Syscall(syscall.SYS_READV, fd, uintptr(unsafe.Pointer(&v[0])), uintptr(len(v)))
+	n, _, errno := syscall.RawSyscall(syscall.SYS_READV, fd, uintptr(unsafe.Pointer(&v[0])), uintptr(len(v)))
 	if errno != 0 {
 		return 0, errno
 	}

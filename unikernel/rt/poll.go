@@ -15,6 +15,12 @@ import (
 //go:linkname pollReady runtime.loamPollReady
 func pollReady(pd, seq uintptr, read, write bool)
 
+// resumed is stack.Config.Resumed: pollReady leaves what a loop of the stack readies to
+// the thread of that loop.
+//
+//go:linkname resumed runtime.loamResumed
+func resumed()
+
 // What the runtime's netpoll takes for readable and writable.
 const (
 	readEvents  = posix.PollIn | posix.PollRdHup | posix.PollHup | posix.PollErr

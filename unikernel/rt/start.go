@@ -88,7 +88,7 @@ func start(p Platform, c guest.Config) error {
 	if err != nil {
 		return fmt.Errorf("the program's files: %w", err)
 	}
-	network := stack.New(stack.Config{})
+	network := stack.New(stack.Config{Resumed: resumed})
 	process = posix.New(posix.Options{
 		Network:  network,
 		Files:    tree,
@@ -135,6 +135,7 @@ func openDoor() {
 	}
 	serve(&takes)
 	serving = true
+	served.Store(process)
 	openStreams()
 }
 
@@ -179,6 +180,7 @@ var ending atomic.Bool
 
 func end() {
 	ending.Store(true)
+	served.Store(nil)
 	process.Exit(exitTime)
 }
 

@@ -85,10 +85,58 @@ func loamPollReady(pdaddr, seq uintptr, read, write bool) {
 		wg = netpollunblock(pd, 'w', true, &delta)
 	}
 	if rg != nil {
-		netpollgoready(rg, 0)
+		loamGoready(rg)
 	}
 	if wg != nil {
-		netpollgoready(wg, 0)
+		loamGoready(wg)
 	}
 	netpollAdjustWaiters(delta)
+}
+
+// loamGoready is goready. If one of Loam's loops readies a goroutine, it leaves it to
+// this thread, which is about to be done with the loop, and wakes no other: waking one
+// takes longer than what the loop has left to do. That holds for one goroutine; if
+// there are more, or if the loop has more to do after all (loamResumed), another thread
+// is to help.
+func loamGoready(gp *g) {
+	if !loamStarted(getg()) {
+		goready(gp, 1)
+		return
+	}
+	systemstack(func() { loamReady(gp) })
+}
+
+// loamReady is ready, without wakep for the first goroutine.
+func loamReady(gp *g) {
+	status := readgstatus(gp)
+	mp := acquirem() // keeps the P
+	if status&^_Gscan != _Gwaiting {
+		dumpgstatus(gp)
+		throw("bad g->status in loamReady")
+	}
+	trace := traceAcquire()
+	casgstatus(gp, _Gwaiting, _Grunnable)
+	if trace.ok() {
+		trace.GoUnpark(gp, 1)
+		traceRelease(trace)
+	}
+	pp := mp.p.ptr()
+	others := !runqempty(pp)
+	runqput(pp, gp, true)
+	if others {
+		wakep()
+	}
+	releasem(mp)
+}
+
+// loamResumed is called by Loam's loops when they go on after they may have waited. If
+// they have not, what they have readied waits for this thread still.
+//
+//go:linkname loamResumed
+func loamResumed() {
+	mp := acquirem()
+	if !runqempty(mp.p.ptr()) {
+		wakep()
+	}
+	releasem(mp)
 }

@@ -1,0 +1,106 @@
+package stack
+
+import (
+	"net/netip"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"loam/link"
+	"loam/link/pipe"
+)
+
+// turnPair is a connection between two stacks that are at rest; sent is how many
+// segments of TCP the first has sent.
+func turnPair(t *testing.T) (client *TCPConn, sent func() uint64) {
+	t.Helper()
+	a, b := pipe.New(pipe.Config{Offloads: pipe.AllOffloads})
+	hosts := [2]*Stack{}
+	for i, dev := range []link.Device{a, b} {
+		s := New(Config{Shards: 1})
+		t.Cleanup(func() { s.Close() })
+		if _, err := s.Attach(dev, InterfaceConfig{Name: "eth0"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.AddAddress("eth0", netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 0, 0, byte(i + 1)}), 24)); err != nil {
+			t.Fatal(err)
+		}
+		hosts[i] = s
+	}
+	l, err := hosts[1].Listen("tcp", "10.0.0.2:80")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := hosts[0].Dial("tcp", "10.0.0.2:80")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Accept(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(time.Second) // acknowledgments that were put off
+	synctest.Wait()
+	tally := &hosts[0].shards[0].tally
+	return c.(*TCPConn), func() uint64 { return tally[TCPSent].Load() }
+}
+
+// A small write that nothing waits in front of has been sent when it returns. One that
+// is large, or behind another, is left to the shard.
+func TestWriteDoesTheTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, sent := turnPair(t)
+		c.shard.owner.Lock() // so that nobody else sends
+		before := sent()
+		if n, err := c.TryWrite([]byte("a")); n != 1 || err != nil {
+			t.Fatal(n, err)
+		}
+		if n := sent() - before; n != 0 {
+			t.Errorf("%d segments were sent in somebody else's turn", n)
+		}
+		c.shard.owner.Unlock()
+		time.Sleep(time.Second)
+		if n := sent() - before; n != 1 {
+			t.Errorf("%d segments were sent after that turn, want 1", n)
+		}
+		before = sent()
+		if n, err := c.TryWrite([]byte("b")); n != 1 || err != nil {
+			t.Fatal(n, err)
+		}
+		if n := sent() - before; n != 1 {
+			t.Errorf("%d segments had been sent when a small write returned, want 1", n)
+		}
+		time.Sleep(time.Second)
+	})
+}
+
+// A receiver leaves to the loop what is much, and what would overtake a batch that the
+// loop has not taken in.
+func TestInputNow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(Config{Shards: 1})
+		defer s.Close()
+		sh := s.shards[0]
+		synctest.Wait()
+		one := func(length int) *batch {
+			b := newBatch()
+			b.packets[0].frame, b.n = link.NewFrame(length), 1
+			return b
+		}
+		if b := one(lightBytes + 1); sh.inputNow(b) {
+			t.Error("a receiver took on much")
+		} else {
+			b.freeAll()
+		}
+		sh.queued.Add(1)
+		if b := one(60); sh.inputNow(b) {
+			t.Error("a batch overtook another")
+		} else {
+			b.freeAll()
+		}
+		sh.queued.Add(-1)
+		if b := one(60); !sh.inputNow(b) {
+			t.Error("a receiver did not take on little, of a shard at rest")
+			b.freeAll()
+		}
+	})
+}
