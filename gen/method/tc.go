@@ -147,12 +147,8 @@ const lookAgain = 500 * time.Microsecond
 // Receive implements Receiver.
 func (r *tcReceiver) Receive(timeout time.Duration, got func(frame []byte, at int64)) (count int, err error) {
 	frame, at, ok := r.rx.Next()
-	for end := time.Now().Add(timeout); !ok && timeout > 0; frame, at, ok = r.rx.Next() {
-		left := time.Until(end)
-		if left <= 0 {
-			return 0, nil
-		}
-		time.Sleep(min(left, lookAgain))
+	if !ok && timeout > 0 {
+		frame, at, ok = r.await(timeout)
 	}
 	if !ok {
 		return 0, nil
@@ -172,6 +168,20 @@ func (r *tcReceiver) Receive(timeout time.Duration, got func(frame []byte, at in
 	}
 	r.rx.Release()
 	return count, nil
+}
+
+// await looks until there is a frame, or the time is over. It sleeps in the system call:
+// time.Sleep in a goroutine that has its thread to itself would wake another thread, twice.
+func (r *tcReceiver) await(timeout time.Duration) (frame []byte, at int64, ok bool) {
+	for end := time.Now().Add(timeout); !ok; frame, at, ok = r.rx.Next() {
+		left := time.Until(end)
+		if left <= 0 {
+			return nil, 0, false
+		}
+		nap := unix.NsecToTimespec(int64(min(left, lookAgain)))
+		unix.Nanosleep(&nap, nil) // a signal ends it earlier
+	}
+	return frame, at, true
 }
 
 // sinceEpoch is CLOCK_REALTIME less CLOCK_MONOTONIC.

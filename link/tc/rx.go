@@ -37,16 +37,18 @@ type RxConfig struct {
 	// processor, from the Share-th (from 0) on. Shares 0 is 1. Frames to processors whose
 	// Rx is not there are the kernel's.
 	Share, Shares int
-	// Bytes of the ring, rounded up to a power of two; default 1 MiB. A record has a
-	// header of 24 bytes, and Small or Large bytes.
+	// Bytes of the ring, rounded up to a power of two; default 2 MiB. A frame takes the
+	// least of Sizes that it fits, and 24 bytes.
 	Bytes int
 }
 
-// Sizes of a record, without its headers: the kernel wants to know them beforehand.
-const (
-	Small = 104
-	Large = 2048 - frameAt - recordHeader
-)
+// Sizes are what a record has room for: the kernel wants to know it beforehand. The
+// first is enough for an answer to a small echo of either version of IP, the second for
+// an error that quotes a small packet, or all headers that there are.
+var Sizes = [...]int32{80, 144, 400, Longest}
+
+// Longest is the most of a frame that is copied, in bytes.
+const Longest = 2048 - frameAt - recordHeader
 
 // Record: the length of the frame in 4 bytes, nothing in 4, when it was taken in 8 by
 // CLOCK_MONOTONIC, the frame.
@@ -55,7 +57,8 @@ const (
 	frameAt = 16
 )
 
-const defaultBytes = 1 << 20
+// defaultBytes is enough for 8192 frames of the second size.
+const defaultBytes = 2 << 20
 
 // OpenRx opens one.
 func OpenRx(c RxConfig) (*Rx, error) {
@@ -135,17 +138,21 @@ func (r *Rx) take() asm.Instructions {
 		record, size, dropped = asm.R7, asm.R8, "dropped"
 		dontWake              = 1
 	)
+	name := func(class int) string { return fmt.Sprintf("class%d", class) }
 	var code asm.Instructions
 	add := func(in ...asm.Instruction) { code = append(code, in...) }
 	add(asm.LoadMem(size, filter.Context, skbLen, asm.Word),
 		asm.JEq.Imm(size, 0, dropped),
-		asm.JGT.Imm(size, Small, "large"))
-	for _, room := range []struct {
-		name string
-		size int32
-	}{{"small", Small}, {"large", Large}} {
-		add(asm.LoadMapPtr(asm.R1, r.records.FD()).WithSymbol(room.name),
-			asm.Mov.Imm(asm.R2, frameAt+room.size),
+		asm.JLE.Imm(size, Longest, name(0)),
+		asm.Mov.Imm(size, Longest))
+	for class, room := range Sizes {
+		larger := dropped // never
+		if class+1 < len(Sizes) {
+			larger = name(class + 1)
+		}
+		add(asm.JGT.Imm(size, room, larger).WithSymbol(name(class)),
+			asm.LoadMapPtr(asm.R1, r.records.FD()),
+			asm.Mov.Imm(asm.R2, frameAt+room),
 			asm.Mov.Imm(asm.R3, 0),
 			asm.FnRingbufReserve.Call(),
 			asm.JEq.Imm(asm.R0, 0, dropped),
@@ -153,9 +160,7 @@ func (r *Rx) take() asm.Instructions {
 			asm.StoreMem(record, 0, size, asm.DWord),
 			asm.FnKtimeGetNs.Call(),
 			asm.StoreMem(record, timeAt, asm.R0, asm.DWord),
-			asm.JLE.Imm(size, room.size, room.name+"Copy"),
-			asm.Mov.Imm(size, room.size),
-			asm.Mov.Reg(asm.R1, filter.Context).WithSymbol(room.name+"Copy"),
+			asm.Mov.Reg(asm.R1, filter.Context),
 			asm.Mov.Imm(asm.R2, 0),
 			asm.Mov.Reg(asm.R3, record),
 			asm.Add.Imm(asm.R3, frameAt),
@@ -183,7 +188,7 @@ func (r *Rx) take() asm.Instructions {
 
 // Next is the next frame that is there, without waiting, and when it was taken, in
 // nanoseconds of CLOCK_MONOTONIC. It may be read until Release. Of a frame that is
-// longer than Large there is only the front.
+// longer than Longest there is only the front.
 func (r *Rx) Next() (frame []byte, at int64, ok bool) {
 	record, ok := r.ring.next()
 	if !ok {

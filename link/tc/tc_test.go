@@ -114,7 +114,7 @@ func TestRingFills(t *testing.T) {
 	from, to := netns.Veth(t, 1500, 1)
 	const size = 1 << 13
 	tx, rx := openTx(t, TxConfig{Interface: from}), openRx(t, RxConfig{Interface: to, Match: ours, Bytes: size})
-	const whole = size / (recordHeader + frameAt + Small)
+	whole := size / (recordHeader + frameAt + int(Sizes[0]))
 	for range 4 {
 		dropped := rx.Drops()
 		for i := range whole + 10 {
@@ -144,7 +144,7 @@ func TestLongFrame(t *testing.T) {
 	tx, rx := openTx(t, TxConfig{Interface: from, Size: 3500}), openRx(t, RxConfig{Interface: to, Match: ours})
 	long := frame(3000, 7)
 	send(t, tx, long)
-	if got := receive(t, rx, 1)[0]; !bytes.Equal(got, long[:Large]) {
+	if got := receive(t, rx, 1)[0]; !bytes.Equal(got, long[:Longest]) {
 		t.Errorf("%d bytes", len(got))
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -113,6 +114,29 @@ func TestFindsEverybody(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// While a run by a program takes its answers away, the kernel has those to its own
+// questions.
+func TestPingGoesOn(t *testing.T) {
+	for _, method := range []string{"tc", "xdp"} {
+		t.Run(method, func(t *testing.T) {
+			l := newLab(t)
+			o := l.options
+			o.Method, o.Probe.Rate = method, 1000
+			pings := 0
+			o.Probe.Progress = func(probe.Status) {
+				out, err := exec.Command("ping", "-c", "1", "-W", "5", l.gateway).CombinedOutput()
+				if pings++; err != nil {
+					t.Errorf("%v\n%s", err, out)
+				}
+			}
+			sum, err := Run(t.Context(), o)
+			if err != nil || sum.Found() != count || pings == 0 {
+				t.Errorf("%d found, %d pings, %v", sum.Found(), pings, err)
+			}
+		})
 	}
 }
 
