@@ -133,10 +133,10 @@ func (c *Config) kernelPath(t *frame.Template, e *endpoints, ip string, layer me
 	}
 	shape := strings.Join(kinds, " ")
 	if layer == method.Payload && shape != "eth ip udp" && shape != "eth ip6 udp" {
-		return bad("the method %s sends UDP only, as in \"eth; ip; udp\", and the template is %q; the methods ring, packet and xdp send anything", c.Method, shape)
+		return bad("the method %s sends UDP only, as in \"eth; ip; udp\", and the template is %q; the methods ring, packet, xdp and tc send anything", c.Method, shape)
 	}
 	if layer == method.Packet && (len(kinds) < 2 || kinds[1] != ip || ip == "") {
-		return bad("the method %s sends IP packets, as in \"eth; ip; ...\", and the template is %q; the methods ring, packet and xdp send anything", c.Method, shape)
+		return bad("the method %s sends IP packets, as in \"eth; ip; ...\", and the template is %q; the methods ring, packet, xdp and tc send anything", c.Method, shape)
 	}
 	dst, ok := firstOf(t.Get(ip + ".dst"))
 	if !ok {
@@ -152,7 +152,7 @@ func (c *Config) kernelPath(t *frame.Template, e *endpoints, ip string, layer me
 	}
 	for _, field := range []string{ip + ".src", ip + ".dst", "udp.sport", "udp.dport"} {
 		if given := t.Get(field); strings.ContainsAny(given, ",-/+") || strings.HasPrefix(given, "random") {
-			return bad("%s is %q, and the method %s has one source and one destination; the methods ring, packet and xdp have any number", field, given, c.Method)
+			return bad("%s is %q, and the method %s has one source and one destination; the methods ring, packet, xdp and tc have any number", field, given, c.Method)
 		}
 	}
 	return nil

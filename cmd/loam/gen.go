@@ -305,8 +305,8 @@ func listen(name string, c method.Config) (method.Receiver, error) {
 	if m.Listen == nil {
 		return nil, fmt.Errorf("the method %s does not receive", name)
 	}
-	if c.DeviceTime && name == "xdp" {
-		return nil, errors.New("the method xdp does not tell times: ring and packet do")
+	if c.DeviceTime && (name == "xdp" || name == "tc") {
+		return nil, fmt.Errorf("the method %s does not tell times of a device: ring and packet do", name)
 	}
 	return m.Listen(c)
 }

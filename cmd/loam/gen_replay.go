@@ -53,7 +53,7 @@ that are longer than the interface takes are refused and counted.`,
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&f.dev, "dev", "", "the interface, `IF`")
-	flags.StringVar(&f.method, "method", "ring", "how to send: ring, packet, xdp, pcap or tap")
+	flags.StringVar(&f.method, "method", "ring", "how to send: ring, packet, xdp, tc, pcap or tap")
 	flags.StringVar(&f.timing, "timing", "", "original: with the gaps that the frames had (what is done without --rate)")
 	flags.StringVar(&f.rate, "rate", "", "how fast instead, `RATE`: 1Mpps, 2Gbps, 10GbpsL1 or max")
 	flags.Float64Var(&f.speed, "speed", 1, "with the original timing: gaps so many times shorter")
@@ -74,7 +74,7 @@ func (f *replayFlags) config() (c replay.Config, m method.Method, err error) {
 		return c, m, &usageError{err.Error(), "see loam gen replay --help"}
 	}
 	if m.Layer != method.Frame {
-		return c, m, &usageError{fmt.Sprintf("the method %s does not send whole frames", f.method), "use ring, packet, xdp, pcap or tap"}
+		return c, m, &usageError{fmt.Sprintf("the method %s does not send whole frames", f.method), "use ring, packet, xdp, tc, pcap or tap"}
 	}
 	switch {
 	case f.timing != "" && f.timing != "original":

@@ -54,7 +54,7 @@ sockets anew.`,
 	flags.StringVar(&f.tx, "tx", "", "send by this interface, `IF`")
 	flags.StringVar(&f.rx, "rx", "", "receive by this one, `IF`")
 	flags.StringVar(&f.method, "method", "ring", "how to send")
-	flags.StringVar(&f.rxMethod, "rx-method", "ring", "how to receive: ring, packet or xdp")
+	flags.StringVar(&f.rxMethod, "rx-method", "ring", "how to receive: ring, packet, xdp or tc")
 	flags.StringVar(&f.dst, "dst", "", "where to, `IP`, through a router")
 	flags.StringVar(&f.dstMAC, "dst-mac", "", "the next hop's `MAC`")
 	flags.StringVar(&f.template, "template", "", "what frames are made of, `LAYERS` or @FILE, as for loam gen")

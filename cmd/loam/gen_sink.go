@@ -61,7 +61,7 @@ end, for which privileges are kept; a command that is killed leaves it on.`,
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&f.dev, "dev", "", "the interface, `IF`")
-	flags.StringVar(&f.method, "method", "ring", "how to receive: ring, packet or xdp")
+	flags.StringVar(&f.method, "method", "ring", "how to receive: ring, packet, xdp or tc")
 	flags.DurationVar(&f.time, "time", 0, "end after this `time` (default: with Ctrl-C)")
 	flags.BoolVar(&f.promiscuous, "promiscuous", false, "take frames to any address, as long as the command runs")
 	flags.BoolVar(&f.reflect, "reflect", false, "send tagged UDP back, for the time there and back: see loam gen --rx")

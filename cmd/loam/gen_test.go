@@ -42,7 +42,7 @@ func TestGenMistakes(t *testing.T) {
 		{"gen replay x", "no interface is given; say --dev IF; ip link lists those that there are"},
 		{"gen replay /nonexistent --dev lo", "open /nonexistent: no such file or directory; give a file that can be read"},
 		{"gen replay testdata/gen/typo.yaml --dev lo", "testdata/gen/typo.yaml: not a capture file: "},
-		{"gen replay x --dev lo --method udp", "the method udp does not send whole frames; use ring, packet, xdp, pcap or tap"},
+		{"gen replay x --dev lo --method udp", "the method udp does not send whole frames; use ring, packet, xdp, tc, pcap or tap"},
 		{"gen replay x --dev lo --timing none", `there is no timing "none"; use --timing original, or --rate`},
 		{"gen replay x --dev lo --speed 0", "--speed 0; give a number above 0, to 1000000"},
 		{"gen rfc2544", "two interfaces are wanted; say --tx IF --rx IF, with the device in between"},
