@@ -11,6 +11,9 @@ const (
 	DynamicLow  = 0xffff_c000_0000_0000
 	DynamicHigh = 0xffff_e000_0000_0000
 
+	// Stacks is where the kernel's own stacks are, with nothing between them.
+	Stacks = DynamicHigh
+
 	// Image is where physical address 0 would be in the part of the address space
 	// where the program is linked. Its code can reach 2 GiB by 32-bit addresses
 	// that are extended with their sign, as the linker makes them.

@@ -9,11 +9,12 @@ import (
 // File is an open file description: what descriptors share that dup(2) made.
 // Several goroutines may use it; those that go by the offset take turns.
 type File struct {
-	place   Place
-	handle  Handle // nil for a directory, and with PathOnly
-	flags   atomic.Int32
-	stream  bool
-	endless bool
+	place  Place
+	handle Handle // nil for a directory, and with PathOnly
+	flags  atomic.Int32
+
+	// What the handle is.
+	stream, endless, immediate bool
 
 	mu     sync.Mutex
 	offset int64 // of a directory: where in the listing, see ReadDir
@@ -24,6 +25,7 @@ func newFile(p Place, h Handle, flags Flags) *File {
 	f.flags.Store(int32(flags &^ (Create | Exclusive | Truncate | NoFollow)))
 	_, f.stream = h.(Stream)
 	_, f.endless = h.(Endless)
+	_, f.immediate = h.(Immediate)
 	return f
 }
 
@@ -51,6 +53,17 @@ func (f *File) Sink() Handle {
 	}
 	return nil
 }
+
+// Source is likewise where reads may be made.
+func (f *File) Source() Handle {
+	if f.endless && f.Flags().MayRead() {
+		return f.handle
+	}
+	return nil
+}
+
+// Immediate reports whether the handle is Immediate.
+func (f *File) Immediate() bool { return f.immediate }
 
 // ready checks that the file may be used as a caller wants.
 func (f *File) ready(may bool) error {
@@ -221,7 +234,8 @@ func (f *File) Sync() error {
 	return f.handle.Sync()
 }
 
-// Close ends the file. It is called once, when no call is under way.
+// Close ends the file. It is called once; what is under way then comes before it, or
+// fails with EBADF.
 func (f *File) Close() error {
 	if f.handle == nil {
 		return nil

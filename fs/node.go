@@ -8,7 +8,8 @@ const MaxName = 255
 
 // FileSystem is a set of nodes with one root.
 type FileSystem interface {
-	// Root is the directory at which it is mounted; the same value each time.
+	// Root is the directory at which it is mounted; the same value each time. Nobody asks
+	// before the directory is looked at.
 	Root() Directory
 	// Usage is for statfs(2).
 	Usage() Usage
@@ -102,7 +103,8 @@ type Handle interface {
 	Append(p []byte) (n int, end int64, err error)
 	// Sync is fsync(2).
 	Sync() error
-	// Close is called once, when nothing else is under way.
+	// Close is called once. What else is under way then ends as if it had come before,
+	// or with EBADF.
 	Close() error
 }
 
@@ -113,6 +115,15 @@ type Stream interface {
 	Stream()
 }
 
+// Immediate is a Handle whose reads and writes wait for nobody but for others that use
+// the same file, and that never leave p, or a part of it, where another goroutine could
+// come by it, not even until they return: p may lie on a stack. One that fails has done
+// nothing.
+type Immediate interface {
+	Handle
+	Immediate()
+}
+
 // Sized is a Handle that knows its size better than the node does: a disk.
 type Sized interface {
 	Handle
@@ -121,8 +132,9 @@ type Sized interface {
 
 // Endless is a Handle that is the same at every offset: the null device, a
 // generator. Nobody counts: reads and writes get offset 0, and seeking leads
-// there.
+// there. Nor does it look at a clock, so that it may be called from a bubble of
+// testing/synctest.
 type Endless interface {
-	Handle
+	Immediate
 	Endless()
 }

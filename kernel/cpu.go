@@ -18,7 +18,6 @@ type cpu struct {
 	frameEnd uintptr // the end of the frame of who runs here
 	scratch  uintptr // for the entry code
 	stack    uintptr // the kernel's stack, its upper end
-	g        uintptr // the kernel's g
 	vector   uintptr // where the vector registers of who runs here go
 	crashEnd uintptr // the upper end of the stack of faults of the kernel's own
 	task     [amd64.TaskSize]byte
@@ -33,6 +32,7 @@ type cpu struct {
 	fsBase  uint64    // what the register holds
 	since   int64     // when current began to run
 	timer   int64     // when the timer will interrupt; 0: it rests
+	shareAt int64     // when another CPU is woken for what is ready; 0: nothing is
 
 	charged   thread.ID // whose the time since chargedAt is
 	chargedAt int64
@@ -50,13 +50,7 @@ var (
 // idt is the same for all CPUs.
 var idt [amd64.VectorCount]amd64.Gate
 
-// Stacks of the kernel, in pages.
-const (
-	stackPages = 8
-	crashPages = 4
-)
-
-// prepare gives a CPU its tables and its idle page; its stacks and g are there.
+// prepare gives a CPU its tables and its idle page; its stacks are there.
 func (c *cpu) prepare() {
 	c.self = addressOf(c)
 	putAddress(c.task[amd64.TaskStacks:], c.crashEnd)   // 1: changed on each way in and out
@@ -189,7 +183,7 @@ func flushRange(va, end uint64, tablesGone bool) {
 	}
 	for i := range cpuCount {
 		for o := &cpus[i]; o.apic != self && (o.current != thread.None || tablesGone) && atomic.LoadUint32(&o.flush) != 0; {
-			amd64.Pause()
+			relax()
 		}
 	}
 }

@@ -1,9 +1,11 @@
 package kernel
 
 import (
+	"fmt"
 	"os"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 	"unsafe"
 
@@ -28,7 +30,6 @@ func TestOffsets(t *testing.T) {
 		"cpu_frameEnd": unsafe.Offsetof(c.frameEnd),
 		"cpu_scratch":  unsafe.Offsetof(c.scratch),
 		"cpu_stack":    unsafe.Offsetof(c.stack),
-		"cpu_g":        unsafe.Offsetof(c.g),
 		"cpu_vector":   unsafe.Offsetof(c.vector),
 		"cpu_crashEnd": unsafe.Offsetof(c.crashEnd),
 		"cpu_ist1":     unsafe.Offsetof(c.task) + amd64.TaskStacks,
@@ -38,6 +39,25 @@ func TestOffsets(t *testing.T) {
 	} {
 		if got, ok := defined[name]; !ok || got != uint64(want) {
 			t.Errorf("%s is %d, and %d in the code", name, want, got)
+		}
+	}
+}
+
+// The runtime's side knows calls by their numbers.
+func TestCallNumbers(t *testing.T) {
+	for constant, c := range map[string]struct {
+		file string
+		want int
+	}{
+		"loamCallPoll":  {"loam_device.go", CallPoll},
+		"loamCallShare": {"loam_wake.go", CallShare},
+	} {
+		source, err := os.ReadFile("../unikernel/overlay/_vm/runtime/" + c.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if line := fmt.Sprintf("\nconst %s = %#x\n", constant, c.want); !strings.Contains(string(source), line) {
+			t.Errorf("%s does not have %q", c.file, line)
 		}
 	}
 }

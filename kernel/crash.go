@@ -1,6 +1,8 @@
 package kernel
 
 import (
+	"sync/atomic"
+
 	"loam/arch/amd64"
 	"loam/boot"
 )
@@ -11,14 +13,31 @@ import (
 
 // Fatal is called by the entry code for a trap of the kernel's own.
 func Fatal(self, frameAddress uintptr) {
-	crash(cpuAt(self), frameByAddress(frameAddress), "the kernel failed")
+	f, why := frameByAddress(frameAddress), "the kernel failed"
+	if f.Vector == amd64.VectorPage && belowStack(amd64.ReadCR2()) {
+		why = "the kernel's stack is too small for what it does"
+	}
+	crash(cpuAt(self), f, why)
 }
 
 // crashG is what FS points behind during a crash.
 var crashG uintptr
 
-// crash says what it can and ends the machine. c is nil where it is not at hand.
+// crashing is the number of the CPU that tells of a crash, plus one; atomic.
+var crashing int32
+
+// crash says what it can and ends the machine. Of several CPUs the first does; and if it
+// fails at that, no more is tried.
 func crash(c *cpu, f *amd64.Frame, why string) {
+	if !atomic.CompareAndSwapInt32(&crashing, 0, c.number+1) {
+		if atomic.LoadInt32(&crashing) != c.number+1 {
+			amd64.Halt()
+		}
+		say("and failed again while it told of that, at ip ")
+		sayHex(f.IP)
+		say("\n")
+		powerOff(statusCrash)
+	}
 	// Functions of the runtime that are written in assembly for the old calling
 	// convention have their callers load g anew, from where the thread has it: the
 	// program's g, on whose stack this is not.

@@ -86,7 +86,7 @@ func callHandler(th *thread.Thread, info signal.Info) {
 	}
 	at, vector := signal.Room(top, size)
 	if !touch(at, top-at, space.Write) {
-		crash(nil, f, "a signal handler has no stack")
+		crash(&cpus[th.CPU], f, "a signal handler has no stack")
 	}
 	s := signalFrameAt(at)
 	*s = signal.Frame{Return: uint64(entries.Sigreturn), Info: info}
@@ -114,13 +114,13 @@ func callHandler(th *thread.Thread, info signal.Info) {
 func handlerReturns(th *thread.Thread, f *amd64.Frame) int64 {
 	at := f.SP - 8
 	if !touch(at, signal.FrameSize, space.Read) {
-		crash(nil, f, "a signal handler returned without its stack")
+		crash(&cpus[th.CPU], f, "a signal handler returned without its stack")
 	}
 	s := signalFrameAt(at)
 	vector := s.Context.Registers.VectorState
 	if vector != 0 {
 		if !touch(vector, xsaveSize, space.Read) {
-			crash(nil, f, "a signal handler returned without the vector registers")
+			crash(&cpus[th.CPU], f, "a signal handler returned without the vector registers")
 		}
 		copy(bytesAt(uint64(th.Page), int(xsaveSize)), bytesAt(vector, int(xsaveSize)))
 		f.Vector = amd64.VectorSignal

@@ -8,7 +8,8 @@ import (
 )
 
 // What drivers, which are ordinary Go above the runtime, ask of the kernel: calls
-// that Linux does not have. Package kernel/device makes them, and what a driver
+// that Linux does not have. Package kernel/device makes them, but for the last two,
+// which are the runtime's (loam_device.go, loam_wake.go); and what a driver
 // does itself needs none: ports are read by instructions, registers and memory of
 // devices by their addresses.
 const (
@@ -18,6 +19,9 @@ const (
 	CallLine                         // global number, flags of the I/O APIC: the number of an interrupt
 	CallDone                         // number of an interrupt
 	CallClose                        // number of an interrupt
+	CallStir                         // two words of random bits, which nobody can guess
+	CallPoll                         // nanoseconds: waits for interrupts (see poll)
+	CallShare                        // : what is ready is for a CPU that is idle, now
 )
 
 // deviceCall serves them.
@@ -39,6 +43,10 @@ func deviceCall(f *amd64.Frame) int64 {
 		return doneInterrupt(f.DI)
 	case CallClose:
 		return closeInterrupt(f.DI)
+	case CallStir:
+		stir([4]uint64{f.DI, f.SI})
+		seeded.Store(true)
+		return 0
 	}
 	return -int64(syscall.ENOSYS)
 }

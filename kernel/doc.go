@@ -18,8 +18,8 @@
 //
 // # What code may do here
 //
-// It is ordinary Go, and may grow its stack as far as the CPU's reaches, some
-// 30 KiB. It may not allocate, and not store a pointer anywhere but in a local
+// It is ordinary Go, and may use the CPU's stack of 32 KiB; what needs more ends the
+// machine with a report (stack.go). It may not allocate, and not store a pointer anywhere but in a local
 // variable: both lead into the garbage collector, which belongs to the program.
 // So state refers to memory by uintptr, and to threads by number. It may not
 // panic (that ends in crash), use maps, channels, interfaces made on the spot,
@@ -30,7 +30,7 @@
 //
 // # Reading order
 //
-// start.go, the way from the monitor to the first instruction of the runtime;
+// start.go, stack.go, the way from the monitor to the first instruction of the runtime;
 // enter.go; then call.go, memory.go, fault.go, wait.go, deliver.go, profile.go,
 // trapped.go; clock.go, reference.go, wall.go; smp.go, firmware.go,
 // interrupt.go, device.go.

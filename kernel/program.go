@@ -15,6 +15,10 @@ import (
 // KiB for its own (rt0_go).
 const stackSize = 256 << 10
 
+// stackGap is what lies below it and is not there, so that nothing is overwritten; Linux
+// has as much.
+const stackGap = 1 << 20
+
 // Entries of the auxiliary vector: getauxval(3).
 const (
 	auxNull     = 0
@@ -35,23 +39,25 @@ func loadProgram(c *cpu) {
 	if len(config) == 0 {
 		config = textBytes(boot.DefaultConfig)
 	}
-	args, env, size := countWords(config)
+	args, env, text := countWords(config)
 	words := uint64(1 + args + 1 + env + 1 + 2*4)
-	strings := uint64(size+16+15) &^ 15
+	strings := uint64(text+16+15) &^ 15
 	need := (words*8+strings)&^15 + 16
 
-	low, ok := dynamic.Reserve(0, stackSize+pages(need), amd64.PageSize, space.Read|space.Write)
-	if !ok || !touch(low, stackSize+pages(need), space.Write) {
+	size := stackSize + pages(need)
+	low, ok := dynamic.Reserve(0, stackGap+size, amd64.PageSize, 0)
+	low += stackGap
+	top := low + size
+	if !ok || !dynamic.Set(low, top, space.Read|space.Write) || !touch(low, size, space.Write) {
 		must(badConfig)
 	}
-	top := low + stackSize + pages(need)
 	w := stackWriter{at: top - need, text: top - strings}
 	sp := w.at
 
 	w.word(uint64(args))
 	w.list(config, boot.WordArg)
 	w.list(config, boot.WordEnv)
-	seed := [2]uint64{random(), random()}
+	seed := [2]uint64{random.Uint64(), random.Uint64()}
 	w.word(auxPageSize)
 	w.word(amd64.PageSize)
 	w.word(auxSecure)
@@ -74,7 +80,7 @@ func loadProgram(c *cpu) {
 		CS: amd64.CodeSelector, SS: amd64.DataSelector,
 		Flags: amd64.FlagFixed | amd64.FlagInterrupt,
 	}
-	threads.At(id).Pending = earlySignals
+	threads.At(id).Pending, earlySignals = earlySignals, 0
 	c.current = id
 }
 

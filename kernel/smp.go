@@ -36,14 +36,14 @@ func startCPUs() {
 // too late finds it claimed, by another or by us, and stops.
 func startOther(id uint32) {
 	c := &cpus[cpuCount]
-	if c.stack == 0 && !c.allocate() {
+	c.number, c.apic = cpuCount, id
+	if c.stack == 0 && !c.mapStacks() {
 		return
 	}
-	c.number, c.apic = cpuCount, id
 	c.prepare()
 	page := bytesAt(boot.Window+startPage, amd64.PageSize)
 	root := imageEnd() - boot.TablePages*amd64.PageSize
-	amd64.StartupCode(page, startPage, uint32(root), uint64(entries.CPU), uint64(c.self))
+	amd64.StartupCode(page, startPage, uint32(root), have.NoExecute, uint64(entries.CPU), uint64(c.self))
 	apic.Reset(id)
 	if !have.Hypervisor {
 		pause(10e6) // SDM volume 3, 9.4.4.1; virtual ones need no time
@@ -80,34 +80,11 @@ func pause(nanos int64) {
 	}
 }
 
-// allocate gives a CPU a g and stacks, in one piece of memory: g, stack, stack for
-// crashes.
-func (c *cpu) allocate() bool {
-	pa, ok := frames.Contiguous(1 + stackPages + crashPages)
-	if !ok {
-		return false
-	}
-	base := windowAddress + uintptr(pa)
-	clear(bytesAt(uint64(base), amd64.PageSize))
-	c.g = base
-	low := base + amd64.PageSize
-	c.stack = low + stackPages*amd64.PageSize
-	c.crashEnd = c.stack + crashPages*amd64.PageSize
-	// The bounds of the stack, as in the entry code: from, to, and twice where
-	// functions ask for more.
-	const guard = 928
-	for i, v := range [...]uintptr{low, c.stack, low + guard, low + guard} {
-		*word(uint64(base) + uint64(8*i)) = uint64(v)
-	}
-	return true
-}
-
 // StartCPU is called by the entry code on another CPU than the first, once, with
 // its structure. What it returns is gone on with: most likely nothing to do.
 func StartCPU(self uintptr) (frameAt, vector uintptr) {
 	c := cpuAt(self)
 	c.features()
-	amd64.WriteCR3(tables.Root)
 	c.install()
 	apic.Enable(false)
 	c.apic = apic.ID() // another than was meant may have come

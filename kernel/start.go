@@ -32,17 +32,15 @@ var entries struct {
 	Idle    uintptr
 	Program uintptr // where the Go runtime begins
 
-	Stack, CrashEnd, G uintptr // of the first CPU
-
 	Sigreturn uintptr // where signal handlers return to
 	CPU       uintptr // where another CPU begins
 	CrashG    uintptr // a g whose stack has no bounds
 }
 
 // Start is called by the entry code, once, with the physical address of what the
-// monitor or boot loader says, and what EAX said of it. What it returns is gone on
-// with: the first thread.
-func Start(info, magic uint64) (frameAt, vector uintptr) {
+// monitor or boot loader says, and what EAX said of it. It runs on a stack that nothing
+// watches, and ends as soon as there are others, and faults can be told of.
+func Start(info, magic uint64) {
 	startConsole()
 	findControl()
 	if magic == boot.Multiboot2Magic {
@@ -51,22 +49,32 @@ func Start(info, magic uint64) (frameAt, vector uintptr) {
 		must(boot.ParsePVH(physical(boot.WindowAtBoot), info, &machine))
 	}
 	have = amd64.ReadFeatures()
+	Emulated = amd64.Emulated()
 	findTable()
 	addMemory(0, boot.WindowAtBoot)
 	mapAll()
 
 	c := &cpus[0]
 	cpuCount = 1
-	c.stack, c.crashEnd, c.g = entries.Stack, entries.CrashEnd, entries.G
+	if !c.mapStacks() {
+		must(noMemory)
+	}
 	fillIDT()
 	c.prepare()
 	c.features()
 	amd64.WriteCR3(tables.Root)
 	addMemory(boot.WindowAtBoot, windowEnd)
 	c.install()
+}
+
+// Begin is called by the entry code after Start, on the CPU's stack. What it returns is
+// gone on with: the first thread.
+func Begin() (frameAt, vector uintptr) {
+	c := &cpus[0]
 	amd64.SilencePICs()
 	c.startAPIC()
 	calibrate()
+	startRandom()
 	readFirmware()
 
 	lock(c)

@@ -26,16 +26,18 @@ type file interface {
 // open is an open file description: what dup shares.
 type open struct {
 	file
-	sink  fs.Handle    // where writes go at once: of a device that is the same at every offset; else nil
-	flags atomic.Int32 // O_NONBLOCK, O_RDWR and such
-	refs  atomic.Int32 // descriptors, and messages under way that carry it
+	// Where writes go and reads come from at once: of a device that is the same at every
+	// offset. Else nil.
+	sink, source fs.Handle
+	flags        atomic.Int32 // O_NONBLOCK, O_RDWR and such
+	refs         atomic.Int32 // descriptors, and messages under way that carry it
 }
 
 // newOpen makes a description; flags are the access mode and what F_GETFL tells.
 func newOpen(f file, flags int) *open {
 	o := &open{file: f}
 	if t, ok := f.(*treeFile); ok {
-		o.sink = t.Sink()
+		o.sink, o.source = t.Sink(), t.Source()
 	}
 	o.flags.Store(int32(flags))
 	return o

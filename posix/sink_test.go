@@ -49,6 +49,54 @@ func TestSink(t *testing.T) {
 	}
 }
 
+// Reads likewise.
+func TestSource(t *testing.T) {
+	p := devices(t)
+	for _, c := range []struct {
+		path  string
+		flags int
+		n     int
+		want  Errno
+	}{
+		{"/dev/null", syscall.O_RDONLY, 0, 0},
+		{"/dev/zero", syscall.O_RDWR, 4, 0},
+		{"/dev/full", syscall.O_RDONLY, 4, 0},
+		{"/dev/urandom", syscall.O_RDONLY, 4, 0},
+		{"/dev/zero", syscall.O_WRONLY, -1, syscall.EBADF},
+		{"/dev/zero", syscall.O_RDWR | int(fs.PathOnly), -1, syscall.EBADF},
+	} {
+		fd, errno := p.OpenAt(atFDCWD, c.path, c.flags, 0)
+		if errno != 0 {
+			t.Fatalf("open %s: %v", c.path, errno)
+		}
+		if n, errno := p.Read(fd, []byte("text")); n != c.n || errno != c.want {
+			t.Errorf("read of %s, opened with %#o: %d, %v; want %d, %v", c.path, c.flags, n, errno, c.n, c.want)
+		}
+		p.Close(fd)
+	}
+}
+
+// Which files keep nobody waiting.
+func TestImmediate(t *testing.T) {
+	p := devices(t)
+	regular, errno := p.OpenAt(atFDCWD, "/regular", syscall.O_CREAT|syscall.O_RDWR, 0o600)
+	ok(t, errno)
+	null, errno := p.OpenAt(atFDCWD, "/dev/null", syscall.O_RDWR, 0)
+	ok(t, errno)
+	folder, errno := p.OpenAt(atFDCWD, "/dev", syscall.O_RDONLY, 0)
+	ok(t, errno)
+	pipe, errno := p.Pipe2(0)
+	ok(t, errno)
+	for fd, want := range map[int]bool{regular: true, null: true, folder: false, pipe[0]: false, pipe[1]: false} {
+		if got := p.Opened(fd).Immediate(); got != want {
+			t.Errorf("descriptor %d: %v, want %v", fd, got, want)
+		}
+	}
+	if p.Opened(100) != nil || p.Opened(-1) != nil {
+		t.Error("descriptors that are not open are")
+	}
+}
+
 func TestSinkAllocatesNothing(t *testing.T) {
 	p := devices(t)
 	fd, errno := p.OpenAt(atFDCWD, "/dev/null", syscall.O_WRONLY, 0)

@@ -15,6 +15,11 @@ func (p *Process) Read(fd int, b []byte) (int, Errno) {
 	if errno != 0 {
 		return -1, errno
 	}
+	return o.Read(b)
+}
+
+// Read is read(2) from an open file.
+func (o *open) Read(b []byte) (int, Errno) {
 	n, errno := o.read(b)
 	if errno == syscall.EAGAIN && !o.nonblocking() {
 		n, errno = o.readWaiting(b)
@@ -43,6 +48,11 @@ func (p *Process) Write(fd int, b []byte) (int, Errno) {
 	if errno != 0 {
 		return -1, errno
 	}
+	return o.Write(b)
+}
+
+// Write is write(2) to an open file.
+func (o *open) Write(b []byte) (int, Errno) {
 	if o.sink != nil {
 		n, err := o.sink.WriteAt(b, 0)
 		return n, toErrno(err)

@@ -103,6 +103,9 @@ func (p *Plan) explain(ctx context.Context, err error) error {
 		return b
 	}
 	b.What = fmt.Sprintf("%s does not build: %s", p.what(), b.What)
+	if b.Next == "" && p.at.leavesOutReplacements(ctx) {
+		b.Next = "the module replaces others, which counts in its own folder only: run it in a clone of it"
+	}
 	if n := strings.Count(strings.TrimSpace(b.Output), "\n"); b.Next == "" && n > 1 {
 		b.Next = "`go build` there shows the rest"
 	}

@@ -2,8 +2,10 @@ package unikernel
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"syscall"
 )
 
@@ -30,16 +32,40 @@ func openDiskImage(name string) (f *os.File, writable bool, err error) {
 	return f, writable, nil
 }
 
-// addDisk has QEMU make a disk of an image.
-func (m *monitor) addDisk(model, name string) error {
-	f, writable, err := openDiskImage(name)
-	if err != nil {
-		return err
+// checkDisks refuses what cannot be disks of a machine.
+func checkDisks(names []string) error {
+	if len(names) > maxDisks {
+		return errorf(fmt.Sprintf("give it up to %d", maxDisks), "a machine cannot have %d disks", len(names))
 	}
-	drive := "driver=raw,node-name=disk,file.driver=file,file.filename=" + m.inherit(f)
-	if !writable {
-		drive += ",read-only=on"
+	var images []os.FileInfo
+	for _, name := range names {
+		f, _, err := openDiskImage(name)
+		if err != nil {
+			return err
+		}
+		image, err := f.Stat()
+		f.Close()
+		same := func(other os.FileInfo) bool { return os.SameFile(image, other) }
+		if err != nil || slices.ContainsFunc(images, same) {
+			return errorf("copy it", "--disk: %s cannot be two disks", name)
+		}
+		images = append(images, image)
 	}
-	m.args = append(m.args, "-blockdev", drive, "-device", virtio("blk", model)+",drive=disk")
+	return nil
+}
+
+// addDisks has QEMU make disks of images.
+func (m *monitor) addDisks(model string, names []string) error {
+	for i, name := range names {
+		f, writable, err := openDiskImage(name)
+		if err != nil {
+			return err
+		}
+		drive := fmt.Sprintf("driver=raw,node-name=disk%d,file.driver=file,file.filename=%s", i, m.inherit(f))
+		if !writable {
+			drive += ",read-only=on"
+		}
+		m.args = append(m.args, "-blockdev", drive, "-device", fmt.Sprintf("%s,drive=disk%d", virtio("blk", model), i))
+	}
 	return nil
 }

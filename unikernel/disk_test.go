@@ -2,30 +2,40 @@ package unikernel
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 )
 
-// A program reads and writes the image as a block device.
-func TestMachineDisk(t *testing.T) {
-	image := filepath.Join(t.TempDir(), "disk, with a comma.img")
-	content := make([]byte, 1<<20)
-	copy(content, "...of the host")
-	if err := os.WriteFile(image, content, 0o600); err != nil {
-		t.Fatal(err)
+// A program reads and writes images as block devices.
+func TestMachineDisks(t *testing.T) {
+	dir := t.TempDir()
+	var images [3]string
+	var contents [3][]byte
+	for i := range images {
+		images[i] = filepath.Join(dir, "disk, with a comma."+string(rune('a'+i)))
+		contents[i] = make([]byte, (i+1)<<20)
+		copy(contents[i], "...of the host")
+		if err := os.WriteFile(images[i], contents[i], 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, model := range []string{"q35", "microvm"} {
-		cmd := machineCommand(NoNetwork, "disk")
-		cmd.Env = append(cmd.Env, withDisk+"="+image, onModel+"="+model)
-		if out, err := cmd.CombinedOutput(); err != nil || string(out) != "1048576 bytes, \"of the host\"\n" {
-			t.Errorf("%s: %v: %s", model, err, out)
-		}
-		copy(content[700:], "in the middle")
-		copy(content[4096:], bytes.Repeat([]byte("block"), 4096))
-		if got, err := os.ReadFile(image); err != nil || !bytes.Equal(got, content) {
-			t.Errorf("%s: the image has other bytes, %v", model, err)
+		for i, image := range images {
+			name := "/dev/vd" + string(rune('a'+i))
+			cmd := machineCommand(NoNetwork, "disk", name)
+			cmd.Env = append(cmd.Env, withDisks+"="+strings.Join(images[:], ":"), onModel+"="+model)
+			want := fmt.Sprintf("%d bytes, \"of the host\"\n", len(contents[i]))
+			if out, err := cmd.CombinedOutput(); err != nil || string(out) != want {
+				t.Errorf("%s of %s: %v: %s", name, model, err, out)
+			}
+			copy(contents[i][700:], "in the middle")
+			copy(contents[i][4096:], bytes.Repeat([]byte("block"), 4096))
+			if got, err := os.ReadFile(image); err != nil || !bytes.Equal(got, contents[i]) {
+				t.Errorf("%s of %s: the image has other bytes, %v", name, model, err)
+			}
 		}
 	}
 }
@@ -36,13 +46,23 @@ func TestMachineDiskRefuses(t *testing.T) {
 	if err := os.WriteFile(odd, []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for disk, want := range map[string]string{"/nowhere.img": "there is no /nowhere.img", "/tmp": "is a directory", odd: "no image of a disk"} {
-		_, err := Run(t.Context(), Options{Target: Target{Args: []string{"./nothing"}, Platform: Machine}, Machine: MachineConfig{Disk: disk}})
+	good := filepath.Join(t.TempDir(), "good")
+	if err := os.WriteFile(good, make([]byte, 512), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for want, disks := range map[string][]string{
+		"there is no /nowhere.img": {"/nowhere.img"},
+		"is a directory":           {"/tmp"},
+		"no image of a disk":       {good, odd},
+		"two disks":                {good, good},
+		"17 disks":                 make([]string, 17),
+	} {
+		_, err := Run(t.Context(), Options{Target: Target{Args: []string{"./nothing"}, Platform: Machine}, Machine: MachineConfig{Disks: disks}})
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: %v", disk, err)
+			t.Errorf("%s: %v", disks, err)
 		}
 	}
-	_, err := Run(t.Context(), Options{Target: Target{Args: []string{"./nothing"}}, Machine: MachineConfig{Disk: odd}})
+	_, err := Run(t.Context(), Options{Target: Target{Args: []string{"./nothing"}}, Machine: MachineConfig{Disks: []string{odd}}})
 	if err == nil || !strings.Contains(err.Error(), "--platform vm") {
 		t.Errorf("a process: %v", err)
 	}

@@ -29,7 +29,7 @@ type MachineConfig struct {
 	Model  string // of QEMU's -machine; empty: q35
 	// Accelerator should be that of FindEmulator.
 	Accelerator Accelerator
-	Disk        string // a file, an image of a disk as it is; empty: there is none
+	Disks       []string // files, images of disks as they are
 	// Monitor is where QEMU makes a socket for its machine protocol (QMP); empty: it
 	// makes none.
 	Monitor string
@@ -41,6 +41,7 @@ const (
 	minMemory     = 32 << 20
 	maxMemory     = 1 << 40
 	maxCPUs       = 64
+	maxDisks      = 16
 )
 
 // qemu is the monitor.
@@ -67,14 +68,7 @@ func (m *MachineConfig) check() error {
 	case m.Model != "q35" && m.Model != "pc" && m.Model != "microvm":
 		return errorf("use q35, pc or microvm", "there is no machine %q", m.Model)
 	}
-	if m.Disk != "" {
-		f, _, err := openDiskImage(m.Disk)
-		if err != nil {
-			return err
-		}
-		f.Close()
-	}
-	return nil
+	return checkDisks(m.Disks)
 }
 
 // launchMachine boots program and waits for its end.
@@ -84,7 +78,7 @@ func launchMachine(program string, o *Options, n *network) (status int, err erro
 		return 0, err
 	}
 	n.config.Streams, n.config.Ordered = standardStreams()
-	n.config.Disk = o.Machine.Disk != ""
+	n.config.Disks = len(o.Machine.Disks)
 	words, err := boot.Config{Args: append([]string{program}, o.Args...), Env: environment(o.Env, n.config)}.Encode()
 	if err != nil {
 		return 0, errorf("leave it out", "%v", err)
@@ -94,10 +88,8 @@ func launchMachine(program string, o *Options, n *network) (status int, err erro
 	if err := errors.Join(m.addChannel(o.Machine.Model), m.load(data, words)); err != nil {
 		return 0, err
 	}
-	if o.Machine.Disk != "" {
-		if err := m.addDisk(o.Machine.Model, o.Machine.Disk); err != nil {
-			return 0, err
-		}
+	if err := m.addDisks(o.Machine.Model, o.Machine.Disks); err != nil {
+		return 0, err
 	}
 	status, err = m.run(context.Background(), streams{
 		in: os.Stdin, out: os.Stdout, errors: os.Stderr, results: n.results, together: n.config.Ordered, signals: true,

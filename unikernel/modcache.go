@@ -82,18 +82,41 @@ func isExact(version string) bool {
 	return strings.HasPrefix(version, "v") && strings.Count(version, ".") == 2
 }
 
-// getModule makes a module in dir that requires arg.
+// getModule makes a module in dir that requires arg. Other processes may be building
+// in dir: what it has stays until there is better.
 func getModule(ctx context.Context, t *toolchain, dir, arg string) error {
-	for _, name := range []string{"go.mod", "go.sum"} {
-		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	fresh, err := os.MkdirTemp(dir, ".new-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(fresh)
+	if err := writeFile(filepath.Join(fresh, "go.mod"), []byte("module guest.invalid\n")); err != nil {
+		return err
+	}
+	if _, err := t.run(ctx, fresh, "get", arg); err != nil {
+		return err
+	}
+	for _, name := range moduleFiles {
+		if err := copyFile(filepath.Join(fresh, name), filepath.Join(dir, name)); err != nil {
 			return err
 		}
 	}
-	if err := writeFile(filepath.Join(dir, "go.mod"), []byte("module guest.invalid\n")); err != nil {
+	return nil
+}
+
+// moduleFiles are those by which the go command knows a module.
+var moduleFiles = []string{"go.mod", "go.sum"}
+
+// copyFile copies a file, if there is one, as writeFile does.
+func copyFile(from, to string) error {
+	data, err := os.ReadFile(from)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
 		return err
 	}
-	_, err := t.run(ctx, dir, "get", arg)
-	return err
+	return writeFile(to, data)
 }
 
 // borrow has l built from a copy of the module that p is in. The go.mod in force
@@ -110,25 +133,52 @@ func (l *located) borrow(ctx context.Context, c cache, p listed) error {
 	if err != nil {
 		return err
 	}
-	dir := c.path("module", digest(l.tools.GOMOD, p.Module.Path, p.Module.Version))
-	modfile := filepath.Join(dir, "go.mod")
-	for _, ext := range []string{".mod", ".sum"} {
-		data, err := os.ReadFile(strings.TrimSuffix(l.tools.GOMOD, ".mod") + ext)
-		if err == nil {
-			err = writeFile(strings.TrimSuffix(modfile, ".mod")+ext, data)
-		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	if _, err := l.tools.run(ctx, l.dir, "mod", "edit", "-replace", p.Module.Path+"="+copied, modfile); err != nil {
+	modfile, err := l.replaceModule(ctx, c, p.Module.Path, copied)
+	if err != nil {
 		return err
 	}
-	l.borrowed = p.Module.Path + " " + p.Module.Sum
+	l.borrowed, l.copied = p.Module.Path+" "+p.Module.Sum, copied
 	l.flags = append(l.flags, "-modfile="+modfile, "-mod=mod")
 	rel, err := filepath.Rel(p.Module.Dir, p.Dir)
 	l.pkg = filepath.Join(copied, rel)
 	return err
+}
+
+// replaceModule makes the copy of the go.mod in force that has a folder in place of a
+// module, and returns its name. There is one for each content of that go.mod, and it
+// is there whole or not at all: others may be building by it.
+func (l *located) replaceModule(ctx context.Context, c cache, path, folder string) (string, error) {
+	from := filepath.Dir(l.tools.GOMOD)
+	key := []string{l.tools.GOMOD, path, folder}
+	for _, name := range moduleFiles {
+		data, err := os.ReadFile(filepath.Join(from, name))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+		key = append(key, string(data))
+	}
+	dir := c.path("module", digest(key...))
+	return filepath.Join(dir, moduleFiles[0]), c.fill(dir, func(dir string) error {
+		for _, name := range moduleFiles {
+			if err := copyFile(filepath.Join(from, name), filepath.Join(dir, name)); err != nil {
+				return err
+			}
+		}
+		_, err := l.tools.run(ctx, l.dir, "mod", "edit", "-replace", path+"="+folder, filepath.Join(dir, moduleFiles[0]))
+		return err
+	})
+}
+
+// leavesOutReplacements reports whether the module that l is built from a copy of has
+// replace lines, which hold for its own developers only. `go install path@version`
+// refuses such modules; many build all the same.
+func (l *located) leavesOutReplacements(ctx context.Context) bool {
+	if l.copied == "" {
+		return false
+	}
+	out, err := l.tools.run(ctx, l.copied, "mod", "edit", "-json")
+	var mod struct{ Replace []any }
+	return err == nil && json.Unmarshal(out, &mod) == nil && len(mod.Replace) > 0
 }
 
 // copyModule copies the source of a module, which in the cache is read-only, and

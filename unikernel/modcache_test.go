@@ -98,3 +98,68 @@ func publish(t *testing.T, path, version string, files map[string]string) string
 	}
 	return dir
 }
+
+// A program of the module cache can be started again while it is being built: the
+// go.mod that it is built by always has the copy of its module in it.
+func TestBorrowedTwice(t *testing.T) {
+	proxy := publish(t, "example.org/m", "v1.2.3", map[string]string{
+		"go.mod": "module example.org/m\n\ngo 1.24\n", "main.go": "package main\n\nfunc main() {}\n",
+	})
+	t.Setenv("GOPROXY", "file://"+proxy)
+	t.Setenv("GONOSUMDB", "*")
+	t.Setenv("GOMODCACHE", t.TempDir())
+	t.Setenv("GOFLAGS", "-modcacherw")
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	c, err := openCache()
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := Target{Args: []string{"example.org/m@v1.2.3"}}
+	l, err := locate(t.Context(), c, target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	modfile := strings.TrimPrefix(l.flags[0], "-modfile=")
+	again := make(chan error, 1) // how the others ended
+	go func() {
+		for range 5 {
+			if _, err := locate(t.Context(), c, target); err != nil {
+				again <- err
+				return
+			}
+		}
+		again <- nil
+	}()
+	for {
+		if data, err := os.ReadFile(modfile); err != nil || !bytes.Contains(data, []byte("replace example.org/m => ")) {
+			t.Fatalf("%v:\n%s", err, data)
+		}
+		select {
+		case err := <-again:
+			if err != nil {
+				t.Error(err)
+			}
+			return
+		default:
+		}
+	}
+}
+
+// A module that does not build for want of its replace lines is told from a wrong one.
+func TestReplacementsLeftOut(t *testing.T) {
+	proxy := publish(t, "example.org/m", "v1.0.0", map[string]string{
+		"go.mod":  "module example.org/m\n\ngo 1.24\n\nreplace example.org/other => ./other\n",
+		"main.go": "package main\n\nfunc main() { missing() }\n",
+	})
+	t.Setenv("GOPROXY", "file://"+proxy)
+	t.Setenv("GONOSUMDB", "*")
+	t.Setenv("GOMODCACHE", t.TempDir())
+	t.Setenv("GOFLAGS", "-modcacherw")
+	p, err := NewPlan(t.Context(), Target{Args: []string{"example.org/m@v1.0.0"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Build(t.Context()); err == nil || !strings.HasSuffix(err.Error(), ": run it in a clone of it") {
+		t.Error(err)
+	}
+}

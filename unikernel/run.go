@@ -22,6 +22,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"time"
 )
 
 // Options says how a program is run.
@@ -33,8 +34,15 @@ type Options struct {
 	Volumes []Volume      // files of the host that the program has
 	Machine MachineConfig // of platform Machine
 
+	// Slow is called, if it is there, when finding and building the program takes long
+	// enough for somebody who waits to wonder.
+	Slow func()
+
 	results results
 }
+
+// slowBuild is how long that is; where nothing has changed it takes a tenth.
+const slowBuild = 3 * time.Second
 
 // Run builds a program and runs it to its end. It returns the program's exit
 // status, or 128 and the number of the signal that ended it. An *Error is what a
@@ -42,6 +50,9 @@ type Options struct {
 // after that signals go to the program, which decides when it is over.
 func Run(ctx context.Context, o Options) (status int, err error) {
 	return onNetwork(&o, func() (string, error) {
+		if o.Slow != nil {
+			defer time.AfterFunc(slowBuild, o.Slow).Stop()
+		}
 		p, err := NewPlan(ctx, o.Target)
 		if err != nil {
 			return "", err
@@ -64,7 +75,7 @@ func RunProgram(program string, o Options) (status int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	o.Volumes = append(o.Volumes, testVolumes(program, folder, o.Target.Platform)...)
+	o.Volumes = append(testVolumes(program, folder, o.Target.Platform), o.Volumes...)
 	o.results = findResults(o.Args, folder)
 	return onNetwork(&o, func() (string, error) { return program, nil })
 }
@@ -89,7 +100,7 @@ func onNetwork(o *Options, build func() (program string, err error)) (status int
 		if err := o.Machine.check(); err != nil {
 			return 0, err
 		}
-	} else if o.Machine.Disk != "" {
+	} else if len(o.Machine.Disks) > 0 {
 		return 0, errorf("use --platform vm", "a process has no disk")
 	}
 	n, err := openNetwork(&o.Network, hostname, o.Target.Platform, o.queues())

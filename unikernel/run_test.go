@@ -26,10 +26,10 @@ const helper = "LOAM_TEST_RUN"
 // many MiB.
 const onMachine = "LOAM_TEST_MACHINE"
 
-// withDisk and onModel name variables that say more of the machine: see MachineConfig.
+// withDisks, a list of files, and onModel name variables that say more of the machine: see MachineConfig.
 const (
-	withDisk = "LOAM_TEST_DISK"
-	onModel  = "LOAM_TEST_MODEL"
+	withDisks = "LOAM_TEST_DISKS"
+	onModel   = "LOAM_TEST_MODEL"
 )
 
 // machineCPUs names the variable with how many CPUs that has, if it is not one.
@@ -55,9 +55,10 @@ func TestMain(m *testing.M) {
 		platform = Machine
 	}
 	cpus, _ := strconv.Atoi(os.Getenv(machineCPUs))
+	disks := strings.FieldsFunc(os.Getenv(withDisks), func(r rune) bool { return r == ':' })
 	status, err := Run(context.Background(), Options{
 		Target:  Target{Args: os.Args[1:2], Platform: platform},
-		Machine: MachineConfig{Memory: memory << 20, Disk: os.Getenv(withDisk), Model: os.Getenv(onModel), CPUs: cpus},
+		Machine: MachineConfig{Memory: memory << 20, Disks: disks, Model: os.Getenv(onModel), CPUs: cpus},
 		Args:    os.Args[2:],
 		Network: Network{Kind: NetworkKind(kind)},
 	})

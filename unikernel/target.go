@@ -30,8 +30,8 @@ type located struct {
 	tools *toolchain
 
 	// borrowed is the path of the module that a copy takes the place of, a space,
-	// and its sum; or empty.
-	borrowed string
+	// and its sum; or empty. copied is the folder of the copy.
+	borrowed, copied string
 }
 
 // locate finds a target.

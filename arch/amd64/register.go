@@ -33,6 +33,7 @@ const (
 // Bits of MSREFER, SDM volume 3, 2.2.1.
 const (
 	EFERSyscall   = 1 << 0
+	EFERLongMode  = 1 << 8
 	EFERNoExecute = 1 << 11
 )
 

@@ -9,9 +9,10 @@ const StartupSize = 128
 // CPU begins with when it is started by another (SDM volume 3, 9.4.4): in real
 // mode, at the page's first byte. It goes straight to 64-bit mode, with the page
 // tables at root, which must show the page at its physical address, and jumps to
-// entry with argument in RBX. It is written out, as the assembler has no 16-bit
+// entry with argument in RBX. noExecute has it know such pages, as other tables may have
+// them. It is written out, as the assembler has no 16-bit
 // mode; each line is an instruction.
-func StartupCode(b []byte, page, root uint32, entry, argument uint64) {
+func StartupCode(b []byte, page, root uint32, noExecute bool, entry, argument uint64) {
 	le := binary.LittleEndian
 	n := 0
 	code := func(bytes ...byte) { n += copy(b[n:], bytes) }
@@ -29,7 +30,10 @@ func StartupCode(b []byte, page, root uint32, entry, argument uint64) {
 	le.PutUint32(b[pointer+2:], page+gdt)
 
 	const operand32 = 0x66
-	const longMode = 1 << 8
+	extended := uint32(EFERLongMode)
+	if noExecute {
+		extended |= EFERNoExecute
+	}
 	code(0xfa)                                    // cli
 	code(0xfc)                                    // cld
 	code(0x8c, 0xc8)                              // mov ax, cs
@@ -42,7 +46,7 @@ func StartupCode(b []byte, page, root uint32, entry, argument uint64) {
 	code(0x0f, 0x22, 0xd8)                        // mov cr3, eax
 	code32(MSREFER, operand32, 0xb9)              // mov ecx, EFER
 	code(0x0f, 0x32)                              // rdmsr
-	code32(longMode, operand32, 0x0d)             // or eax, LME
+	code32(extended, operand32, 0x0d)             // or eax, LME and NXE
 	code(0x0f, 0x30)                              // wrmsr
 	code(0x0f, 0x20, 0xc0)                        // mov eax, cr0
 	code32(1<<31|1, operand32, 0x0d)              // or eax, PG | PE

@@ -22,7 +22,7 @@ type runFlags struct {
 	memory   string
 	cpus     int
 	machine  string
-	disk     string
+	disks    []string
 	publish  []string
 	volumes  []string
 	net      string
@@ -34,7 +34,7 @@ type runFlags struct {
 
 func (f *runFlags) register(cmd *cobra.Command) {
 	f.registerShared(cmd, runMemory)
-	cmd.Flags().StringVar(&f.disk, "disk", "", "a disk for a virtual machine, /dev/vda, of the image `FILE`")
+	cmd.Flags().StringArrayVar(&f.disks, "disk", nil, "a disk for a virtual machine, /dev/vda, of the image `FILE` (repeat for more)")
 	cmd.Flags().StringArrayVarP(&f.publish, "publish", "p", nil, "forward a port to the program, `HOST:GUEST[/udp]`; HOST is PORT, of 127.0.0.1, or ADDRESS:PORT (repeat for more)")
 	cmd.Flags().StringArrayVarP(&f.volumes, "volume", "v", nil, "give the program a folder or a file, to read, as it is now, `HOST[:GUEST]`; GUEST is an absolute path, else that of HOST (repeat for more)")
 }
@@ -78,7 +78,7 @@ type runOptions struct {
 	memory   uint64
 	cpus     int
 	model    string
-	disk     string // the file of an image; empty: none
+	disks    []string // files of images
 
 	publish []publication
 	volumes []volume
@@ -125,7 +125,7 @@ func (f *runFlags) options(program string, args []string) (*runOptions, error) {
 	}
 	var err error
 	if o.platform != platformProcess {
-		o.cpus, o.model, o.disk = f.cpus, f.machine, f.disk
+		o.cpus, o.model, o.disks = f.cpus, f.machine, f.disks
 		if o.memory, err = parseSize(f.memory); err != nil {
 			return nil, err
 		}

@@ -67,7 +67,7 @@ func TestRunOptions(t *testing.T) {
 		{"--platform process --net none .", runOptions{program: ".", platform: "process", net: network{kind: noNetwork}}},
 		{"--platform vm -m 2G --cpus 4 .", runOptions{program: ".", platform: "vm", memory: 2 << 30, cpus: 4, model: "q35"}},
 		{"--machine microvm .", runOptions{program: ".", model: "microvm"}},
-		{"--platform vm --disk d.img .", runOptions{program: ".", platform: "vm", disk: "d.img"}},
+		{"--platform vm --disk d.img --disk e,f.img .", runOptions{program: ".", platform: "vm", disks: []string{"d.img", "e,f.img"}}},
 		{"--net tap:loam0 .", runOptions{program: ".", net: network{kind: tapNetwork, tap: "loam0"}}},
 		{"--net tap:loam0 --ip 192.0.2.2/24 --gw 192.0.2.1 .", runOptions{program: ".", net: network{
 			kind: tapNetwork, tap: "loam0",

@@ -44,6 +44,31 @@ func TestTerminalIsNotAsked(t *testing.T) {
 	}
 }
 
+// Who waits at a terminal for a slow build is told what for, and nobody else is.
+func TestSlowBuildIsTold(t *testing.T) {
+	file := program(t, "package main\n\nfunc main() { println(\"done\") }\n")
+	loam := command(t)("run", "--platform", "process", "--net", "none", file)
+	real, err := exec.LookPath("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	slow := t.TempDir() // has a go command that takes its time
+	script := "#!/bin/sh\n[ \"$1\" != build ] || sleep 4\nexec " + real + " \"$@\"\n"
+	if err := os.WriteFile(filepath.Join(slow, "go"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	loam.Env = append(os.Environ(), "PATH="+slow+":"+os.Getenv("PATH"))
+	if out, err := loam.CombinedOutput(); err != nil || string(out) != "done\n" {
+		t.Errorf("to a file: %v, %q", err, out)
+	}
+	loam = exec.Command("script", "-qec", "touch "+file+" && "+strings.Join(loam.Args, " "), "/dev/null")
+	loam.Env = append(os.Environ(), "PATH="+slow+":"+os.Getenv("PATH"))
+	want := "loam: building " + file + "\r\ndone\r\n"
+	if out, err := loam.CombinedOutput(); err != nil || string(out) != want {
+		t.Errorf("to a terminal: %v, %q, want %q", err, out, want)
+	}
+}
+
 // program writes a main package to a folder outside of any module and returns
 // the file.
 func program(t *testing.T, body string) string {
@@ -318,6 +343,8 @@ func testIsGoTest(t *testing.T, test func(args ...string) *exec.Cmd) {
 		{[]string{"-json", "-skip=Fails"}, 0, []string{`"Action":"pass","Package":"example.com/m","Test":"TestNetwork"`}},
 		{[]string{"-skip=Fails", "-coverprofile=cover.out", "-memprofile=mem.prof"}, 0, []string{"coverage: 100.0% of statements"}},
 		{[]string{"net/url", "-run=JoinPath"}, 0, []string{"ok  \tnet/url\t"}},
+		{[]string{"io/ioutil", "-run=^TestReadDir$"}, 0, []string{"ok  \tio/ioutil\t"}}, // it looks for a file of the folder above
+		{[]string{"time", "-run=^TestLoadFixed$"}, 0, []string{"ok  \ttime\t"}},         // Loam imports it, and its tests read a file before they begin
 	} {
 		cmd := test(c.args...)
 		out, _ := cmd.CombinedOutput()

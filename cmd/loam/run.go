@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -44,11 +45,20 @@ on standard error; --platform vm or process chooses, and says nothing.`,
 			if err != nil {
 				return err
 			}
+			if isTerminal(os.Stderr) {
+				u.Slow = func() { fmt.Fprintln(os.Stderr, "loam: building", args[0]) }
+			}
 			return ended(unikernel.Run(cmd.Context(), u))
 		},
 	}
 	f.register(cmd)
 	return cmd
+}
+
+// isTerminal reports whether somebody may be looking at a file.
+func isTerminal(f *os.File) bool {
+	st, err := f.Stat()
+	return err == nil && st.Mode()&os.ModeCharDevice != 0
 }
 
 // oneProgram wants one argument in front of --.
@@ -83,7 +93,7 @@ func (o *runOptions) unikernel(ctx context.Context, say io.Writer) (unikernel.Op
 	}
 	u := unikernel.Options{
 		Target:  unikernel.Target{Args: []string{o.program}, Platform: choice.Platform},
-		Machine: unikernel.MachineConfig{Memory: o.memory, CPUs: o.cpus, Model: o.model, Disk: o.disk, Accelerator: choice.Accelerator},
+		Machine: unikernel.MachineConfig{Memory: o.memory, CPUs: o.cpus, Model: o.model, Disks: o.disks, Accelerator: choice.Accelerator},
 		Args:    o.args,
 		Env:     o.env,
 		Network: unikernel.Network{

@@ -56,9 +56,12 @@ func (f *file) unlinked() {
 	f.retire()
 }
 
-// retire gives everything back when nobody can reach the file any more.
+// retired reports whether nobody can reach the file any more.
+func (f *file) retired() bool { return f.nameless && f.handles == 0 }
+
+// retire gives everything back then.
 func (f *file) retire() {
-	if f.nameless && f.handles == 0 {
+	if f.retired() {
 		f.cut(0)
 		f.system.files.Add(-1)
 	}
@@ -204,10 +207,12 @@ func (h handle) Append(p []byte) (int, int64, error) {
 // write writes with mu held. An error comes only when nothing was written: what
 // fits is written first, as Linux does.
 func (f *file) write(p []byte, offset int64) (int, error) {
-	if len(p) == 0 {
+	switch {
+	case len(p) == 0:
 		return 0, nil
-	}
-	if offset >= MaxSize {
+	case f.retired(): // another goroutine closed it just before
+		return 0, syscall.EBADF
+	case offset >= MaxSize:
 		return 0, syscall.EFBIG
 	}
 	p = p[:min(int64(len(p)), MaxSize-offset)]
@@ -228,6 +233,9 @@ func (f *file) write(p []byte, offset int64) (int, error) {
 	f.attr.Status = f.attr.Modify
 	return n, nil
 }
+
+// Immediate implements fs.Immediate.
+func (h handle) Immediate() {}
 
 // Sync implements fs.Handle.
 func (h handle) Sync() error { return nil }

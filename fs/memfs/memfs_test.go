@@ -48,6 +48,25 @@ func TestFull(t *testing.T) {
 	}
 }
 
+// A write that comes when a file without a name has just been closed takes no memory.
+func TestWriteAfterClose(t *testing.T) {
+	v := newView(memfs.Config{Bytes: 64 << 10})
+	f, err := v.Open(v.Dir, "f", fs.ReadWrite|fs.Create, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := v.Unlink(v.Dir, "f"); err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	if n, err := f.Write([]byte("x")); n != 0 || err != syscall.EBADF {
+		t.Errorf("write: %d, %v", n, err)
+	}
+	if u := v.Root.Usage(); u.BlocksFree != u.Blocks {
+		t.Errorf("memory is lost: %+v", u)
+	}
+}
+
 // Reading and writing what is there allocates nothing.
 func TestNoAllocation(t *testing.T) {
 	v := newView(memfs.Config{})

@@ -61,6 +61,9 @@ func (null) Append(p []byte) (int, int64, error) { return len(p), 0, nil }
 // Endless implements fs.Endless.
 func (null) Endless() {}
 
+// Immediate implements fs.Immediate.
+func (null) Immediate() {}
+
 // Sync implements fs.Handle.
 func (null) Sync() error { return syscall.EINVAL }
 

@@ -65,6 +65,9 @@ func (h handle) WriteAt([]byte, int64) (int, error) { return 0, syscall.EBADF }
 // Append implements fs.Handle.
 func (h handle) Append([]byte) (int, int64, error) { return 0, 0, syscall.EBADF }
 
+// Immediate implements fs.Immediate.
+func (h handle) Immediate() {}
+
 // Sync implements fs.Handle.
 func (h handle) Sync() error { return syscall.EINVAL }
 

@@ -216,7 +216,7 @@ func (p *Process) settings(f *FileSystem) {
 	f.Fixed("sys/kernel/osrelease", p.Release+"\n")
 	f.Fixed("sys/kernel/ostype", "Linux\n")
 	f.Fixed("sys/kernel/pid_max", "32768\n")
-	f.Fixed("sys/kernel/random/boot_id", bootID+"\n")
+	f.File("sys/kernel/random/boot_id", func() string { return bootID() + "\n" })
 	f.File("sys/kernel/random/uuid", func() string { return randomID() + "\n" })
 	f.Fixed("sys/net/core/somaxconn", strconv.Itoa(p.Somaxconn)+"\n")
 	f.Fixed("sys/net/ipv4/ip_local_port_range", "32768\t60999\n")

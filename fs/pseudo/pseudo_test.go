@@ -87,7 +87,7 @@ func TestContents(t *testing.T) {
 		"/proc/net/igmp":                         "Idx\n",
 		"/proc/self/maps":                        "00400000-",
 		"/proc/self/cgroup":                      "0::/\n",
-		"/proc/sys/kernel/random/boot_id":        bootID,
+		"/proc/sys/kernel/random/boot_id":        bootID(),
 		"/proc/sys/net/ipv4/ip_local_port_range": "32768",
 	} {
 		if got := text(t, v, path); !strings.HasPrefix(got, want) {

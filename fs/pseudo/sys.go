@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"runtime"
+	"sync"
 )
 
 // Sys makes /sys: the CPUs, and what the Go runtime asks about large pages
@@ -28,7 +29,7 @@ func cpuList() string {
 }
 
 // bootID is the same until the next start.
-var bootID = randomID()
+var bootID = sync.OnceValue(randomID)
 
 // randomID is a random UUID (RFC 9562 section 5.4).
 func randomID() string {

@@ -87,7 +87,7 @@ const layers = `
 	# Making and running images: on a host, beside the guest.
 	NONE < .; # the sources of what is linked into a guest, for a loam without a checkout
 	NONE < unikernel/overlay;
-	kernel/device, driver/power, driver/blk, driver/console, link/virtionet, unikernel/channel, unikernel/rt < unikernel/rt/machine;
+	kernel/device, driver/power, driver/blk, driver/console, driver/rng, link/virtionet, unikernel/channel, unikernel/rt < unikernel/rt/machine;
 	unikernel/channel, ., fs/tarfs, unikernel/overlay, unikernel/image, unikernel/rt, usernet < unikernel;
 	unikernel < unikernel/cost;
 

@@ -118,8 +118,8 @@ func explain(reasons []*reason, t test) *reason {
 }
 
 // judge is an error if a difference has no reason, or a reason no difference
-// although its test was run.
-func judge(loam results, differing []difference, reasons []*reason, short bool) error {
+// although its test was run: short says of which packages with -short.
+func judge(loam results, differing []difference, reasons []*reason, short func(pkg string) bool) error {
 	var wrong []string
 	for _, d := range differing {
 		if r := explain(reasons, d.test); r != nil {
@@ -134,7 +134,7 @@ func judge(loam results, differing []difference, reasons []*reason, short bool) 
 		}
 	}
 	for _, r := range reasons {
-		if r.seen && !r.differs && (r.when == "always" || r.when == "full" && !short) {
+		if r.seen && !r.differs && (r.when == "always" || r.when == "full" && !short(r.pkg)) {
 			wrong = append(wrong, fmt.Sprintf("%s %s ends as on Linux: take it out of reasons.txt", r.pkg, r.name))
 		}
 	}

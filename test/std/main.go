@@ -7,16 +7,16 @@
 //	go run ./test/std -platform vm    the same in a virtual machine; writes docs/std-vm.md
 //	go run ./test/std -short net/url  some packages, quickly; only checks
 //
-// What the tests print is kept in two files, as go test -json writes it, in a
-// folder named by -keep; without that it is a temporary one, which stays if
-// something is wrong. With -from the files of such a folder are judged again,
-// and nothing is run: for when only reasons.txt has changed. Files of several runs
-// may be put one behind the other for that.
+// What the tests print is kept as go test -json writes it, in a folder named by -keep;
+// without that it is a temporary one, which stays if something is wrong. A run that finds
+// such a folder of its own build of Loam goes on with it: what is there is not run again.
+// With -from the files of such a folder are judged again, and nothing is run: for when
+// only reasons.txt has changed.
 //
 // Both sides are built from the same GOROOT, without cgo and without vet. A test that
 // would end the others of its package, because it takes for granted that programs can
 // be started, is left out on Loam; reasons.txt says which. run.go runs the tests,
-// compare.go judges, table.go writes.
+// keep.go keeps what they print, compare.go judges, table.go writes.
 package main
 
 import (
@@ -26,6 +26,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -35,26 +36,27 @@ type platform struct {
 	title    string
 	flags    []string // of loam test: what the tests of runtime need
 	packages []string
-	report   string // from the root of the tree
+	short    []string // of these, those that would take too long there without -short
+	report   string   // from the root of the tree
 }
 
 // platforms are those that there are; the first is the default.
 var platforms = []platform{
 	{
-		"process", "as a process", nil,
-		[]string{
+		name: "process", title: "as a process",
+		packages: []string{
 			"net/...", "crypto/tls", "internal/poll", "syscall", "os/...", "log/syslog", "expvar",
 			"io/...", "time", "context", "path/filepath",
 		},
-		"docs/std.md",
+		report: "docs/std.md",
 	},
 	{
-		"vm", "in a virtual machine of QEMU", []string{"-m=4G", "--cpus=2"},
-		[]string{
+		name: "vm", title: "in a virtual machine of QEMU", flags: []string{"-m=4G", "--cpus=2"},
+		packages: []string{
 			"runtime", "sync", "sync/atomic", "time", "context", "os", "io/...", "net", "net/http", "crypto/tls",
 			"encoding/...", "math/...", "sort", "strings",
 		},
-		"docs/std-vm.md",
+		report: "docs/std-vm.md",
 	},
 }
 
@@ -72,7 +74,7 @@ func main() {
 	var o options
 	flag.StringVar(&o.platform, "platform", platforms[0].name, "what the tests run on beside Linux: process or vm")
 	flag.BoolVar(&o.short, "short", false, "tell tests to be quick")
-	flag.StringVar(&o.keep, "keep", "", "keep what the tests print in this `folder`")
+	flag.StringVar(&o.keep, "keep", "", "keep what the tests print in this `folder`, or go on with what it has")
 	flag.StringVar(&o.from, "from", "", "run nothing, and judge what -keep has kept in this `folder`")
 	flag.Parse()
 	o.patterns = flag.Args()
@@ -100,25 +102,39 @@ func (o *options) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	patterns := o.patterns
+	if len(patterns) == 0 {
+		patterns = on.packages
+	}
+	packages, err := list(ctx, patterns)
+	if err != nil {
+		return err
+	}
 	dir := o.from
 	if dir == "" {
 		if dir, err = o.folder(); err != nil {
 			return err
 		}
-		if err := o.runBoth(ctx, dir, on, reasons); err != nil {
+		if err := o.runBoth(ctx, dir, on, packages, reasons); err != nil {
 			return err
 		}
 	}
-	onLoam, printed, err := readKept(dir, loamFile)
+	return o.report(dir, on, packages, reasons)
+}
+
+// report judges what is in a folder, and writes it down if it is of all packages.
+func (o *options) report(dir string, on platform, packages []string, reasons []*reason) error {
+	onLoam, printed, err := o.read(dir, loam, on, packages)
 	if err != nil {
 		return err
 	}
-	onLinux, _, err := readKept(dir, linuxFile)
+	onLinux, _, err := o.read(dir, linux, on, packages)
 	if err != nil {
 		return err
 	}
+	short := o.shortOf(on)
 	differing := compare(onLoam, onLinux)
-	fmt.Print(table(onLoam, onLinux))
+	fmt.Print(table(onLoam, onLinux, packages, o.mark(on)))
 	for _, d := range differing {
 		fmt.Println(d)
 		if explain(reasons, d.test) == nil {
@@ -126,12 +142,12 @@ func (o *options) run(ctx context.Context) error {
 		}
 	}
 	if len(o.patterns) == 0 {
-		text := o.head(on) + document(onLoam, onLinux, differing, reasons)
+		text := o.head(on, piecesOf(dir)) + table(onLoam, onLinux, packages, o.mark(on)) + document(onLoam, onLinux, differing, reasons)
 		if err := os.WriteFile(on.report, []byte(text), 0o644); err != nil {
 			return err
 		}
 	}
-	err = judge(onLoam, differing, reasons, o.short)
+	err = judge(onLoam, differing, reasons, short)
 	switch {
 	case o.from != "" || o.keep != "":
 	case err != nil:
@@ -142,6 +158,17 @@ func (o *options) run(ctx context.Context) error {
 	return err
 }
 
+// shortOf says which packages are run with -short.
+func (o *options) shortOf(on platform) func(pkg string) bool {
+	return func(pkg string) bool { return o.short || slices.Contains(on.short, pkg) }
+}
+
+// mark says which packages are to be told in the table, among others that were run in
+// full, to have been run with -short.
+func (o *options) mark(on platform) func(pkg string) bool {
+	return func(pkg string) bool { return !o.short && slices.Contains(on.short, pkg) }
+}
+
 // folder makes the folder for what the tests print.
 func (o *options) folder() (string, error) {
 	if o.keep == "" {
@@ -150,29 +177,54 @@ func (o *options) folder() (string, error) {
 	return o.keep, os.MkdirAll(o.keep, 0o755)
 }
 
-// runBoth runs the tests on both sides.
-func (o *options) runBoth(ctx context.Context, dir string, on platform, reasons []*reason) error {
+// runBoth runs the tests on both sides, as far as the folder does not have them.
+func (o *options) runBoth(ctx context.Context, dir string, on platform, packages []string, reasons []*reason) error {
 	bin, err := os.MkdirTemp("", "loam-std-bin-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(bin)
-	loam := filepath.Join(bin, "loam")
-	if err := build(ctx, loam); err != nil {
+	command := filepath.Join(bin, "loam")
+	if err := build(ctx, command); err != nil {
 		return err
 	}
-	patterns := o.patterns
-	if len(patterns) == 0 {
-		patterns = on.packages
+	if err := begin(dir, command); err != nil {
+		return err
 	}
-	command := append([]string{loam, "test", "--platform", on.name}, on.flags...)
+	onLoam := append([]string{command, "test", "--platform", on.name}, on.flags...)
 	if left := leftOut(reasons); left != "" {
-		command = append(command, "-skip="+left)
+		onLoam = append(onLoam, "-skip="+left)
 	}
-	if err := runTests(ctx, filepath.Join(dir, loamFile), o.short, patterns, command...); err != nil {
+	for _, s := range []struct {
+		side    side
+		command []string
+	}{{loam, onLoam}, {linux, []string{"go", "test", "-vet=off"}}} {
+		for _, short := range []bool{false, true} {
+			if err := o.runSide(ctx, dir, s.side, on, packages, short, s.command); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// runSide runs those packages that are to be run with -short, or without.
+func (o *options) runSide(ctx context.Context, dir string, s side, on platform, packages []string, short bool, command []string) error {
+	k, err := openKept(ctx, dir, s, short)
+	if err != nil {
 		return err
 	}
-	return runTests(ctx, filepath.Join(dir, linuxFile), o.short, patterns, "go", "test", "-vet=off")
+	defer k.Close()
+	var todo []string
+	for _, p := range packages {
+		if o.shortOf(on)(p) == short && k.done[p] == "" {
+			todo = append(todo, p)
+		}
+	}
+	if todo == nil {
+		return nil
+	}
+	return runTests(ctx, k, short, todo, command...)
 }
 
 // tail is the end of what a test has printed.

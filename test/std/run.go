@@ -1,94 +1,50 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 )
 
-// verdict is how a test ended: "pass", "fail", "skip", or "" if it did not run.
-type verdict string
-
-// test names a test; without Name it is the package as a whole.
-type test struct{ Package, Name string }
-
-// results are the verdicts of one side.
-type results map[test]verdict
-
-// outputs are what the tests of one side have printed.
-type outputs map[test]string
-
-// build builds the loam command.
+// build builds the loam command. Nothing of the tree's history is in it: the same source
+// makes the same file.
 func build(ctx context.Context, to string) error {
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", to, "./cmd/loam")
+	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", to, "./cmd/loam")
 	cmd.Stderr = os.Stderr
 	return cmd.Run()
 }
 
-// Files in which what the tests print is kept.
-const (
-	loamFile  = "loam.json"
-	linuxFile = "linux.json"
-)
+// withoutCgo is the environment of both sides.
+func withoutCgo() []string { return append(os.Environ(), "CGO_ENABLED=0") }
 
-// runTests runs go test -json, or a command that takes its flags, into a file.
-// That tests fail is no error.
-func runTests(ctx context.Context, keep string, short bool, patterns []string, command ...string) error {
-	file, err := os.Create(keep)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	args := append(command[1:], "-json", "-count=1", "-timeout=15m")
+// list is the packages that patterns stand for.
+func list(ctx context.Context, patterns []string) ([]string, error) {
+	cmd := exec.CommandContext(ctx, "go", append([]string{"list"}, patterns...)...)
+	cmd.Env, cmd.Stderr = withoutCgo(), os.Stderr
+	out, err := cmd.Output()
+	return strings.Fields(string(out)), err
+}
+
+// runTests runs go test -json, or a command that takes its flags, and keeps what it
+// prints. That tests fail is no error.
+func runTests(ctx context.Context, k *kept, short bool, packages []string, command ...string) error {
+	args := append(command[1:len(command):len(command)], "-json", "-count=1", "-timeout=20m")
 	if short {
 		args = append(args, "-short")
 	}
-	cmd := exec.CommandContext(ctx, command[0], append(args, patterns...)...)
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	cmd.Stdout, cmd.Stderr = file, os.Stderr
-	err = cmd.Run()
+	cmd := exec.CommandContext(ctx, command[0], append(args, packages...)...)
+	cmd.Env = withoutCgo()
+	cmd.Stdout, cmd.Stderr = k, os.Stderr
+	err := cmd.Run()
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if size, _ := file.Seek(0, io.SeekEnd); size == 0 {
-		return fmt.Errorf("%v: no test has run: %w", command, err)
+	for _, p := range packages {
+		if k.done[p] == "" {
+			return fmt.Errorf("%v: %s was not run to its end: %w", command, p, err)
+		}
 	}
 	return nil
-}
-
-// readKept reads such a file.
-func readKept(dir, name string) (results, outputs, error) {
-	file, err := os.Open(filepath.Join(dir, name))
-	if err != nil {
-		return nil, nil, err
-	}
-	defer file.Close()
-	return readResults(file)
-}
-
-// readResults reads what go test -json prints (go doc test2json).
-func readResults(from io.Reader) (results, outputs, error) {
-	r, printed := results{}, outputs{}
-	lines := bufio.NewScanner(from)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var e struct{ Action, Package, Test, Output string }
-		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", lines.Text(), err)
-		}
-		switch e.Action {
-		case "pass", "fail", "skip":
-			r[test{e.Package, e.Test}] = verdict(e.Action)
-		case "output":
-			top, _, _ := strings.Cut(e.Test, "/")
-			printed[test{e.Package, top}] += e.Output
-		}
-	}
-	return r, printed, lines.Err()
 }

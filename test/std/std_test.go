@@ -1,6 +1,10 @@
 package main
 
 import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -18,8 +22,8 @@ func sides(t *testing.T) (loam, linux results) {
 	t.Helper()
 	var both []results
 	for _, text := range []string{printed, strings.ReplaceAll(printed, `"fail"`, `"pass"`)} {
-		r, _, err := readResults(strings.NewReader(text))
-		if err != nil {
+		r := results{}
+		if err := readResults(strings.NewReader(text), map[string]bool{"p": true}, r, outputs{}); err != nil {
 			t.Fatal(err)
 		}
 		both = append(both, r)
@@ -45,7 +49,8 @@ func TestPrinted(t *testing.T) {
 {"Action":"output","Package":"p","Test":"TestA","Output":"two\n"}
 {"Action":"output","Package":"p","Output":"FAIL\n"}
 `
-	_, printed, err := readResults(strings.NewReader(text))
+	printed := outputs{}
+	err := readResults(strings.NewReader(text), map[string]bool{"p": true}, results{}, printed)
 	if got := tail(printed[test{"p", "TestA"}]); got != "\tone\n\ttwo" || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
@@ -74,10 +79,25 @@ func TestJudge(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = judge(loam, compare(loam, linux), reasons, true)
+		err = judge(loam, compare(loam, linux), reasons, always)
 		if err == nil && want != "" || err != nil && (want == "" || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
+	}
+}
+
+func always(string) bool { return true }
+func never(string) bool  { return false }
+
+// A reason for tests in full is one where the package was not run with -short.
+func TestJudgeFull(t *testing.T) {
+	loam, linux := sides(t)
+	reasons, err := readReasons("always p TestFails a\nfull p TestSame b", "vm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := judge(loam, compare(loam, linux), reasons, never); err == nil {
+		t.Error("a reason without a difference is taken")
 	}
 }
 
@@ -108,11 +128,14 @@ func TestHead(t *testing.T) {
 	for _, p := range platforms {
 		for _, short := range []bool{false, true} {
 			o := options{short: short}
-			got := o.head(p)
-			if strings.Contains(got, "-short") != short || strings.Contains(got, "-platform vm") != (p.name == "vm") {
+			got := o.head(p, 1)
+			if strings.Contains(got, " -short`") != short || strings.Contains(got, "-platform vm") != (p.name == "vm") {
 				t.Errorf("%s, short %v: %s", p.name, short, got)
 			}
 		}
+	}
+	if got := new(options).head(platforms[1], 3); !strings.Contains(got, "in 3 pieces") {
+		t.Errorf("made in 3 pieces: %s", got)
 	}
 	if _, err := findPlatform("moon"); err == nil {
 		t.Error("a platform that is not there")
@@ -121,11 +144,15 @@ func TestHead(t *testing.T) {
 
 func TestTable(t *testing.T) {
 	loam, linux := sides(t)
-	if got := table(loam, linux); !strings.Contains(got, "| p | 1 | 1 | 0 | 2 | 0 | 0 |\n") {
-		t.Errorf("%s", got)
+	linux[test{"bare", ""}] = "skip"
+	got := table(loam, linux, []string{"p", "bare"}, func(pkg string) bool { return pkg == "p" })
+	for _, want := range []string{"| p (-short) | 1 | 1 | 0 | 2 | 0 | 0 |\n", "| bare | none ran | |  | no tests | |  |\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
 	}
 	reasons, _ := readReasons("always p TestFails because", "process")
-	got := document(loam, linux, compare(loam, linux), reasons)
+	got = document(loam, linux, compare(loam, linux), reasons)
 	if !strings.Contains(got, "| p | TestFails | fail | pass | because |\n") {
 		t.Errorf("%s", got)
 	}
@@ -135,4 +162,68 @@ func TestTable(t *testing.T) {
 	if got := document(loam, loam, nil, nil); !strings.Contains(got, "on both sides\n\n- p TestFails\n") {
 		t.Errorf("everything fails on both sides: %s", got)
 	}
+}
+
+// What was printed is kept, and a run that was cut short goes on with it.
+func TestKept(t *testing.T) {
+	dir := t.TempDir()
+	command := filepath.Join(dir, "command")
+	open := func() *kept {
+		t.Helper()
+		k, err := openKept(t.Context(), dir, loam, false)
+		if err == nil {
+			err = os.WriteFile(command, []byte("a build"), 0o644)
+		}
+		if err == nil {
+			err = begin(dir, command)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k
+	}
+	k := open()
+	fmt.Fprint(k, printed, `{"Action":"start","Package":"q"}`, "\n", `{"Action":"pa`)
+	k.Close()
+	os.WriteFile(k.file.Name(), append(must(os.ReadFile(k.file.Name())), `{"Action":"ou`...), 0o644) // the disk was full
+	k = open()
+	if k.done["p"] != "fail" || k.done["q"] != "" || piecesOf(dir) != 2 {
+		t.Errorf("done: %v, in %d pieces", k.done, piecesOf(dir))
+	}
+	fmt.Fprint(k, strings.ReplaceAll(printed, `"fail"`, `"pass"`))
+	k.Close()
+	o := options{}
+	r, _, err := o.read(dir, loam, platform{}, []string{"p"})
+	if err != nil || r[test{"p", "TestFails"}] != "pass" || len(r) != 4 {
+		t.Errorf("the last run of a package does not count: %v, %v", r, err)
+	}
+	os.WriteFile(command, []byte("another build"), 0o644)
+	if err := begin(dir, command); err != nil || piecesOf(dir) != 1 {
+		t.Errorf("another build goes on: %v", err)
+	}
+	if _, err := os.Stat(k.file.Name()); err == nil {
+		t.Error("what another build has made is kept")
+	}
+}
+
+// What tests print that are being interrupted does not count.
+func TestKeptInterrupted(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	k, err := openKept(ctx, t.TempDir(), linux, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer k.Close()
+	stop()
+	fmt.Fprint(k, printed)
+	if len(k.done) > 0 {
+		t.Errorf("done: %v", k.done)
+	}
+}
+
+func must(b []byte, err error) []byte {
+	if err != nil {
+		panic(err)
+	}
+	return b
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"runtime"
 	"slices"
 	"strings"
@@ -26,39 +25,57 @@ func (c counts) String() string {
 	return fmt.Sprintf("%d | %d | %d", c["pass"], c["fail"], c["skip"])
 }
 
-// table is the counts of both sides, in Markdown.
-func table(loam, linux results) string {
-	packages := map[string]bool{}
-	for t := range loam {
-		if t.Name != "" {
-			packages[t.Package] = true
-		}
+// cells are the counts of a package on one side, or why there are none.
+func cells(r results, pkg string) string {
+	switch c := countTests(r, pkg); {
+	case len(c) > 0:
+		return c.String()
+	case r[test{pkg, ""}] == "skip":
+		return "no tests | | "
+	default:
+		return "none ran | | "
 	}
+}
+
+// table is the counts of both sides, in Markdown, in the order of packages. Those of
+// which short is true are marked.
+func table(loam, linux results, packages []string, short func(pkg string) bool) string {
 	var b strings.Builder
 	b.WriteString("| package | Loam: passed | failed | skipped | Linux: passed | failed | skipped |\n|---|--:|--:|--:|--:|--:|--:|\n")
-	for _, p := range slices.Sorted(maps.Keys(packages)) {
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", p, countTests(loam, p), countTests(linux, p))
+	for _, p := range slices.Sorted(slices.Values(packages)) {
+		name := p
+		if short(p) {
+			name += " (-short)"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", name, cells(loam, p), cells(linux, p))
 	}
 	return b.String()
 }
 
-// head begins a report.
-func (o *options) head(on platform) string {
+// head begins a report of as many runs.
+func (o *options) head(on platform, pieces int) string {
 	how, command := "in full", "go run ./test/std"
 	if on.name != platforms[0].name {
 		command += " -platform " + on.name
 	}
+	if len(on.short) > 0 {
+		how = "in full but for those marked -short"
+	}
 	if o.short {
 		how, command = "with -short", command+" -short"
 	}
-	return fmt.Sprintf("# Go's own tests on Loam, %s\n\nMade by `%s` with %s: packages of the standard library,\n%s, on Loam %s and then on Linux, on one machine, without cgo. Subtests\nare not counted. What the machine does not allow (it may have no Internet, for one) fails or\nis skipped on both sides. A package that is not in the table was not run.\n\n",
+	if pieces > 1 {
+		command += fmt.Sprintf(" -keep DIR` in %d pieces", pieces)
+	} else {
+		command += "`"
+	}
+	return fmt.Sprintf("# Go's own tests on Loam, %s\n\nMade by `%s with %s: packages of the standard library,\n%s, on Loam %s and then on Linux, on one machine, without cgo. Subtests\nare not counted. What the machine does not allow (it may have no Internet, for one) fails or\nis skipped on both sides.\n\n",
 		on.title, command, runtime.Version(), how, on.title)
 }
 
 // document is what a report goes on with.
 func document(loam, linux results, differing []difference, reasons []*reason) string {
 	var b strings.Builder
-	b.WriteString(table(loam, linux))
 	b.WriteString("\n## What differs, and why\n\n| package | test | Loam | Linux | why |\n|---|---|---|---|---|\n")
 	for _, d := range differing {
 		why := "not known"

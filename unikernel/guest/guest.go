@@ -32,7 +32,7 @@ type Config struct {
 	Folder   string // where the program begins; empty: the root
 	Machine  bool   // the guest is a virtual machine
 
-	Disk bool // a virtual machine has one
+	Disks int // that a virtual machine has
 
 	// Streams are the modes (st_mode) of the standard streams that a virtual machine
 	// reaches by package channel; 0 if it does not. Ordered says that standard output
@@ -53,6 +53,7 @@ type Mount struct {
 	Path     string // where it is mounted; "/": its files are put into the root
 	File     bool   // the archive has one file, and that is what is mounted
 	Writable bool   // what is written stays in memory; the root is always so
+	Deferred bool   // it is a folder, and is loaded when somebody first looks at it
 }
 
 // Kind is what the descriptors of a link are.
@@ -87,8 +88,8 @@ func (c Config) Encode() string {
 	if c.Machine {
 		b.WriteString("host machine=yes\n")
 	}
-	if c.Disk {
-		b.WriteString("host disk=yes\n")
+	if c.Disks > 0 {
+		fmt.Fprintf(&b, "host disks=%d\n", c.Disks)
 	}
 	if c.Streams != [3]uint32{} {
 		fmt.Fprintf(&b, "streams input=%d output=%d errors=%d\n", c.Streams[0], c.Streams[1], c.Streams[2])
@@ -115,6 +116,9 @@ func (c Config) Encode() string {
 		}
 		if m.Writable {
 			b.WriteString(" writable=yes")
+		}
+		if m.Deferred {
+			b.WriteString(" deferred=yes")
 		}
 		b.WriteString("\n")
 	}
@@ -202,8 +206,8 @@ func (c *Config) set(l *Link, m *Mount, line, key, value string) (err error) {
 		c.ResultFolders = append(c.ResultFolders, name)
 	case "results fd":
 		c.ResultsFD, err = strconv.Atoi(value)
-	case "host disk":
-		c.Disk = true
+	case "host disks":
+		c.Disks, err = strconv.Atoi(value)
 	case "host folder":
 		c.Folder, err = unescape(value)
 	case "mount archive":
@@ -214,6 +218,8 @@ func (c *Config) set(l *Link, m *Mount, line, key, value string) (err error) {
 		m.File = true
 	case "mount writable":
 		m.Writable = true
+	case "mount deferred":
+		m.Deferred = true
 	case "dns address":
 		var a netip.Addr
 		a, err = netip.ParseAddr(value)

@@ -192,6 +192,8 @@ func TestGuest(t *testing.T) {
 		{"illegal", 2, `SIGILL: illegal instruction\nPC=(?s:.*)\nmain\.illegal\(\)\n(?s:.*)`},
 		{"trap", 2, `SIGTRAP: trace trap\nPC=(?s:.*)\nruntime\.Breakpoint\(\)\n(?s:.*)`},
 		{"broken", 125, `\nloam: the kernel failed\nvector 0x0{15}e\n(?s:.*)\nloam/arch/amd64\.store32 .*\nloam/arch/amd64\.APIC\.write .*\n(?s:.*)loam/kernel\.Enter .*enter\.go:\d+\n(?s:.*)\nnot served: system call 499, 1 times\n(?s:.*)`},
+		{"narrow", 125, `\nloam: the kernel's stack is too small for what it does\nvector 0x0{15}e\n(?s:.*)\ncr2 0xffffe000000(?s:.*)\nloam/kernel\.\S+ .*\.go:\d+\n(?s:.*)`},
+		{"blind", 125, `\nloam: the kernel failed\nvector 0x0{15}e\n(?s:.*)and failed again while it told of that, at ip 0x[0-9a-f]{16}\n`},
 		{"readonly", 0, `(runtime error: invalid memory address or nil pointer dereference true true\n){5}`},
 		{"collect", 0, `collected true\n`},
 		{"loop", 0, `collected beside a loop\n`},
@@ -207,6 +209,7 @@ func TestGuest(t *testing.T) {
 		{"floats", 0, `computed on CPUS\n`},
 		{"crash", 125, `\nloam: the program failed where nothing could be told\nvector 0x0{15}e\n(?s:.*)\nmain\.crash .*\.go:\d+\n(?s:.*)`},
 		{"device", 0, `interrupted\n`},
+		{"pipe", 0, `true bad file descriptor \[resource temporarily unavailable bad file descriptor resource temporarily unavailable broken pipe\] 4\n`},
 		{"deadlock", 2, `fatal error: all goroutines are asleep - deadlock!` + trace + `(?s:.*)`},
 	} {
 		config := boot.Config{Args: append([]string{"guest"}, strings.Split(c.args, " ")...), Env: []string{"A=", "WORD=a b"}}
@@ -219,6 +222,17 @@ func TestGuest(t *testing.T) {
 			if status != c.status || !want.MatchString(out) {
 				t.Errorf("%s on %s CPUs: status %d, %s", c.args, cpus, status, out)
 			}
+		}
+	}
+}
+
+// A goroutine runs beside one that never waits and cannot be interrupted: the thread that
+// the runtime wakes for it comes to the other CPU, with nothing else happening meanwhile.
+func TestBeside(t *testing.T) {
+	config := boot.Config{Args: []string{"guest", "beside"}, Env: []string{"GODEBUG=asyncpreemptoff=1"}}
+	for _, cpus := range []string{"2", "4"} {
+		if out, status := machine(t, bootable(t), config, "-machine", "q35", "-m", "64M", "-smp", cpus); status != 0 || out != "ran beside 20\n" {
+			t.Errorf("on %s CPUs: status %d, %s", cpus, status, out)
 		}
 	}
 }

@@ -76,7 +76,7 @@ func entryCode(at, tables uint32, entry uint64) []byte {
 	code(0x0f, 0x22, 0xe0)                  // mov cr4, eax
 	code32(amd64.MSREFER, 0xb9)             // mov ecx, EFER
 	code(0x0f, 0x32)                        // rdmsr
-	code32(1<<8, 0x0d)                      // or eax, LME
+	code32(amd64.EFERLongMode, 0x0d)        // or eax, LME
 	code(0x0f, 0x30)                        // wrmsr
 	code(0x0f, 0x20, 0xc0)                  // mov eax, cr0
 	code32(1<<31|1<<0, 0x0d)                // or eax, PG | PE

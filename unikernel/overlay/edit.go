@@ -6,6 +6,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"sort"
 	"strings"
 )
@@ -16,14 +17,27 @@ import (
 // there once, with the signature that our replacement was written for.
 type rename struct {
 	file      string // below GOROOT/src, with slashes
-	signature string // "func name(params) results", as gofmt writes it
+	signature string // "func name(params) results", as gofmt writes it; of a method, with its receiver
 	to        string // the new name
 }
 
 // name is the function that r renames.
 func (r rename) name() string {
 	s := strings.TrimPrefix(r.signature, "func ")
+	if r.method() {
+		s = strings.TrimSpace(s[strings.IndexByte(s, ')')+1:])
+	}
 	return s[:strings.IndexByte(s, '(')]
+}
+
+// method reports whether it is one.
+func (r rename) method() bool { return strings.HasPrefix(r.signature, "func (") }
+
+// field is a field that a struct of the standard library gets besides its own.
+type field struct {
+	file string // likewise; there is a rename for it, too
+	of   string // the name of the type
+	text string // its declaration
 }
 
 // A mismatch is a rule that does not fit the source that it was applied to.
@@ -42,9 +56,10 @@ type replacement struct {
 	text       string
 }
 
-// apply returns src with rules applied, which must all be for this one file.
-// Where one renamed function calls another, the call follows.
-func apply(rules []rename, src []byte) ([]byte, error) {
+// apply returns src with rules applied, which must all be for this one file, and fields
+// added, if any are for it. Where one renamed function calls another, the call follows;
+// of methods, only their declarations are renamed.
+func apply(rules []rename, fields []field, src []byte) ([]byte, error) {
 	fset := token.NewFileSet()
 	file, err := parser.ParseFile(fset, rules[0].file, src, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
@@ -53,9 +68,14 @@ func apply(rules []rename, src []byte) ([]byte, error) {
 	offset := func(p token.Pos) int { return fset.Position(p).Offset }
 	names := make(map[string]string, len(rules))
 	for _, r := range rules {
-		names[r.name()] = r.to
+		if !r.method() {
+			names[r.name()] = r.to
+		}
 	}
-	var edits []replacement
+	edits, err := addFields(file, rules[0].file, fields, offset)
+	if err != nil {
+		return nil, err
+	}
 	for _, r := range rules {
 		fn, err := find(file, r)
 		if err != nil {
@@ -63,6 +83,10 @@ func apply(rules []rename, src []byte) ([]byte, error) {
 		}
 		if got := signature(src[offset(fn.Pos()):offset(fn.Body.Pos())]); got != r.signature {
 			return nil, &mismatch{r, "declared as " + got}
+		}
+		if r.method() {
+			edits = append(edits, replacement{offset(fn.Name.Pos()), offset(fn.Name.End()), r.to})
+			continue
 		}
 		edits = append(edits, dropLinkname(fn, r.name(), offset)...)
 		selected := map[*ast.Ident]bool{} // x.F is not our F
@@ -86,7 +110,7 @@ func find(file *ast.File, r rename) (*ast.FuncDecl, error) {
 	var found *ast.FuncDecl
 	for _, d := range file.Decls {
 		fn, ok := d.(*ast.FuncDecl)
-		if !ok || fn.Recv != nil || fn.Name.Name != r.name() {
+		if !ok || fn.Name.Name != r.name() || (fn.Recv != nil) != r.method() || r.method() && !r.isOf(fn.Recv) {
 			continue
 		}
 		if found != nil {
@@ -101,6 +125,46 @@ func find(file *ast.File, r rename) (*ast.FuncDecl, error) {
 		return nil, &mismatch{r, "declared without a body"}
 	}
 	return found, nil
+}
+
+// isOf reports whether a receiver is that of the method that r renames.
+func (r rename) isOf(recv *ast.FieldList) bool {
+	want, _, _ := strings.Cut(strings.TrimPrefix(r.signature, "func ("), ")")
+	return strings.HasSuffix(want, " "+types.ExprString(recv.List[0].Type))
+}
+
+// addFields adds fields to structs of a file.
+func addFields(file *ast.File, name string, fields []field, offset func(token.Pos) int) ([]replacement, error) {
+	var edits []replacement
+	for _, f := range fields {
+		if f.file != name {
+			continue
+		}
+		s := findStruct(file, f.of)
+		if s == nil {
+			return nil, fmt.Errorf("%s: %s: no struct of that name is declared", name, f.of)
+		}
+		at := offset(s.Fields.Opening) + 1
+		edits = append(edits, replacement{at, at, "\n\t" + f.text + "\n"})
+	}
+	return edits, nil
+}
+
+// findStruct returns the declaration of a struct, or nil.
+func findStruct(file *ast.File, name string) *ast.StructType {
+	for _, d := range file.Decls {
+		g, ok := d.(*ast.GenDecl)
+		if !ok {
+			continue
+		}
+		for _, spec := range g.Specs {
+			if t, ok := spec.(*ast.TypeSpec); ok && t.Name.Name == name {
+				s, _ := t.Type.(*ast.StructType)
+				return s
+			}
+		}
+	}
+	return nil
 }
 
 // signature makes one line of the text of a declaration in front of its body.

@@ -82,7 +82,7 @@ func Generate(goroot, version string, parts Part) (Files, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%w: %s: %v", ErrUnknownGo, version, err)
 		}
-		if files[name], err = apply(group, src); err != nil {
+		if files[name], err = apply(group, rel.fields, src); err != nil {
 			return nil, fmt.Errorf("%w: %s: %v", ErrUnknownGo, version, err)
 		}
 	}

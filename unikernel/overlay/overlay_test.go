@@ -34,10 +34,10 @@ func TestGenerateInstalled(t *testing.T) {
 		}
 		for _, r := range append(slices.Clone(renames), more...) {
 			dir := r.file[:strings.LastIndexByte(r.file, '/')]
-			if got := declared(t, files, dir, r.name()); len(got) != 1 || got[0] != r.signature {
+			if got := declared(t, files, dir, r, r.name()); len(got) != 1 || got[0] != r.signature {
 				t.Errorf("%s: our files for %s declare %q", r.name(), dir, got)
 			}
-			if got := declared(t, Files{r.file: files[r.file]}, dir, r.to); len(got) != 1 {
+			if got := declared(t, Files{r.file: files[r.file]}, dir, r, r.to); len(got) != 1 {
 				t.Errorf("%s: the edited file does not declare %s", r.name(), r.to)
 			}
 		}
@@ -45,8 +45,8 @@ func TestGenerateInstalled(t *testing.T) {
 }
 
 // declared returns the signatures under which the files of one folder declare a
-// function.
-func declared(t *testing.T, files Files, dir, name string) []string {
+// function by a name, or a method if r renames one.
+func declared(t *testing.T, files Files, dir string, r rename, name string) []string {
 	t.Helper()
 	var found []string
 	for path, src := range files {
@@ -60,9 +60,14 @@ func declared(t *testing.T, files Files, dir, name string) []string {
 		}
 		for _, d := range file.Decls {
 			fn, ok := d.(*ast.FuncDecl)
-			if ok && fn.Recv == nil && fn.Name.Name == name {
-				found = append(found, signature(src[fset.Position(fn.Pos()).Offset:fset.Position(fn.Body.Pos()).Offset]))
+			if !ok || fn.Name.Name != name || (fn.Recv != nil) != r.method() || r.method() && !r.isOf(fn.Recv) {
+				continue
 			}
+			end := fn.End()
+			if fn.Body != nil {
+				end = fn.Body.Pos()
+			}
+			found = append(found, signature(src[fset.Position(fn.Pos()).Offset:fset.Position(end).Offset]))
 		}
 	}
 	return found
@@ -82,15 +87,25 @@ func G(a,
 	b int) int {
 	return a + b
 }
+
+type T struct {
+	a int
+}
+
+func (t *T) F() int { return F(t.a) }
+
+func (u U) F() int { return 0 }
 `
 
 // A renamed function keeps its body and its directives, but for its linkname,
-// and calls among renamed functions follow.
+// and calls among renamed functions follow. Of a method the declaration is renamed. A
+// struct gets its field.
 func TestApply(t *testing.T) {
 	got, err := apply([]rename{
 		{"p.go", "func F(a int) int", "oldF"},
 		{"p.go", "func G(a, b int) int", "oldG"},
-	}, []byte(sample))
+		{"p.go", "func (t *T) F() int", "oldF"},
+	}, []field{{"p.go", "T", "more int"}, {"q.go", "T", "other int"}}, []byte(sample))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,6 +114,8 @@ func TestApply(t *testing.T) {
 		"func F(", "func oldF(",
 		"return G(", "return oldG(",
 		"func G(", "func oldG(",
+		"func (t *T) F(", "func (t *T) oldF(",
+		"type T struct {", "type T struct {\n\tmore int\n",
 	).Replace(sample)
 	if string(got) != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)
@@ -113,13 +130,18 @@ func TestApplyMismatch(t *testing.T) {
 		{"absent", "func H()", sample, "p.go: H: not declared"},
 		{"other signature", "func F(a int64) int", sample, "p.go: F: declared as func F(a int) int"},
 		{"no body", "func H()", "package p\nfunc H()\n", "p.go: H: declared without a body"},
+		{"another type's method is not it", "func (u U) H()", "package p\ntype T int\nfunc (T) H() {}\n", "p.go: H: not declared"},
 		{"a method is not it", "func H()", "package p\ntype T int\nfunc (T) H() {}\n", "p.go: H: not declared"},
 		{"twice", "func H()", "package p\nfunc H() {}\nfunc H() {}\n", "p.go: H: declared twice"},
 	} {
-		_, err := apply([]rename{{"p.go", c.signature, "x"}}, []byte(c.src))
+		_, err := apply([]rename{{"p.go", c.signature, "x"}}, nil, []byte(c.src))
 		if err == nil || err.Error() != c.want {
 			t.Errorf("%s: %v, want %s", c.name, err, c.want)
 		}
+	}
+	_, err := apply([]rename{{"p.go", "func F(a int) int", "x"}}, []field{{"p.go", "U", "b int"}}, []byte(sample))
+	if err == nil || err.Error() != "p.go: U: no struct of that name is declared" {
+		t.Errorf("a field of a type that is not there: %v", err)
 	}
 }
 

@@ -10,13 +10,14 @@ type release struct {
 	version string // "go1.26": all its patch releases
 	newest  string // the newest of them that has been looked at and run; the first is VERSION.0
 	renames []rename
+	fields  []field
 }
 
 // releases are the releases of Go that Loam knows. Go 1.27 changed none of the
 // functions concerned.
 var releases = []release{
-	{"go1.26", "go1.26.11", renames},
-	{"go1.27", "go1.27.4", renames},
+	{"go1.26", "go1.26.11", renames, fields},
+	{"go1.27", "go1.27.4", renames, fields},
 }
 
 var renames = []rename{
@@ -28,6 +29,11 @@ var renames = []rename{
 	{"syscall/zsyscall_linux_amd64.go", "func read(fd int, p []byte) (n int, err error)", "linuxRead"},
 	{"syscall/zsyscall_linux_amd64.go", "func write(fd int, p []byte) (n int, err error)", "linuxWrite"},
 	{"internal/syscall/unix/fcntl_unix.go", "func Fcntl(fd int, cmd int, arg int) (int, error)", "linuxFcntl"},
+
+	// Files that keep nobody waiting.
+	{"internal/poll/fd_unix.go", "func (fd *FD) Init(net string, pollable bool) error", "linuxInit"},
+	{"internal/poll/fd_unix.go", "func (fd *FD) Read(p []byte) (int, error)", "linuxRead"},
+	{"internal/poll/fd_unix.go", "func (fd *FD) Write(p []byte) (int, error)", "linuxWrite"},
 
 	// What does not come by it.
 	{"syscall/exec_unix.go", "func forkExec(argv0 string, argv []string, attr *ProcAttr) (pid int, err error)", "linuxForkExec"},
@@ -56,6 +62,17 @@ var renames = []rename{
 var machineRenames = []rename{
 	// Interrupts wake goroutines.
 	{"runtime/netpoll_epoll.go", "func netpoll(delay int64) (gList, int32)", "linuxNetpoll"},
+
+	// Loops that wait for another CPU.
+	{"runtime/stubs.go", "func procyield(cycles uint32)", "linuxProcyield"},
+
+	// Whether another CPU is woken for what there is to do.
+	{"runtime/proc.go", "func wakep()", "linuxWakep"},
+}
+
+// fields are for what is in front: each file has a rename as well.
+var fields = []field{
+	{"internal/poll/fd_unix.go", "FD", "loam loamFile"},
 }
 
 // shape is text that a file of Go's must have: something of ours relies on it.

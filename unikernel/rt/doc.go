@@ -5,6 +5,9 @@
 //	call              serves a system call (call.go)
 //	read              serves the most frequent one without a look into tables (transfer.go)
 //	write             likewise (transfer.go)
+//	immediate         names a file that keeps nobody waiting (transfer.go)
+//	readFrom          reads from such a file (transfer.go)
+//	writeTo           writes to one (transfer.go)
 //	pollOpen          ties a poll descriptor of the runtime to a file (poll.go)
 //	pollClose         unties it (poll.go)
 //
@@ -23,7 +26,10 @@
 //	nextTrap          waits for one (trap.go)
 //	trapCall          says what it asks for (trap.go)
 //	trapReturn        has it return (trap.go)
+//	enterWith         leaveBubble and onStack in one (transfer.go)
 //	hostCall          makes a system call of the host's past the door (host.go)
+//	hostRead          reads from a file of the host's (transfer.go)
+//	hostWrite         writes to one (transfer.go)
 //	pollInit          opens what the poller of the runtime needs, before the seal (process/process.go)
 //	callPlaces        tells where the runtime makes system calls (process/process.go)
 //

@@ -135,6 +135,7 @@ func openDoor() {
 	}
 	serve(&takes)
 	serving = true
+	served.Store(process)
 	openStreams()
 }
 
@@ -179,6 +180,7 @@ var ending atomic.Bool
 
 func end() {
 	ending.Store(true)
+	served.Store(nil)
 	process.Exit(exitTime)
 }
 

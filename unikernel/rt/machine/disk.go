@@ -12,43 +12,47 @@ import (
 	"loam/unikernel/guest"
 )
 
-// The disk of the machine is a block device, /dev/vda: bytes at offsets, without a
-// file system. It is opened when the program opens it.
+// The disks of the machine are block devices, /dev/vda and so on: bytes at offsets,
+// without a file system. Each is opened when the program opens it first.
 
-// diskNumber is that of Linux for the first of its virtio disks.
-var diskNumber = fs.Device{Major: 254}
+// Numbers of Linux for its virtio disks: each has some for its partitions.
+const (
+	diskMajor  = 254
+	diskMinors = 16
+)
 
 // Devices implements rt.Platform.
 func (platform) Devices(v *fs.View, c guest.Config) error {
-	if !c.Disk {
-		return nil
+	for n := range c.Disks {
+		number := fs.Device{Major: diskMajor, Minor: uint32(diskMinors * n)}
+		v.Tree.AddDevice(fs.BlockDevice, number, diskOpener(n))
+		if err := v.Mknod(v.Root, "/dev/vd"+string(rune('a'+n)), fs.BlockDevice|0o660, number); err != nil {
+			return err
+		}
 	}
-	v.Tree.AddDevice(fs.BlockDevice, diskNumber, openDisk)
-	return v.Mknod(v.Root, "/dev/vda", fs.BlockDevice|0o660, diskNumber)
+	return nil
 }
 
-// firstDisk is the disk, for all who open it.
-var firstDisk = sync.OnceValues(func() (*blk.Disk, error) {
-	d, err := hardware().find(virtio.Block)
-	if err != nil {
-		return nil, err
+// diskOpener opens the disk of a number, for all who open its file. Errors: EIO, ENXIO,
+// EROFS.
+func diskOpener(n int) fs.OpenDevice {
+	open := sync.OnceValues(func() (*blk.Disk, error) {
+		d, err := hardware().find(virtio.Block, n)
+		if d == nil {
+			return nil, errors.Join(err, syscall.ENXIO)
+		}
+		return blk.Open(d)
+	})
+	return func(flags fs.Flags) (fs.Handle, error) {
+		d, err := open()
+		if err != nil {
+			return nil, errnoOf(err)
+		}
+		if d.Info().ReadOnly && flags&syscall.O_ACCMODE != syscall.O_RDONLY {
+			return nil, syscall.EROFS
+		}
+		return disk{d}, nil
 	}
-	if d == nil {
-		return nil, syscall.ENXIO
-	}
-	return blk.Open(d)
-})
-
-// openDisk opens the disk. Errors: EIO, ENXIO, EROFS.
-func openDisk(flags fs.Flags) (fs.Handle, error) {
-	d, err := firstDisk()
-	if err != nil {
-		return nil, errnoOf(err)
-	}
-	if d.Info().ReadOnly && flags&syscall.O_ACCMODE != syscall.O_RDONLY {
-		return nil, syscall.EROFS
-	}
-	return disk{d}, nil
 }
 
 // disk is an open disk, as a file: reads and writes may begin and end anywhere.

@@ -24,6 +24,7 @@ import (
 
 func init() {
 	limitMemory()
+	seedRandom()
 	rt.StartMachine(platform{})
 }
 
@@ -31,19 +32,21 @@ func init() {
 type platform struct{}
 
 // Open implements rt.Platform: it opens the network card of the machine, the first
-// one that is found. With it the power button is heard; a program without a card
-// may be alone with its goroutines, and the runtime says when all of them wait.
+// one that is found. With it the power button is heard and the entropy device asked; a
+// program without a card may be alone with its goroutines, and the runtime says when all
+// of them wait.
 func (platform) Open(l guest.Link) (link.Device, error) {
 	if l.Kind != guest.Card {
 		return nil, fmt.Errorf("a machine has no link of kind %q", l.Kind)
 	}
-	d, err := hardware().find(virtio.Net)
+	d, err := hardware().find(virtio.Net, 0)
 	if d == nil || err != nil {
 		return nil, err
 	}
 	if firmware := hardware().firmware; firmware != nil {
 		go hearButton(device.Open(), firmware)
 	}
+	go feedRandom()
 	return virtionet.Open(d, virtionet.Config{Name: l.Name, MTU: l.MTU, MAC: l.MAC, Queues: runtime.NumCPU()})
 }
 
@@ -69,12 +72,17 @@ var hardware = sync.OnceValue(func() *devices {
 	return d
 })
 
-// find is the first device of a kind; nil if the machine has none.
-func (d *devices) find(k virtio.Kind) (*virtio.Device, error) {
+// find is the device of a kind that so many others of it are before; nil if the machine
+// has none.
+func (d *devices) find(k virtio.Kind, before int) (*virtio.Device, error) {
 	for _, v := range d.found {
-		if v.Kind() == k {
+		if v.Kind() != k {
+			continue
+		}
+		if before == 0 {
 			return v, nil
 		}
+		before--
 	}
 	return nil, d.why
 }

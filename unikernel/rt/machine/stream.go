@@ -35,7 +35,7 @@ var command = sync.OnceValue(func() *channel.Program { return channel.NewProgram
 
 // openConsole opens the console that the channel is on.
 func openConsole() (channel.Console, error) {
-	d, err := hardware().find(virtio.Console)
+	d, err := hardware().find(virtio.Console, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"loam/arch/amd64"
@@ -33,6 +34,7 @@ var cases = map[string]func(){
 	"overflow":     func() { fmt.Println(overflow(1)) },
 	"collect":      collect,
 	"loop":         loop,
+	"beside":       beside,
 	"pingpong":     pingPong,
 	"sleep":        sleep,
 	"threads":      threads,
@@ -48,10 +50,14 @@ var cases = map[string]func(){
 	"clock":        clock,
 	"floats":       floats,
 	"spread":       spread,
-	"signal":       awaitSignal,
+	"signal":       func() { awaitSignal(); os.Exit(3) },
+	"late":         func() { awaitSignal(); spread() },
+	"pipe":         pipe,
 	"crash":        crash,
 	"device":       clockInterrupts,
 	"broken":       func() { breakKernel(); time.Sleep(time.Hour) },
+	"narrow":       func() { narrowKernel(); enterAll() },
+	"blind":        func() { blindKernel(); enterAll() },
 	"fault":        func() { fmt.Println(peek(0x1234_5678_9abc)) },
 	"illegal":      illegal,
 	"trap":         runtime.Breakpoint,
@@ -152,6 +158,18 @@ func collect() {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	fmt.Println("collected", m.NumGC > 3)
+}
+
+// beside waits for another goroutine without giving way to it.
+func beside() {
+	const turns = 20
+	for range turns {
+		var ran atomic.Bool
+		go ran.Store(true)
+		for !ran.Load() {
+		}
+	}
+	fmt.Println("ran beside", turns)
 }
 
 // loop has a goroutine that never gives way; a collection happens all the same.
@@ -284,7 +302,6 @@ func awaitSignal() {
 	signal.Notify(c, os.Interrupt)
 	fmt.Println("ready")
 	fmt.Println(<-c)
-	os.Exit(3)
 }
 
 // crash fails where the runtime cannot be told of it.
@@ -319,6 +336,18 @@ func clockInterrupts() {
 	machine.Out8(data, b)
 	i.Close()
 	fmt.Println("interrupted")
+}
+
+// enterAll has all processors enter the kernel, again and again.
+func enterAll() {
+	for range runtime.NumCPU() {
+		go func() {
+			for {
+				syscall.RawSyscall(syscall.SYS_GETTID, 0, 0, 0)
+			}
+		}()
+	}
+	time.Sleep(time.Hour)
 }
 
 // spread has goroutines on all CPUs that wait for one another, beside a collection; as

@@ -41,6 +41,26 @@ func breakKernel() {
 	kernelAPIC = 0x1000
 }
 
+// kernelCPU is the beginning of what the kernel knows of its first processor.
+//
+//go:linkname kernelCPU loam/kernel.cpus
+var kernelCPU [4]uintptr
+
+// narrowKernel leaves the first processor little of its stack in the kernel.
+func narrowKernel() {
+	const stack, size, left = 3, 32 << 10, 512 // a field, and bytes
+	kernelCPU[stack] -= size - left
+}
+
+// kernelTables is where the kernel finds the root of its page tables, and where it sees
+// all memory.
+//
+//go:linkname kernelTables loam/kernel.tables
+var kernelTables [2]uintptr
+
+// blindKernel has the kernel fail when it looks at its page tables next.
+func blindKernel() { kernelTables[1] = 0x1000 }
+
 // block holds signals back from this thread.
 func block(set *uint64) {
 	syscall.RawSyscall6(syscall.SYS_RT_SIGPROCMASK, 0, uintptr(unsafe.Pointer(set)), 0, 8, 0, 0)

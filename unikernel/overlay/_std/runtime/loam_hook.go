@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"internal/abi"
+	"internal/goarch"
 	"internal/runtime/exithook"
 	"internal/stringslite"
 	"unsafe"
@@ -22,12 +23,13 @@ func loamEnter() (bubble unsafe.Pointer, ok bool) {
 	return loamLeaveBubble(), true
 }
 
-// loamEnterWith is loamEnter for a caller with a buffer: onStack reports whether p
-// points into the stack of the calling goroutine.
+// loamEnterWith is loamEnter for a caller with a buffer, whose stack may grow: that
+// leaves less of loamOrdinary to be asked, since elsewhere it would have thrown. onStack
+// reports whether p points into the stack of the calling goroutine.
 //
-//go:linkname loamEnterWith syscall.loamEnterWith
+//go:linkname loamEnterWith
 func loamEnterWith(p unsafe.Pointer) (bubble unsafe.Pointer, ok, onStack bool) {
-	if !loamOrdinary() {
+	if gp := getg(); gp != gp.m.curg || gp.m.locks != 0 {
 		return nil, false, false
 	}
 	return loamLeaveBubble(), true, loamOnStack(p)
@@ -81,13 +83,65 @@ func loamStarted(gp *g) bool {
 // before that of all others: a program's package may open a socket while it is
 // initialised. The list is in an order that respects imports, so any subset
 // that is closed under imports may go first; loamInitFirst is one.
+//
+// A package that Loam imports may be under test, and functions init of its tests use
+// Loam as any program does: they wait until all of Loam's packages are initialised.
 func doInit(ts []*initTask) {
 	for _, t := range ts {
-		if loamGoesFirst(t) {
-			doInit1(t)
+		if t.state == loamInitNone && loamGoesFirst(t) {
+			loamInitOwn(t)
+		}
+	}
+	for _, t := range ts {
+		if t.state == loamInitBegun {
+			for i := loamOwnInits(t); i < t.nfns; i++ {
+				loamInit(t, i)()
+			}
+			t.state = loamInitDone
 		}
 	}
 	linuxDoInit(ts)
+}
+
+// States of an initTask.
+const (
+	loamInitNone  = iota // none of its functions has been called
+	loamInitBegun        // not all have
+	loamInitDone
+)
+
+// loamInitOwn calls the functions of t that are not of tests.
+func loamInitOwn(t *initTask) {
+	all, own := t.nfns, loamOwnInits(t)
+	if own == 0 {
+		return
+	}
+	t.nfns = own
+	doInit1(t)
+	t.nfns = all
+	if own < all {
+		t.state = loamInitBegun
+	}
+}
+
+// loamInit is function i of t, in the order in which they are called: first, if there is
+// one, that which sets the package's variables, then the functions init by their files.
+func loamInit(t *initTask, i uint32) func() {
+	p := add(unsafe.Pointer(t), 8+uintptr(i)*goarch.PtrSize)
+	return *(*func())(unsafe.Pointer(&p))
+}
+
+// loamOwnInits is how many functions of t come before the first function init of a test.
+func loamOwnInits(t *initTask) uint32 {
+	for i := range t.nfns {
+		pc := abi.FuncPCABIInternal(loamInit(t, i))
+		f := findfunc(pc)
+		file, _ := funcline(f, pc)
+		if stringslite.HasSuffix(file, "_test.go") && !stringslite.HasSuffix(funcname(f), ".init") {
+			return i
+		}
+	}
+	return t.nfns
 }
 
 // loamGoesFirst reports whether t belongs to a package of loamInitFirst.
@@ -95,9 +149,7 @@ func loamGoesFirst(t *initTask) bool {
 	if t.nfns == 0 {
 		return false
 	}
-	first := add(unsafe.Pointer(t), 8)
-	fn := *(*func())(unsafe.Pointer(&first))
-	pkg := funcpkgpath(findfunc(abi.FuncPCABIInternal(fn)))
+	pkg := funcpkgpath(findfunc(abi.FuncPCABIInternal(loamInit(t, 0))))
 	lo, hi := 0, len(loamInitFirst)
 	for lo < hi {
 		mid := int(uint(lo+hi) >> 1)

@@ -20,11 +20,10 @@
 #define cpu_frameEnd	8
 #define cpu_scratch	16
 #define cpu_stack	24
-#define cpu_g	32
-#define cpu_vector	40
-#define cpu_crashEnd	48
-#define cpu_ist1	(56+0x24)
-#define cpu_claimed	160
+#define cpu_vector	32
+#define cpu_crashEnd	40
+#define cpu_ist1	(48+0x24)
+#define cpu_claimed	152
 
 // The general registers of an amd64.Frame, from the last to the first.
 #define PUSH_REGISTERS \
@@ -49,17 +48,7 @@
 #define vectorCall	0x100
 #define vectorSyscall	0x102
 
-#define g_stackLow	0
-#define g_stackHigh	8
-#define g_guard0	16
-#define g_guard1	24
-
-// How much stack functions take without asking (abi.StackSmall and what nosplit
-// functions may have).
-#define guard	928
-
 #define bootStackSize	32768
-#define crashStackSize	16384
 #define gSize	1024
 
 // SSE, which compiled code uses (SDM volume 3, 14.1), and caches, which are off on
@@ -86,11 +75,6 @@ TEXT runtime·loamStart(SB),NOSPLIT|NOFRAME|TOPFRAME,$0
 	LEAQ	bootStackSize(AX), SP
 	ANDQ	$~15, SP
 	LEAQ	loamKernelG<>(SB), R14
-	MOVQ	AX, g_stackLow(R14)
-	MOVQ	SP, g_stackHigh(R14)
-	ADDQ	$guard, AX
-	MOVQ	AX, g_guard0(R14)
-	MOVQ	AX, g_guard1(R14)
 
 	SSE
 
@@ -103,17 +87,12 @@ TEXT runtime·loamStart(SB),NOSPLIT|NOFRAME|TOPFRAME,$0
 	MOVQ	AX, loam∕kernel·entries+16(SB)
 	LEAQ	_rt0_amd64_linux(SB), AX
 	MOVQ	AX, loam∕kernel·entries+24(SB)
-	MOVQ	SP, loam∕kernel·entries+32(SB)
-	LEAQ	loamCrashStack<>+crashStackSize(SB), AX
-	ANDQ	$~15, AX
-	MOVQ	AX, loam∕kernel·entries+40(SB)
-	MOVQ	R14, loam∕kernel·entries+48(SB)
 	LEAQ	loamSigreturn<>(SB), AX
-	MOVQ	AX, loam∕kernel·entries+56(SB)
+	MOVQ	AX, loam∕kernel·entries+32(SB)
 	LEAQ	loamStartCPU<>(SB), AX
-	MOVQ	AX, loam∕kernel·entries+64(SB)
+	MOVQ	AX, loam∕kernel·entries+40(SB)
 	LEAQ	loamCrashG<>(SB), AX
-	MOVQ	AX, loam∕kernel·entries+72(SB)
+	MOVQ	AX, loam∕kernel·entries+48(SB)
 	LEAQ	runtime·m0(SB), CX
 	MOVQ	CX, g_m(AX)	// tables of the runtime have a cache for each m
 	LEAQ	loamClockGettime<>(SB), AX
@@ -122,10 +101,12 @@ TEXT runtime·loamStart(SB),NOSPLIT|NOFRAME|TOPFRAME,$0
 	MOVL	BX, AX
 	MOVL	SI, BX
 	CALL	loam∕kernel·Start<ABIInternal>(SB)
+	MOVQ	cpu_stack(GS), SP
+	CALL	loam∕kernel·Begin<ABIInternal>(SB)
 	JMP	leave<>(SB)
 
-// loamStartCPU is where another CPU comes to, in 64-bit mode, still with the page
-// tables of the entry code: RBX has its loam/kernel.cpu.
+// loamStartCPU is where another CPU comes to, in 64-bit mode, with the page tables of
+// the entry code, where its stack is not: RBX has its loam/kernel.cpu.
 TEXT loamStartCPU<>(SB),NOSPLIT|NOFRAME|TOPFRAME,$0
 	MOVL	$1, AX
 	XCHGL	AX, cpu_claimed(BX)
@@ -136,17 +117,18 @@ TEXT loamStartCPU<>(SB),NOSPLIT|NOFRAME|TOPFRAME,$0
 	JMP	-2(PC)
 claimed:
 	SSE
+	MOVQ	loam∕kernel·tables(SB), AX	// their root
+	MOVQ	AX, CR3
 	MOVQ	cpu_stack(BX), SP
-	MOVQ	cpu_g(BX), R14
+	LEAQ	loamKernelG<>(SB), R14
 	MOVQ	BX, AX
 	CALL	loam∕kernel·StartCPU<ABIInternal>(SB)
 	JMP	leave<>(SB)
 
-// Of a g only the bounds of the stack are used; that of crashes has none.
+// Of a g only the bounds of the stack are used, and these have none: kernel/stack.go.
 GLOBL loamKernelG<>(SB), NOPTR, $gSize
 GLOBL loamCrashG<>(SB), NOPTR, $gSize
 GLOBL loamBootStack<>(SB), NOPTR, $bootStackSize
-GLOBL loamCrashStack<>(SB), NOPTR, $crashStackSize
 
 // loamGate stands where the runtime has a SYSCALL instruction, and keeps its
 // contract: number in AX, arguments in DI, SI, DX, R10, R8, R9, result in AX;
@@ -227,7 +209,7 @@ TEXT serve<>(SB),NOSPLIT|NOFRAME,$0
 	MOVQ	AX, cpu_ist1(GS)
 	MOVQ	SP, BX
 	MOVQ	cpu_stack(GS), SP
-	MOVQ	cpu_g(GS), R14
+	LEAQ	loamKernelG<>(SB), R14
 	XORPS	X15, X15
 	XORL	BP, BP
 	MOVQ	0(GS), AX
@@ -269,7 +251,7 @@ general:
 	IRETQ
 
 // crash is for a trap that came while the kernel ran, or on a stack of its own.
-// It goes on there, with a g whose stack has no end that is known.
+// It goes on there.
 TEXT crash<>(SB),NOSPLIT|NOFRAME,$0
 	MOVQ	SP, BX
 	LEAQ	loamCrashG<>(SB), R14

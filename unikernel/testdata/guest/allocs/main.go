@@ -3,7 +3,10 @@
 package main
 
 import (
+	"io"
 	"net"
+	"os"
+	"syscall"
 	"testing"
 
 	"example.com/guest/internal/check"
@@ -27,6 +30,16 @@ func main() {
 	check.Nil(err, "accept")
 	check.Equal(stream(a, b, heap), 0, "objects for a read and a write of the heap")
 	check.Equal(stream(a, b, make([]byte, 1024)), 0, "objects for a read and a write of the stack")
+
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	check.Nil(err, "open")
+	regular, err := os.CreateTemp("", "allocs")
+	check.Nil(err, "create")
+	defer os.Remove(regular.Name())
+	for _, f := range []*os.File{null, regular} {
+		check.Equal(file(f, heap), 0, "objects for a write and a read of a file, from the heap")
+		check.Equal(file(f, make([]byte, 1024)), 0, "objects for a write and a read of a file, from the stack")
+	}
 	check.Done()
 }
 
@@ -57,6 +70,28 @@ func messages(c *net.UDPConn, b []byte) int {
 		}
 		if n, _, _, _, err := c.ReadMsgUDPAddrPort(b, nil); n != len(b) || err != nil {
 			check.That(false, "received %d, %v", n, err)
+		}
+	}))
+}
+
+// file writes and reads, by package os and by package syscall.
+func file(f *os.File, b []byte) int {
+	fd := int(f.Fd())
+	return int(testing.AllocsPerRun(runs, func() {
+		f.Seek(0, io.SeekStart)
+		_, err := f.Write(b)
+		if err == nil {
+			_, err = syscall.Write(fd, b)
+		}
+		f.Seek(0, io.SeekStart)
+		if err == nil && f.Name() != os.DevNull {
+			_, err = f.Read(b)
+		}
+		if err == nil {
+			_, err = syscall.Read(fd, b)
+		}
+		if err != nil {
+			check.Nil(err, f.Name())
 		}
 	}))
 }

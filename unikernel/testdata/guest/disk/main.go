@@ -1,4 +1,4 @@
-// Disk reads and writes the disk of its machine, at whole blocks and at parts of
+// Disk reads and writes a disk of its machine, at whole blocks and at parts of
 // them.
 package main
 
@@ -12,10 +12,10 @@ import (
 )
 
 func main() {
-	f, err := os.OpenFile("/dev/vda", os.O_RDWR, 0)
+	f, err := os.OpenFile(os.Args[1], os.O_RDWR, 0)
 	if errors.Is(err, syscall.EROFS) {
 		fmt.Println("read only")
-		f, err = os.Open("/dev/vda")
+		f, err = os.Open(os.Args[1])
 	}
 	check(err)
 	size, err := f.Seek(0, io.SeekEnd)

@@ -29,6 +29,7 @@ func main() {
 	for name, test := range map[string]func(){
 		"contents": contents, "names": names, "attributes": attributes, "listing": listing, "descriptors": descriptors,
 		"locks": locks, "mapping": mapping, "pipes": pipes, "vectors": vectors, "devices": devices, "stack": stack, "tree": tree,
+		"immediate": immediate,
 	} {
 		check.Nil(os.Mkdir(name, 0o755), name)
 		check.Nil(os.Chdir(name), name)

@@ -1,0 +1,15 @@
+package device
+
+import (
+	"encoding/binary"
+
+	"loam/kernel"
+)
+
+// Stir mixes random bytes that nobody can guess into those that the machine gives to
+// programs (kernel/random.go).
+func Stir(b [32]byte) {
+	for half := b[:]; len(half) > 0; half = half[16:] {
+		call(kernel.CallStir, uintptr(binary.LittleEndian.Uint64(half)), uintptr(binary.LittleEndian.Uint64(half[8:])))
+	}
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+
+	"example.com/guest/internal/check"
+)
+
+// immediate: package os reads and writes files that keep nobody waiting by a shorter way
+// on Loam. All is as by the longer one.
+func immediate() {
+	elsewhere()
+	refusals()
+	turns()
+	for range 100 {
+		closing()
+	}
+}
+
+func create(name string) *os.File {
+	f, err := os.Create(name)
+	check.Nil(err, "create")
+	return f
+}
+
+// elsewhere: a descriptor that leads to another file than when it was opened.
+func elsewhere() {
+	one, two := create("one"), create("two")
+	write(one, "before ")
+	check.Nil(syscall.Dup3(int(two.Fd()), int(one.Fd()), 0), "dup3")
+	write(one, "through one ")
+	write(two, "through two")
+	check.Equal(content("one"), "before ", "the file that was replaced")
+	check.Equal(content("two"), "through one through two", "the file that took its place")
+	check.Nil(one.Close(), "close")
+	check.Nil(two.Close(), "close")
+}
+
+func write(f *os.File, text string) {
+	n, err := f.Write([]byte(text))
+	check.That(n == len(text) && err == nil, "write to %s: %d, %v", f.Name(), n, err)
+}
+
+// refusals: what fails, and what does nothing.
+func refusals() {
+	f := create("refusals")
+	b := []byte("text")
+	write(f, "text")
+	n, err := f.Read(b)
+	check.That(n == 0 && err == io.EOF, "read at the end: %d, %v", n, err)
+	n, err = f.Read(nil)
+	check.That(n == 0 && err == nil, "read of nothing: %d, %v", n, err)
+	n, err = f.Write(nil)
+	check.That(n == 0 && err == nil, "write of nothing: %d, %v", n, err)
+	check.Nil(f.Close(), "close")
+	for _, b := range [][]byte{b, nil} {
+		n, err = f.Write(b)
+		check.That(n == 0 && errors.Is(err, os.ErrClosed), "write to a closed file: %d, %v", n, err)
+		n, err = f.Read(b)
+		check.That(n == 0 && errors.Is(err, os.ErrClosed), "read from a closed file: %d, %v", n, err)
+	}
+	for _, c := range []struct {
+		name  string
+		flags int
+		write bool
+		want  error
+	}{
+		{"refusals", os.O_RDONLY, true, syscall.EBADF},
+		{"refusals", os.O_WRONLY, false, syscall.EBADF},
+		{".", os.O_RDONLY, false, syscall.EISDIR},
+		{"/dev/full", os.O_WRONLY, true, syscall.ENOSPC},
+		{"/dev/null", os.O_WRONLY, false, syscall.EBADF},
+		{"/dev/null", os.O_RDONLY, true, syscall.EBADF},
+	} {
+		f, err := os.OpenFile(c.name, c.flags, 0)
+		check.Nil(err, c.name)
+		do := f.Read
+		if c.write {
+			do = f.Write
+		}
+		n, err := do(b)
+		check.That(n == 0 && errors.Is(err, c.want), "%s, opened with %#x, write is %v: %d, %v", c.name, c.flags, c.write, n, err)
+		f.Close()
+	}
+}
+
+// turns: writes by several goroutines do not mix.
+func turns() {
+	const goroutines, lines = 8, 200
+	f := create("turns")
+	var all sync.WaitGroup
+	for i := range goroutines {
+		all.Go(func() {
+			line := strings.Repeat(string(rune('a'+i)), 99) + "\n"
+			for range lines {
+				write(f, line)
+			}
+		})
+	}
+	all.Wait()
+	check.Nil(f.Close(), "close")
+	for line := range strings.Lines(content("turns")) {
+		check.That(line == strings.Repeat(line[:1], 99)+"\n", "a line is %q", line)
+	}
+	check.Equal(len(content("turns")), goroutines*lines*100, "bytes")
+}
+
+// closing: a file is closed while others write to it, and its number given to another
+// file. What is written goes to the first or fails.
+func closing() {
+	f := create("closing")
+	start := make(chan bool)
+	var all sync.WaitGroup
+	for range 2 {
+		all.Go(func() {
+			<-start
+			for {
+				n, err := f.Write([]byte("first"))
+				if err != nil {
+					check.That(n == 0 && errors.Is(err, os.ErrClosed), "write: %d, %v", n, err)
+					return
+				}
+			}
+		})
+	}
+	close(start)
+	check.Nil(os.Remove("closing"), "remove")
+	check.Nil(f.Close(), "close")
+	for range 4 {
+		next := create("next")
+		write(next, "second")
+		check.Equal(content("next"), "second", "a file that was opened meanwhile")
+		check.Nil(next.Close(), "close")
+	}
+	all.Wait()
+}
