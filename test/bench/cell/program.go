@@ -117,7 +117,7 @@ func hosted(spec Spec) (load.Samples, error) {
 		return nil, err
 	}
 	defer p.end()
-	server := netip.MustParseAddr("127.0.0.1")
+	server := loopback
 	switch {
 	case ownNetwork:
 		server = subject.First.Addr()
