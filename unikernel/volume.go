@@ -21,6 +21,7 @@ type Volume struct {
 	Host     string // what is packed
 	Guest    string // its absolute path in the guest
 	Writable bool   // what the guest writes there stays in its memory; else it is EROFS
+	own      bool   // of a folder only the files that lie in it, if they are not large
 }
 
 // systemFiles are those that programs expect of a system, whatever they do: who is
@@ -90,6 +91,9 @@ func packTo(name string, pack func(io.Writer) (tarfs.Packed, error)) error {
 	return errors.Join(err, f.Close())
 }
 
+// mostOwn is the size of the largest file that is not large, in bytes.
+const mostOwn = 1 << 20
+
 // check refuses what cannot be packed, in one line.
 func (v *Volume) check() error {
 	_, err := os.Stat(v.Host)
@@ -111,7 +115,11 @@ func (v *Volume) pack(w io.Writer, number int) (guest.Mount, error) {
 		return guest.Mount{}, err
 	}
 	st, err := os.Stat(v.Host)
-	if err == nil {
+	switch {
+	case err != nil:
+	case v.own:
+		_, err = tarfs.PackOwn(w, v.Host, mostOwn)
+	default:
 		_, err = tarfs.Pack(w, v.Host)
 	}
 	if err != nil {

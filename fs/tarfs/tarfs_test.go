@@ -126,6 +126,35 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
+// Of a folder's own files none is large, and folders in it are empty.
+func TestPackOwn(t *testing.T) {
+	dir := t.TempDir()
+	for name, size := range map[string]int{"small": 10, "large": 11, "folder/small": 1} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, make([]byte, size), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var archive bytes.Buffer
+	packed, err := PackOwn(&archive, dir, 10)
+	if err != nil || packed.Skipped != 1 || packed.Bytes != 10 {
+		t.Errorf("packed %+v, %v", packed, err)
+	}
+	system, err := Load(archive.Bytes(), memfs.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := fs.NewView(fs.NewTree(system))
+	for name, want := range map[string]bool{"/small": true, "/folder": true, "/large": false, "/folder/small": false} {
+		if _, err := v.Lookup(v.Root, name, false); (err == nil) != want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // Packing one file gives a folder with that file.
 func TestOneFile(t *testing.T) {
 	v, _, _ := pack(t, filepath.Join(fill(t), "a"))

@@ -135,6 +135,9 @@ func readRecord(t *testing.T) *recorder {
 		}
 		r.found = append(r.found, one)
 	}
+	if err := writeMachineReport(r.found); err != nil {
+		t.Error(err)
+	}
 	return r
 }
 
@@ -184,7 +187,16 @@ with status 0. The modules are those of [servers.md](servers.md).
 | machine, CPUs | server | load | for, s | rate | errors | QEMU's memory, MiB | grew after a minute, MiB |
 |---|---|---|--:|--:|--:|--:|--:|
 `, "`make vmservers`", strings.TrimSpace(string(version)), runtime.NumCPU())
-	for _, f := range found {
+	servers := append([]server{{name: "examples/web"}}, servers...)
+	order := func(f finding) (place [2]int) {
+		place[0] = slices.Index(strings.Split(allMachines, ","), f.Machine)
+		place[1] = slices.IndexFunc(servers, func(s server) bool { return s.name == f.Server })
+		return place
+	}
+	for _, f := range slices.SortedFunc(slices.Values(found), func(a, b finding) int {
+		x, y := order(a), order(b)
+		return slices.Compare(x[:], y[:])
+	}) {
 		fmt.Fprintf(&b, "| %s | %s | %s | %d | %.0f %s | %d | %d | %.1f |\n",
 			strings.ReplaceAll(f.Machine, ":", ", "), f.Server, f.Load, f.Seconds, f.Rate, f.Unit, f.Errors, f.Resident>>10, float64(f.Grown)/1024)
 	}
