@@ -46,7 +46,7 @@ func calibrate() {
 	}
 	apicScale = best.apic
 	clock.Begin(best.end, best.scale, best.doubt)
-	clock.SetWall(readWall())
+	setWall()
 }
 
 // measurement is how fast the clocks go, as nanoseconds for each tick of the counter
@@ -82,20 +82,25 @@ func measure() measurement {
 	return measurement{}
 }
 
-// correct compares the clock with the reference.
-func correct() {
+// correct compares the clock with the reference, and the time of the day with the PC's
+// clock.
+func correct(c *cpu) {
 	clock.Correct(sample())
 	clock.Hold()
 	clock.GoOn(amd64.Timestamp())
+	checkWall(c)
 }
 
 // armTimer has this CPU interrupted when there may be something to do: when the
-// running thread has had its share or is to be profiled, or at the earliest
-// deadline, if no other CPU is interrupted by then.
+// running thread has had its share or is to be profiled, when a ready one has waited
+// enough (shareWork), or at the earliest deadline, if no other CPU is interrupted by then.
 func (c *cpu) armTimer(now int64) {
 	at := int64(thread.Never)
 	if c.current != thread.None && threads.HasReady() {
 		at = c.since + quantum
+	}
+	if c.shareAt != 0 {
+		at = min(at, c.shareAt)
 	}
 	at = min(at, c.profileDeadline(now))
 	if earliest := min(threads.Earliest(), int64(clock.Due())); earliest < at && !timerBefore(earliest) {

@@ -292,3 +292,53 @@ func FuzzLoad(f *testing.F) {
 		}
 	})
 }
+
+// A deferred archive is loaded when somebody looks at it, and is then what Load makes.
+func TestDeferred(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "f"), []byte("text"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var image bytes.Buffer
+	if _, err := Pack(&image, dir); err != nil {
+		t.Fatal(err)
+	}
+	v := fs.NewView(fs.NewTree(memfs.New(memfs.Config{})))
+	if err := v.Mkdir(v.Root, "/d", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	at, err := v.Lookup(v.Root, "/d", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	loaded := false
+	system := watched{Deferred(image.Bytes(), memfs.Config{}), &loaded}
+	if err := v.Tree.Mount(system, at, true); err != nil {
+		t.Fatal(err)
+	}
+	if err := v.Mkdir(v.Root, "/e", 0o700); err != nil || loaded {
+		t.Errorf("beside it: %v, loaded is %v", err, loaded)
+	}
+	f, err := v.Open(v.Root, "/d/f", fs.ReadOnly, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := make([]byte, 10)
+	if n, err := f.Read(b); string(b[:n]) != "text" || err != nil || !loaded {
+		t.Errorf("read %q, %v", b[:n], err)
+	}
+	if p, err := v.Lookup(v.Root, "/d/../d/./..", true); err != nil || p != v.Root {
+		t.Errorf("above it is %v, %v", p, err)
+	}
+}
+
+// watched tells whether its root was asked for.
+type watched struct {
+	fs.FileSystem
+	asked *bool
+}
+
+func (w watched) Root() fs.Directory {
+	*w.asked = true
+	return w.FileSystem.Root()
+}
