@@ -10,8 +10,7 @@ import (
 
 // Calls that package syscall does not name.
 const (
-	sysGetrandom  = 318
-	sysEpollPwait = 281
+	sysGetrandom = 318
 )
 
 // call serves a system call: what the Go runtime needs of Linux, and no more. It
@@ -102,9 +101,11 @@ func call(c *cpu, f *amd64.Frame) (result int64, returns bool) {
 	case syscall.SYS_EVENTFD2:
 		result = wakeFD
 	case syscall.SYS_EPOLL_CTL:
-		result = pollControl(f.DI, int(int32(f.SI)), f.DX, f.R10)
-	case sysEpollPwait:
+		result = pollControl(f.DI, int(int32(f.SI)), f.DX)
+	case CallPoll:
 		return poll(c, f)
+	case CallShare:
+		c.shareAt = 1 // long ago: see shareWork
 	case syscall.SYS_CLOSE:
 		result = closeFile(f.DI)
 

@@ -92,12 +92,15 @@ func correct(c *cpu) {
 }
 
 // armTimer has this CPU interrupted when there may be something to do: when the
-// running thread has had its share or is to be profiled, or at the earliest
-// deadline, if no other CPU is interrupted by then.
+// running thread has had its share or is to be profiled, when a ready one has waited
+// enough (shareWork), or at the earliest deadline, if no other CPU is interrupted by then.
 func (c *cpu) armTimer(now int64) {
 	at := int64(thread.Never)
 	if c.current != thread.None && threads.HasReady() {
 		at = c.since + quantum
+	}
+	if c.shareAt != 0 {
+		at = min(at, c.shareAt)
 	}
 	at = min(at, c.profileDeadline(now))
 	if earliest := min(threads.Earliest(), int64(clock.Due())); earliest < at && !timerBefore(earliest) {

@@ -32,6 +32,7 @@ type cpu struct {
 	fsBase  uint64    // what the register holds
 	since   int64     // when current began to run
 	timer   int64     // when the timer will interrupt; 0: it rests
+	shareAt int64     // when another CPU is woken for what is ready; 0: nothing is
 
 	charged   thread.ID // whose the time since chargedAt is
 	chargedAt int64
@@ -182,7 +183,7 @@ func flushRange(va, end uint64, tablesGone bool) {
 	}
 	for i := range cpuCount {
 		for o := &cpus[i]; o.apic != self && (o.current != thread.None || tablesGone) && atomic.LoadUint32(&o.flush) != 0; {
-			amd64.Pause()
+			relax()
 		}
 	}
 }

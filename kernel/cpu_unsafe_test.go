@@ -1,9 +1,11 @@
 package kernel
 
 import (
+	"fmt"
 	"os"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 	"unsafe"
 
@@ -37,6 +39,25 @@ func TestOffsets(t *testing.T) {
 	} {
 		if got, ok := defined[name]; !ok || got != uint64(want) {
 			t.Errorf("%s is %d, and %d in the code", name, want, got)
+		}
+	}
+}
+
+// The runtime's side knows calls by their numbers.
+func TestCallNumbers(t *testing.T) {
+	for constant, c := range map[string]struct {
+		file string
+		want int
+	}{
+		"loamCallPoll":  {"loam_device.go", CallPoll},
+		"loamCallShare": {"loam_wake.go", CallShare},
+	} {
+		source, err := os.ReadFile("../unikernel/overlay/_vm/runtime/" + c.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if line := fmt.Sprintf("\nconst %s = %#x\n", constant, c.want); !strings.Contains(string(source), line) {
+			t.Errorf("%s does not have %q", c.file, line)
 		}
 	}
 }

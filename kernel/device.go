@@ -8,7 +8,8 @@ import (
 )
 
 // What drivers, which are ordinary Go above the runtime, ask of the kernel: calls
-// that Linux does not have. Package kernel/device makes them, and what a driver
+// that Linux does not have. Package kernel/device makes them, but for the last two,
+// which are the runtime's (loam_device.go, loam_wake.go); and what a driver
 // does itself needs none: ports are read by instructions, registers and memory of
 // devices by their addresses.
 const (
@@ -19,6 +20,8 @@ const (
 	CallDone                         // number of an interrupt
 	CallClose                        // number of an interrupt
 	CallStir                         // two words of random bits, which nobody can guess
+	CallPoll                         // nanoseconds: waits for interrupts (see poll)
+	CallShare                        // : what is ready is for a CPU that is idle, now
 )
 
 // deviceCall serves them.

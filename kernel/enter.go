@@ -1,6 +1,8 @@
 package kernel
 
 import (
+	"sync/atomic"
+
 	"loam/arch/amd64"
 	"loam/kernel/thread"
 )
@@ -71,8 +73,8 @@ func leave(c *cpu) (frameAt, vector uintptr) {
 		}
 	}
 	c.charged = c.current
+	c.shareWork(now)
 	c.armTimer(now)
-	shareWork(c)
 
 	page := c.idle
 	if c.current != thread.None {
@@ -111,17 +113,43 @@ func (c *cpu) choose(now int64) {
 // giveWay has another thread run, if there is one.
 func (c *cpu) giveWay() { c.since = -quantum }
 
-// shareWork wakes a CPU that is idle if there is more to do than this one does.
-func shareWork(c *cpu) {
-	if !threads.HasReady() {
-		return
+// patience is how long a thread that is ready is left to the CPU that made it so, while
+// another is idle, in nanoseconds, where instructions are emulated. An interrupt between
+// CPUs, and what two threads of the host then have to agree on, take as long there as a
+// whole request does; and mostly the running thread is about to wait, so that its CPU
+// comes to the other in less. A processor's own interrupt takes a microsecond or two:
+// there nobody waits for anything.
+const patience = 1e6
+
+// Held is not 0 while a thread is left to a busy CPU though another is idle. The runtime,
+// which knows how much there is to do, looks at it (runtime.wakep).
+var Held uint32
+
+// shareWork wakes a CPU that is idle if there is more to do than this one does: at once,
+// or when that has been so for a while. Until then the timer is set (armTimer), so that
+// no thread waits for longer, whatever the running one does.
+func (c *cpu) shareWork(now int64) {
+	o := idleCPU(c)
+	switch {
+	case o == nil || !threads.HasReady():
+		c.shareAt = 0
+	case !Emulated || c.shareAt != 0 && now >= c.shareAt:
+		c.shareAt = 0
+		o.kick()
+	case c.shareAt == 0:
+		c.shareAt = now + patience
 	}
+	atomic.StoreUint32(&Held, uint32(min(c.shareAt, 1)))
+}
+
+// idleCPU is one other than c; nil: all have something to do.
+func idleCPU(c *cpu) *cpu {
 	for i := range cpuCount {
 		if o := &cpus[i]; o != c && o.current == thread.None {
-			o.kick()
-			return
+			return o
 		}
 	}
+	return nil
 }
 
 // newThread makes a thread, and its page.

@@ -14,3 +14,5 @@ import _ "unsafe" // for go:linkname
 //go:linkname tables
 //go:linkname haveXSave
 //go:linkname Rung
+//go:linkname Emulated
+//go:linkname Held

@@ -15,9 +15,22 @@ var big uint32
 func lock(c *cpu) {
 	for !atomic.CompareAndSwapUint32(&big, 0, 1) {
 		c.flushIfAsked()
-		amd64.Pause()
+		relax()
 	}
 	c.flushIfAsked()
+}
+
+// Emulated is set once, early, where each instruction is emulated. The program's loops
+// that wait look at it too (runtime.procyield): a PAUSE takes such a CPU out of its
+// translated code and back by way of the emulator's locks, which is a thousand times what
+// it takes elsewhere.
+var Emulated bool
+
+// relax is for the body of a loop that waits for another CPU.
+func relax() {
+	if !Emulated {
+		amd64.Pause()
+	}
 }
 
 func unlock() { atomic.StoreUint32(&big, 0) }

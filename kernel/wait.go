@@ -78,61 +78,65 @@ func sleep(c *cpu, addr uint64) (int64, bool) {
 	case errno != 0:
 		return -int64(errno), true
 	}
+	const short = 5e3 // what the runtime sleeps for 3 µs for is over before a CPU is asleep
+	if deadline-clock.now() < short {
+		c.spin(deadline)
+		return 0, true
+	}
 	return c.wait(keySleep, deadline, 0)
 }
 
-// The runtime's poller waits in epoll_pwait(2), and is woken by a write to an
-// eventfd(2). Both are one thing here, since nothing else is ever in the set:
-// files of Loam's ready goroutines themselves.
+// spin waits without sleeping. Other CPUs may enter the kernel meanwhile.
+func (c *cpu) spin(deadline int64) {
+	k := clock // it may be corrected meanwhile
+	unlock()
+	for k.now() < deadline {
+		c.flushIfAsked()
+		relax()
+	}
+	lock(c)
+}
+
+// The runtime's poller waits by CallPoll, and is woken by an interrupt of a device or by
+// a write to an eventfd(2), as on Linux. Nothing else ever wakes it, since files of
+// Loam's ready goroutines themselves: so there is no set of descriptors behind
+// epoll_create(2), and no event that is handed over.
 const (
 	pollFD = 1 << 20
 	wakeFD = pollFD + 1
 )
 
-var (
-	pollWoken bool   // somebody has written to wakeFD since it was read last
-	pollData  uint64 // what epoll_ctl was given for wakeFD
-)
+// pollWoken is set when somebody has written to wakeFD and no poller has heard of it.
+var pollWoken bool
 
-// pollControl is epoll_ctl(2). Whatever else is put into a set is like a regular
-// file, which is always ready.
-func pollControl(set uint64, op int, fd, event uint64) int64 {
-	const add, dataOffset, size = 1, 4, 12
-	switch {
-	case set != pollFD || fd != wakeFD || op != add:
+// pollControl is epoll_ctl(2), by which the runtime puts wakeFD into its set. Whatever
+// else is put there is like a regular file, which is always ready.
+func pollControl(set uint64, op int, fd uint64) int64 {
+	const add = 1
+	if set != pollFD || fd != wakeFD || op != add {
 		return -int64(syscall.EPERM)
-	case !touch(event, size, space.Read):
-		return -int64(syscall.EFAULT)
 	}
-	pollData = uint64(*word32(event + dataOffset)) | uint64(*word32(event + dataOffset + 4))<<32
 	return 0
 }
 
-// poll is epoll_pwait(2): events in SI, their greatest number in DX, milliseconds
-// in R10.
+// poll is CallPoll: it waits until a bit of Rung is set, until wakeFD is written to, or
+// as many nanoseconds as DI says; for ever if that is negative. The result is 1 if wakeFD
+// was written to, which is forgotten then.
 func poll(c *cpu, f *amd64.Frame) (int64, bool) {
-	const in, size = 1, 12
-	switch timeout := int64(int32(f.R10)); {
-	case f.DI != pollFD:
-		return -int64(syscall.EBADF), true
-	case pollWoken:
-		if !touch(f.SI, size, space.Write) {
-			return -int64(syscall.EFAULT), true
-		}
-		*word32(f.SI), *word32(f.SI + 4), *word32(f.SI + 8) = in, uint32(pollData), uint32(pollData>>32)
-		return 1, true
-	case timeout == 0, atomic.LoadUint64(&Rung) != 0:
-		return 0, true
-	case timeout < 0:
-		return c.wait(keyPoll, thread.Never, 0)
-	default:
-		return c.wait(keyPoll, clock.now()+timeout*1e6, 0)
+	deadline := int64(thread.Never)
+	const longest = 1 << 62
+	if timeout := int64(f.DI); timeout >= 0 && timeout < longest {
+		deadline = clock.now() + timeout
 	}
+	switch {
+	case pollWoken:
+		pollWoken = false
+		return 1, true
+	case atomic.LoadUint64(&Rung) != 0:
+		return 0, true
+	}
+	return c.wait(keyPoll, deadline, 0)
 }
 
-// wakePoller is a write to wakeFD. Who waits is told that it was interrupted, and
-// asks again.
-func wakePoller() {
-	pollWoken = true
-	threads.Wake(keyPoll, thread.Max, -int64(syscall.EINTR))
-}
+// wakePoller is a write to wakeFD.
+func wakePoller() { pollWoken = threads.Wake(keyPoll, 1, 1) == 0 }

@@ -73,6 +73,32 @@ func TestARPResolves(t *testing.T) {
 	})
 }
 
+// Who answers a packet that comes in the moment there is an address has the neighbour
+// asked for at once, and not a second later.
+func TestARPAsksWithANewAddress(t *testing.T) {
+	for range 300 {
+		synctest.Test(t, func(t *testing.T) {
+			w := newBarePeer(t, stack.Config{Shards: 1}, pipe.Config{})
+			w.arps = true
+			c := mustUDP(t, w.s, 1000)
+			defer c.Close()
+			sent := make(chan struct{})
+			go func() {
+				defer close(sent)
+				to := netip.MustParseAddrPort("10.0.0.2:53")
+				for _, err := c.TryWriteTo([]byte("early"), to); err != nil; _, err = c.TryWriteTo([]byte("early"), to) {
+				}
+			}()
+			if err := w.s.AddAddress("eth0", netip.PrefixFrom(addrA, 24)); err != nil {
+				t.Fatal(err)
+			}
+			<-sent
+			w.want("the address is announced", "arp who-has 10.0.0.1 tell 10.0.0.1")
+			w.want("and the neighbour is asked for", "arp who-has 10.0.0.2 tell 10.0.0.1")
+		})
+	}
+}
+
 func TestARPGivesUp(t *testing.T) {
 	arpScript(t, func(t *testing.T, w *peer) {
 		c := mustUDP(t, w.s, 1000)

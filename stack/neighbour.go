@@ -129,6 +129,7 @@ func (i *Interface) loop() {
 			l.arp.Receive(l.now, a)
 		case m := <-i.wanted:
 			l.now = i.stack.now()
+			l.takeRequests() // an address that the packet comes from may be among them
 			l.hear(m)
 		case <-i.wake:
 			l.now = i.stack.now()

@@ -121,21 +121,18 @@ func (s *Stack) AddAddress(name string, p netip.Prefix) error {
 	if !p.Addr().Is4() {
 		return ErrFamily
 	}
-	var ifc *Interface
-	err := s.change(func(t *tables) error {
-		if ifc = t.byName(name); ifc == nil {
+	return s.change(func(t *tables) error {
+		ifc := t.byName(name)
+		if ifc == nil {
 			return ErrNoInterface
 		}
 		if slices.ContainsFunc(t.addresses, func(a Address) bool { return a.Prefix.Addr() == p.Addr() }) {
 			return ErrExists
 		}
 		t.addresses = append(t.addresses, Address{name, p})
+		ifc.announce(p) // before anybody uses it: who asks for a neighbour says from where
 		return nil
 	})
-	if err == nil {
-		ifc.announce(p)
-	}
-	return err
 }
 
 // RemoveAddress takes an address away. Connections that use it are not ended:

@@ -20,6 +20,16 @@ func hypervisorMost() (most uint32, kvm bool) {
 	return most, b == 0x4b4d564b && c == 0x564b4d56 && d == 0x4d // "KVMKVMKVM"
 }
 
+// Emulated reports whether QEMU emulates the processor, instruction by instruction.
+func Emulated() bool {
+	const present = 1 << 31
+	if _, _, c, _ := CPUID(1, 0); c&present == 0 {
+		return false
+	}
+	_, b, c, d := CPUID(hypervisorLeaf, 0)
+	return b == 0x54474354 && c == 0x43544743 && d == 0x47435447 // "TCGTCGTCGTCG"
+}
+
 // HypervisorFeatures are those of KVM; 0 elsewhere.
 func HypervisorFeatures() uint32 {
 	if most, kvm := hypervisorMost(); kvm && most >= featuresLeaf {

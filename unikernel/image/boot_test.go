@@ -226,6 +226,17 @@ func TestGuest(t *testing.T) {
 	}
 }
 
+// A goroutine runs beside one that never waits and cannot be interrupted: the thread that
+// the runtime wakes for it comes to the other CPU, with nothing else happening meanwhile.
+func TestBeside(t *testing.T) {
+	config := boot.Config{Args: []string{"guest", "beside"}, Env: []string{"GODEBUG=asyncpreemptoff=1"}}
+	for _, cpus := range []string{"2", "4"} {
+		if out, status := machine(t, bootable(t), config, "-machine", "q35", "-m", "64M", "-smp", cpus); status != 0 || out != "ran beside 20\n" {
+			t.Errorf("on %s CPUs: status %d, %s", cpus, status, out)
+		}
+	}
+}
+
 // What is not such a program is refused, and not changed.
 func TestPrepareRefuses(t *testing.T) {
 	data := built(t)

@@ -62,6 +62,12 @@ var renames = []rename{
 var machineRenames = []rename{
 	// Interrupts wake goroutines.
 	{"runtime/netpoll_epoll.go", "func netpoll(delay int64) (gList, int32)", "linuxNetpoll"},
+
+	// Loops that wait for another CPU.
+	{"runtime/stubs.go", "func procyield(cycles uint32)", "linuxProcyield"},
+
+	// Whether another CPU is woken for what there is to do.
+	{"runtime/proc.go", "func wakep()", "linuxWakep"},
 }
 
 // fields are for what is in front: each file has a rename as well.

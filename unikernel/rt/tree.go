@@ -121,19 +121,15 @@ func mountArchive(v *fs.View, p Platform, m guest.Mount) error {
 	if err != nil {
 		return err
 	}
+	if m.Deferred {
+		return mountFolder(v, tarfs.Deferred(image, memfs.Config{}), m)
+	}
 	system, err := tarfs.Load(image, memfs.Config{})
 	if err != nil {
 		return err
 	}
 	if !m.File {
-		if err := makeFolders(v, m.Path, 0o755); err != nil {
-			return err
-		}
-		place, err := v.LookupDir(v.Root, m.Path)
-		if err != nil {
-			return err
-		}
-		return v.Tree.Mount(system, place, !m.Writable)
+		return mountFolder(v, system, m)
 	}
 	file, err := onlyFile(system)
 	if err != nil {
@@ -150,6 +146,18 @@ func mountArchive(v *fs.View, p Platform, m guest.Mount) error {
 		return err
 	}
 	return v.Tree.MountFile(system, file, place, !m.Writable)
+}
+
+// mountFolder mounts a file system, at a folder that is made for it.
+func mountFolder(v *fs.View, system fs.FileSystem, m guest.Mount) error {
+	if err := makeFolders(v, m.Path, 0o755); err != nil {
+		return err
+	}
+	place, err := v.LookupDir(v.Root, m.Path)
+	if err != nil {
+		return err
+	}
+	return v.Tree.Mount(system, place, !m.Writable)
 }
 
 // onlyFile is the file of an archive that has one.

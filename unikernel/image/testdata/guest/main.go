@@ -34,6 +34,7 @@ var cases = map[string]func(){
 	"overflow":     func() { fmt.Println(overflow(1)) },
 	"collect":      collect,
 	"loop":         loop,
+	"beside":       beside,
 	"pingpong":     pingPong,
 	"sleep":        sleep,
 	"threads":      threads,
@@ -157,6 +158,18 @@ func collect() {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	fmt.Println("collected", m.NumGC > 3)
+}
+
+// beside waits for another goroutine without giving way to it.
+func beside() {
+	const turns = 20
+	for range turns {
+		var ran atomic.Bool
+		go ran.Store(true)
+		for !ran.Load() {
+		}
+	}
+	fmt.Println("ran beside", turns)
 }
 
 // loop has a goroutine that never gives way; a collection happens all the same.

@@ -24,6 +24,9 @@ func loamCall(number, a, b uintptr) (result, errno uintptr) {
 	return result, errno
 }
 
+// loamCallPoll is loam/kernel.CallPoll.
+const loamCallPoll = 0x1007
+
 // loamRung has the bits of interrupts that have come. The kernel sets them.
 //
 //go:linkname loamRung loam/kernel.Rung
@@ -61,13 +64,23 @@ func loamPollInterrupts() {
 	netpollAdjustWaiters(1)
 }
 
-// netpoll is Go's, and finds the goroutine that waits for interrupts besides.
+// netpoll takes the place of Go's: it waits for netpollBreak and for interrupts, and
+// finds the goroutine that waits for these. The delay is as there: in nanoseconds;
+// negative: for ever; 0: not at all, and then the kernel need not be asked. Nothing else
+// is ever in the poller's set.
 func netpoll(delay int64) (gList, int32) {
-	list, delta := linuxNetpoll(delay)
+	var list gList
+	if delay != 0 {
+		// As in Go's, who breaks from here on and finds the signal set has somebody to
+		// look again: us.
+		if broken, _ := loamCall(loamCallPoll, uintptr(delay), 0); broken == 1 {
+			netpollWakeSig.Store(0)
+		}
+	}
 	if atomic.Load64(&loamRung) != 0 {
 		if gp := atomic.Xchguintptr(&loamAwaiting, 0); gp != 0 {
 			list.push((*g)(unsafe.Pointer(gp)))
 		}
 	}
-	return list, delta
+	return list, 0
 }
