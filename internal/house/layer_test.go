@@ -83,7 +83,7 @@ const layers = `
 	boot/acpi, driver < driver/pci, driver/power;
 	driver < driver/uart;
 	driver/pci < driver/virtio < driver/rng, driver/blk, driver/console;
-	driver/virtio < driver/virtio/model, driver/qtest; # machines for tests
+	driver/virtio < driver/virtio/model < driver/qtest; # machines for tests
 	driver/virtio, link < link/virtionet < DEVICES;
 
 	# Making and running images: on a host, beside the guest.
