@@ -105,7 +105,7 @@ func call(c *cpu, f *amd64.Frame) (result int64, returns bool) {
 	case CallPoll:
 		return poll(c, f)
 	case CallShare:
-		c.shareAt = 1 // long ago: see shareWork
+		c.hurry()
 	case syscall.SYS_CLOSE:
 		result = closeFile(f.DI)
 

@@ -34,6 +34,8 @@ type cpu struct {
 	timer   int64     // when the timer will interrupt; 0: it rests
 	shareAt int64     // when another CPU is woken for what is ready; 0: nothing is
 
+	busySince int64 // when it was idle last; 0: it is now
+
 	charged   thread.ID // whose the time since chargedAt is
 	chargedAt int64
 

@@ -113,12 +113,12 @@ func (c *cpu) choose(now int64) {
 // giveWay has another thread run, if there is one.
 func (c *cpu) giveWay() { c.since = -quantum }
 
-// patience is how long a thread that is ready is left to the CPU that made it so, while
-// another is idle, in nanoseconds, where instructions are emulated. An interrupt between
-// CPUs, and what two threads of the host then have to agree on, take as long there as a
-// whole request does; and mostly the running thread is about to wait, so that its CPU
-// comes to the other in less. A processor's own interrupt takes a microsecond or two:
-// there nobody waits for anything.
+// patience is for how long after it was idle itself a CPU keeps what becomes ready there,
+// while another is idle, in nanoseconds, where instructions are emulated. An interrupt
+// between CPUs, and what two threads of the host then have to agree on, take as long
+// there as a whole request does; and a CPU that has just begun is mostly done soon, and
+// comes to the other thread in less. A processor's own interrupt takes a microsecond or
+// two: there nobody waits for anything.
 const patience = 1e6
 
 // Held is not 0 while a thread is left to a busy CPU though another is idle. The runtime,
@@ -126,21 +126,27 @@ const patience = 1e6
 var Held uint32
 
 // shareWork wakes a CPU that is idle if there is more to do than this one does: at once,
-// or when that has been so for a while. Until then the timer is set (armTimer), so that
-// no thread waits for longer, whatever the running one does.
+// or when this one has been busy for a while. Until then the timer is set (armTimer), so
+// that no thread waits for longer, whatever the running one does.
 func (c *cpu) shareWork(now int64) {
-	o := idleCPU(c)
-	switch {
-	case o == nil || !threads.HasReady():
-		c.shareAt = 0
-	case !Emulated || c.shareAt != 0 && now >= c.shareAt:
-		c.shareAt = 0
-		o.kick()
-	case c.shareAt == 0:
-		c.shareAt = now + patience
+	if c.current == thread.None {
+		c.busySince = 0
+	} else if c.busySince == 0 {
+		c.busySince = now
+	}
+	c.shareAt = 0
+	if o := idleCPU(c); o != nil && threads.HasReady() {
+		if !Emulated || now-c.busySince >= patience {
+			o.kick()
+		} else {
+			c.shareAt = c.busySince + patience
+		}
 	}
 	atomic.StoreUint32(&Held, uint32(min(c.shareAt, 1)))
 }
+
+// hurry has the next shareWork keep nothing.
+func (c *cpu) hurry() { c.busySince = -patience }
 
 // idleCPU is one other than c; nil: all have something to do.
 func idleCPU(c *cpu) *cpu {

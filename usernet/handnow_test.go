@@ -14,7 +14,7 @@ func TestTCPSmallWritesWhileTheHostDoesNotRead(t *testing.T) {
 	n := newNetwork(t, loopback())
 	guest, host := n.pair()
 	host.SetReadBuffer(64 << 10)
-	const size = 2 << 20
+	const size = 12 << 20
 	go func() {
 		defer guest.CloseWrite()
 		source := io.LimitReader(rand.NewChaCha8([32]byte{7}), size)

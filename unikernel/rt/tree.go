@@ -14,6 +14,7 @@ import (
 	"loam/fs/memfs"
 	"loam/fs/pseudo"
 	"loam/fs/tarfs"
+	"loam/posix"
 	"loam/unikernel/guest"
 )
 
@@ -228,10 +229,7 @@ func aboutProcess(p Platform, c guest.Config, executable string) pseudo.Process 
 		Mounts: mountsOf(c), Hostname: hostname(c), Release: stringOf(hostUname.Release[:]) + "-loam",
 		Started: time.Now(), Somaxconn: somaxconn,
 		Memory: memory, Used: used, Maps: p.Maps,
-		Net: map[string]func() string{
-			"igmp":  func() string { return process.ProcNetIGMP() },
-			"igmp6": func() string { return "" },
-		},
+		Net: procNet(),
 		Folder: func() string {
 			dir, _ := process.Getcwd()
 			return dir
@@ -239,6 +237,15 @@ func aboutProcess(p Platform, c guest.Config, executable string) pseudo.Process 
 		Descriptors: func() []int { return process.Descriptors() },
 		Descriptor:  func(fd int) string { return process.Name(fd) },
 	}
+}
+
+// procNet is /proc/net, of the process that is there when a file is read.
+func procNet() map[string]func() string {
+	files := map[string]func() string{}
+	for name, text := range posix.ProcNet {
+		files[name] = func() string { return text(process) }
+	}
+	return files
 }
 
 // mountsOf is what the user mounted, as proc(5) tells it.

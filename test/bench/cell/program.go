@@ -117,7 +117,7 @@ func hosted(spec Spec) (load.Samples, error) {
 		return nil, err
 	}
 	defer p.end()
-	server := netip.MustParseAddr("127.0.0.1")
+	server := loopback
 	switch {
 	case ownNetwork:
 		server = subject.First.Addr()
@@ -153,7 +153,7 @@ const patience = 2 * time.Minute
 // How often it is asked until then: a process comes up in a few milliseconds, a machine
 // in hundreds.
 const (
-	betweenProcess = time.Millisecond / 2
+	betweenProcess = 2 * time.Millisecond
 	betweenMachine = 10 * time.Millisecond
 )
 
