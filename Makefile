@@ -21,7 +21,7 @@ genbench: ## the packet engine beside trafgen, DPDK, hping3 and loops in C, for 
 	@go test ./test/genbench -count=1 -timeout=40m -v -full -update
 
 .PHONY: probebench
-probebench: ## the prober beside zmap and masscan, over 8.4 million addresses, for a quarter of an hour; writes docs/probe
+probebench: ## the prober beside zmap and masscan, over 8.4 million addresses, for twelve minutes; writes docs/probe
 	@go test ./test/probebench -count=1 -timeout=60m -v -full -update
 
 .PHONY: dpdk

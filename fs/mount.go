@@ -45,13 +45,20 @@ func (p Place) writable() error {
 // mount is a file system in the tree.
 type mount struct {
 	fs       FileSystem
-	top      Node  // what is seen at its place: the root of fs, or one file of it
+	file     Node  // what is seen at its place, if that is one file of fs and not its root
 	at       Place // what it hides; zero for the root of the tree
 	device   Device
 	readOnly bool
 }
 
-func (m *mount) root() Place { return Place{m, m.top} }
+// root is what is seen there. A file system is asked for its root each time, and not
+// before somebody looks.
+func (m *mount) root() Place {
+	if m.file != nil {
+		return Place{m, m.file}
+	}
+	return Place{m, m.fs.Root()}
+}
 
 // OpenDevice makes a handle of a device.
 type OpenDevice func(Flags) (Handle, error)
@@ -76,7 +83,7 @@ type Tree struct {
 // NewTree returns a tree with one file system, at "/".
 func NewTree(root FileSystem) *Tree {
 	t := &Tree{serial: 1}
-	t.root = &mount{fs: root, top: root.Root(), device: Device{Minor: 1}}
+	t.root = &mount{fs: root, device: Device{Minor: 1}}
 	t.mounts.Store(&map[Place]*mount{})
 	return t
 }
@@ -90,7 +97,7 @@ func (t *Tree) Mount(f FileSystem, at Place, readOnly bool) error {
 	if _, err := at.directory(); err != nil {
 		return err
 	}
-	t.mount(&mount{fs: f, top: f.Root(), readOnly: readOnly}, at)
+	t.mount(&mount{fs: f, readOnly: readOnly}, at)
 	return nil
 }
 
@@ -101,7 +108,7 @@ func (t *Tree) MountFile(f FileSystem, file Node, at Place, readOnly bool) error
 			return syscall.EISDIR
 		}
 	}
-	t.mount(&mount{fs: f, top: file, readOnly: readOnly}, at)
+	t.mount(&mount{fs: f, file: file, readOnly: readOnly}, at)
 	return nil
 }
 
@@ -136,7 +143,7 @@ func (t *Tree) cross(p Place) Place {
 
 // parent is the directory above a directory, across mounts.
 func (t *Tree) parent(p Place) Place {
-	for p.Node == p.mount.top {
+	for p == p.mount.root() {
 		if p.mount == t.root {
 			return p
 		}

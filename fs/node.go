@@ -8,7 +8,8 @@ const MaxName = 255
 
 // FileSystem is a set of nodes with one root.
 type FileSystem interface {
-	// Root is the directory at which it is mounted; the same value each time.
+	// Root is the directory at which it is mounted; the same value each time. Nobody asks
+	// before the directory is looked at.
 	Root() Directory
 	// Usage is for statfs(2).
 	Usage() Usage

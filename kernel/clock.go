@@ -46,7 +46,7 @@ func calibrate() {
 	}
 	apicScale = best.apic
 	clock.Begin(best.end, best.scale, best.doubt)
-	clock.SetWall(readWall())
+	setWall()
 }
 
 // measurement is how fast the clocks go, as nanoseconds for each tick of the counter
@@ -82,11 +82,13 @@ func measure() measurement {
 	return measurement{}
 }
 
-// correct compares the clock with the reference.
-func correct() {
+// correct compares the clock with the reference, and the time of the day with the PC's
+// clock.
+func correct(c *cpu) {
 	clock.Correct(sample())
 	clock.Hold()
 	clock.GoOn(amd64.Timestamp())
+	checkWall(c)
 }
 
 // armTimer has this CPU interrupted when there may be something to do: when the

@@ -14,7 +14,7 @@ import (
 // Fatal is called by the entry code for a trap of the kernel's own.
 func Fatal(self, frameAddress uintptr) {
 	f, why := frameByAddress(frameAddress), "the kernel failed"
-	if f.Vector == amd64.VectorPage && belowStack(amd64.ReadCR2()) {
+	if f.Vector == amd64.VectorPage && f.Code&amd64.FaultPresent == 0 && isStack(amd64.ReadCR2()) {
 		why = "the kernel's stack is too small for what it does"
 	}
 	crash(cpuAt(self), f, why)

@@ -54,7 +54,7 @@ const quantum = 10e6
 func leave(c *cpu) (frameAt, vector uintptr) {
 	now := clock.now()
 	if uint64(now) >= clock.Due() {
-		correct()
+		correct(c)
 	}
 	c.charge(now)
 	threads.Expire(now)

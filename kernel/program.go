@@ -80,7 +80,7 @@ func loadProgram(c *cpu) {
 		CS: amd64.CodeSelector, SS: amd64.DataSelector,
 		Flags: amd64.FlagFixed | amd64.FlagInterrupt,
 	}
-	threads.At(id).Pending = earlySignals
+	threads.At(id).Pending, earlySignals = earlySignals, 0
 	c.current = id
 }
 

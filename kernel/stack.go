@@ -47,11 +47,7 @@ func mapStack(top, count uint64) bool {
 	return true
 }
 
-// belowStack reports whether an address is one of those between the stacks.
-func belowStack(va uint64) bool {
-	if va < boot.Stacks || va >= boot.Stacks+maxCPUs*2*stackSpan {
-		return false
-	}
-	entry, _ := tables.Lookup(va)
-	return entry == 0
+// isStack reports whether an address is one of the stacks', or lies between them.
+func isStack(va uint64) bool {
+	return va >= boot.Stacks && va < boot.Stacks+maxCPUs*2*stackSpan
 }

@@ -13,6 +13,35 @@ import (
 // the answer says was true at some time between the two, which is a fraction of a
 // millisecond on a machine that has little else to do.
 
+// rtcAhead is by how many seconds the PC's clock was ahead when the time was set.
+var rtcAhead int64
+
+// setWall sets the time of the day.
+func setWall() {
+	clock.SetWall(readWall())
+	rtcAhead = amd64.DecodeRTC(amd64.ReadRTC()) - wallSeconds()
+}
+
+func wallSeconds() int64 { return (clock.now() + clock.Wall) / 1e9 }
+
+// checkWall sets the time of the day anew if the machine was paused: its counter and its
+// other clocks stood still then, and the PC's clock did not. Programs see a step, as when
+// somebody sets the clock; the monotonic time does not step.
+func checkWall(c *cpu) {
+	const odd = 2 // seconds: two readings of whole ones may differ by one
+	rtc := amd64.DecodeRTC(amd64.ReadRTC())
+	if off := rtc - wallSeconds() - rtcAhead; rtc == 0 || off > -odd && off < odd {
+		return
+	}
+	setWall()
+	for n := signal.Number(1); n.Valid(); n++ { // that came among the answers
+		if earlySignals&uint64(signal.Of(n)) != 0 {
+			tellAny(c, int32(n))
+		}
+	}
+	earlySignals = 0
+}
+
 // readWall is the time of the day, in nanoseconds since 1970, when the clock was at 0.
 func readWall() int64 {
 	if wall, ok := askWall(); ok {
@@ -73,5 +102,5 @@ func awaitTime(begin int64) (nanos int64, ok bool) {
 	return 0, false
 }
 
-// earlySignals have come before there was a thread to be told.
+// earlySignals have come while the time was waited for.
 var earlySignals uint64

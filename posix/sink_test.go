@@ -1,10 +1,12 @@
 package posix
 
 import (
+	"sync"
 	"syscall"
 	"testing"
 
 	"loam/fs"
+	"loam/fs/memfs"
 	"loam/fs/pseudo"
 )
 
@@ -94,6 +96,37 @@ func TestImmediate(t *testing.T) {
 	}
 	if p.Opened(100) != nil || p.Opened(-1) != nil {
 		t.Error("descriptors that are not open are")
+	}
+}
+
+// A file that is closed, and whose last name goes, while others who found it before
+// write to it: they write, or get EBADF, and its memory is given back.
+func TestCloseAgainstWrite(t *testing.T) {
+	p := New(Options{Files: fs.NewTree(memfs.New(memfs.Config{Bytes: 1 << 20, Files: 10}))})
+	t.Cleanup(p.fds.removeAll)
+	v, _, errno := p.at(atFDCWD, "/")
+	ok(t, errno)
+	before := v.Root.Usage()
+	for range 200 {
+		fd, errno := p.OpenAt(atFDCWD, "/f", syscall.O_CREAT|syscall.O_RDWR, 0o600)
+		ok(t, errno)
+		o := p.Opened(fd)
+		var writers sync.WaitGroup
+		for range 2 {
+			writers.Go(func() {
+				for range 20 {
+					if n, errno := o.Write([]byte("text")); errno != syscall.EBADF && (errno != 0 || n != 4) {
+						t.Errorf("write: %d, %v", n, errno)
+					}
+				}
+			})
+		}
+		ok(t, toErrno(v.Unlink(v.Root, "/f")))
+		ok(t, p.Close(fd))
+		writers.Wait()
+	}
+	if after := v.Root.Usage(); after != before {
+		t.Errorf("memory is lost: %+v, before %+v", after, before)
 	}
 }
 

@@ -23,9 +23,18 @@ func (p *Process) Lseek(fd int, offset int64, whence int) (int64, Errno) {
 
 // Pread is pread64(2).
 func (p *Process) Pread(fd int, b []byte, offset int64) (int, Errno) {
-	_, f, errno := p.tree(fd, syscall.ESPIPE)
+	o, errno := p.get(fd)
 	if errno != 0 {
 		return -1, errno
+	}
+	return o.ReadAt(b, offset)
+}
+
+// ReadAt is pread64(2) from an open file.
+func (o *open) ReadAt(b []byte, offset int64) (int, Errno) {
+	f, ok := o.file.(*treeFile)
+	if !ok {
+		return -1, syscall.ESPIPE
 	}
 	n, err := f.ReadAt(b, offset)
 	if err != nil {
@@ -36,9 +45,18 @@ func (p *Process) Pread(fd int, b []byte, offset int64) (int, Errno) {
 
 // Pwrite is pwrite64(2).
 func (p *Process) Pwrite(fd int, b []byte, offset int64) (int, Errno) {
-	_, f, errno := p.tree(fd, syscall.ESPIPE)
+	o, errno := p.get(fd)
 	if errno != 0 {
 		return -1, errno
+	}
+	return o.WriteAt(b, offset)
+}
+
+// WriteAt is pwrite64(2) to an open file.
+func (o *open) WriteAt(b []byte, offset int64) (int, Errno) {
+	f, ok := o.file.(*treeFile)
+	if !ok {
+		return -1, syscall.ESPIPE
 	}
 	n, err := f.WriteAt(b, offset)
 	if err != nil && n == 0 {

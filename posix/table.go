@@ -49,6 +49,7 @@ func refused(number uintptr, name string, takes Takes, errno Errno) Call {
 // Numbers that package syscall lacks (arch/x86/entry/syscalls/syscall_64.tbl).
 const (
 	SysSendmmsg      = 307
+	sysClockAdjtime  = 305
 	SysSyncfs        = 306
 	SysRenameat2     = 316
 	SysCopyFileRange = 326
@@ -156,6 +157,7 @@ var Table = []Call{
 	refused(syscall.SYS_SETHOSTNAME, "sethostname", TakesSome, syscall.EPERM),
 	refused(syscall.SYS_SETDOMAINNAME, "setdomainname", TakesSome, syscall.EPERM),
 	full(syscall.SYS_GETDENTS64, "getdents64", TakesFD),
+	refused(syscall.SYS_ADJTIMEX, "adjtimex", TakesSome, syscall.EPERM),
 	refused(syscall.SYS_SETXATTR, "setxattr", TakesSome, syscall.EOPNOTSUPP),
 	refused(syscall.SYS_LSETXATTR, "lsetxattr", TakesSome, syscall.EOPNOTSUPP),
 	refused(syscall.SYS_FSETXATTR, "fsetxattr", TakesFD, syscall.EOPNOTSUPP),
@@ -199,6 +201,7 @@ var Table = []Call{
 	full(syscall.SYS_PREADV, "preadv", TakesFD),
 	full(syscall.SYS_PWRITEV, "pwritev", TakesFD),
 	partial(syscall.SYS_RECVMMSG, "recvmmsg", TakesFD, fewControls),
+	refused(sysClockAdjtime, "clock_adjtime", TakesSome, syscall.EPERM),
 	full(SysSyncfs, "syncfs", TakesFD),
 	partial(SysSendmmsg, "sendmmsg", TakesFD, fewControls),
 	full(SysRenameat2, "renameat2", TakesSome),

@@ -10,13 +10,15 @@ import (
 
 // States of TCP as Linux numbers them (include/net/tcp_states.h).
 const (
-	linuxClose  = 7
-	linuxListen = 10
+	linuxEstablished = 1
+	linuxClose       = 7
+	linuxCloseWait   = 8
+	linuxListen      = 10
 )
 
 var linuxStates = map[tcp.State]uint8{
-	tcp.Established: 1, tcp.SynSent: 2, tcp.SynReceived: 3, tcp.FinWait1: 4,
-	tcp.FinWait2: 5, tcp.TimeWait: 6, tcp.Closed: linuxClose, tcp.CloseWait: 8,
+	tcp.Established: linuxEstablished, tcp.SynSent: 2, tcp.SynReceived: 3, tcp.FinWait1: 4,
+	tcp.FinWait2: 5, tcp.TimeWait: 6, tcp.Closed: linuxClose, tcp.CloseWait: linuxCloseWait,
 	tcp.LastAck: 9, tcp.Closing: 11,
 }
 

@@ -82,9 +82,9 @@ func (s *udpSocket) drop(m membership) Errno {
 // allHosts is the group that every host is in (RFC 1112 section 4).
 var allHosts = netip.AddrFrom4([4]byte{224, 0, 0, 1})
 
-// ProcNetIGMP is what /proc/net/igmp says: who is in which group. Groups are
+// procIGMP is what /proc/net/igmp says: who is in which group. Groups are
 // numbers of the machine's byte order.
-func (p *Process) ProcNetIGMP() string {
+func (p *Process) procIGMP() string {
 	var b strings.Builder
 	b.WriteString("Idx\tDevice    : Count Querier\tGroup    Users Timer\tReporter\n")
 	for _, i := range p.interfaces() {

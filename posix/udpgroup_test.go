@@ -47,11 +47,11 @@ func TestMembership(t *testing.T) {
 		"\t\t\t\t010000E0     1 0:00000000\t\t0\n" +
 		"\t\t\t\tFE0000E0     1 0:00000000\t\t0\n" +
 		"\t\t\t\t030201EF     1 0:00000000\t\t0\n"
-	if got := p.ProcNetIGMP(); got != want {
+	if got := p.procIGMP(); got != want {
 		t.Errorf("/proc/net/igmp:\n%swant\n%s", got, want)
 	}
 	ok(t, p.Close(s))
-	if got := p.ProcNetIGMP(); strings.Count(got, "\n") != 3 {
+	if got := p.procIGMP(); strings.Count(got, "\n") != 3 {
 		t.Errorf("/proc/net/igmp without members:\n%s", got)
 	}
 }

@@ -24,9 +24,9 @@ type watcher struct {
 }
 
 // Watch has f called whenever one of the events begins; nil ends it. f is
-// called by the goroutine that caused the event, a shard as a rule, so it must
-// not block and not call the socket. An event may be reported although it has
-// passed already.
+// called by the goroutine that caused the event, in a shard's turn as a rule, so it
+// must not block, and of the socket call nothing but TCPConn.Buffered and, for Readable
+// alone, TCPConn.TryRead. An event may be reported although it has passed already.
 func (w *watcher) Watch(f func(Events)) {
 	if f == nil {
 		w.f.Store(nil)

@@ -111,22 +111,30 @@ func (sh *shard) hasEnded() bool {
 // post has f run by the shard, and does not wait for it. It reports false when
 // the shard has ended.
 func (sh *shard) post(f func(*shard)) bool {
+	left := sh.leave(f)
+	sh.inbox.ring()
+	return left
+}
+
+// leave is post for who sees to it that there will be a turn.
+func (sh *shard) leave(f func(*shard)) bool {
 	sh.inbox.mu.Lock()
-	ended := sh.inbox.ended
-	if !ended {
+	defer sh.inbox.mu.Unlock()
+	if !sh.inbox.ended {
 		sh.inbox.in.requests = append(sh.inbox.in.requests, f)
 	}
-	sh.inbox.mu.Unlock()
-	sh.inbox.ring()
-	return !ended
+	return !sh.inbox.ended
 }
 
 // request has f run by the shard and returns when it has run. It reports false
 // when the shard has ended instead.
 func (sh *shard) request(f func(*shard)) bool {
 	done := make(chan struct{})
-	if !sh.post(func(sh *shard) { f(sh); close(done) }) {
+	if !sh.leave(func(sh *shard) { f(sh); close(done) }) {
 		return false
+	}
+	if !sh.turnNow() {
+		sh.inbox.ring()
 	}
 	select {
 	case <-done:

@@ -54,7 +54,7 @@ func (c *TCPConn) SetOptions(f func(*TCPOptions)) error {
 	c.options.mu.Lock()
 	f(&c.options.o)
 	c.options.mu.Unlock()
-	c.ask(wishOptions)
+	c.askNow(wishOptions)
 	return nil
 }
 

@@ -106,8 +106,8 @@ func (c *TCPConn) ask(wish uint32) {
 }
 
 // askNow is ask that has the shard look on the calling goroutine, if it is at rest.
-func (c *TCPConn) askNow() {
-	if c.wish.Or(wishServe)&wishServe != 0 {
+func (c *TCPConn) askNow(wish uint32) {
+	if c.wish.Or(wish|wishServe)&wishServe != 0 {
 		return
 	}
 	if !c.shard.list(c) {
@@ -240,7 +240,7 @@ func (c *TCPConn) tryWrite(p []byte, urgent bool) (int, error) {
 	c.writeMu.Unlock()
 	switch {
 	case n > 0 && first && n <= lightBytes:
-		c.askNow()
+		c.askNow(0)
 		return n, nil
 	case n > 0:
 		c.ask(0)
@@ -340,7 +340,7 @@ func (c *TCPConn) CloseWrite() error {
 		return ErrNotConnected
 	}
 	c.status.Or(statusShutWrite)
-	c.ask(wishCloseWrite)
+	c.askNow(wishCloseWrite)
 	c.writers.ring()
 	return nil
 }
@@ -362,7 +362,7 @@ func (c *TCPConn) leave(wish uint32) error {
 	if old := c.status.Or(statusClosed | statusShutRead | statusShutWrite); old&statusClosed != 0 {
 		return ErrClosed
 	}
-	c.ask(wish)
+	c.askNow(wish)
 	if c.shard.hasEnded() {
 		c.forget()
 	}

@@ -10,9 +10,9 @@ import (
 	"loam/link/pipe"
 )
 
-// turnPair is a connection between two stacks that are at rest; sent is how many frames
-// the first has sent.
-func turnPair(t *testing.T) (client *TCPConn, server *TCPConn, sent func() uint64) {
+// turnPair is a connection between two stacks that are at rest; sent is how many
+// segments of TCP the first has sent.
+func turnPair(t *testing.T) (client *TCPConn, sent func() uint64) {
 	t.Helper()
 	a, b := pipe.New(pipe.Config{Offloads: pipe.AllOffloads})
 	hosts := [2]*Stack{}
@@ -35,39 +35,39 @@ func turnPair(t *testing.T) (client *TCPConn, server *TCPConn, sent func() uint6
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := l.Accept()
-	if err != nil {
+	if _, err := l.Accept(); err != nil {
 		t.Fatal(err)
 	}
 	time.Sleep(time.Second) // acknowledgments that were put off
 	synctest.Wait()
-	return c.(*TCPConn), s.(*TCPConn), func() uint64 { return a.Stats().TxFrames }
+	tally := &hosts[0].shards[0].tally
+	return c.(*TCPConn), func() uint64 { return tally[TCPSent].Load() }
 }
 
 // A small write that nothing waits in front of has been sent when it returns. One that
 // is large, or behind another, is left to the shard.
 func TestWriteDoesTheTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, _, sent := turnPair(t)
+		c, sent := turnPair(t)
 		c.shard.owner.Lock() // so that nobody else sends
 		before := sent()
 		if n, err := c.TryWrite([]byte("a")); n != 1 || err != nil {
 			t.Fatal(n, err)
 		}
 		if n := sent() - before; n != 0 {
-			t.Errorf("%d frames were sent in somebody else's turn", n)
+			t.Errorf("%d segments were sent in somebody else's turn", n)
 		}
 		c.shard.owner.Unlock()
 		time.Sleep(time.Second)
 		if n := sent() - before; n != 1 {
-			t.Errorf("%d frames were sent after that turn, want 1", n)
+			t.Errorf("%d segments were sent after that turn, want 1", n)
 		}
 		before = sent()
 		if n, err := c.TryWrite([]byte("b")); n != 1 || err != nil {
 			t.Fatal(n, err)
 		}
 		if n := sent() - before; n != 1 {
-			t.Errorf("%d frames had been sent when a small write returned, want 1", n)
+			t.Errorf("%d segments had been sent when a small write returned, want 1", n)
 		}
 		time.Sleep(time.Second)
 	})

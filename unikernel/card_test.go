@@ -64,13 +64,19 @@ func TestMachineCards(t *testing.T) {
 // The power button ends the program as SIGTERM does, for as long as it does not want
 // otherwise.
 func TestMachineButton(t *testing.T) {
+	for _, model := range []string{"q35", "microvm"} {
+		t.Run(model, func(t *testing.T) { testButton(t, model) })
+	}
+}
+
+func testButton(t *testing.T, model string) {
 	host := freePort(t)
 	monitor := filepath.Join(t.TempDir(), "monitor")
 	ended := make(chan int, 1) // the goroutine sends once
 	go func() {
 		status, err := Run(t.Context(), Options{
 			Target:  Target{Args: []string{"./testdata/guest/once"}, Platform: Machine},
-			Machine: MachineConfig{Monitor: monitor},
+			Machine: MachineConfig{Model: model, Monitor: monitor},
 			Network: Network{Kind: UserNetwork, Forwards: []usernet.Forward{
 				{Proto: "tcp", Host: host, Guest: netip.AddrPortFrom(netip.Addr{}, 7)},
 			}},
@@ -90,7 +96,7 @@ func TestMachineButton(t *testing.T) {
 			}
 			return
 		case <-tick.C:
-			press(monitor)
+			order(monitor, "system_powerdown")
 		}
 	}
 }
@@ -141,7 +147,7 @@ func testServes(t *testing.T, memory uint64) {
 		}
 	}
 	for {
-		press(monitor)
+		order(monitor, "system_powerdown")
 		select {
 		case err := <-ended:
 			if err != nil {
@@ -153,20 +159,22 @@ func testServes(t *testing.T, memory uint64) {
 	}
 }
 
-// press presses the button, if the machine is there.
-func press(monitor string) {
+// order gives a command of QEMU's machine protocol, and reports whether the machine is
+// there to take it.
+func order(monitor, command string) bool {
 	c, err := net.Dial("unix", monitor)
 	if err != nil {
-		return
+		return false
 	}
 	defer c.Close()
 	answers := bufio.NewReader(c)
-	for _, command := range []string{"", `{"execute": "qmp_capabilities"}`, `{"execute": "system_powerdown"}`} {
-		io.WriteString(c, command)
+	for _, text := range []string{"", `{"execute": "qmp_capabilities"}`, fmt.Sprintf(`{"execute": %q}`, command)} {
+		io.WriteString(c, text)
 		if _, err := answers.ReadString('\n'); err != nil {
-			return
+			return false
 		}
 	}
+	return true
 }
 
 // freePort is one of the loopback's.

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -29,6 +30,30 @@ func TestMachineClock(t *testing.T) {
 				return // it would be the same
 			}
 			testClock(t, m)
+		})
+	}
+}
+
+// A machine that was paused finds out what time it is, which its other clocks do not
+// know. The loam command tells it to the millisecond.
+func TestMachinePaused(t *testing.T) {
+	const pause, wrong = 5 * time.Second, 50 * time.Millisecond
+	for _, model := range []string{"q35", "microvm"} {
+		t.Run(model, func(t *testing.T) {
+			t.Parallel()
+			monitor := filepath.Join(t.TempDir(), "monitor")
+			c := dialClock(t, MachineConfig{Model: model, Monitor: monitor})
+			defer c.Close()
+			stopped := order(monitor, "stop")
+			<-time.After(pause)
+			if !order(monitor, "cont") || !stopped {
+				t.Fatal("QEMU takes no orders")
+			}
+			tick := time.NewTicker(time.Second / 4)
+			defer tick.Stop()
+			for at := askClock(t, c); at.least > wrong || at.most < -wrong; at = askClock(t, c) {
+				<-tick.C // the test's time bounds this
+			}
 		})
 	}
 }

@@ -56,7 +56,9 @@ func newMonitor(c *MachineConfig, n *network) *monitor {
 		m.files, n.files = n.files, nil
 		m.addCard(c.Model, n.cable)
 	}
-	m.args = append(m.args, "-device", virtio("rng", c.Model))
+	if c.Accelerator == KVM { // an emulator's processor has its random numbers from where the device has them
+		m.args = append(m.args, "-device", virtio("rng", c.Model))
+	}
 	if c.Model == "microvm" {
 		m.args = append(m.args, "-global", "virtio-mmio.force-legacy=false") // its devices speak virtio 1.0 then
 	}

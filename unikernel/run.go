@@ -75,7 +75,7 @@ func RunProgram(program string, o Options) (status int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	o.Volumes = append(o.Volumes, testVolumes(program, folder, o.Target.Platform)...)
+	o.Volumes = append(testVolumes(program, folder, o.Target.Platform), o.Volumes...)
 	o.results = findResults(o.Args, folder)
 	return onNetwork(&o, func() (string, error) { return program, nil })
 }

@@ -6,12 +6,16 @@ import (
 )
 
 // A test begins in the folder of its package, and finds more of the host there than
-// other programs do: what tests are known to read. What it writes stays in its own
-// memory.
+// other programs do: what tests are known to read, the files of the folder above among
+// it. What it writes stays in its own memory.
 
 // testVolumes lists that for a test binary that begins in folder.
-func testVolumes(program, folder string, platform Platform) []Volume {
-	all := []Volume{{Host: folder, Guest: folder, Writable: true}}
+func testVolumes(program, folder string, platform Platform) (all []Volume) {
+	if !isModule(folder) && inModule(folder) {
+		above := filepath.Dir(folder)
+		all = append(all, Volume{Host: above, Guest: above, Writable: true, own: true})
+	}
+	all = append(all, Volume{Host: folder, Guest: folder, Writable: true})
 	for _, name := range sharedFolders(folder) {
 		all = append(all, Volume{Host: name, Guest: name})
 	}
@@ -34,11 +38,25 @@ func sharedFolders(folder string) (list []string) {
 		if dir != folder {
 			add(filepath.Join(dir, "testdata"))
 		}
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil || dir == filepath.Dir(dir) {
+		if isModule(dir) || dir == filepath.Dir(dir) {
 			if filepath.Base(dir) == "src" {
 				add(filepath.Join(filepath.Dir(dir), "lib", "time"))
 			}
 			return list
 		}
 	}
+}
+
+// inModule reports whether a folder is of a module.
+func inModule(dir string) bool {
+	for dir != filepath.Dir(dir) && !isModule(dir) {
+		dir = filepath.Dir(dir)
+	}
+	return isModule(dir)
+}
+
+// isModule reports whether a folder is that of a whole module.
+func isModule(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, "go.mod"))
+	return err == nil
 }

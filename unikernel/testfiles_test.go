@@ -27,8 +27,14 @@ func TestSharedFolders(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	got = testVolumeNames(testVolumes("/bin/x.test", filepath.Join(top, "src/time"), Machine))
-	if want := []string{filepath.Join(top, "src/time"), filepath.Join(top, "lib/time"), "/bin/x.test"}; !slices.Equal(got, want) {
+	if want := []string{filepath.Join(top, "src"), filepath.Join(top, "src/time"), filepath.Join(top, "lib/time"), "/bin/x.test"}; !slices.Equal(got, want) {
 		t.Errorf("%q", got)
+	}
+	for _, name := range []string{"src", "testdata"} { // a module's folder, and one of no module
+		alone := filepath.Join(top, name)
+		if got := testVolumeNames(testVolumes("x.test", alone, Process)); len(got) == 0 || got[0] != alone {
+			t.Errorf("%s: %q", name, got)
+		}
 	}
 }
 

@@ -21,6 +21,7 @@ type Volume struct {
 	Host     string // what is packed
 	Guest    string // its absolute path in the guest
 	Writable bool   // what the guest writes there stays in its memory; else it is EROFS
+	own      bool   // of a folder only the files that lie in it, if they are not large
 }
 
 // systemFiles are those that programs expect of a system, whatever they do: who is
@@ -29,36 +30,69 @@ type Volume struct {
 // over them in the guest.
 var systemFiles = []string{
 	"/etc/passwd", "/etc/group", "/etc/services", "/etc/protocols", "/etc/nsswitch.conf", "/etc/hosts", "/etc/mime.types",
-	"/etc/localtime", "/etc/timezone", "/etc/os-release", "/usr/share/zoneinfo",
+	"/etc/localtime", "/etc/timezone", "/etc/os-release",
 	"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem",
 	"/etc/pki/tls/cacert.pem", "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "/etc/ssl/cert.pem",
 }
 
-// systemArchive opens the archive of systemFiles, which is made when one of them has
-// changed.
-func systemArchive(c cache) (*os.File, error) {
-	parts := []string{"system files"}
-	for _, name := range systemFiles {
+// zones is where time zones are. They are many, and few programs look at them, so they
+// are in an archive of their own, which a guest loads when one does.
+const zones = "/usr/share/zoneinfo"
+
+// Names of these archives in their folder of the cache.
+const (
+	filesArchive = "files.tar"
+	zonesArchive = "zones.tar" // not there if the host has no zones
+)
+
+// openSystem gives the guest the archives of systemFiles and of zones, which are made
+// when one of them has changed.
+func openSystem(c cache, give func(*os.File) int) ([]guest.Mount, error) {
+	parts := []string{"system files, and zones"}
+	for _, name := range append([]string{zones}, systemFiles...) {
 		if st, err := os.Stat(name); err == nil {
 			parts = append(parts, fmt.Sprintln(name, st.Size(), st.ModTime().UnixNano(), st.Mode()))
 		}
 	}
-	const name = "files.tar"
 	dir := c.path("system", digest(parts...))
-	err := c.fill(dir, func(tmp string) error {
-		f, err := os.Create(filepath.Join(tmp, name))
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		_, err = tarfs.PackPaths(f, systemFiles)
-		return err
-	})
+	if err := c.fill(dir, packSystem); err != nil {
+		return nil, err
+	}
+	files, err := os.Open(filepath.Join(dir, filesArchive))
 	if err != nil {
 		return nil, err
 	}
-	return os.Open(filepath.Join(dir, name))
+	mounts := []guest.Mount{{Archive: give(files), Path: "/"}}
+	f, err := os.Open(filepath.Join(dir, zonesArchive))
+	if err == nil {
+		mounts = append(mounts, guest.Mount{Archive: give(f), Path: zones, Writable: true, Deferred: true})
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return mounts, nil
 }
+
+// packSystem makes the archives in a folder.
+func packSystem(dir string) error {
+	err := packTo(filepath.Join(dir, filesArchive), func(w io.Writer) (tarfs.Packed, error) { return tarfs.PackPaths(w, systemFiles) })
+	if st, serr := os.Stat(zones); err != nil || serr != nil || !st.IsDir() {
+		return err
+	}
+	return packTo(filepath.Join(dir, zonesArchive), func(w io.Writer) (tarfs.Packed, error) { return tarfs.Pack(w, zones) })
+}
+
+// packTo writes an archive to a file.
+func packTo(name string, pack func(io.Writer) (tarfs.Packed, error)) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	_, err = pack(f)
+	return errors.Join(err, f.Close())
+}
+
+// mostOwn is the size of the largest file that is not large, in bytes.
+const mostOwn = 1 << 20
 
 // check refuses what cannot be packed, in one line.
 func (v *Volume) check() error {
@@ -81,7 +115,11 @@ func (v *Volume) pack(w io.Writer, number int) (guest.Mount, error) {
 		return guest.Mount{}, err
 	}
 	st, err := os.Stat(v.Host)
-	if err == nil {
+	switch {
+	case err != nil:
+	case v.own:
+		_, err = tarfs.PackOwn(w, v.Host, mostOwn)
+	default:
 		_, err = tarfs.Pack(w, v.Host)
 	}
 	if err != nil {
@@ -97,11 +135,10 @@ func openVolumes(volumes []Volume, give func(*os.File) int) ([]guest.Mount, erro
 	if err != nil {
 		return nil, err
 	}
-	system, err := systemArchive(c)
+	mounts, err := openSystem(c, give)
 	if err != nil {
 		return nil, err
 	}
-	mounts := []guest.Mount{{Archive: give(system), Path: "/"}}
 	for _, v := range volumes {
 		f, err := memoryFile("volume")
 		if err != nil {

@@ -3,6 +3,8 @@ package usernet
 import (
 	"sync"
 	"syscall"
+
+	"loam/link/fd"
 )
 
 // Reading the host's sockets. A connection may be idle for hours, and thousands
@@ -55,12 +57,12 @@ func (r *hostReader) read() ([]byte, error) {
 }
 
 // tryRead is called by the poller; false means wait until there is something.
-func (r *hostReader) tryRead(fd uintptr) bool {
+func (r *hostReader) tryRead(socket uintptr) bool {
 	if r.buf == nil {
 		r.buf = buffers.Get().(*buffer)
 	}
 	for {
-		r.n, r.err = syscall.Read(int(fd), r.buf[:])
+		r.n, r.err = fd.Read(socket, r.buf[:])
 		switch r.err {
 		case syscall.EINTR:
 		case syscall.EAGAIN:

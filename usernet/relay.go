@@ -16,7 +16,7 @@ import (
 //
 //   - bytes go both ways, each way in a goroutine of its own, which holds at most
 //     one buffer: a reader that stops has the writer stop too, by way of the TCP
-//     windows;
+//     windows; little that the guest sends does not wait for it (handnow.go);
 //   - the end of a stream (FIN) is passed on behind its last byte, and the other
 //     direction goes on;
 //   - a reset is passed on as a reset.
@@ -29,6 +29,7 @@ type relay struct {
 	host    *net.TCPConn
 	tally   *tally
 	linger  time.Duration
+	out     handover     // of the guest's stream
 	bell    bell         // of the guest's connection
 	ended   atomic.Int32 // streams that have ended, one or both
 	aborted atomic.Bool
@@ -58,7 +59,12 @@ func (g *Gateway) relay(guest *stack.TCPConn, host *net.TCPConn) {
 	}
 	g.relays.Store(r, nil)
 	defer g.relays.Delete(r)
-	guest.Watch(r.bell.ring)
+	if err := r.out.init(host); err != nil {
+		reset(host)
+		guest.Abort()
+		return
+	}
+	guest.Watch(r.hear)
 	stop := context.AfterFunc(g.ctx, r.abort)
 	defer stop()
 	var wg sync.WaitGroup
@@ -100,6 +106,11 @@ func (r *relay) fromGuest() {
 // moveFromGuest moves what there is. It always returns an error: ErrWouldBlock
 // when that was all for now.
 func (r *relay) moveFromGuest() error {
+	r.out.mu.Lock()
+	defer r.out.mu.Unlock()
+	if err := r.out.finish(r.host, r.tally); err != nil {
+		return err
+	}
 	buf := buffers.Get().(*buffer)
 	defer buffers.Put(buf)
 	for {

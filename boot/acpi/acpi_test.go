@@ -243,6 +243,7 @@ func TestAllocations(t *testing.T) {
 		dsdt := tables.DSDT()
 		SleepTypes(dsdt)
 		NextVirtioMMIO(dsdt, 0)
+		FindButton(dsdt)
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
 	}

@@ -3,7 +3,7 @@ package acpi
 import "bytes"
 
 // The DSDT is a program in ACPI Machine Language (ACPI 6.5 chapter 20). What is
-// wanted of it are two constants, which compilers of AML write in one form each,
+// wanted of it are a few constants, which compilers of AML write in one form each,
 // so they are looked for where they stand and nothing is interpreted. A machine
 // that computes them is not understood: what is asked for is then missing.
 
@@ -16,6 +16,13 @@ const (
 	amlString  = 0x0d
 	amlBuffer  = 0x11
 	amlPackage = 0x12
+
+	amlExtended = 0x5b
+	amlRegion   = 0x80 // behind amlExtended
+	amlLocal0   = 0x60
+	amlAnd      = 0x7b
+	amlNotify   = 0x86
+	amlEqual    = 0x93
 )
 
 // SleepTypes are the two numbers that switch the machine off when they are
@@ -63,26 +70,25 @@ func NextVirtioMMIO(dsdt []byte, at int) (d VirtioMMIO, next int, ok bool) {
 		if end := bytes.Index(rest, []byte(id)); end >= 0 {
 			rest = rest[:end] // what follows belongs to the next device
 		}
-		if d, ok := virtioResources(findName(rest, "_CRS", amlBuffer)); ok {
+		if d, memory, line := resources(findName(rest, "_CRS", amlBuffer)); memory && line {
 			return d, at, true
 		}
 	}
 	return d, len(dsdt), false
 }
 
-// virtioResources reads the two resources of a device (section 6.4).
-func virtioResources(buffer []byte) (d VirtioMMIO, ok bool) {
+// resources reads the first memory and the first line of a device (section 6.4).
+func resources(buffer []byte) (d VirtioMMIO, memory, line bool) {
 	_, b, ok := amlInteger(buffer) // its size again
 	const (
 		large         = 0x80
 		memoryFixed32 = large | 6 // section 6.4.3.4
 		interrupt     = large | 9 // section 6.4.3.6
 	)
-	var memory, line bool
 	for ok && len(b) > 3 && b[0]&large != 0 {
 		n := int(le.Uint16(b[1:]))
 		if n > len(b)-3 {
-			return d, false
+			return d, false, false
 		}
 		body := b[3 : 3+n]
 		switch {
@@ -94,7 +100,40 @@ func virtioResources(buffer []byte) (d VirtioMMIO, ok bool) {
 		}
 		b = b[3+n:]
 	}
-	return d, memory && line
+	return d, memory, line
+}
+
+// Button is the power button of a machine with reduced hardware, as QEMU's microvm has
+// it: a Generic Event Device (section 5.6.9) that interrupts when something has happened,
+// and a register of 32 bits that says what, until it is read.
+type Button struct {
+	Register Register
+	Mask     uint32 // the bit of it that means the button
+	GSI      uint32
+	Level    bool
+	Low      bool
+}
+
+// FindButton finds it. Its code has to be what QEMU writes: notify the button if a bit of
+// the register was set.
+func FindButton(dsdt []byte) (b Button, ok bool) {
+	_, device, ok := bytes.Cut(dsdt, []byte("ACPI0013\x00"))
+	if !ok {
+		return b, false
+	}
+	d, _, line := resources(findName(device, "_CRS", amlBuffer))
+	_, region, ok := bytes.Cut(device, []byte{amlExtended, amlRegion, 'E', 'R', 'E', 'G', byte(SpaceMemory)})
+	address, _, known := amlInteger(region)
+	before, _, notified := bytes.Cut(device, []byte{amlNotify, 'P', 'W', 'R', 'B'})
+	if !line || !ok || !known || !notified || len(before) < 8 {
+		return b, false
+	}
+	test := before[len(before)-8:] // LEqual(And(Local0, mask), mask)
+	mask := test[7]
+	if !bytes.Equal(test, []byte{amlEqual, amlAnd, amlLocal0, amlByte, mask, 0, amlByte, mask}) {
+		return b, false
+	}
+	return Button{Register{uint64(address), SpaceMemory}, uint32(mask), d.GSI, d.Level, d.Low}, true
 }
 
 // findName finds Name(name, X) where X is of the form op length ..., a package or

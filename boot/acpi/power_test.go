@@ -2,6 +2,7 @@ package acpi
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 )
 
@@ -147,9 +148,28 @@ func TestPackageBody(t *testing.T) {
 	}
 }
 
+// event is the device of a microvm.
+const event = "ACPI0013\x00\x08_UID\x0dGED\x00\x08_CRS\x11\x0e\x0a\x0b\x89\x06\x00\x03\x01\x09\x00\x00\x00\x79\x00" +
+	"\x5b\x80EREG\x00\x0c\x00\x00\xa0\xfe\x0a\x04\x5b\x81\x0bEREGCESEL\x20\x14\x1d_EVT\x09pESEL\x60" +
+	"\xa0\x10\x93\x7b\x60\x0a\x02\x00\x0a\x02\x86PWRB\x0a\x80"
+
+// A button is taken for one only if all that it needs is there.
+func TestFindButton(t *testing.T) {
+	want := Button{Register: Register{0xfea00000, SpaceMemory}, Mask: 2, GSI: 9}
+	if got, ok := FindButton([]byte(event)); !ok || got != want {
+		t.Errorf("%+v, %v", got, ok)
+	}
+	for _, part := range []string{"ACPI0013", "_CRS", "EREG", "PWRB", "\x93\x7b", "\x0a\x02\x86"} {
+		if got, ok := FindButton([]byte(strings.Replace(event, part, strings.Repeat("x", len(part)), 1))); ok {
+			t.Errorf("without %q: %+v", part, got)
+		}
+	}
+}
+
 // walkAML asks for everything that is looked for in a DSDT.
 func walkAML(aml []byte) {
 	SleepTypes(aml)
+	FindButton(aml)
 	for at, ok := 0, true; ok; {
 		_, at, ok = NextVirtioMMIO(aml, at)
 	}
@@ -157,5 +177,6 @@ func walkAML(aml []byte) {
 
 func FuzzAML(f *testing.F) {
 	f.Add(dsdt)
+	f.Add([]byte(event))
 	f.Fuzz(func(t *testing.T, aml []byte) { walkAML(aml) })
 }

@@ -36,9 +36,9 @@ With --resume FILE a run that is interrupted, by Ctrl-C or by the power, goes on
 when it is started again in the same way.
 
 The targets have to lie behind one router. Answers arrive through memory that is
-shared with the kernel (--method xdp or ring). With xdp the kernel does not see what
-may be an answer while the run lasts: ICMP to this address, and TCP or UDP to the
-source ports. A port that is open is not left half open: what the kernel does not
+shared with the kernel (--method tc, xdp or ring). With tc and xdp the kernel does not
+see the answers while the run lasts: echo replies with the identifier of the run, TCP or
+UDP to the source ports, and errors about either. A port that is open is not left half open: what the kernel does not
 reset, probe does.
 
 Results go to standard output as JSON lines or CSV, progress to standard error.

@@ -54,7 +54,7 @@ func (f *probeFlags) register(cmd *cobra.Command) {
 	flags.DurationVar(&f.retryAfter, "retry-after", probe.DefaultRetryAfter, "how long they have before that")
 	flags.DurationVar(&f.wait, "wait", probe.DefaultWait, "how long to wait for late answers at the end")
 	flags.StringVar(&f.dev, "dev", "", "by this interface, `IF` (default: that of the route)")
-	flags.StringVar(&f.method, "method", "", "xdp, ring or packet (default: xdp if it can be had, else ring)")
+	flags.StringVar(&f.method, "method", "", "tc, xdp, ring or packet (default: xdp where the device does not copy, else tc, else ring)")
 	flags.StringVar(&f.src, "src", "", "from this `ADDRESS` (default: the interface's)")
 	flags.StringVar(&f.srcPorts, "src-ports", "", "source ports of --tcp and --udp, `FIRST-LAST`, that nobody else uses (default 61000-65535)")
 	flags.StringVar(&f.dstMAC, "dst-mac", "", "the router's `MAC` (default: ask for it)")

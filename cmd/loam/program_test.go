@@ -343,7 +343,8 @@ func testIsGoTest(t *testing.T, test func(args ...string) *exec.Cmd) {
 		{[]string{"-json", "-skip=Fails"}, 0, []string{`"Action":"pass","Package":"example.com/m","Test":"TestNetwork"`}},
 		{[]string{"-skip=Fails", "-coverprofile=cover.out", "-memprofile=mem.prof"}, 0, []string{"coverage: 100.0% of statements"}},
 		{[]string{"net/url", "-run=JoinPath"}, 0, []string{"ok  \tnet/url\t"}},
-		{[]string{"time", "-run=^TestLoadFixed$"}, 0, []string{"ok  \ttime\t"}}, // Loam imports it, and its tests read a file before they begin
+		{[]string{"io/ioutil", "-run=^TestReadDir$"}, 0, []string{"ok  \tio/ioutil\t"}}, // it looks for a file of the folder above
+		{[]string{"time", "-run=^TestLoadFixed$"}, 0, []string{"ok  \ttime\t"}},         // Loam imports it, and its tests read a file before they begin
 	} {
 		cmd := test(c.args...)
 		out, _ := cmd.CombinedOutput()

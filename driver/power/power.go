@@ -1,6 +1,6 @@
 // Package power switches the machine off, and hears its power button: the fixed
-// hardware of ACPI ("ACPI" 6.5 chapter 4), the control registers of machines with
-// reduced hardware, and the device by which QEMU ends with an exit status.
+// hardware of ACPI ("ACPI" 6.5 chapter 4), the control registers and the event device of
+// machines with reduced hardware, and the device by which QEMU ends with an exit status.
 package power
 
 import (
@@ -52,6 +52,8 @@ type Control struct {
 	// never closed.
 	pressed chan struct{}
 	irq     driver.Interrupt // nil: there is no button
+	button  driver.Registers // what says that it was pressed; nil: the fixed registers
+	mask    uint32           // of it
 	done    chan struct{}    // closed by Close
 	closing sync.Once
 	ended   sync.WaitGroup
@@ -70,6 +72,12 @@ func Open(m driver.Machine, p acpi.Power, dsdt []byte, trigger driver.Trigger) (
 			return nil, err
 		}
 	}
+	if b, ok := acpi.FindButton(dsdt); ok && !p.ButtonIsFixed {
+		if err := c.openButton(b); err != nil {
+			return nil, err
+		}
+		return c, nil
+	}
 	if !p.ButtonIsFixed || p.Event1A.Space != acpi.SpacePort || p.Event1A.Address == 0 {
 		return c, nil
 	}
@@ -83,6 +91,44 @@ func Open(m driver.Machine, p acpi.Power, dsdt []byte, trigger driver.Trigger) (
 	m.Out16(port+uint16(p.EventLen/2), eventButton)
 	c.ended.Go(c.loop)
 	return c, nil
+}
+
+// openButton has the button heard that is a device of its own.
+func (c *Control) openButton(b acpi.Button) (err error) {
+	trigger := driver.EdgeHigh
+	switch {
+	case b.Level && b.Low:
+		trigger = driver.LevelLow
+	case b.Level:
+		trigger = driver.LevelHigh
+	}
+	const size = 4
+	if c.button, err = c.machine.Registers(b.Register.Address, size); err != nil {
+		return fmt.Errorf("power: the button: %w", err)
+	}
+	c.mask = b.Mask
+	c.button.Read32(0) // what was before
+	if c.irq, err = c.machine.Line(b.GSI, trigger); err != nil {
+		return fmt.Errorf("power: the button's interrupt: %w", err)
+	}
+	c.ended.Go(c.loop)
+	return nil
+}
+
+// wasPressed reports whether it was since the last time. The line is shared with other
+// events, which nobody has enabled.
+func (c *Control) wasPressed() bool {
+	if c.button != nil {
+		events := c.button.Read32(0)
+		return events != 1<<32-1 && events&c.mask != 0
+	}
+	port := uint16(c.power.Event1A.Address)
+	events := c.machine.In16(port)
+	if events == 0xffff || events&eventButton == 0 {
+		return false
+	}
+	c.machine.Out16(port, eventButton) // clears it
+	return true
 }
 
 // enterACPI tells firmware, once, that the registers are ours (section 5.2.9.1).
@@ -108,16 +154,13 @@ func (c *Control) HasButton() bool { return c.irq != nil }
 
 // loop hears the button.
 func (c *Control) loop() {
-	port := uint16(c.power.Event1A.Address)
 	for {
 		select {
 		case <-c.irq.C():
 		case <-c.done:
 			return
 		}
-		// The line is shared with other events, which nobody has enabled.
-		if events := c.machine.In16(port); events != 0xffff && events&eventButton != 0 {
-			c.machine.Out16(port, eventButton) // clears it
+		if c.wasPressed() {
 			select {
 			case c.pressed <- struct{}{}:
 			default:
@@ -174,10 +217,13 @@ func (c *Control) Close() {
 	c.closing.Do(func() {
 		close(c.done)
 		c.ended.Wait()
-		if c.irq != nil {
-			c.machine.Out16(uint16(c.power.Event1A.Address)+uint16(c.power.EventLen/2), 0)
-			c.irq.Close()
+		if c.irq == nil {
+			return
 		}
+		if c.button == nil {
+			c.machine.Out16(uint16(c.power.Event1A.Address)+uint16(c.power.EventLen/2), 0)
+		}
+		c.irq.Close()
 	})
 }
 

@@ -58,6 +58,27 @@ func TestQEMUButton(t *testing.T) {
 	}
 }
 
+// The device is a microvm's, and so is what firmware says of it.
+func TestQEMUButtonDevice(t *testing.T) {
+	const said = "ACPI0013\x00\x08_UID\x0dGED\x00\x08_CRS\x11\x0e\x0a\x0b\x89\x06\x00\x03\x01\x09\x00\x00\x00\x79\x00" +
+		"\x5b\x80EREG\x00\x0c\x00\x00\xa0\xfe\x0a\x04\x5b\x81\x0bEREGCESEL\x20\x14\x1d_EVT\x09pESEL\x60" +
+		"\xa0\x10\x93\x7b\x60\x0a\x02\x00\x0a\x02\x86PWRB\x0a\x80"
+	m := qtest.Start(t, "microvm")
+	c, err := power.Open(m, acpi.Power{Reduced: true}, []byte(said), driver.LevelHigh)
+	if err != nil || !c.HasButton() {
+		t.Fatal("there is no button", err)
+	}
+	defer c.Close()
+	for range 2 {
+		m.Monitor(t, "system_powerdown")
+		select {
+		case <-c.Pressed():
+		case <-time.After(time.Minute):
+			t.Fatal("the button is not heard")
+		}
+	}
+}
+
 func TestQEMUOff(t *testing.T) {
 	m, c := start(t)
 	go c.Off()

@@ -10,13 +10,15 @@ import (
 	"sync"
 
 	"loam/driver"
+	"loam/driver/virtio/model"
 )
 
 // connection is the socket to QEMU: a line asks, a line answers, and lines about
 // interrupts come in between. Nothing is allocated for a question: tests count what
 // drivers allocate.
 type connection struct {
-	lines
+	model.Lines // what QEMU says of the I/O APIC's inputs
+
 	c net.Conn
 
 	mu   sync.Mutex // one question at a time; guards line
@@ -34,7 +36,7 @@ type answer struct {
 }
 
 func newConnection(c net.Conn) *connection {
-	return &connection{c: c, answers: make(chan answer, 1), lines: lines{raised: map[uint32]bool{}, listeners: map[uint32][]*interrupt{}}}
+	return &connection{c: c, answers: make(chan answer, 1)}
 }
 
 // loop reads what QEMU says.
@@ -50,7 +52,7 @@ func (c *connection) loop() {
 		if event, ok := bytes.CutPrefix(line, []byte("IRQ ")); ok {
 			kind, number, _ := bytes.Cut(event, []byte(" "))
 			if n, ok := parse(number, 10); ok {
-				c.set(uint32(n), kind[0] == 'r')
+				c.Set(uint32(n), kind[0] == 'r')
 			}
 			continue
 		}

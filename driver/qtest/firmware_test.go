@@ -108,6 +108,10 @@ func TestMicrovm(t *testing.T) {
 	if a, _, ok := acpi.SleepTypes(tables.DSDT()); a != 5 || !ok {
 		t.Errorf("S5 is %d, %v", a, ok)
 	}
+	want := acpi.Button{Register: acpi.Register{Address: 0xfea00000}, Mask: 2, GSI: 9}
+	if b, ok := acpi.FindButton(tables.DSDT()); !ok || b != want {
+		t.Errorf("button: %+v, %v", b, ok)
+	}
 	d, _, ok := acpi.NextVirtioMMIO(tables.DSDT(), 0)
 	if !ok || d.Size != 512 {
 		t.Fatalf("device: %+v, %v", d, ok)

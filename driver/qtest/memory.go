@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"loam/driver"
+	"loam/driver/virtio/model"
 )
 
 // lowMemory is where a PC has other things besides memory.
@@ -23,7 +24,7 @@ type allocator struct {
 type piece struct{ start, end uint64 }
 
 func newAllocator(memory []byte) allocator {
-	return allocator{all: memory, free: []piece{{lowMemory, uint64(len(memory))}}, messages: messages{all: map[*interrupt]driver.Buffer{}}}
+	return allocator{all: memory, free: []piece{{lowMemory, uint64(len(memory))}}, messages: messages{all: map[*model.Interrupt]driver.Buffer{}}}
 }
 
 var errMemory = errors.New("qtest: the machine has no such memory left")

@@ -19,11 +19,11 @@ func Devices(v *fs.View) error {
 		minor uint32
 		open  func() fs.Handle
 	}{
-		{"null", 3, func() fs.Handle { return null{} }},
-		{"zero", 5, func() fs.Handle { return zero{} }},
-		{"full", 7, func() fs.Handle { return full{} }},
-		{"random", 8, func() fs.Handle { return random{} }},
-		{"urandom", 9, func() fs.Handle { return random{} }},
+		{"null", 3, func() fs.Handle { return &null{} }},
+		{"zero", 5, func() fs.Handle { return &zero{} }},
+		{"full", 7, func() fs.Handle { return &full{} }},
+		{"random", 8, func() fs.Handle { return &random{} }},
+		{"urandom", 9, func() fs.Handle { return &random{} }},
 	} {
 		number := fs.Device{Major: memory, Minor: d.minor}
 		v.Tree.AddDevice(fs.CharDevice, number, func(fs.Flags) (fs.Handle, error) { return d.open(), nil })
@@ -46,35 +46,36 @@ func Devices(v *fs.View) error {
 	return nil
 }
 
-// null takes everything and has nothing; the other devices begin with it.
+// null takes everything and has nothing; the other devices begin with it. Their methods
+// are of pointers: of values they would be called by way of a function in between.
 type null struct{}
 
 // ReadAt implements fs.Handle.
-func (null) ReadAt([]byte, int64) (int, error) { return 0, nil }
+func (*null) ReadAt([]byte, int64) (int, error) { return 0, nil }
 
 // WriteAt implements fs.Handle.
-func (null) WriteAt(p []byte, _ int64) (int, error) { return len(p), nil }
+func (*null) WriteAt(p []byte, _ int64) (int, error) { return len(p), nil }
 
 // Append implements fs.Handle.
-func (null) Append(p []byte) (int, int64, error) { return len(p), 0, nil }
+func (*null) Append(p []byte) (int, int64, error) { return len(p), 0, nil }
 
 // Endless implements fs.Endless.
-func (null) Endless() {}
+func (*null) Endless() {}
 
 // Immediate implements fs.Immediate.
-func (null) Immediate() {}
+func (*null) Immediate() {}
 
 // Sync implements fs.Handle.
-func (null) Sync() error { return syscall.EINVAL }
+func (*null) Sync() error { return syscall.EINVAL }
 
 // Close implements fs.Handle.
-func (null) Close() error { return nil }
+func (*null) Close() error { return nil }
 
 // zero has zeros without end.
 type zero struct{ null }
 
 // ReadAt implements fs.Handle.
-func (zero) ReadAt(p []byte, _ int64) (int, error) {
+func (*zero) ReadAt(p []byte, _ int64) (int, error) {
 	clear(p)
 	return len(p), nil
 }
@@ -83,16 +84,16 @@ func (zero) ReadAt(p []byte, _ int64) (int, error) {
 type full struct{ zero }
 
 // WriteAt implements fs.Handle.
-func (full) WriteAt([]byte, int64) (int, error) { return 0, syscall.ENOSPC }
+func (*full) WriteAt([]byte, int64) (int, error) { return 0, syscall.ENOSPC }
 
 // Append implements fs.Handle.
-func (full) Append([]byte) (int, int64, error) { return 0, 0, syscall.ENOSPC }
+func (*full) Append([]byte) (int, int64, error) { return 0, 0, syscall.ENOSPC }
 
 // random has random bytes without end.
 type random struct{ null }
 
 // ReadAt implements fs.Handle.
-func (random) ReadAt(p []byte, _ int64) (int, error) {
+func (*random) ReadAt(p []byte, _ int64) (int, error) {
 	rand.Read(p) // it does not fail
 	return len(p), nil
 }

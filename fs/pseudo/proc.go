@@ -105,7 +105,8 @@ func terminated(list []string) string {
 
 const (
 	pageSize = 4096
-	ticks    = 100 // USER_HZ, in which /proc counts time
+
+	tick = time.Second / 100 // USER_HZ: how /proc counts time
 )
 
 // Mount is a folder or a file that the user has mounted.
@@ -168,7 +169,7 @@ func (p *Process) stat(name string) string {
 	set(3, "R")
 	set(5, p.PID)
 	set(6, p.PID)
-	set(14, int64(p.Used()/(time.Second/ticks)))
+	set(14, int64(p.Used()/tick))
 	set(18, 20)
 	set(20, runtime.GOMAXPROCS(0))
 	held := residentBytes()
@@ -193,21 +194,33 @@ func (p *Process) machine(f *FileSystem) {
 	})
 	f.File("stat", func() string {
 		var b strings.Builder
-		b.WriteString("cpu  0 0 0 0 0 0 0 0 0 0\n")
-		for i := range runtime.NumCPU() {
-			fmt.Fprintf(&b, "cpu%d 0 0 0 0 0 0 0 0 0 0\n", i)
+		cpus := time.Duration(runtime.NumCPU())
+		busy, idle := p.Used(), p.idle()
+		fmt.Fprintf(&b, "cpu  %d 0 0 %d 0 0 0 0 0 0\n", busy/tick, idle/tick)
+		for i := range cpus {
+			fmt.Fprintf(&b, "cpu%d %d 0 0 %d 0 0 0 0 0 0\n", i, busy/cpus/tick, idle/cpus/tick)
 		}
-		fmt.Fprintf(&b, "btime %d\n", p.Started.Unix())
+		fmt.Fprintf(&b, "intr 0\nctxt 0\nbtime %d\nprocesses 1\nprocs_running 1\nprocs_blocked 0\nsoftirq%s\n",
+			p.Started.Unix(), strings.Repeat(" 0", 11))
 		return b.String()
 	})
 	f.File("uptime", func() string {
-		up := time.Since(p.Started).Seconds()
-		return fmt.Sprintf("%.2f %.2f\n", up, 0.0)
+		return fmt.Sprintf("%.2f %.2f\n", time.Since(p.Started).Seconds(), p.idle().Seconds())
 	})
+	f.File("vmstat", func() string {
+		_, free := p.Memory()
+		return fmt.Sprintf("nr_free_pages %d\npgpgin 0\npgpgout 0\npswpin 0\npswpout 0\npgfault 0\npgmajfault 0\noom_kill 0\n", free/pageSize)
+	})
+	f.Fixed("diskstats", "")
 	f.Fixed("loadavg", "0.00 0.00 0.00 1/1 "+strconv.Itoa(p.PID)+"\n")
 	f.Fixed("version", "Linux version "+p.Release+" (loam) ("+runtime.Version()+")\n")
 	f.Fixed("filesystems", "nodev\ttmpfs\nnodev\tproc\nnodev\tsysfs\n")
 	f.Fixed("cmdline", "")
+}
+
+// idle is the time that all CPUs have not been used. They are taken to be used alike.
+func (p *Process) idle() time.Duration {
+	return max(0, time.Since(p.Started)*time.Duration(runtime.NumCPU())-p.Used())
 }
 
 // settings adds /proc/sys.
@@ -223,5 +236,9 @@ func (p *Process) settings(f *FileSystem) {
 	f.Fixed("sys/net/ipv6/conf/all/disable_ipv6", "1\n")
 	f.Fixed("sys/fs/pipe-max-size", "65536\n")
 	f.Fixed("sys/fs/file-max", "1048576\n")
+	f.File("sys/fs/file-nr", func() string { return fmt.Sprintf("%d\t0\t1048576\n", len(p.Descriptors())) })
+	f.Fixed("sys/kernel/random/entropy_avail", "256\n") // as Linux says, ever since its generator needs no more
+	f.Fixed("sys/kernel/random/poolsize", "256\n")
+	f.Fixed("sys/kernel/threads-max", "32768\n")
 	f.Fixed("sys/vm/overcommit_memory", "1\n")
 }

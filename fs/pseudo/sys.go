@@ -14,9 +14,27 @@ func Sys() *FileSystem {
 	for _, name := range [...]string{"online", "possible", "present"} {
 		f.File("devices/system/cpu/"+name, func() string { return cpuList() + "\n" })
 	}
+	f.Fixed("devices/system/cpu/offline", "\n")
+	f.Fixed("devices/system/cpu/isolated", "\n")
+	for i := range runtime.NumCPU() {
+		addCPU(f, i)
+	}
 	f.Fixed("kernel/mm/transparent_hugepage/hpage_pmd_size", "2097152\n")
 	f.Fixed("kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n")
 	return f
+}
+
+// addCPU adds the folder of a CPU, which is a core by itself, all of them in one package.
+func addCPU(f *FileSystem, number int) {
+	dir := fmt.Sprintf("devices/system/cpu/cpu%d/", number)
+	only := fmt.Sprintf("%d\n", number)
+	f.Fixed(dir+"online", "1\n")
+	f.Fixed(dir+"topology/core_id", only)
+	f.Fixed(dir+"topology/physical_package_id", "0\n")
+	f.Fixed(dir+"topology/thread_siblings_list", only)
+	f.Fixed(dir+"topology/core_cpus_list", only)
+	f.File(dir+"topology/core_siblings_list", func() string { return cpuList() + "\n" })
+	f.File(dir+"topology/package_cpus_list", func() string { return cpuList() + "\n" })
 }
 
 // cpuList is the CPUs as a range: "0-3".

@@ -44,6 +44,16 @@ func PackPaths(w io.Writer, paths []string) (Packed, error) {
 	return p.packed, p.archive.Close()
 }
 
+// PackOwn writes the folder dir with the files that lie in it, as far as none is larger
+// than most. Folders in it are empty.
+func PackOwn(w io.Writer, dir string, most int64) (Packed, error) {
+	p := &packer{archive: tar.NewWriter(w), own: true, most: most}
+	if err := p.tree(dir, ""); err != nil {
+		return p.packed, err
+	}
+	return p.packed, p.archive.Close()
+}
+
 // versions are folders of version control, which hold more than what they are of.
 var versions = map[string]bool{".git": true, ".hg": true, ".svn": true, ".bzr": true}
 
@@ -74,6 +84,9 @@ func (p *packer) tree(dir, as string) error {
 			p.packed.Skipped++
 			return nil
 		}
+		if err == nil && p.own && d.IsDir() && path != root {
+			return filepath.SkipDir
+		}
 		return err
 	})
 }
@@ -82,6 +95,8 @@ func (p *packer) tree(dir, as string) error {
 type packer struct {
 	archive *tar.Writer
 	packed  Packed
+	own     bool  // folders are empty
+	most    int64 // of own: the largest file
 }
 
 // add writes one file. An error that is not about the file itself ends Pack.
@@ -118,7 +133,7 @@ func (p *packer) add(base, path, as string) error {
 
 // header describes a file; none when it cannot be packed.
 func (p *packer) header(base, path, as string, st os.FileInfo) (*tar.Header, error) {
-	if st.Mode()&(os.ModeSocket|os.ModeDevice|os.ModeIrregular) != 0 {
+	if st.Mode()&(os.ModeSocket|os.ModeDevice|os.ModeIrregular) != 0 || p.own && st.Mode().IsRegular() && st.Size() > p.most {
 		p.packed.Skipped++
 		return nil, nil
 	}

@@ -20,6 +20,7 @@ import (
 	iofs "io/fs"
 	"path"
 	"strings"
+	"sync"
 
 	"loam/fs"
 	"loam/fs/memfs"
@@ -37,6 +38,28 @@ func Load(image []byte, c memfs.Config) (*memfs.FileSystem, error) {
 	}
 	return system, nil
 }
+
+// Deferred is the file system that Load makes, and makes it when somebody first looks
+// at it. Of an archive that is damaged there is what comes before the damage.
+func Deferred(image []byte, c memfs.Config) fs.FileSystem {
+	return deferred(sync.OnceValue(func() *memfs.FileSystem {
+		system := memfs.New(c)
+		Add(system, image)
+		return system
+	}))
+}
+
+// deferred loads, or has loaded.
+type deferred func() *memfs.FileSystem
+
+// Root implements fs.FileSystem.
+func (d deferred) Root() fs.Directory { return d().Root() }
+
+// Usage implements fs.FileSystem.
+func (d deferred) Usage() fs.Usage { return d().Usage() }
+
+// Sync implements fs.FileSystem: memory is all there is.
+func (deferred) Sync() error { return nil }
 
 // Add puts the files of an archive into a file system. Folders may be there already.
 func Add(system *memfs.FileSystem, image []byte) error {

@@ -126,6 +126,35 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
+// Of a folder's own files none is large, and folders in it are empty.
+func TestPackOwn(t *testing.T) {
+	dir := t.TempDir()
+	for name, size := range map[string]int{"small": 10, "large": 11, "folder/small": 1} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, make([]byte, size), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var archive bytes.Buffer
+	packed, err := PackOwn(&archive, dir, 10)
+	if err != nil || packed.Skipped != 1 || packed.Bytes != 10 {
+		t.Errorf("packed %+v, %v", packed, err)
+	}
+	system, err := Load(archive.Bytes(), memfs.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := fs.NewView(fs.NewTree(system))
+	for name, want := range map[string]bool{"/small": true, "/folder": true, "/large": false, "/folder/small": false} {
+		if _, err := v.Lookup(v.Root, name, false); (err == nil) != want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // Packing one file gives a folder with that file.
 func TestOneFile(t *testing.T) {
 	v, _, _ := pack(t, filepath.Join(fill(t), "a"))
@@ -262,4 +291,54 @@ func FuzzLoad(f *testing.F) {
 			t.Error("no root")
 		}
 	})
+}
+
+// A deferred archive is loaded when somebody looks at it, and is then what Load makes.
+func TestDeferred(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "f"), []byte("text"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var image bytes.Buffer
+	if _, err := Pack(&image, dir); err != nil {
+		t.Fatal(err)
+	}
+	v := fs.NewView(fs.NewTree(memfs.New(memfs.Config{})))
+	if err := v.Mkdir(v.Root, "/d", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	at, err := v.Lookup(v.Root, "/d", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	loaded := false
+	system := watched{Deferred(image.Bytes(), memfs.Config{}), &loaded}
+	if err := v.Tree.Mount(system, at, true); err != nil {
+		t.Fatal(err)
+	}
+	if err := v.Mkdir(v.Root, "/e", 0o700); err != nil || loaded {
+		t.Errorf("beside it: %v, loaded is %v", err, loaded)
+	}
+	f, err := v.Open(v.Root, "/d/f", fs.ReadOnly, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := make([]byte, 10)
+	if n, err := f.Read(b); string(b[:n]) != "text" || err != nil || !loaded {
+		t.Errorf("read %q, %v", b[:n], err)
+	}
+	if p, err := v.Lookup(v.Root, "/d/../d/./..", true); err != nil || p != v.Root {
+		t.Errorf("above it is %v, %v", p, err)
+	}
+}
+
+// watched tells whether its root was asked for.
+type watched struct {
+	fs.FileSystem
+	asked *bool
+}
+
+func (w watched) Root() fs.Directory {
+	*w.asked = true
+	return w.FileSystem.Root()
 }

@@ -35,6 +35,7 @@ var methods = []Method{
 	{"pcap", "a packet socket as libpcap drives it, one call a frame", Frame, DefaultBatch, openPcap, nil},
 	{"packet", "AF_PACKET, one sendmmsg(2) a batch, past the queueing discipline", Frame, DefaultBatch, openPacket, listenPacket},
 	{"ring", "PACKET_MMAP: rings that are shared with the kernel", Frame, largeBatch, openRing, listenRing},
+	{"tc", "a program in the kernel makes packets of memory that is shared with it", Frame, largeBatch, openTC, listenTC},
 	{"xdp", "AF_XDP: memory that is shared with the driver, past the kernel's stack", Frame, 2 * largeBatch, openXDP, listenXDP},
 	{"tap", "a TAP interface: the kernel receives what is sent", Frame, DefaultBatch, openTap, nil},
 	{"loam", "UDP sockets of Loam's own stack, over a packet socket", Payload, DefaultBatch, openLoam, nil},

@@ -78,6 +78,9 @@ type Config struct {
 	// Queue of the interface, from 0, for methods that bind to one (xdp); the others
 	// take the number for telling their senders apart.
 	Queue int
+	// Queues is how many receivers of tc share the interface, of which this is that of
+	// Queue: each has the frames that come to its processors. 0 is 1.
+	Queues int
 	// Source and Destination are what methods of the layers Packet and Payload send
 	// from and to. The zero AddrPort of Source lets the kernel choose.
 	Source, Destination netip.AddrPort
@@ -91,8 +94,8 @@ type Config struct {
 	// Batch is how many frames the method keeps room for at once, at least the
 	// largest n of Send. Default 64.
 	Batch int
-	// Match is what a Receiver is to hand out; no rule means every frame. A receiver
-	// of xdp takes these frames away from the kernel, the others get copies.
+	// Match is what a Receiver is to hand out; no rule means every frame. Receivers of
+	// xdp and tc take these frames away from the kernel, the others get copies.
 	Match []match.Rule
 	// Copying is for xdp.
 	Copying Copying

@@ -47,7 +47,9 @@ const layers = `
 	  link/trace, link/fault, link/shape, link/linktest,
 	  link/afpacket
 	< DEVICES;
-	link/fd, link/match < link/afxdp < DEVICES;
+	link/match < link/filter;
+	link/fd, link/filter < link/afxdp < DEVICES;
+	link/filter < link/tc;
 	NONE < internal/race < link/linktest;
 
 	# The stack sees link.Device and no certain device, but for its own loopback.
@@ -81,7 +83,7 @@ const layers = `
 	boot/acpi, driver < driver/pci, driver/power;
 	driver < driver/uart;
 	driver/pci < driver/virtio < driver/rng, driver/blk, driver/console;
-	driver/virtio < driver/virtio/model, driver/qtest; # machines for tests
+	driver/virtio < driver/virtio/model < driver/qtest; # machines for tests
 	driver/virtio, link < link/virtionet < DEVICES;
 
 	# Making and running images: on a host, beside the guest.
@@ -94,7 +96,7 @@ const layers = `
 	# The packet engine: methods to send by, and what drives them. Nothing below
 	# knows of it.
 	NONE < gen/hwtime;
-	stack, DEVICES, link/match, gen/hwtime < gen/method;
+	stack, DEVICES, link/match, link/tc, gen/hwtime < gen/method;
 	wire < gen/frame < gen/pace;
 	wire < gen/measure;
 	NONE < gen/probe/target;
@@ -151,6 +153,8 @@ var modules = map[string][]string{
 	// Devices of a host, which no guest has.
 	"link/afpacket": {"golang.org/x/sys/unix"},
 	"link/afxdp":    {"github.com/cilium/ebpf", "golang.org/x/sys/unix"},
+	"link/filter":   {"github.com/cilium/ebpf"},
+	"link/tc":       {"github.com/cilium/ebpf", "golang.org/x/sys/unix"},
 }
 
 func TestLayers(t *testing.T) {

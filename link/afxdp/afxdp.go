@@ -4,9 +4,8 @@
 // program in the driver steers frames, before the kernel makes packets of them,
 // into memory that is shared with us, and what we write there leaves without
 // passing through the kernel's stack. Read Documentation/networking/af_xdp.rst of
-// the kernel before the code; then socket.go and memory.go, tx.go and rx.go,
-// program.go and assemble.go. What is shared with the kernel is in
-// ring_unsafe.go.
+// the kernel before the code; then socket.go and memory.go, tx.go and rx.go, and
+// program.go. What is shared with the kernel is in ring_unsafe.go.
 //
 // Three layers, each of use by itself:
 //

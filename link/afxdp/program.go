@@ -9,9 +9,11 @@ import (
 	"time"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
+	"loam/link/filter"
 	"loam/link/match"
 )
 
@@ -76,7 +78,7 @@ func (p *Program) load(c ProgramConfig) (err error) {
 	if err != nil {
 		return err
 	}
-	code, err := assemble(c.Match, redirect(p.sockets.FD()))
+	code, err := filter.Assemble(filter.XDP, c.Match, redirect(p.sockets.FD()))
 	if err != nil {
 		return err
 	}
@@ -170,4 +172,23 @@ func (p *Program) Close() error {
 	}
 	p.link, p.program, p.sockets = nil, nil, nil
 	return errors.Join(all...)
+}
+
+// Offset of the queue in struct xdp_md, and the verdict that leaves a frame to the
+// kernel.
+const (
+	mdQueue = 16
+	xdpPass = 2
+)
+
+// redirect passes the frame to the socket that the map holds for its queue; if
+// there is none, to the kernel.
+func redirect(sockets int) asm.Instructions {
+	return asm.Instructions{
+		asm.LoadMapPtr(asm.R1, sockets),
+		asm.LoadMem(asm.R2, filter.Context, mdQueue, asm.Word),
+		asm.Mov.Imm(asm.R3, xdpPass),
+		asm.FnRedirectMap.Call(),
+		asm.Return(),
+	}
 }

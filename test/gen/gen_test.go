@@ -318,6 +318,8 @@ func TestKilledRunsLeaveNothing(t *testing.T) {
 		{"sink", "--dev", l.near, "--promiscuous"},
 		{"sink", "--dev", l.near, "--method", "packet", "--promiscuous"},
 		{"sink", "--dev", l.near, "--method", "xdp", "--promiscuous"},
+		{"sink", "--dev", l.near, "--method", "tc", "--promiscuous"},
+		{"--dev", l.near, "--dst", l.dst, "--method", "tc", "--rate", "50kpps"},
 		{"--dev", l.near, "--dst", l.dst, "--method", "packet", "--qdisc", "--rate", "max"},
 		{"bench", "--dev", l.near, "--dst", l.dst, "--time", "250ms"},
 	}

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"math/rand/v2"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +14,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
 
 	"loam/internal/netns"
 )
@@ -32,6 +36,13 @@ func probeLab(t testing.TB) *lab {
 // checkClean fails if a program, or promiscuous mode, is left on the near end.
 func checkClean(t testing.TB, l *lab) {
 	t.Helper()
+	i, err := net.InterfaceByName(l.near)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := link.QueryPrograms(link.QueryOptions{Target: i.Index, Attach: ebpf.AttachTCXIngress}); err != nil || len(r.Programs) > 0 {
+		t.Fatalf("programs at tcx: %+v, %v", r, err)
+	}
 	if text := netns.IP(t, "-d", "link", "show", l.near); strings.Contains(text, "xdp") || !strings.Contains(text, "promiscuity 0") {
 		t.Fatalf("left behind:\n%s", text)
 	}

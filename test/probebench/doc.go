@@ -10,6 +10,7 @@
 // how many addresses were found, from the file that each writes, a line each, those
 // that were not asked or are there twice left out.
 //
-// Read lab_test.go (the namespace), peer_test.go (who takes part), bench_test.go (the
+// Read lab_test.go (the namespace), peer_test.go (who takes part), bound_test.go
+// (what nobody can beat), bench_test.go (the
 // run and what we want), report_test.go (docs/probe).
 package probebench

@@ -107,20 +107,23 @@ func (l *lab) counter(t testing.TB) func() uint64 {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { file.Close() })
-	return func() uint64 {
-		var buffer [4096]byte
-		n, _ := file.ReadAt(buffer[:], 0)
-		for line := range strings.Lines(string(buffer[:n])) {
-			name, rest, _ := strings.Cut(strings.TrimSpace(line), ":")
-			if f := strings.Fields(rest); name == l.far && len(f) > 1 {
-				var received uint64
-				fmt.Sscan(f[1], &received)
-				return received
-			}
-		}
-		return 0
-	}
+	return func() uint64 { return received(file, l.far) }
 }
+
+// received is how many frames an interface has received, from /proc/net/dev.
+func received(file *os.File, want string) (frames uint64) {
+	var buffer [4096]byte
+	n, _ := file.ReadAt(buffer[:], 0)
+	for line := range strings.Lines(string(buffer[:n])) {
+		name, rest, _ := strings.Cut(strings.TrimSpace(line), ":")
+		if f := strings.Fields(rest); name == want && len(f) > 1 {
+			fmt.Sscan(f[1], &frames)
+		}
+	}
+	return frames
+}
+
+func (l *lab) sourceAddr() netip.Addr { return netip.MustParseAddr(l.source) }
 
 func startWatch(read func() uint64) *watch {
 	w := &watch{stop: make(chan struct{}), over: make(chan struct{})}

@@ -106,7 +106,7 @@ func (l *lab) run(t testing.TB, c contestant, read func() uint64, limit time.Dur
 // await waits for the end of the program, or, if it knows none, until it has sent
 // nothing for a while, and ends it then.
 func await(c contestant, group int, ended <-chan error, read func() uint64, limit time.Duration) error {
-	const quiet = 3 * time.Second
+	const quiet = 2 * time.Second
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	start := time.Now()

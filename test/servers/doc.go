@@ -1,6 +1,6 @@
 // Package servers runs servers that nobody here wrote, straight from their
 // modules and unchanged, with "loam run", under load from clients that nobody
-// here wrote either. It has no code but tests.
+// here wrote either; and examples/web, which is ours. It has no code but tests.
 //
 // A server passes if its clients see no error for as long as the load lasts, and
 // if it ends on Ctrl-C with the status that it has on Linux.

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -19,7 +18,7 @@ import (
 	"time"
 )
 
-// The same servers in virtual machines, and examples/web, which is ours. As many run at
+// The same servers in virtual machines. As many run at
 // the same time as -parallel says, of whatever kind of machine, so that the long form
 // ends on the day on which it began: what is shown is that there is no error and that
 // memory does not grow, and the rates say nothing.
@@ -44,25 +43,12 @@ type finding struct {
 	Resident                    int // and at the end
 }
 
-// web is our own example.
-func web(t *testing.T) server {
-	pkg, err := filepath.Abs("../../examples/web")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return server{
-		name: "examples/web", what: "HTTP", pkg: pkg,
-		args: func(_ string, port int) []string { return []string{"-addr", fmt.Sprintf(":%d", port)} },
-		up:   servesHTTP, machineLoad: []load{wrk("/", 16)},
-	}
-}
-
 // inMachines are the servers that TestMachines runs: those that are quick to build, or
 // all that have a load for machines.
 func inMachines(t *testing.T) []server {
-	list := append([]server{web(t)}, servers...)
+	list := everyServer(t)
 	return slices.DeleteFunc(list, func(s server) bool {
-		return len(s.machineLoad) == 0 || !*all && s.name != "examples/web" && s.name != "go-httpbin"
+		return len(s.machineLoad) == 0 || !*all && s.name != ownServer && s.name != "go-httpbin"
 	})
 }
 
@@ -149,6 +135,9 @@ func readRecord(t *testing.T) *recorder {
 		}
 		r.found = append(r.found, one)
 	}
+	if err := writeMachineReport(r.found); err != nil {
+		t.Error(err)
+	}
 	return r
 }
 
@@ -198,7 +187,16 @@ with status 0. The modules are those of [servers.md](servers.md).
 | machine, CPUs | server | load | for, s | rate | errors | QEMU's memory, MiB | grew after a minute, MiB |
 |---|---|---|--:|--:|--:|--:|--:|
 `, "`make vmservers`", strings.TrimSpace(string(version)), runtime.NumCPU())
-	for _, f := range found {
+	servers := append([]server{{name: "examples/web"}}, servers...)
+	order := func(f finding) (place [2]int) {
+		place[0] = slices.Index(strings.Split(allMachines, ","), f.Machine)
+		place[1] = slices.IndexFunc(servers, func(s server) bool { return s.name == f.Server })
+		return place
+	}
+	for _, f := range slices.SortedFunc(slices.Values(found), func(a, b finding) int {
+		x, y := order(a), order(b)
+		return slices.Compare(x[:], y[:])
+	}) {
 		fmt.Fprintf(&b, "| %s | %s | %s | %d | %.0f %s | %d | %d | %.1f |\n",
 			strings.ReplaceAll(f.Machine, ":", ", "), f.Server, f.Load, f.Seconds, f.Rate, f.Unit, f.Errors, f.Resident>>10, float64(f.Grown)/1024)
 	}

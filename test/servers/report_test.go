@@ -20,7 +20,7 @@ func writeReport(rows []row, seconds int) error {
 
 Made by %s, %s on %d CPUs, which server and client share.
 Each server is built from its module as it is, with %s on the network
-that needs no privilege, and loaded for %d s by a client that knows nothing of
+that needs no privilege (examples/web is ours), and loaded for %d s by a client that knows nothing of
 Loam; then on Linux, for %d s at most. An error is whatever the client counts as one.
 Ctrl-C ended every server with status 0.
 

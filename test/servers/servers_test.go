@@ -22,7 +22,7 @@ var (
 type server struct {
 	name string
 	what string
-	pkg  string                                 // with its version
+	pkg  string                                 // with its version; of ours, its folder
 	slow bool                                   // takes minutes to build: only with -all
 	udp  bool                                   // its port is one of UDP, too
 	args func(dir string, port int) []string    // dir is empty and its own
@@ -59,6 +59,23 @@ var servers = []server{
 	},
 }
 
+// ownServer is the name of examples/web, the only one that is ours.
+const ownServer = "examples/web"
+
+// everyServer is that one and the others.
+func everyServer(t *testing.T) []server {
+	pkg, err := filepath.Abs("../../examples/web")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := server{
+		name: ownServer, what: "HTTP", pkg: pkg,
+		args: func(_ string, port int) []string { return []string{"-addr", fmt.Sprintf(":%d", port)} },
+		up:   servesHTTP, load: []load{wrk("/", 64)}, machineLoad: []load{wrk("/", 16)},
+	}
+	return append([]server{own}, servers...)
+}
+
 // writePage makes a folder with a page of 4 KiB.
 func writePage(dir string) string {
 	if err := os.WriteFile(filepath.Join(dir, "index.html"), make([]byte, 4<<10), 0o644); err != nil {
@@ -86,7 +103,7 @@ type row struct {
 func TestServers(t *testing.T) {
 	loam := buildLoam(t)
 	var rows []row
-	for _, s := range servers {
+	for _, s := range everyServer(t) {
 		if s.slow && !*all {
 			continue
 		}

@@ -9,7 +9,8 @@
 //
 // What the tests print is kept as go test -json writes it, in a folder named by -keep;
 // without that it is a temporary one, which stays if something is wrong. A run that finds
-// such a folder of its own build of Loam goes on with it: what is there is not run again.
+// such a folder of its own build of Loam goes on with it: what is there is not run again,
+// but with -again.
 // With -from the files of such a folder are judged again, and nothing is run: for when
 // only reasons.txt has changed.
 //
@@ -75,6 +76,7 @@ func main() {
 	flag.StringVar(&o.platform, "platform", platforms[0].name, "what the tests run on beside Linux: process or vm")
 	flag.BoolVar(&o.short, "short", false, "tell tests to be quick")
 	flag.StringVar(&o.keep, "keep", "", "keep what the tests print in this `folder`, or go on with what it has")
+	flag.BoolVar(&o.again, "again", false, "run again what -keep has kept already")
 	flag.StringVar(&o.from, "from", "", "run nothing, and judge what -keep has kept in this `folder`")
 	flag.Parse()
 	o.patterns = flag.Args()
@@ -89,6 +91,7 @@ func main() {
 type options struct {
 	platform   string
 	short      bool
+	again      bool
 	keep, from string
 	patterns   []string // empty: all packages
 }
@@ -116,7 +119,7 @@ func (o *options) run(ctx context.Context) error {
 			return err
 		}
 		if err := o.runBoth(ctx, dir, on, packages, reasons); err != nil {
-			return err
+			return fmt.Errorf("%w; -keep=%s goes on", err, dir)
 		}
 	}
 	return o.report(dir, on, packages, reasons)
@@ -217,12 +220,15 @@ func (o *options) runSide(ctx context.Context, dir string, s side, on platform, 
 	defer k.Close()
 	var todo []string
 	for _, p := range packages {
-		if o.shortOf(on)(p) == short && k.done[p] == "" {
+		if o.shortOf(on)(p) == short && (o.again || k.done[p] == "") {
 			todo = append(todo, p)
 		}
 	}
 	if todo == nil {
 		return nil
+	}
+	for _, p := range todo {
+		delete(k.done, p)
 	}
 	return runTests(ctx, k, short, todo, command...)
 }

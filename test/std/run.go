@@ -30,7 +30,7 @@ func list(ctx context.Context, patterns []string) ([]string, error) {
 // runTests runs go test -json, or a command that takes its flags, and keeps what it
 // prints. That tests fail is no error.
 func runTests(ctx context.Context, k *kept, short bool, packages []string, command ...string) error {
-	args := append(command[1:len(command):len(command)], "-json", "-count=1", "-timeout=20m")
+	args := append(command[1:len(command):len(command)], "-json", "-count=1", "-timeout=30m")
 	if short {
 		args = append(args, "-short")
 	}

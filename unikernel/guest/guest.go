@@ -53,6 +53,7 @@ type Mount struct {
 	Path     string // where it is mounted; "/": its files are put into the root
 	File     bool   // the archive has one file, and that is what is mounted
 	Writable bool   // what is written stays in memory; the root is always so
+	Deferred bool   // it is a folder, and is loaded when somebody first looks at it
 }
 
 // Kind is what the descriptors of a link are.
@@ -115,6 +116,9 @@ func (c Config) Encode() string {
 		}
 		if m.Writable {
 			b.WriteString(" writable=yes")
+		}
+		if m.Deferred {
+			b.WriteString(" deferred=yes")
 		}
 		b.WriteString("\n")
 	}
@@ -214,6 +218,8 @@ func (c *Config) set(l *Link, m *Mount, line, key, value string) (err error) {
 		m.File = true
 	case "mount writable":
 		m.Writable = true
+	case "mount deferred":
+		m.Deferred = true
 	case "dns address":
 		var a netip.Addr
 		a, err = netip.ParseAddr(value)

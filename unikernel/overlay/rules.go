@@ -34,6 +34,8 @@ var renames = []rename{
 	{"internal/poll/fd_unix.go", "func (fd *FD) Init(net string, pollable bool) error", "linuxInit"},
 	{"internal/poll/fd_unix.go", "func (fd *FD) Read(p []byte) (int, error)", "linuxRead"},
 	{"internal/poll/fd_unix.go", "func (fd *FD) Write(p []byte) (int, error)", "linuxWrite"},
+	{"internal/poll/fd_unix.go", "func (fd *FD) Pread(p []byte, off int64) (int, error)", "linuxPread"},
+	{"internal/poll/fd_unix.go", "func (fd *FD) Pwrite(p []byte, off int64) (int, error)", "linuxPwrite"},
 
 	// What does not come by it.
 	{"syscall/exec_unix.go", "func forkExec(argv0 string, argv []string, attr *ProcAttr) (pid int, err error)", "linuxForkExec"},

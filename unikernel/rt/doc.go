@@ -8,6 +8,8 @@
 //	immediate         names a file that keeps nobody waiting (transfer.go)
 //	readFrom          reads from such a file (transfer.go)
 //	writeTo           writes to one (transfer.go)
+//	readAt            reads from one at an offset (transfer.go)
+//	writeAt           writes to one at an offset (transfer.go)
 //	pollOpen          ties a poll descriptor of the runtime to a file (poll.go)
 //	pollClose         unties it (poll.go)
 //
@@ -43,5 +45,6 @@
 // may point into; from there on they are held as pointers, never as numbers, in
 // variables of goroutine stacks, never in the heap. Byte buffers that lie on a
 // stack are replaced by buffers of the heap for the time of the call, so what is
-// below the decoders (package posix, the stack) sees ordinary memory.
+// below the decoders (package posix, the stack) sees ordinary memory. Only files that are
+// fs.Immediate are given the program's own.
 package rt

@@ -186,6 +186,42 @@ func writeTo(file unsafe.Pointer, fd int, p []byte) int {
 	return n
 }
 
+// readAt and writeAt are likewise pread(2) and pwrite(2).
+//
+//go:linkname readAt
+func readAt(file unsafe.Pointer, fd int, p []byte, offset int64) int {
+	o := opened(fd)
+	if o == nil || unsafe.Pointer(o) != file {
+		return -1
+	}
+	bubble := leaveBubble()
+	n, errno := o.ReadAt(p, offset)
+	if bubble != nil {
+		enterBubble(bubble)
+	}
+	if errno != 0 {
+		return -1
+	}
+	return n
+}
+
+//go:linkname writeAt
+func writeAt(file unsafe.Pointer, fd int, p []byte, offset int64) int {
+	o := opened(fd)
+	if o == nil || unsafe.Pointer(o) != file {
+		return -1
+	}
+	bubble := leaveBubble()
+	n, errno := o.WriteAt(p, offset)
+	if bubble != nil {
+		enterBubble(bubble)
+	}
+	if errno != 0 {
+		return -1
+	}
+	return n
+}
+
 // enterWith is the way into Loam for who comes past the door: see runtime/loam_hook.go.
 //
 //go:linkname enterWith runtime.loamEnterWith

@@ -14,6 +14,7 @@ import (
 	"loam/fs/memfs"
 	"loam/fs/pseudo"
 	"loam/fs/tarfs"
+	"loam/posix"
 	"loam/unikernel/guest"
 )
 
@@ -121,19 +122,15 @@ func mountArchive(v *fs.View, p Platform, m guest.Mount) error {
 	if err != nil {
 		return err
 	}
+	if m.Deferred {
+		return mountFolder(v, tarfs.Deferred(image, memfs.Config{}), m)
+	}
 	system, err := tarfs.Load(image, memfs.Config{})
 	if err != nil {
 		return err
 	}
 	if !m.File {
-		if err := makeFolders(v, m.Path, 0o755); err != nil {
-			return err
-		}
-		place, err := v.LookupDir(v.Root, m.Path)
-		if err != nil {
-			return err
-		}
-		return v.Tree.Mount(system, place, !m.Writable)
+		return mountFolder(v, system, m)
 	}
 	file, err := onlyFile(system)
 	if err != nil {
@@ -150,6 +147,18 @@ func mountArchive(v *fs.View, p Platform, m guest.Mount) error {
 		return err
 	}
 	return v.Tree.MountFile(system, file, place, !m.Writable)
+}
+
+// mountFolder mounts a file system, at a folder that is made for it.
+func mountFolder(v *fs.View, system fs.FileSystem, m guest.Mount) error {
+	if err := makeFolders(v, m.Path, 0o755); err != nil {
+		return err
+	}
+	place, err := v.LookupDir(v.Root, m.Path)
+	if err != nil {
+		return err
+	}
+	return v.Tree.Mount(system, place, !m.Writable)
 }
 
 // onlyFile is the file of an archive that has one.
@@ -220,10 +229,7 @@ func aboutProcess(p Platform, c guest.Config, executable string) pseudo.Process 
 		Mounts: mountsOf(c), Hostname: hostname(c), Release: stringOf(hostUname.Release[:]) + "-loam",
 		Started: time.Now(), Somaxconn: somaxconn,
 		Memory: memory, Used: used, Maps: p.Maps,
-		Net: map[string]func() string{
-			"igmp":  func() string { return process.ProcNetIGMP() },
-			"igmp6": func() string { return "" },
-		},
+		Net: procNet(),
 		Folder: func() string {
 			dir, _ := process.Getcwd()
 			return dir
@@ -231,6 +237,15 @@ func aboutProcess(p Platform, c guest.Config, executable string) pseudo.Process 
 		Descriptors: func() []int { return process.Descriptors() },
 		Descriptor:  func(fd int) string { return process.Name(fd) },
 	}
+}
+
+// procNet is /proc/net, of the process that is there when a file is read.
+func procNet() map[string]func() string {
+	files := map[string]func() string{}
+	for name, text := range posix.ProcNet {
+		files[name] = func() string { return text(process) }
+	}
+	return files
 }
 
 // mountsOf is what the user mounted, as proc(5) tells it.

@@ -21,7 +21,7 @@ func (m *Machine) AddMMIO(d *Device, queues int) (address uint64, size int, gsi 
 	i := len(m.windows)
 	t := &mmioDevice{d, mmioGSI + uint32(i)}
 	m.windows = append(m.windows, window{mmioBase + uint64(i)*mmioSize, mmioSize, t})
-	d.start(m, queues, func(uint16, uint8) { m.set(t.gsi, true) })
+	d.start(m, queues, func(uint16, uint8) { m.lines.Set(t.gsi, true) })
 	return mmioBase + uint64(i)*mmioSize, mmioSize, t.gsi
 }
 
@@ -139,7 +139,7 @@ func (t *mmioDevice) write(at, width int, v uint64) {
 	case mInterruptACK:
 		d.isr &^= uint8(v)
 		if d.isr == 0 {
-			d.machine.set(t.gsi, false)
+			d.machine.lines.Set(t.gsi, false)
 		}
 	default:
 		if q := d.queue(); q != nil {

@@ -25,10 +25,11 @@ type Machine struct {
 	heapless   bool              // devices cannot reach the Go heap
 	page       uint64            // memory of the heap is in pieces of this size
 	windows    []window
-	messages   []*interrupt
-	lines      map[uint32]*line
+	messages   []*Interrupt
 	functions  map[uint32]*function // by bus, device and function as a port has them
 	configPort uint32
+
+	lines Lines
 }
 
 // Option changes a machine.
@@ -44,7 +45,7 @@ func Pages(n uint64) Option { return func(m *Machine) { m.page = n } }
 func New(options ...Option) *Machine {
 	m := &Machine{
 		memory: map[uint64][]byte{}, heap: map[uint64][]byte{}, next: 1 << 32, page: 4096,
-		lines: map[uint32]*line{}, functions: map[uint32]*function{},
+		functions: map[uint32]*function{},
 	}
 	for _, o := range options {
 		o(m)

@@ -62,7 +62,7 @@ func (f *function) capability(at, next uint8, kind, offset, length uint32) {
 
 func (f *function) raise(vector uint16, _ uint8) {
 	if len(f.table) == 0 {
-		f.machine.set(f.gsi, true)
+		f.machine.lines.Set(f.gsi, true)
 		return
 	}
 	f.mu.Lock()
@@ -136,7 +136,7 @@ func (f *function) answer(at, width int) uint64 {
 	case at == atISR:
 		v := d.isr
 		d.isr = 0
-		f.machine.set(f.gsi, false)
+		f.machine.lines.Set(f.gsi, false)
 		return uint64(v)
 	case at >= atISR:
 		return 0

@@ -40,7 +40,7 @@ type Options struct {
 	Public bool
 
 	Interface string // default: by the kernel's route to the first target
-	Method    string // xdp, ring or packet; default: xdp where it can be opened, else ring
+	Method    string // tc, xdp, ring or packet; default: see choose
 
 	Format probe.Format
 	Fields []probe.Field

@@ -3,6 +3,8 @@ package cell
 import (
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -28,9 +30,53 @@ func host(spec Spec) (answer, error) {
 		return answer{}, err
 	}
 	cmd := exec.Command(spec.Files.Plain)
+	if spec.Subject == subject.LinuxProxy {
+		behind := netip.AddrPortFrom(loopback, guest.Port+1)
+		cmd.Args = append(cmd.Args, "-addr", behind.String())
+		if err := proxy(netip.AddrPortFrom(loopback, guest.Port), behind); err != nil {
+			return answer{}, err
+		}
+	}
 	cmd.Stderr = os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	return answer{}, errors.Join(cmd.Run(), errors.New("the program ended"))
+}
+
+var loopback = netip.MustParseAddr("127.0.0.1")
+
+// proxy has connections to one address be connections to another, for as long as this
+// process lives.
+func proxy(from, to netip.AddrPort) error {
+	l, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(from))
+	if err != nil {
+		return err
+	}
+	go func() {
+		for {
+			c, err := l.AcceptTCP()
+			if err != nil {
+				return
+			}
+			go relay(c, to)
+		}
+	}()
+	return nil
+}
+
+// relay joins c to a connection of its own, and returns when both have ended.
+func relay(c *net.TCPConn, to netip.AddrPort) {
+	defer c.Close()
+	d, err := net.DialTCP("tcp", nil, net.TCPAddrFromAddrPort(to))
+	if err != nil {
+		return
+	}
+	defer d.Close()
+	go func() {
+		io.Copy(d, c)
+		d.CloseWrite()
+	}()
+	io.Copy(c, d)
+	c.CloseWrite()
 }
 
 // hostNetwork is what "loam run" would be told.
@@ -39,6 +85,6 @@ func hostNetwork(place Place) unikernel.Network {
 		return unikernel.Network{Kind: unikernel.TapNetwork, Tap: linkName, Address: subject.Second, Gateway: subject.First.Addr()}
 	}
 	return unikernel.Network{Kind: unikernel.UserNetwork, Forwards: []usernet.Forward{{
-		Proto: "tcp", Host: netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), guest.Port),
+		Proto: "tcp", Host: netip.AddrPortFrom(loopback, guest.Port),
 	}}}
 }

@@ -68,7 +68,7 @@ func machine(spec Spec) (samples load.Samples, err error) {
 	}()
 	samples = load.Samples{}
 	server := load.HTTP{Server: netip.AddrPortFrom(subject.Second.Addr(), guest.Port)}
-	if err := firstAnswer(server, samples, start, m.Ended); err != nil {
+	if err := firstAnswer(server, samples, start, betweenMachine, m.Ended); err != nil {
 		return nil, err
 	}
 	if err := memory(m, server, samples); err != nil {
@@ -117,7 +117,7 @@ func hosted(spec Spec) (load.Samples, error) {
 		return nil, err
 	}
 	defer p.end()
-	server := netip.MustParseAddr("127.0.0.1")
+	server := loopback
 	switch {
 	case ownNetwork:
 		server = subject.First.Addr()
@@ -139,7 +139,7 @@ func hosted(spec Spec) (load.Samples, error) {
 	}
 	samples := load.Samples{}
 	h := load.HTTP{Server: netip.AddrPortFrom(server, guest.Port)}
-	if err := firstAnswer(h, samples, begin, failed); err != nil {
+	if err := firstAnswer(h, samples, begin, betweenProcess, failed); err != nil {
 		p.in.Close() // it ends then
 		<-failed
 		return nil, errors.Join(err, why)
@@ -150,8 +150,15 @@ func hosted(spec Spec) (load.Samples, error) {
 // patience is how long a program may take to answer for the first time.
 const patience = 2 * time.Minute
 
+// How often it is asked until then: a process comes up in a few milliseconds, a machine
+// in hundreds.
+const (
+	betweenProcess = 2 * time.Millisecond
+	betweenMachine = 10 * time.Millisecond
+)
+
 // firstAnswer waits for it, unless the program has ended.
-func firstAnswer(h load.HTTP, samples load.Samples, start time.Time, ended <-chan struct{}) error {
+func firstAnswer(h load.HTTP, samples load.Samples, start time.Time, between time.Duration, ended <-chan struct{}) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	go func() {
@@ -161,7 +168,7 @@ func firstAnswer(h load.HTTP, samples load.Samples, start time.Time, ended <-cha
 		case <-ctx.Done():
 		}
 	}()
-	if err := h.FirstAnswer(ctx); err != nil {
+	if err := h.FirstAnswer(ctx, between); err != nil {
 		return fmt.Errorf("no first answer: %w", err)
 	}
 	samples[FirstAnswer] = float64(time.Since(start)) / float64(time.Millisecond)

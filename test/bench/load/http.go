@@ -18,16 +18,14 @@ import (
 // HTTP works against the program of package guest, from Linux.
 type HTTP struct{ Server netip.AddrPort }
 
-// Between two tries to reach a server that may not be there yet.
-const betweenTries = 10 * time.Millisecond
-
-// FirstAnswer waits until the server answers a request. It knocks often, and lets
-// each try live on: what the server takes its time for is not begun again.
-func (h HTTP) FirstAnswer(ctx context.Context) error {
+// FirstAnswer waits until the server answers a request. It knocks each time that between
+// has passed, which bounds how finely the wait is measured, and lets each try live on:
+// what the server takes its time for is not begun again.
+func (h HTTP) FirstAnswer(ctx context.Context, between time.Duration) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	answered := make(chan struct{}, 1) // from the try that is first; full: another was
-	tick := time.NewTicker(betweenTries)
+	tick := time.NewTicker(between)
 	defer tick.Stop()
 	for {
 		go func() {

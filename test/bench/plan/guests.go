@@ -17,6 +17,7 @@ const (
 
 var (
 	onKernel = []string{subject.Loam, subject.Linux}
+	onHost   = []string{subject.Loam, subject.Linux, subject.LinuxProxy}
 	loamOnly = []string{subject.Loam}
 )
 
@@ -26,7 +27,7 @@ func GuestTests() []Test {
 		{"guest/q35", OnQ35, onKernel, cell.Spec{Place: cell.Machine, Model: guest.Q35, CPUs: 1}, machineRows()},
 		{"guest/microvm", OnMicroVM, loamOnly, cell.Spec{Place: cell.Machine, Model: guest.MicroVM, CPUs: 1}, withoutAims(machineRows())},
 		{"guest/two", OnTwo, onKernel, cell.Spec{Place: cell.Machine, Model: guest.Q35, CPUs: 2}, machineRows()},
-		{"process/gateway", ByGateway, onKernel, cell.Spec{Place: cell.Gateway}, processRows()},
+		{"process/gateway", ByGateway, onHost, cell.Spec{Place: cell.Gateway}, processRows()},
 		{"process/wire", ByWire, onKernel, cell.Spec{Place: cell.Wire}, processRows()},
 	}
 }

@@ -72,6 +72,7 @@ var colours = map[string]color.Color{
 	subject.GVisor:     color.RGBA{0xe6, 0x8a, 0x1f, 0xff},
 	subject.GVisorVnet: color.RGBA{0xf4, 0xc9, 0x8e, 0xff},
 	subject.Linux:      color.RGBA{0x9a, 0x9a, 0x9a, 0xff},
+	subject.LinuxProxy: color.RGBA{0xc8, 0xc8, 0xc8, 0xff},
 }
 
 var glyphs = map[string]draw.GlyphDrawer{

@@ -67,12 +67,14 @@ func title(name string) string {
 		return "gVisor, our tap link"
 	case subject.Linux:
 		return "Linux"
+	case subject.LinuxProxy:
+		return "Linux behind a bare proxy"
 	}
 	return name
 }
 
 // order is that of columns and bars.
-var order = []string{subject.Loam, subject.LoamPacket, subject.LoamRing, subject.LoamXDP, subject.GVisor, subject.GVisorVnet, subject.Linux}
+var order = []string{subject.Loam, subject.LoamPacket, subject.LoamRing, subject.LoamXDP, subject.GVisor, subject.GVisorVnet, subject.Linux, subject.LinuxProxy}
 
 // number writes a figure with three digits that count, and no exponent.
 func number(v float64) string {

@@ -53,6 +53,7 @@ const (
 	GVisor     = "gvisor"
 	GVisorVnet = "gvisor-vnet" // gVisor on our tap link with segmentation offload
 	Linux      = "linux"
+	LinuxProxy = "linux-proxy" // a whole program on Linux, with a bare proxy in front of it
 )
 
 // MTU of every link but the loopbacks.

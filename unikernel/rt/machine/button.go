@@ -15,7 +15,7 @@ import (
 // understand goes on without.
 func hearButton(m driver.Machine, firmware *acpi.Tables) {
 	p, ok := firmware.Power()
-	if !ok || !p.ButtonIsFixed {
+	if !ok {
 		return
 	}
 	var trigger driver.Trigger

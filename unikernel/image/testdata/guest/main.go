@@ -51,7 +51,7 @@ var cases = map[string]func(){
 	"floats":       floats,
 	"spread":       spread,
 	"signal":       func() { awaitSignal(); os.Exit(3) },
-	"late":         func() { awaitSignal(); spread() },
+	"late":         func() { awaitSignal(); spread(); time.Sleep(time.Hour) },
 	"pipe":         pipe,
 	"crash":        crash,
 	"device":       clockInterrupts,

@@ -4,7 +4,7 @@
 // SYSCALL instruction), by a SYSCALL instruction of somebody else's (loamTrap), or
 // by an exception or interrupt (loamVectors). All three leave its registers in
 // an amd64.Frame at the end of the page that belongs to the thread, and go on,
-// with interrupts off, on the stack and the g of the CPU: loam/kernel.Enter is
+// with interrupts off, on the stack of the CPU and with a g of the kernel's: Enter is
 // ordinary Go that allocates nothing. It returns the frame to go on with, which
 // may be another thread's.
 //

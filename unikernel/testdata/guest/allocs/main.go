@@ -90,6 +90,12 @@ func file(f *os.File, b []byte) int {
 		if err == nil {
 			_, err = syscall.Read(fd, b)
 		}
+		if err == nil {
+			_, err = f.WriteAt(b, 0)
+		}
+		if err == nil && f.Name() != os.DevNull {
+			_, err = f.ReadAt(b, 0)
+		}
 		if err != nil {
 			check.Nil(err, f.Name())
 		}

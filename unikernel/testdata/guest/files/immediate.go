@@ -34,9 +34,11 @@ func elsewhere() {
 	write(one, "before ")
 	check.Nil(syscall.Dup3(int(two.Fd()), int(one.Fd()), 0), "dup3")
 	write(one, "through one ")
+	_, err := one.WriteAt([]byte("T"), 0)
+	check.Nil(err, "write at an offset")
 	write(two, "through two")
 	check.Equal(content("one"), "before ", "the file that was replaced")
-	check.Equal(content("two"), "through one through two", "the file that took its place")
+	check.Equal(content("two"), "Through one through two", "the file that took its place")
 	check.Nil(one.Close(), "close")
 	check.Nil(two.Close(), "close")
 }
@@ -53,12 +55,22 @@ func refusals() {
 	write(f, "text")
 	n, err := f.Read(b)
 	check.That(n == 0 && err == io.EOF, "read at the end: %d, %v", n, err)
+	n, err = f.ReadAt(b, 2)
+	check.That(n == 2 && err == io.EOF && string(b[:2]) == "xt", "read beyond the end: %d, %v", n, err)
+	n, err = f.WriteAt([]byte("more"), 6)
+	check.That(n == 4 && err == nil && content("refusals") == "text\x00\x00more", "write beyond the end: %d, %v", n, err)
 	n, err = f.Read(nil)
 	check.That(n == 0 && err == nil, "read of nothing: %d, %v", n, err)
 	n, err = f.Write(nil)
 	check.That(n == 0 && err == nil, "write of nothing: %d, %v", n, err)
 	check.Nil(f.Close(), "close")
 	for _, b := range [][]byte{b, nil} {
+		if len(b) > 0 {
+			n, err = f.WriteAt(b, 0)
+			check.That(n == 0 && errors.Is(err, os.ErrClosed), "write at an offset to a closed file: %d, %v", n, err)
+			n, err = f.ReadAt(b, 0)
+			check.That(n == 0 && errors.Is(err, os.ErrClosed), "read at an offset from a closed file: %d, %v", n, err)
+		}
 		n, err = f.Write(b)
 		check.That(n == 0 && errors.Is(err, os.ErrClosed), "write to a closed file: %d, %v", n, err)
 		n, err = f.Read(b)
@@ -79,12 +91,18 @@ func refusals() {
 	} {
 		f, err := os.OpenFile(c.name, c.flags, 0)
 		check.Nil(err, c.name)
-		do := f.Read
-		if c.write {
-			do = f.Write
+		calls := []func() (int, error){
+			func() (int, error) { return f.Read(b) }, func() (int, error) { return f.ReadAt(b, 0) },
 		}
-		n, err := do(b)
-		check.That(n == 0 && errors.Is(err, c.want), "%s, opened with %#x, write is %v: %d, %v", c.name, c.flags, c.write, n, err)
+		if c.write {
+			calls = []func() (int, error){
+				func() (int, error) { return f.Write(b) }, func() (int, error) { return f.WriteAt(b, 0) },
+			}
+		}
+		for _, call := range calls {
+			n, err := call()
+			check.That(n == 0 && errors.Is(err, c.want), "%s, opened with %#x, write is %v: %d, %v", c.name, c.flags, c.write, n, err)
+		}
 		f.Close()
 	}
 }

@@ -1,5 +1,5 @@
 // Random takes random bytes wherever programs find them, says ok if no two of them are
-// the same.
+// the same; with an argument, when its standard input ends.
 package main
 
 import (
@@ -12,6 +12,9 @@ import (
 )
 
 func main() {
+	if len(os.Args) > 1 {
+		io.Copy(io.Discard, os.Stdin)
+	}
 	seen := map[[16]byte]bool{}
 	for range 1000 {
 		for _, read := range []func([]byte) (int, error){rand.Read, file("/dev/random"), file("/dev/urandom"), getrandom} {

@@ -25,9 +25,8 @@ type loamFile struct {
 	open unsafe.Pointer // names the open file; nil if it may keep its callers waiting
 }
 
-// loamImmediate names the open file of a descriptor, or returns nil. loamRead and
-// loamWrite return the number of bytes, or -1 when they have done nothing. They keep p to
-// themselves.
+// loamImmediate names the open file of a descriptor, or returns nil. The others return
+// the number of bytes, or -1 when they have done nothing. They keep p to themselves.
 //
 //go:linkname loamImmediate loam/unikernel/rt.immediate
 func loamImmediate(fd int) unsafe.Pointer
@@ -39,6 +38,14 @@ func loamRead(open unsafe.Pointer, fd int, p []byte) int
 //go:linkname loamWrite loam/unikernel/rt.writeTo
 //go:noescape
 func loamWrite(open unsafe.Pointer, fd int, p []byte) int
+
+//go:linkname loamReadAt loam/unikernel/rt.readAt
+//go:noescape
+func loamReadAt(open unsafe.Pointer, fd int, p []byte, off int64) int
+
+//go:linkname loamWriteAt loam/unikernel/rt.writeAt
+//go:noescape
+func loamWriteAt(open unsafe.Pointer, fd int, p []byte, off int64) int
 
 // loamWatched is set where package syscall tells a sanitizer of each read and write.
 const loamWatched = race.Enabled || msan.Enabled || asan.Enabled
@@ -73,5 +80,29 @@ func (fd *FD) Write(p []byte) (int, error) {
 	}
 	n = max(n, 0)
 	rest, err := fd.linuxWrite(p[n:])
+	return n + rest, err
+}
+
+// Pread wraps the pread system call.
+func (fd *FD) Pread(p []byte, off int64) (int, error) {
+	if fd.loam.open != nil && len(p) > 0 && len(p) <= maxRW && !fd.closing() {
+		if n := loamReadAt(fd.loam.open, fd.Sysfd, p, off); n >= 0 {
+			return n, fd.eofError(n, nil)
+		}
+	}
+	return fd.linuxPread(p, off)
+}
+
+// Pwrite wraps the pwrite system call.
+func (fd *FD) Pwrite(p []byte, off int64) (int, error) {
+	if fd.loam.open == nil || fd.closing() {
+		return fd.linuxPwrite(p, off)
+	}
+	n := loamWriteAt(fd.loam.open, fd.Sysfd, p, off)
+	if n == len(p) {
+		return n, nil
+	}
+	n = max(n, 0)
+	rest, err := fd.linuxPwrite(p[n:], off+int64(n))
 	return n + rest, err
 }

@@ -1,6 +1,6 @@
 //go:build linux
 
-package afxdp
+package filter
 
 import (
 	"encoding/binary"
@@ -17,19 +17,24 @@ import (
 	"loam/wire"
 )
 
-// taken is what a program of these tests returns for a frame that agrees: XDP_TX,
-// as good as any that is not XDP_PASS.
+func TestMain(m *testing.M) { netns.Main(m) }
+
+// taken is what a program of these tests returns for a frame that agrees: as good as
+// any verdict that does not leave it to the kernel.
 const taken = 3
 
+// hooks are what the programs of these tests are for.
+var hooks = map[ebpf.ProgramType]Hook{ebpf.XDP: XDP, ebpf.SchedCLS: TC}
+
 // judge loads the program of rules and returns what it says of a frame.
-func judge(t testing.TB, rules []match.Rule) func(b []byte) bool {
+func judge(t testing.TB, kind ebpf.ProgramType, rules []match.Rule) func(b []byte) bool {
 	t.Helper()
 	netns.Need(t)
-	code, err := assemble(rules, asm.Instructions{asm.Mov.Imm(asm.R0, taken), asm.Return()})
+	code, err := Assemble(hooks[kind], rules, asm.Instructions{asm.Mov.Imm(asm.R0, taken), asm.Return()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.XDP, Instructions: code, License: "BSD"})
+	p, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: kind, Instructions: code, License: "BSD"})
 	if err != nil {
 		var verifier *ebpf.VerifierError
 		if errors.As(err, &verifier) {
@@ -63,19 +68,63 @@ func randomRule(rng *rand.Rand) (r match.Rule) {
 		return netip.PrefixFrom(netip.AddrFrom16(a), pick(rng, 0, 3, 32, 33, 64, 127, 128))
 	}
 	r.EtherType = pick[wire.EtherType](rng, 0, 0, 0, wire.TypeIPv4, wire.TypeIPv6, wire.TypeARP)
-	r.Protocol = pick[wire.Protocol](rng, 0, 0, wire.ProtoTCP, wire.ProtoUDP, wire.ProtoICMP)
+	r.Protocol = pick[wire.Protocol](rng, 0, 0, wire.ProtoTCP, wire.ProtoUDP, wire.ProtoICMP, wire.ProtoICMPv6)
 	r.Remote, r.Local = prefix(), prefix()
 	if rng.IntN(2) == 0 {
 		r.Ports.First = uint16(rng.IntN(3))
 		r.Ports.Last = r.Ports.First + uint16(rng.IntN(3))
 	}
+	if rng.IntN(2) == 0 {
+		r = randomICMP(rng, r)
+	}
 	return r
+}
+
+// randomICMP has the rule speak of messages of ICMP, and mostly of nothing that these
+// do not have.
+func randomICMP(rng *rand.Rand, r match.Rule) match.Rule {
+	r.Ports = pick(rng, match.Ports{}, match.Ports{}, match.Ports{}, r.Ports)
+	r.Protocol = pick(rng, wire.ProtoICMP, wire.ProtoICMP, wire.ProtoICMPv6, wire.ProtoICMPv6, wire.ProtoUDP)
+	r.ICMP.Kind = pick(rng, match.EchoReply, match.Quote, match.Quote)
+	r.ICMP.ID = uint16(rng.IntN(2))
+	r.ICMP.Quoted = pick(rng, wire.ProtoICMP, wire.ProtoICMPv6, wire.ProtoTCP)
+	r.ICMP.Ports = match.Ports{Last: uint16(rng.IntN(3))}
+	return r
+}
+
+// randomMessage writes a message of ICMP that may quote a packet.
+func randomMessage(rng *rand.Rand, b []byte, is4 bool) {
+	b[0] = byte(pick(rng, wire.ICMPv6EchoReply, wire.ICMPv6Unreachable, wire.ICMPv6Echo))
+	if is4 {
+		b[0] = byte(pick(rng, wire.ICMPv4EchoReply, wire.ICMPv4Unreachable, wire.ICMPv4TimeExceeded, wire.ICMPv4Echo))
+	}
+	binary.BigEndian.PutUint16(b[4:], uint16(rng.IntN(2)))
+	q := b[8:]
+	transport := q[wire.IPv6Len:]
+	if is4 {
+		q[0] = pick[byte](rng, 0x45, 0x45, 0x45, 0x46, 0x65)
+		q[9] = byte(pick(rng, wire.ProtoICMP, wire.ProtoTCP))
+		copy(q[12:], []byte{192, 0, 2, byte(rng.IntN(4))})
+		transport = q[wire.IPv4MinLen:]
+	} else {
+		q[0], q[6] = pick[byte](rng, 0x60, 0x6f, 0x40), byte(pick(rng, wire.ProtoICMPv6, wire.ProtoTCP))
+		copy(q[8:], []byte{0x20, 1, 0x0d, 0xb8})
+		q[23] = byte(rng.IntN(4))
+	}
+	binary.BigEndian.PutUint16(transport, uint16(rng.IntN(4)))
+	if rng.IntN(2) == 0 {
+		transport[0] = byte(pick(rng, wire.ICMPv6Echo, wire.ICMPv6EchoReply))
+		if is4 {
+			transport[0] = byte(pick(rng, wire.ICMPv4Echo, wire.ICMPv4EchoReply))
+		}
+	}
+	binary.BigEndian.PutUint16(transport[4:], uint16(rng.IntN(2)))
 }
 
 // randomFrame makes a packet that may have options, be a fragment, or be cut off,
 // but is as long as the kernel lets a program be tested with.
 func randomFrame(rng *rand.Rand) []byte {
-	b := make([]byte, 120)
+	b := make([]byte, 160)
 	binary.BigEndian.PutUint16(b[12:], uint16(pick(rng, wire.TypeIPv4, wire.TypeIPv6, wire.TypeARP)))
 	p := b[wire.EthernetLen:]
 	transport := wire.IPv6Len
@@ -86,19 +135,27 @@ func randomFrame(rng *rand.Rand) []byte {
 		p[9] = byte(pick(rng, wire.ProtoTCP, wire.ProtoUDP, wire.ProtoICMP))
 		copy(p[12:], []byte{192, 0, 2, byte(rng.IntN(4)), 192, 0, byte(2 + rng.IntN(2)), byte(rng.IntN(4))})
 	} else {
-		p[0], p[6] = 0x60, byte(pick(rng, wire.ProtoTCP, wire.ProtoUDP, wire.ProtoICMP))
+		p[0], p[6] = 0x60, byte(pick(rng, wire.ProtoTCP, wire.ProtoUDP, wire.ProtoICMPv6))
 		for _, at := range []int{8, 24} {
 			copy(p[at:], []byte{0x20, 1, 0x0d, 0xb8})
 			p[at+15] = byte(rng.IntN(4))
 		}
 	}
 	binary.BigEndian.PutUint16(p[transport+2:], uint16(rng.IntN(6)))
-	return b[:pick(rng, len(b), len(b), wire.EthernetLen+rng.IntN(90))]
+	if is4 := p[0]>>4 == 4; is4 && p[9] == byte(wire.ProtoICMP) || !is4 && p[6] == byte(wire.ProtoICMPv6) {
+		randomMessage(rng, p[transport:], is4)
+	}
+	return b[:pick(rng, len(b), len(b), wire.EthernetLen+rng.IntN(130))]
 }
 
 // The program and package match are of one mind about every frame.
 func TestProgramAgreesWithMatch(t *testing.T) {
-	netns.Need(t)
+	for kind := range hooks {
+		t.Run(kind.String(), func(t *testing.T) { compare(t, kind) })
+	}
+}
+
+func compare(t *testing.T, kind ebpf.ProgramType) {
 	rng := rand.New(rand.NewPCG(7, 1))
 	agreed := 0
 	for range 150 {
@@ -106,9 +163,12 @@ func TestProgramAgreesWithMatch(t *testing.T) {
 		for i := range rules {
 			rules[i] = randomRule(rng)
 		}
-		says := judge(t, rules)
+		says := judge(t, kind, rules)
 		for range 60 {
 			b := randomFrame(rng)
+			if kind == ebpf.SchedCLS && len(b) < wire.EthernetLen+wire.IPv6Len {
+				continue // the kernel tests no program with a frame without a whole header
+			}
 			want := match.Any(rules, b)
 			if want {
 				agreed++
@@ -129,7 +189,7 @@ func TestManyRules(t *testing.T) {
 	for i := range rules {
 		rules[i] = match.Rule{Remote: netip.MustParsePrefix("2001:db8::/128"), Local: netip.MustParsePrefix("2001:db8::1/128"), Ports: match.Port(uint16(i + 1))}
 	}
-	says := judge(t, rules)
+	says := judge(t, ebpf.XDP, rules)
 	b := make([]byte, 80)
 	binary.BigEndian.PutUint16(b[12:], uint16(wire.TypeIPv6))
 	p := b[wire.EthernetLen:]
@@ -142,7 +202,7 @@ func TestManyRules(t *testing.T) {
 			t.Errorf("port %d: %v", port, got)
 		}
 	}
-	if _, err := assemble(append(rules, match.Rule{}), nil); err == nil {
+	if _, err := Assemble(XDP, append(rules, match.Rule{}), nil); err == nil {
 		t.Error("one rule too many was taken")
 	}
 }

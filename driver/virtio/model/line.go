@@ -1,0 +1,97 @@
+package model
+
+import (
+	"slices"
+	"sync"
+
+	"loam/driver"
+)
+
+// Interrupt is one driver's share of a source of interrupts.
+type Interrupt struct {
+	c           chan struct{} // see driver.Interrupt
+	done, close func()
+}
+
+// NewInterrupt returns one; done and closing are called by Done and Close.
+func NewInterrupt(done, closing func()) *Interrupt {
+	return &Interrupt{c: make(chan struct{}, 1), done: done, close: closing}
+}
+
+// C implements driver.Interrupt.
+func (i *Interrupt) C() <-chan struct{} { return i.c }
+
+// Done implements driver.Interrupt.
+func (i *Interrupt) Done() { i.done() }
+
+// Close implements driver.Interrupt.
+func (i *Interrupt) Close() { i.close() }
+
+// Ring is what the source does.
+func (i *Interrupt) Ring() {
+	select {
+	case i.c <- struct{}{}:
+	default:
+	}
+}
+
+// Lines are the interrupt lines of a machine. The zero value has all of them, and none is
+// raised.
+type Lines struct {
+	mu  sync.Mutex // guards all
+	all map[uint32]*line
+}
+
+// line is one, and who listens to it.
+type line struct {
+	raised    bool
+	listeners []*Interrupt
+}
+
+// at is the line of a number.
+func (l *Lines) at(gsi uint32) *line {
+	if l.all == nil {
+		l.all = map[uint32]*line{}
+	}
+	if l.all[gsi] == nil {
+		l.all[gsi] = &line{}
+	}
+	return l.all[gsi]
+}
+
+// Line implements driver.Machine.
+func (l *Lines) Line(gsi uint32, t driver.Trigger) (driver.Interrupt, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := l.at(gsi)
+	var i *Interrupt
+	i = NewInterrupt(func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if at.raised && t != driver.EdgeHigh {
+			i.Ring() // it is raised still, or again
+		}
+	}, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		at.listeners = slices.DeleteFunc(at.listeners, func(o *Interrupt) bool { return o == i })
+	})
+	at.listeners = append(at.listeners, i)
+	if at.raised {
+		i.Ring()
+	}
+	return i, nil
+}
+
+// Set is what a device does with its line.
+func (l *Lines) Set(gsi uint32, raised bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := l.at(gsi)
+	if raised && !at.raised {
+		for _, i := range at.listeners {
+			i.Ring()
+		}
+	}
+	at.raised = raised
+}

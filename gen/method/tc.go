@@ -1,0 +1,217 @@
+//go:build linux
+
+package method
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"loam/link/afxdp"
+	"loam/link/tc"
+	"loam/wire"
+)
+
+// tcSender has a program of the kernel make packets of frames that it shares with us,
+// many by one system call.
+type tcSender struct {
+	counters
+	tx      *tc.Tx
+	longest int // frame that the interface takes
+}
+
+func openTC(c Config) (Sender, error) {
+	c = c.WithDefaults()
+	i, err := net.InterfaceByName(c.Interface)
+	if err != nil {
+		return nil, fmt.Errorf("there is no interface %q: ip link lists those that there are", c.Interface)
+	}
+	tx, err := tc.OpenTx(tc.TxConfig{Interface: c.Interface, Slots: c.Batch, Size: c.Size})
+	if err != nil {
+		return nil, err
+	}
+	return &tcSender{tx: tx, longest: i.MTU + wire.EthernetLen + 2*wire.VLANTagLen}, nil
+}
+
+// Layer implements Sender.
+func (s *tcSender) Layer() Layer { return Frame }
+
+// Send implements Sender.
+func (s *tcSender) Send(n int, fill func(slot []byte) int) (sent int, err error) {
+	before, bytes, kicks := s.tx.Sent(), 0, 0
+	for asked := 0; asked < n && err == nil; asked++ {
+		slot := s.tx.Slot()
+		if slot == nil {
+			kicks++
+			err = s.tell()
+			slot = s.tx.Slot()
+		}
+		if err != nil {
+			break
+		}
+		length := fill(slot)
+		if length == 0 {
+			break
+		}
+		if length <= wire.EthernetLen || length > s.longest {
+			s.refused.Add(1)
+			continue
+		}
+		s.tx.Put(length)
+		bytes += length
+	}
+	if err == nil {
+		kicks++
+		err = s.tell()
+	}
+	sent = int(s.tx.Sent() - before)
+	s.took(sent, bytes, kicks)
+	s.left.Store(s.tx.Sent())
+	return sent, err
+}
+
+// tell sends all that was put, and waits where the interface takes no more.
+func (s *tcSender) tell() error {
+	for since := (time.Time{}); ; {
+		waiting := s.tx.Waiting()
+		errno := s.tx.Kick()
+		if errno == 0 {
+			return nil
+		}
+		now := time.Now()
+		if s.tx.Waiting() < waiting || since.IsZero() {
+			since = now
+		} else if now.Sub(since) > maxPatience {
+			return fmt.Errorf("no frame could leave for %v: %w", maxPatience, errno)
+		}
+		switch errno {
+		case unix.EAGAIN, unix.EBUSY:
+			s.busy.Add(1)
+		case unix.ENOBUFS, unix.ENOMEM:
+			s.noBuffers.Add(1)
+			time.Sleep(20 * time.Microsecond)
+		case unix.ENETDOWN, unix.ENXIO:
+			s.down.Add(1)
+			time.Sleep(time.Millisecond)
+		default:
+			return os.NewSyscallError("BPF_PROG_TEST_RUN", errno)
+		}
+	}
+}
+
+// Flush implements Sender: what a Kick has sent has left.
+func (s *tcSender) Flush(time.Duration) error { return nil }
+
+// Close implements Sender.
+func (s *tcSender) Close() error { return s.tx.Close() }
+
+// tcReceiver is the receiving half: a program takes the frames that match away from the
+// kernel, and leaves it all others, and those with a VLAN's tag or of several segments.
+type tcReceiver struct {
+	rx       *tc.Rx
+	listener int // packet socket that holds promiscuous mode, or -1
+
+	mu     sync.Mutex // guards what follows: Drops may come beside Close, and after it
+	closed bool
+	drops  uint64 // when it was closed
+}
+
+func listenTC(c Config) (Receiver, error) {
+	c = c.WithDefaults()
+	rx, err := tc.OpenRx(tc.RxConfig{Interface: c.Interface, Match: c.Match, Share: c.Queue, Shares: c.Queues})
+	if err != nil {
+		return nil, err
+	}
+	r := &tcReceiver{rx: rx, listener: -1}
+	if c.Promiscuous {
+		index, err := interfaceIndex(c.Interface)
+		if err == nil {
+			r.listener, err = afxdp.Promiscuous(index)
+		}
+		if err != nil {
+			r.Close()
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// lookAgain is after how long a receiver looks into its ring again: nobody rings.
+const lookAgain = 500 * time.Microsecond
+
+// Receive implements Receiver.
+func (r *tcReceiver) Receive(timeout time.Duration, got func(frame []byte, at int64)) (count int, err error) {
+	frame, at, ok := r.rx.Next()
+	if !ok && timeout > 0 {
+		frame, at, ok = r.await(timeout)
+	}
+	if !ok {
+		return 0, nil
+	}
+	// A ring that is filled as fast as it is emptied would keep us here.
+	const most = 1 << 14
+	// Room is given back before there is none.
+	const releaseEvery = 256
+	for epoch := sinceEpoch(); ok; frame, at, ok = r.rx.Next() {
+		got(frame, at+epoch)
+		if count++; count == most {
+			break
+		}
+		if count%releaseEvery == 0 {
+			r.rx.Release()
+		}
+	}
+	r.rx.Release()
+	return count, nil
+}
+
+// await looks until there is a frame, or the time is over. It sleeps in the system call:
+// time.Sleep in a goroutine that has its thread to itself would wake another thread, twice.
+func (r *tcReceiver) await(timeout time.Duration) (frame []byte, at int64, ok bool) {
+	for end := time.Now().Add(timeout); !ok; frame, at, ok = r.rx.Next() {
+		left := time.Until(end)
+		if left <= 0 {
+			return nil, 0, false
+		}
+		nap := unix.NsecToTimespec(int64(min(left, lookAgain)))
+		unix.Nanosleep(&nap, nil) // a signal ends it earlier
+	}
+	return frame, at, true
+}
+
+// sinceEpoch is CLOCK_REALTIME less CLOCK_MONOTONIC.
+func sinceEpoch() int64 {
+	var t unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) != nil {
+		return 0
+	}
+	return time.Now().UnixNano() - t.Nano()
+}
+
+// Drops implements Receiver.
+func (r *tcReceiver) Drops() uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.closed {
+		return r.rx.Drops()
+	}
+	return r.drops
+}
+
+// Close implements Receiver.
+func (r *tcReceiver) Close() (err error) {
+	drops := r.Drops()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed, r.drops = true, drops
+	if r.listener >= 0 {
+		err = unix.Close(r.listener)
+		r.listener = -1
+	}
+	return errors.Join(err, r.rx.Close())
+}

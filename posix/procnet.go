@@ -1,0 +1,303 @@
+package posix
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"iter"
+	"net/netip"
+	"runtime"
+	"strings"
+
+	"loam/stack"
+	"loam/stack/neigh"
+)
+
+// The files of /proc/net, as proc(5) and the kernel's own sources have them: what
+// monitoring programs read. Fields of which Loam knows nothing are 0.
+
+// ProcNet has the files by name, each made when it is read.
+var ProcNet = map[string]func(*Process) string{
+	"arp": (*Process).procARP, "dev": (*Process).procDev, "igmp": (*Process).procIGMP, "igmp6": fixed(""),
+	"netstat": (*Process).procNetstat, "route": (*Process).procRoute, "snmp": (*Process).procSNMP,
+	"sockstat": (*Process).procSockstat, "softnet_stat": procSoftnet,
+	"tcp": (*Process).procTCP, "tcp6": fixed(procSocketHeader), "udp": (*Process).procUDP, "udp6": fixed(procSocketHeader),
+	"unix": fixed("Num       RefCount Protocol Flags    Type St Inode Path\n"),
+}
+
+func fixed(text string) func(*Process) string { return func(*Process) string { return text } }
+
+// procDev is what each interface has carried.
+func (p *Process) procDev() string {
+	var b strings.Builder
+	b.WriteString("Inter-|   Receive                                                |  Transmit\n" +
+		" face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed\n")
+	for _, i := range p.interfaces() {
+		c := i.Device().Stats()
+		fmt.Fprintf(&b, "%6s: %7d %7d %4d %4d    0     0          0         0 %8d %7d %4d %4d    0     0       0          0\n",
+			i.Name(), c.RxBytes, c.RxFrames, c.RxErrors, c.RxDropped, c.TxBytes, c.TxFrames, c.TxErrors, c.TxDropped)
+	}
+	return b.String()
+}
+
+// Flags of routes (route(8)), and of neighbours (arp(7)).
+const (
+	routeUp, routeGateway, routeHost = 1, 2, 4
+	arpComplete                      = 2
+)
+
+// procRoute is the table of routes, with those of the addresses' own networks.
+func (p *Process) procRoute() string {
+	var b strings.Builder
+	line := func(text string) { fmt.Fprintf(&b, "%-127s\n", text) } // as long as Linux's
+	line("Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT")
+	add := func(name string, dst netip.Prefix, gateway netip.Addr, metric, mtu int) {
+		flags := routeUp
+		if gateway.IsValid() {
+			flags |= routeGateway
+		} else {
+			gateway = netip.IPv4Unspecified()
+		}
+		if dst.Bits() == 32 {
+			flags |= routeHost
+		}
+		mask := ^uint32(0) << (32 - dst.Bits())
+		line(fmt.Sprintf("%s\t%s\t%s\t%04X\t0\t0\t%d\t%s\t%d\t0\t0", name, hexAddr(dst.Masked().Addr()), hexAddr(gateway),
+			flags, metric, hexAddr(netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, mask)))), mtu))
+	}
+	if p.net == nil {
+		return b.String()
+	}
+	for _, r := range p.net.Routes() {
+		add(p.routeInterface(r), r.Dst, r.Gateway, r.Metric, r.MTU)
+	}
+	for _, a := range p.net.Addresses() {
+		if !a.Prefix.Addr().IsLoopback() && !a.Prefix.IsSingleIP() {
+			add(a.Interface, a.Prefix, netip.Addr{}, 0, 0)
+		}
+	}
+	return b.String()
+}
+
+// routeInterface names the interface of a route: that on whose network its gateway is,
+// if it does not say.
+func (p *Process) routeInterface(r stack.Route) string {
+	if r.Interface != "" {
+		return r.Interface
+	}
+	for _, a := range p.net.Addresses() {
+		if a.Prefix.Contains(r.Gateway) {
+			return a.Interface
+		}
+	}
+	return "*"
+}
+
+// hexAddr is an address as /proc/net has it: a number of the machine's byte order.
+func hexAddr(a netip.Addr) string {
+	four := a.As4()
+	return fmt.Sprintf("%08X", binary.NativeEndian.Uint32(four[:]))
+}
+
+func (p *Process) procARP() string {
+	var b strings.Builder
+	b.WriteString("IP address       HW type     Flags       HW address            Mask     Device\n")
+	for _, i := range p.interfaces() {
+		for _, n := range i.Neighbours() {
+			flags := 0
+			if n.State != neigh.Incomplete && n.State != neigh.Negative {
+				flags = arpComplete
+			}
+			fmt.Fprintf(&b, "%-16s 0x%-10x0x%-10x%-22s*        %s\n", n.Addr, 1, flags, n.MAC, i.Name())
+		}
+	}
+	return b.String()
+}
+
+// field is a number of /proc/net/snmp or netstat.
+type field struct {
+	name  string
+	value uint64
+}
+
+// snmpLines are the two lines of a protocol: names and numbers.
+func snmpLines(protocol string, fields []field) string {
+	names, numbers := protocol+":", protocol+":"
+	for _, f := range fields {
+		names += " " + f.name
+		numbers += fmt.Sprint(" ", int64(f.value))
+	}
+	return names + "\n" + numbers + "\n"
+}
+
+func (p *Process) counters() (c stack.Counters) {
+	if p.net != nil {
+		c = p.net.Counters()
+	}
+	return c
+}
+
+// procSNMP has the objects of RFC 4293, RFC 4022 and RFC 4113 that are counted.
+func (p *Process) procSNMP() string {
+	c := p.counters()
+	const noLimit = ^uint64(0) // -1: as many connections as there may be
+	return snmpLines("Ip", []field{
+		{"Forwarding", 2}, {"DefaultTTL", 64}, {"InReceives", c.Get(stack.IPReceived)},
+		{"InHdrErrors", c.Get(stack.IPMalformed) + c.Get(stack.IPChecksum)}, {"InAddrErrors", c.Get(stack.IPNotForUs) + c.Get(stack.IPMartian)},
+		{"ForwDatagrams", 0}, {"InUnknownProtos", c.Get(stack.IPNoProtocol)}, {"InDiscards", 0}, {"InDelivers", c.Get(stack.IPDelivered)},
+		{"OutRequests", c.Get(stack.IPSent)}, {"OutDiscards", 0}, {"OutNoRoutes", c.Get(stack.IPNoRoute)}, {"ReasmTimeout", 0},
+		{"ReasmReqds", c.Get(stack.IPFragments)}, {"ReasmOKs", c.Get(stack.IPReassembled)}, {"ReasmFails", c.Get(stack.IPReassembly)},
+		{"FragOKs", c.Get(stack.IPFragmented)}, {"FragFails", 0}, {"FragCreates", c.Get(stack.IPFragsSent)},
+	}) + snmpLines("Icmp", []field{
+		{"InMsgs", c.Get(stack.ICMPReceived)}, {"InErrors", c.Get(stack.ICMPMalformed)}, {"InCsumErrors", c.Get(stack.ICMPChecksum)},
+		{"InEchos", c.Get(stack.ICMPEcho)}, {"InEchoReps", c.Get(stack.ICMPEchoReply)}, {"OutMsgs", c.Get(stack.ICMPSent)}, {"OutErrors", c.Get(stack.ICMPNoRoom)},
+	}) + snmpLines("Tcp", []field{
+		{"RtoAlgorithm", 1}, {"RtoMin", 200}, {"RtoMax", 120000}, {"MaxConn", noLimit},
+		{"ActiveOpens", c.Get(stack.TCPActiveOpens)}, {"PassiveOpens", c.Get(stack.TCPPassiveOpens)}, {"AttemptFails", 0},
+		{"EstabResets", c.Get(stack.TCPResets)}, {"CurrEstab", uint64(p.established())}, {"InSegs", c.Get(stack.TCPReceived)}, {"OutSegs", c.Get(stack.TCPSent)},
+		{"RetransSegs", c.Get(stack.TCPRetransmits)}, {"InErrs", c.Get(stack.TCPMalformed)}, {"OutRsts", c.Get(stack.TCPResetsSent)},
+		{"InCsumErrors", c.Get(stack.TCPChecksum)},
+	}) + snmpLines("Udp", []field{
+		{"InDatagrams", c.Get(stack.UDPReceived)}, {"NoPorts", c.Get(stack.UDPNoPort)}, {"InErrors", c.Get(stack.UDPMalformed)},
+		{"OutDatagrams", c.Get(stack.UDPSent)}, {"RcvbufErrors", c.Get(stack.UDPOverflow)}, {"SndbufErrors", 0},
+		{"InCsumErrors", c.Get(stack.UDPChecksum)}, {"IgnoredMulti", 0},
+	})
+}
+
+// procNetstat has what Linux counts beyond these.
+func (p *Process) procNetstat() string {
+	c := p.counters()
+	var in, out uint64
+	for _, i := range p.interfaces() {
+		d := i.Device().Stats()
+		in, out = in+d.RxBytes, out+d.TxBytes
+	}
+	return snmpLines("TcpExt", []field{
+		{"SyncookiesSent", c.Get(stack.TCPCookiesSent)}, {"SyncookiesFailed", c.Get(stack.TCPCookiesBad)},
+		{"ListenOverflows", c.Get(stack.TCPBacklogFull)}, {"ListenDrops", c.Get(stack.TCPBacklogFull)},
+		{"TCPTimeouts", c.Get(stack.TCPLossTimeouts)}, {"TCPLossProbes", c.Get(stack.TCPTailProbes)},
+		{"TCPOFOQueue", c.Get(stack.TCPOutOfOrder)}, {"TCPAbortOnTimeout", c.Get(stack.TCPTimeouts)},
+	}) + snmpLines("IpExt", []field{{"InOctets", in}, {"OutOctets", out}})
+}
+
+// procSoftnet is a line for each CPU, of which Loam counts nothing.
+func procSoftnet(*Process) string {
+	var b strings.Builder
+	for cpu := range runtime.NumCPU() {
+		b.WriteString(strings.Repeat("00000000 ", 12))
+		fmt.Fprintf(&b, "%08x 00000000 00000000\n", cpu)
+	}
+	return b.String()
+}
+
+func (p *Process) procSockstat() string {
+	all, tcp, udp := 0, 0, 0
+	for _, o := range p.opened() {
+		switch o.file.(type) {
+		case *tcpSocket:
+			tcp++
+		case *udpSocket:
+			udp++
+		}
+		if _, ok := o.file.(socket); ok {
+			all++
+		}
+	}
+	return fmt.Sprintf("sockets: used %d\nTCP: inuse %d orphan 0 tw 0 alloc %[2]d mem 0\nUDP: inuse %[3]d mem 0\n"+
+		"UDPLITE: inuse 0\nRAW: inuse 0\nFRAG: inuse 0 memory 0\n", all, tcp, udp)
+}
+
+// opened yields the open files, each once, with a descriptor of it, which is also the
+// number of a socket (/proc/self/fd).
+func (p *Process) opened() iter.Seq2[int, *open] {
+	return func(yield func(int, *open) bool) {
+		seen := map[*open]bool{}
+		for _, fd := range p.fds.list() {
+			o := p.fds.get(fd)
+			if o == nil || seen[o] {
+				continue
+			}
+			seen[o] = true
+			if !yield(fd, o) {
+				return
+			}
+		}
+	}
+}
+
+// established counts connections as CurrEstab of RFC 4022 does.
+func (p *Process) established() (n int) {
+	for _, o := range p.opened() {
+		if s, ok := o.file.(*tcpSocket); ok {
+			if state := s.linuxState(); state == linuxEstablished || state == linuxCloseWait {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+const procSocketHeader = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode                                                     \n"
+
+// socketTable is /proc/net/tcp or udp, without its header.
+type socketTable struct {
+	uid   int32
+	lines int
+	text  strings.Builder
+}
+
+func (t *socketTable) add(local, peer Address, state uint8, inode int) {
+	fmt.Fprintf(&t.text, "%4d: %s %s %02X 00000000:00000000 00:00000000 00000000 %5d        0 %d 1 %016x 100 0 0 10 0\n",
+		t.lines, hexEndpoint(local), hexEndpoint(peer), state, t.uid, inode, 0)
+	t.lines++
+}
+
+// hexEndpoint is an address and its port, of which only the port is in network order.
+func hexEndpoint(a Address) string {
+	ip := a.IP.Addr().Unmap()
+	if !ip.Is4() {
+		ip = netip.IPv4Unspecified()
+	}
+	return fmt.Sprintf("%s:%s", hexAddr(ip), strings.ToUpper(hex.EncodeToString(binary.BigEndian.AppendUint16(nil, a.IP.Port()))))
+}
+
+// procTCP lists the sockets of TCP that have a port.
+func (p *Process) procTCP() string {
+	table := socketTable{uid: p.options.Credentials.UID}
+	for fd, o := range p.opened() {
+		s, ok := o.file.(*tcpSocket)
+		if !ok || s.local().IP.Port() == 0 {
+			continue
+		}
+		peer, _ := s.peer()
+		table.add(s.local(), peer, s.linuxState(), fd)
+	}
+	return procSocketHeader + table.text.String()
+}
+
+// linuxState is the state of a socket as Linux numbers it.
+func (s *tcpSocket) linuxState() uint8 {
+	if s.listener.Load() != nil {
+		return linuxListen
+	}
+	return linuxStates[s.info().State]
+}
+
+// procUDP lists the sockets of UDP that have a port: connected ones are established,
+// others closed.
+func (p *Process) procUDP() string {
+	table := socketTable{uid: p.options.Credentials.UID}
+	for fd, o := range p.opened() {
+		s, ok := o.file.(*udpSocket)
+		if !ok || s.local().IP.Port() == 0 {
+			continue
+		}
+		peer, errno := s.peer()
+		state := uint8(linuxClose)
+		if errno == 0 {
+			state = linuxEstablished
+		}
+		table.add(s.local(), peer, state, fd)
+	}
+	return procSocketHeader + table.text.String()
+}
