@@ -8,8 +8,8 @@
 // The program and the kernel share the processor's ring 0, one address space and
 // one program file. They differ in who is interrupted: a thread of the program
 // runs with interrupts on; the kernel runs with interrupts off, on the CPU's own
-// stack and with a g of the kernel's, from Enter to leave, and never waits. A thread
-// that has to wait is put into a table, and another goes on. So there is one
+// stack and with a g of the kernel's, from Enter to leave, and never waits for longer
+// than some microseconds. A thread that has to is put into a table, and another goes on. So there is one
 // stack a CPU, none a thread, and no context to switch: there are frames, and
 // leave goes on with one of them.
 //

@@ -49,14 +49,18 @@ func Boot(f *Files, kernel, model string, cpus int, tap *os.File, logPath string
 	if err != nil {
 		return nil, err
 	}
+	machine := model
+	if model == Q35 {
+		machine += ",sata=off" // without a controller of disks, which firmware would look for
+	}
 	args := []string{
-		"-machine", model, "-accel", "tcg", "-cpu", "max",
+		"-machine", machine, "-accel", "tcg", "-cpu", "max",
 		"-m", strconv.Itoa(Memory>>20) + "M", "-smp", strconv.Itoa(cpus),
 		"-display", "none", "-nodefaults", "-no-user-config", "-no-reboot", "-device", "isa-debug-exit",
 		"-chardev", "file,id=log,path=/dev/fd/4,append=on", "-serial", "chardev:log",
 		"-netdev", "tap,id=cable,fd=3,vhost=off",
 	}
-	card := "virtio-net-pci"
+	card := "virtio-net-pci,romfile=" // without firmware for booting from the network
 	if model == MicroVM {
 		card = "virtio-net-device"
 		args = append(args, "-global", "virtio-mmio.force-legacy=false")
