@@ -18,10 +18,10 @@ import (
 	"time"
 )
 
-// The same servers in virtual machines. As many run at
-// the same time as -parallel says, of whatever kind of machine, so that the long form
-// ends on the day on which it began: what is shown is that there is no error and that
-// memory does not grow, and the rates say nothing.
+// The same servers in virtual machines. As many run at the same time as -parallel says,
+// of whatever kind of machine, so that the long form ends on the day on which it began:
+// what is shown is that there is no error and that memory does not grow, and the rates
+// say nothing.
 
 var (
 	machines = flag.String("machines", "q35:2,microvm:1", "`MODEL:CPUS`, with commas between: where TestMachines runs the servers; all is every one")
@@ -179,7 +179,7 @@ func writeMachineReport(found []finding) error {
 	fmt.Fprintf(&b, `# Servers of others, in virtual machines
 
 Made by %s, %s on %d CPUs, which machines and clients share: QEMU emulates
-every instruction (-accel tcg), and fifteen of these machines run at the same time. So
+every instruction (-accel tcg), and up to fifteen of these machines run at the same time. So
 the rates say only that something was done; what counts is that no client saw an error, and that
 the memory of QEMU is not more at the end than after the first minute. Ctrl-C ended every server
 with status 0. The modules are those of [servers.md](servers.md).
@@ -187,7 +187,7 @@ with status 0. The modules are those of [servers.md](servers.md).
 | machine, CPUs | server | load | for, s | rate | errors | QEMU's memory, MiB | grew after a minute, MiB |
 |---|---|---|--:|--:|--:|--:|--:|
 `, "`make vmservers`", strings.TrimSpace(string(version)), runtime.NumCPU())
-	servers := append([]server{{name: "examples/web"}}, servers...)
+	servers := append([]server{{name: ownServer}}, servers...)
 	order := func(f finding) (place [2]int) {
 		place[0] = slices.Index(strings.Split(allMachines, ","), f.Machine)
 		place[1] = slices.IndexFunc(servers, func(s server) bool { return s.name == f.Server })

@@ -87,14 +87,21 @@ func bootable(t testing.TB) string {
 // bootTime bounds a boot, which takes a fraction of a second.
 const bootTime = time.Minute
 
+// findQEMU finds the emulator, or skips the test.
+func findQEMU(t testing.TB) string {
+	t.Helper()
+	path, err := exec.LookPath("qemu-system-x86_64")
+	if err != nil {
+		t.Skip("there is no QEMU: apt-get install qemu-system-x86")
+	}
+	return path
+}
+
 // machine runs an image with a configuration and returns what it says and how it
 // ends.
 func machine(t testing.TB, image string, c boot.Config, options ...string) (output string, status int) {
 	t.Helper()
-	qemu, err := exec.LookPath("qemu-system-x86_64")
-	if err != nil {
-		t.Skip("there is no QEMU: apt-get install qemu-system-x86")
-	}
+	qemu := findQEMU(t)
 	words, err := c.Encode()
 	config := filepath.Join(t.TempDir(), "config")
 	if err := errors.Join(err, os.WriteFile(config, words, 0o644)); err != nil {

@@ -87,10 +87,7 @@ type held struct {
 // the others alone.
 func startHeld(t *testing.T, c boot.Config, cpus int) *held {
 	t.Helper()
-	qemu, err := exec.LookPath("qemu-system-x86_64")
-	if err != nil {
-		t.Skip("there is no QEMU: apt-get install qemu-system-x86")
-	}
+	qemu := findQEMU(t)
 	dir := t.TempDir()
 	words, err := c.Encode()
 	config, socket := filepath.Join(dir, "config"), filepath.Join(dir, "stub")
