@@ -123,8 +123,9 @@ func loamReady(gp *g) {
 	pp := mp.p.ptr()
 	others := !runqempty(pp)
 	runqput(pp, gp, true)
+	pp.loam.tick = pp.schedtick
 	if others {
-		wakep()
+		loamWakep()
 	}
 	releasem(mp)
 }
@@ -136,7 +137,7 @@ func loamReady(gp *g) {
 func loamResumed() {
 	mp := acquirem()
 	if !runqempty(mp.p.ptr()) {
-		wakep()
+		loamWakep()
 	}
 	releasem(mp)
 }
