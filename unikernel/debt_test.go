@@ -9,9 +9,16 @@ import (
 )
 
 // A goroutine that is made by one which then computes, and calls nothing, starts all the
-// same, on a thread that nobody else has a reason to wake.
+// same: on a thread that nobody else has a reason to wake, or in place of the other, where
+// there is one thread only and the runtime's monitor sleeps.
 func TestOwedWake(t *testing.T) {
-	c := dialProgram(t, Options{}, "late")
+	for _, procs := range []string{"GOMAXPROCS=1", "GOMAXPROCS=2"} {
+		t.Run(procs, func(t *testing.T) { testOwedWake(t, Options{Env: []string{procs}}) })
+	}
+}
+
+func testOwedWake(t *testing.T, o Options) {
+	c := dialProgram(t, o, "late")
 	var late []time.Duration
 	for b := make([]byte, 8); len(late) < 300; {
 		if err := c.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {

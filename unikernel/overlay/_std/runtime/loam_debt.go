@@ -28,6 +28,11 @@ type loamDebt struct {
 	tick  uint32 // schedtick while what a loop has readied may run
 	count uint32 // debts so far
 	owed  bool   // the last of them has not been paid; it may have vanished
+	// unwatched is set when what a loop has readied runs while the runtime's monitor
+	// sleeps. Nobody then stops a goroutine that goes on for long, or looks for input while
+	// all Ps are busy: the alarm has the monitor woken as well.
+	unwatched bool
+	watch     bool // and that is to be done when the goroutine gives way
 }
 
 // loamAlarm is what an M has more here: a timer, whose signal comes to this thread. Only
@@ -57,11 +62,39 @@ func wakep() {
 
 // loamWakep wakes a thread, if Go's rules want one.
 func loamWakep() {
-	if pp := getg().m.p.ptr(); pp != nil {
+	mp := getg().m
+	if pp := mp.p.ptr(); pp != nil {
 		pp.loam.owed = false
+		if pp.loam.watch && mp.curg == nil { // a goroutine has given way
+			pp.loam.watch = false
+			loamWatch()
+		}
 	}
 	linuxWakep()
 	loamWoken()
+}
+
+// loamResumes is called when a loop has readied what pp goes on with.
+func loamResumes(mp *m, pp *p) {
+	pp.loam.tick = pp.schedtick
+	pp.loam.unwatched = sched.sysmonwait.Load()
+	if !pp.loam.unwatched || debug.asyncpreemptoff != 0 {
+		return
+	}
+	pp.loam.count++
+	if mp.loam.state != loamAlarmOn {
+		loamSetAlarm(mp, pp)
+	}
+}
+
+// loamWatch wakes the runtime's monitor, as entersyscall does.
+func loamWatch() {
+	lock(&sched.lock)
+	if sched.sysmonwait.Load() {
+		sched.sysmonwait.Store(false)
+		notewakeup(&sched.sysmonnote)
+	}
+	unlock(&sched.lock)
 }
 
 // loamOwe reports whether the wake may be owed, and then it is. That no P is idle, or that
@@ -124,10 +157,14 @@ func loamRing() {
 	mp := getg().m
 	mp.loam.state = loamAlarmOff
 	pp, curg := mp.p.ptr(), mp.curg
-	if pp == nil || curg == nil || !pp.loam.owed || runqempty(pp) {
+	if pp == nil || curg == nil {
+		return
+	}
+	if watch := pp.loam.unwatched && pp.loam.tick == pp.schedtick; !watch && (!pp.loam.owed || runqempty(pp)) {
 		return // it has vanished, or is about to
 	}
 	if pp.loam.count == mp.loam.seen {
+		pp.loam.watch = pp.loam.unwatched
 		curg.preempt = true
 		curg.stackguard0 = stackPreempt
 	}

@@ -123,7 +123,7 @@ func loamReady(gp *g) {
 	pp := mp.p.ptr()
 	others := !runqempty(pp)
 	runqput(pp, gp, true)
-	pp.loam.tick = pp.schedtick
+	loamResumes(mp, pp)
 	if others {
 		loamWakep()
 	}
