@@ -194,7 +194,7 @@ func (p *Process) procSockstat() string {
 	all, tcp, udp := 0, 0, 0
 	for _, o := range p.opened() {
 		switch o.file.(type) {
-		case *tcpSocket:
+		case tcpFile:
 			tcp++
 		case *udpSocket:
 			udp++
@@ -228,7 +228,7 @@ func (p *Process) opened() iter.Seq2[int, *open] {
 // established counts connections as CurrEstab of RFC 4022 does.
 func (p *Process) established() (n int) {
 	for _, o := range p.opened() {
-		if s, ok := o.file.(*tcpSocket); ok {
+		if s, ok := o.file.(tcpFile); ok {
 			if state := s.linuxState(); state == linuxEstablished || state == linuxCloseWait {
 				n++
 			}
@@ -261,11 +261,17 @@ func hexEndpoint(a Address) string {
 	return fmt.Sprintf("%s:%s", hexAddr(ip), strings.ToUpper(hex.EncodeToString(binary.BigEndian.AppendUint16(nil, a.IP.Port()))))
 }
 
+// tcpFile is a socket of TCP, whoever has its connection.
+type tcpFile interface {
+	socket
+	linuxState() uint8
+}
+
 // procTCP lists the sockets of TCP that have a port.
 func (p *Process) procTCP() string {
 	table := socketTable{uid: p.options.Credentials.UID}
 	for fd, o := range p.opened() {
-		s, ok := o.file.(*tcpSocket)
+		s, ok := o.file.(tcpFile)
 		if !ok || s.local().IP.Port() == 0 {
 			continue
 		}
