@@ -23,9 +23,10 @@ type HostTCP interface {
 	Queued(request int) int
 	// Descriptor is that of the host.
 	Descriptor() int
-	// Watch has look called now and whenever Events changes, until it returns true or
-	// the connection is closed. It is called once. Errors: EMFILE.
-	Watch(look func() (over bool)) Errno
+	// Watch has look called now and whenever something to read or room to
+	// write begins, with the events of either, until it returns true or the connection is closed. It is called
+	// once. Errors: EMFILE.
+	Watch(look func(of Events) (over bool)) Errno
 	// Close closes the connection. abort sends a reset; refused says that no program
 	// has had it.
 	Close(abort, refused bool)
@@ -95,14 +96,15 @@ func (s *hostTCP) watch() {
 	})
 }
 
-// look tells the queue what is ready. It returns true when the socket has been closed.
-func (s *hostTCP) look() bool {
+// look tells the queue what of some events is ready. It returns true when the socket has
+// been closed.
+func (s *hostTCP) look(of Events) bool {
 	if !s.enter() {
 		return true
 	}
 	e := s.host.Events()
 	s.leave()
-	s.q.tell(e)
+	s.q.tell(e & of)
 	return false
 }
 

@@ -125,7 +125,7 @@ const dupFDCloexec = 1030
 
 // Watch implements posix.HostTCP. It waits for a descriptor of its own: in the epoll set
 // of the runtime each stands once, and the program may have put this one there.
-func (c *hostConn) Watch(look func() (over bool)) syscall.Errno {
+func (c *hostConn) Watch(look func(of posix.Events) (over bool)) syscall.Errno {
 	n, _, errno := hostCall(syscall.SYS_FCNTL, uintptr(c.fd), dupFDCloexec, uintptr(hostHanded), 0, 0, 0)
 	if errno != 0 {
 		return errno
@@ -143,9 +143,8 @@ func (c *hostConn) Watch(look func() (over bool)) syscall.Errno {
 		return 0
 	}
 	c.watched = f
-	wait := func(uintptr) (over bool) { return look() }
-	go raw.Read(wait)
-	go raw.Write(wait)
+	go raw.Read(func(uintptr) (over bool) { return look(readEvents | posix.PollPri) })
+	go raw.Write(func(uintptr) (over bool) { return look(writeEvents) })
 	return 0
 }
 
