@@ -26,6 +26,8 @@ type Process struct {
 	fifos  fifos
 	flocks lockTable // flock(2)
 	ranges lockTable // fcntl(2)
+
+	mappings mappings
 }
 
 // Options says what a process stands on.

@@ -168,6 +168,10 @@ func callFile(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, errno uintptr) {
 		return sysPipe(ptr(a1), int(int32(a2)))
 	case syscall.SYS_MMAP:
 		return sysMmap(a1, a2, int(int32(a3)), int(int32(a4)), fd(a5), int64(a6))
+	case syscall.SYS_MUNMAP, syscall.SYS_MPROTECT, syscall.SYS_MADVISE, syscall.SYS_MSYNC:
+		return sysMapped(trap, a1, a2, a3)
+	case syscall.SYS_MREMAP:
+		return sysMremap(a1, a2, a3, int(int32(a4)), a5)
 
 	// The process.
 	case syscall.SYS_UNAME:
