@@ -28,6 +28,7 @@ type Process struct {
 	ranges lockTable // fcntl(2)
 
 	mappings mappings
+	watchers watchers
 }
 
 // Options says what a process stands on.

@@ -76,6 +76,7 @@ const (
 	notOfShared  = "nothing is done to shared mappings of files"
 	oneOfShared  = "of shared mappings of a file, one is moved if it is the only one"
 	onlyItself   = "of the program itself, or of threads of it; else ESRCH"
+	newestName   = "a file of several names is told of by the newest; what is written to a mapping is not told"
 	noFlags      = "flags are not heard"
 )
 
@@ -209,6 +210,12 @@ var Table = []Call{
 	full(syscall.SYS_PWRITEV, "pwritev", TakesFD),
 	partial(syscall.SYS_RECVMMSG, "recvmmsg", TakesFD, fewControls),
 	refused(sysClockAdjtime, "clock_adjtime", TakesSome, syscall.EPERM),
+	full(syscall.SYS_INOTIFY_INIT, "inotify_init", TakesSome),
+	partial(syscall.SYS_INOTIFY_ADD_WATCH, "inotify_add_watch", TakesFD, newestName),
+	full(syscall.SYS_INOTIFY_RM_WATCH, "inotify_rm_watch", TakesFD),
+	full(syscall.SYS_INOTIFY_INIT1, "inotify_init1", TakesSome),
+	full(syscall.SYS_EVENTFD, "eventfd", TakesSome),
+	full(syscall.SYS_EVENTFD2, "eventfd2", TakesSome),
 	full(SysSyncfs, "syncfs", TakesFD),
 	partial(SysSendmmsg, "sendmmsg", TakesFD, fewControls),
 	full(SysRenameat2, "renameat2", TakesSome),
