@@ -190,3 +190,6 @@ func maxUDP(to netip.Addr) int {
 	}
 	return MaxUDP6
 }
+
+// HasIPv6 reports whether the stack speaks IPv6: see Config.NoIPv6.
+func (s *Stack) HasIPv6() bool { return !s.config.NoIPv6 }

@@ -24,7 +24,7 @@ type UDPOptions struct {
 	ReusePort     bool  // SO_REUSEPORT
 	TTL           uint8 // IP_TTL; zero: 64 (1 for multicast)
 	TOS           uint8 // IP_TOS
-	HopLimit      uint8 // IPV6_UNICAST_HOPS, IPV6_MULTICAST_HOPS; zero: 64 (1 for multicast)
+	HopLimit      uint8 // IPV6_UNICAST_HOPS; zero: 64 (1 for multicast)
 	TrafficClass  uint8 // IPV6_TCLASS
 	V6Only        bool  // IPV6_V6ONLY: bound to all addresses of IPv6, not those of IPv4 as well
 	ReceiveBuffer int   // SO_RCVBUF; zero: 2 MiB
