@@ -76,7 +76,6 @@ func (p *Process) own(f *FileSystem, dir string) {
 	f.Fixed(dir+"limits", "Limit                     Soft Limit           Hard Limit           Units     \n"+
 		"Max open files            1048576              1048576              files     \n")
 	f.Fixed(dir+"oom_score_adj", "0\n")
-	f.Fixed(dir+"net/if_inet6", "")
 	for name, text := range p.Net {
 		f.File(dir+"net/"+name, text)
 	}
