@@ -27,6 +27,9 @@ type Process struct {
 	fifos  fifos
 	flocks lockTable // flock(2)
 	ranges lockTable // fcntl(2)
+
+	mappings mappings
+	watchers watchers
 }
 
 // Options says what a process stands on.

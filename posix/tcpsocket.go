@@ -33,9 +33,9 @@ type tcpSocket struct {
 	given   []givenOption // for connections to be accepted; replaced, never changed
 }
 
-func (p *Process) newTCP() *tcpSocket {
+func (p *Process) newTCP(domain int) *tcpSocket {
 	return &tcpSocket{
-		socketBase: socketBase{domain: syscall.AF_INET, typ: syscall.SOCK_STREAM, pro: syscall.IPPROTO_TCP},
+		socketBase: socketBase{domain: domain, typ: syscall.SOCK_STREAM, pro: syscall.IPPROTO_TCP},
 		net:        p.net, leaving: &p.leaving, ports: &p.handed,
 		opts: stack.TCPOptions{Delay: true}, // until TCP_NODELAY says otherwise
 	}
@@ -67,12 +67,12 @@ func (s *tcpSocket) events() Events {
 }
 
 func (s *tcpSocket) bind(a Address) Errno {
-	local, errno := bindName(a)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	local, errno := s.bindName(a, s.opts.V6Only)
 	if errno != 0 {
 		return errno
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if s.binding != nil || s.conn.Load() != nil {
 		return syscall.EINVAL
 	}
@@ -93,7 +93,7 @@ func (s *tcpSocket) listen(backlog int) Errno {
 		return syscall.EINVAL
 	}
 	if s.binding == nil {
-		b, err := s.net.BindTCP(unspecified, s.opts)
+		b, err := s.net.BindTCP(s.any(), s.opts)
 		if err != nil {
 			return toErrno(err)
 		}
@@ -107,7 +107,9 @@ func (s *tcpSocket) listen(backlog int) Errno {
 	l.Watch(s.relay)
 	s.listener.Store(l)
 	s.queued.begin(backlog)
-	s.ports.add(s, l.LocalAddrPort().Port())
+	if at := l.LocalAddrPort(); at.Addr().Is4() || at.Addr().IsUnspecified() && !s.opts.V6Only {
+		s.ports.add(s, at.Port())
+	}
 	return 0
 }
 
@@ -137,7 +139,7 @@ func (s *tcpSocket) connect(a Address) Errno {
 			return errno
 		}
 	}
-	remote, errno := inetName(a)
+	remote, errno := s.inetName(a)
 	switch {
 	case a.Family == syscall.AF_UNSPEC:
 		return 0
@@ -151,7 +153,7 @@ func (s *tcpSocket) connect(a Address) Errno {
 	if s.binding != nil {
 		c, err = s.binding.Dial(remote)
 	} else {
-		c, err = s.net.DialTCP(unspecified, remote, s.opts)
+		c, err = s.net.DialTCP(s.any(), remote, s.opts)
 	}
 	if err != nil {
 		return toErrno(err)
@@ -238,14 +240,14 @@ func (s *tcpSocket) close() {
 
 func (s *tcpSocket) local() Address {
 	if c := s.conn.Load(); c != nil {
-		return inet(c.LocalAddrPort())
+		return s.inet(s.net, c.LocalAddrPort())
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.binding != nil {
-		return inet(s.binding.LocalAddrPort())
+		return s.inet(s.net, s.binding.LocalAddrPort())
 	}
-	return inet(unspecified)
+	return s.inet(s.net, s.any())
 }
 
 func (s *tcpSocket) peer() (Address, Errno) {
@@ -253,7 +255,7 @@ func (s *tcpSocket) peer() (Address, Errno) {
 	if c == nil || !c.Connected() {
 		return Address{}, syscall.ENOTCONN
 	}
-	return inet(c.RemoteAddrPort()), 0
+	return s.inet(s.net, c.RemoteAddrPort()), 0
 }
 
 func (s *tcpSocket) read(b []byte) (int, Errno) {

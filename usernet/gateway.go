@@ -101,7 +101,7 @@ func (g *Gateway) start() error {
 	c := &g.config
 	hostConf := &resolvConf{path: c.resolvConf}
 	g.dns = newDNSForwarder(c, &g.tally, hostConf)
-	ifc, err := g.stack.Attach(c.Device, stack.InterfaceConfig{Name: linkName, AcceptAny: true})
+	ifc, err := g.stack.Attach(c.Device, stack.InterfaceConfig{Name: linkName, AcceptAny: true, NoIPv6: true})
 	if err != nil {
 		return err
 	}
