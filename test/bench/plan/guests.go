@@ -17,7 +17,7 @@ const (
 
 var (
 	onKernel = []string{subject.Loam, subject.Linux}
-	onHost   = []string{subject.Loam, subject.Linux, subject.LinuxProxy}
+	onHost   = []string{subject.Loam, subject.LoamRelay, subject.Linux, subject.LinuxProxy}
 	loamOnly = []string{subject.Loam}
 )
 
