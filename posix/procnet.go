@@ -201,7 +201,7 @@ func (p *Process) procSockstat() string {
 	all, tcp, udp := 0, 0, 0
 	for _, o := range p.opened() {
 		switch o.file.(type) {
-		case *tcpSocket:
+		case tcpFile:
 			tcp++
 		case *udpSocket:
 			udp++
@@ -235,7 +235,7 @@ func (p *Process) opened() iter.Seq2[int, *open] {
 // established counts connections as CurrEstab of RFC 4022 does.
 func (p *Process) established() (n int) {
 	for _, o := range p.opened() {
-		if s, ok := o.file.(*tcpSocket); ok {
+		if s, ok := o.file.(tcpFile); ok {
 			if state := s.linuxState(); state == linuxEstablished || state == linuxCloseWait {
 				n++
 			}
@@ -283,6 +283,12 @@ func (t *socketTable) header() string {
 	return procSocketHeader
 }
 
+// tcpFile is a socket of TCP, whoever has its connection.
+type tcpFile interface {
+	socket
+	linuxState() uint8
+}
+
 // procTCP and procTCP6 list the sockets of TCP of each family that have a port.
 func (p *Process) procTCP() string { return p.procTCPOf(false) }
 
@@ -291,8 +297,8 @@ func (p *Process) procTCP6() string { return p.procTCPOf(true) }
 func (p *Process) procTCPOf(six bool) string {
 	table := socketTable{uid: p.options.Credentials.UID, six: six}
 	for fd, o := range p.opened() {
-		s, ok := o.file.(*tcpSocket)
-		if !ok || s.isInet6() != six || s.local().IP.Port() == 0 {
+		s, ok := o.file.(tcpFile)
+		if !ok || s.base().isInet6() != six || s.local().IP.Port() == 0 {
 			continue
 		}
 		peer, _ := s.peer()

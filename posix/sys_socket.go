@@ -97,7 +97,7 @@ func (p *Process) Accept4(fd, flags int) (int, Address, Errno) {
 	if errno != 0 {
 		return -1, Address{}, errno
 	}
-	peer, _ := c.peer()
+	peer := peerOf(c)
 	accepted, errno := p.install(c, flags)
 	return accepted, peer, errno
 }

@@ -114,6 +114,14 @@ func (s *tcpSocket) option(level, name int) ([]byte, Errno) {
 }
 
 func (s *tcpSocket) setOption(level, name int, value []byte) Errno {
+	errno := s.setOwnOption(level, name, value)
+	if errno == 0 {
+		s.keepGiven(level, name, value)
+	}
+	return errno
+}
+
+func (s *tcpSocket) setOwnOption(level, name int, value []byte) Errno {
 	key := optionName{level, name}
 	switch {
 	case s.wrongLevel(level):

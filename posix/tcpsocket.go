@@ -19,6 +19,8 @@ type tcpSocket struct {
 	socketBase
 	net     *stack.Stack
 	leaving *leaving // of the process
+	ports   *handedPorts
+	queued  handedQueue // of the listener
 
 	conn     atomic.Pointer[stack.TCPConn]     // set once, under mu, but by connect after a failed one
 	listener atomic.Pointer[stack.TCPListener] // set once, under mu
@@ -28,12 +30,13 @@ type tcpSocket struct {
 	opts    stack.TCPOptions // until there is a listener or a connection
 	told    bool             // connect has reported success
 	closed  bool
+	given   []givenOption // for connections to be accepted; replaced, never changed
 }
 
 func (p *Process) newTCP(domain int) *tcpSocket {
 	return &tcpSocket{
 		socketBase: socketBase{domain: domain, typ: syscall.SOCK_STREAM, pro: syscall.IPPROTO_TCP},
-		net:        p.net, leaving: &p.leaving,
+		net:        p.net, leaving: &p.leaving, ports: &p.handed,
 		opts: stack.TCPOptions{Delay: true}, // until TCP_NODELAY says otherwise
 	}
 }
@@ -54,7 +57,11 @@ func (s *tcpSocket) events() Events {
 		return pollEvents(c.Events())
 	}
 	if l := s.listener.Load(); l != nil {
-		return pollEvents(l.Events())
+		e := pollEvents(l.Events())
+		if s.queued.len() > 0 {
+			e |= PollIn
+		}
+		return e
 	}
 	return PollOut | PollHup
 }
@@ -99,6 +106,8 @@ func (s *tcpSocket) listen(backlog int) Errno {
 	l.SetOptions(func(o *stack.TCPOptions) { *o = s.opts })
 	l.Watch(s.relay)
 	s.listener.Store(l)
+	s.queued.begin(backlog)
+	s.ports.add(s, l.LocalAddrPort().Port())
 	return 0
 }
 
@@ -106,6 +115,9 @@ func (s *tcpSocket) accept() (socket, Errno) {
 	l := s.listener.Load()
 	if l == nil {
 		return nil, syscall.EINVAL
+	}
+	if c, ok := s.acceptHanded(); ok {
+		return c, 0
 	}
 	c, err := l.TryAccept()
 	if err == stack.ErrClosed {
@@ -180,7 +192,7 @@ func (s *tcpSocket) reconnect(c *stack.TCPConn, a Address) (Errno, bool) {
 func (s *tcpSocket) shutdown(how int) Errno {
 	if l := s.listener.Load(); l != nil {
 		if how != syscall.SHUT_WR {
-			l.Close()
+			s.stopListening(l)
 		}
 		return 0
 	}
@@ -200,12 +212,19 @@ func (s *tcpSocket) shutdown(how int) Errno {
 	return toErrno(err)
 }
 
+// stopListening closes the listener and resets what it has not accepted.
+func (s *tcpSocket) stopListening(l *stack.TCPListener) {
+	s.ports.remove(s, l.LocalAddrPort().Port())
+	l.Close()
+	s.queued.end()
+}
+
 func (s *tcpSocket) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
 	if l := s.listener.Load(); l != nil {
-		l.Close() // and the binding with it
+		s.stopListening(l) // and the binding with it
 		return
 	}
 	if c := s.conn.Load(); c != nil {
@@ -282,8 +301,7 @@ func (s *tcpSocket) recv(b []byte, flags int) (Received, Errno) {
 
 // send ignores the address, as Linux does on a connection.
 func (s *tcpSocket) send(b []byte, m Outgoing) (int, Errno) {
-	const fastOpen = 0x20000000 // MSG_FASTOPEN
-	if m.Flags&fastOpen != 0 {
+	if m.Flags&msgFastOpen != 0 {
 		return 0, syscall.EOPNOTSUPP
 	}
 	if m.Flags&syscall.MSG_OOB != 0 {
