@@ -15,7 +15,8 @@ import (
 // gateway waits for one that it relays.
 const handedPatience = 10 * time.Second
 
-// handedPorts are the sockets that listen, by port.
+// handedPorts are the sockets that listen at addresses of IPv4, or of either version, by
+// port: the gateway's are of IPv4.
 type handedPorts struct {
 	mu     sync.Mutex
 	byPort map[uint16][]*tcpSocket
@@ -67,7 +68,7 @@ func (h *handedPorts) find(at, from netip.AddrPort) *tcpSocket {
 // it came from the address from.
 func (p *Process) Hand(c HostTCP, at, from netip.AddrPort) {
 	s := p.handed.find(at, from)
-	if s == nil || !s.queued.push(handed{c, s.inet(s.net, at), s.inet(s.net, from)}) {
+	if s == nil || !s.queued.push(handed{c, at, from}) {
 		c.Close(true, true)
 		return
 	}
@@ -77,7 +78,7 @@ func (p *Process) Hand(c HostTCP, at, from netip.AddrPort) {
 // handed is a connection that waits to be accepted.
 type handed struct {
 	host     HostTCP
-	at, from Address
+	at, from netip.AddrPort
 }
 
 // handedQueue are those of a listening socket.
@@ -165,7 +166,7 @@ func (s *tcpSocket) acceptHanded() (*hostTCP, bool) {
 	if !ok {
 		return nil, false
 	}
-	h := s.newHostTCP(c.host, c.at, c.from)
+	h := s.newHostTCP(c.host, s.inet(s.net, c.at), s.inet(s.net, c.from))
 	s.mu.Lock()
 	h.inherited = s.given
 	s.mu.Unlock()

@@ -38,18 +38,30 @@ var hostAnswers = map[optionName]int{
 var hostLocal = map[optionName]bool{
 	{syscall.SOL_SOCKET, syscall.SO_REUSEADDR}: true,
 	{syscall.SOL_SOCKET, soReusePort}:          true,
+	v6OnlyOption:                               true,
+}
+
+// keepsHere reports whether an option may be set and read back, and does nothing: the
+// host's connection is one of IPv4.
+func (s *hostTCP) keepsHere(key optionName) bool {
+	if key.level == syscall.IPPROTO_IPV6 {
+		return s.isInet6() && (harmless6[key.name] || key.name == syscall.IPV6_UNICAST_HOPS || key.name == ipv6TClass)
+	}
+	return tcpHarmless[key]
 }
 
 func (s *hostTCP) option(level, name int) ([]byte, Errno) {
 	key := optionName{level, name}
 	size, ok := hostAnswers[key]
 	switch {
+	case s.wrongLevel(level):
+		return nil, syscall.ENOPROTOOPT
 	case ok:
 	case hostOptions[key]:
 		size = 8 // a struct linger
 	case hostLocal[key]:
 		return s.recallGiven(key), 0
-	case tcpHarmless[key]:
+	case s.keepsHere(key):
 		return s.recall(key), 0
 	case key == optionName{syscall.SOL_SOCKET, syscall.SO_ACCEPTCONN}:
 		return boolValue(false), 0
@@ -91,13 +103,17 @@ func (s *hostTCP) ask(key optionName, size int) ([]byte, Errno) {
 func (s *hostTCP) setOption(level, name int, value []byte) Errno {
 	key := optionName{level, name}
 	switch {
+	case s.wrongLevel(level):
+		return syscall.ENOPROTOOPT
+	case key == v6OnlyOption:
+		return syscall.EINVAL // only before there is a port
 	case hostOptions[key]:
 		if !s.enter() {
 			return syscall.EBADF
 		}
 		defer s.leave()
 		return s.host.SetOption(level, name, value)
-	case hostLocal[key] || tcpHarmless[key]:
+	case hostLocal[key] || s.keepsHere(key):
 		return s.remember(key, value)
 	case level == syscall.SOL_SOCKET:
 		return s.socketBase.setOption(name, value)

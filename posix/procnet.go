@@ -275,18 +275,19 @@ func hexEndpoint(a Address) string {
 	return fmt.Sprintf("%s:%s", hexAddr(ip), strings.ToUpper(hex.EncodeToString(binary.BigEndian.AppendUint16(nil, a.IP.Port()))))
 }
 
+// tcpFile is a socket of TCP, whoever has its connection.
+type tcpFile interface {
+	socket
+	linuxState() uint8
+	isInet6() bool
+}
+
 // header names the columns, which are wider for IPv6.
 func (t *socketTable) header() string {
 	if t.six {
 		return procSocketHeader6
 	}
 	return procSocketHeader
-}
-
-// tcpFile is a socket of TCP, whoever has its connection.
-type tcpFile interface {
-	socket
-	linuxState() uint8
 }
 
 // procTCP and procTCP6 list the sockets of TCP of each family that have a port.
@@ -298,7 +299,7 @@ func (p *Process) procTCPOf(six bool) string {
 	table := socketTable{uid: p.options.Credentials.UID, six: six}
 	for fd, o := range p.opened() {
 		s, ok := o.file.(tcpFile)
-		if !ok || s.base().isInet6() != six || s.local().IP.Port() == 0 {
+		if !ok || s.isInet6() != six || s.local().IP.Port() == 0 {
 			continue
 		}
 		peer, _ := s.peer()

@@ -107,7 +107,9 @@ func (s *tcpSocket) listen(backlog int) Errno {
 	l.Watch(s.relay)
 	s.listener.Store(l)
 	s.queued.begin(backlog)
-	s.ports.add(s, l.LocalAddrPort().Port())
+	if at := l.LocalAddrPort(); at.Addr().Is4() || at.Addr().IsUnspecified() && !s.opts.V6Only {
+		s.ports.add(s, at.Port())
+	}
 	return 0
 }
 
