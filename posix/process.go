@@ -20,6 +20,7 @@ type Process struct {
 	names   unixNames
 	serial  serial // of netlink ports
 	leaving leaving
+	handed  handedPorts
 
 	view   atomic.Pointer[fs.View] // replaced, never changed
 	viewMu sync.Mutex              // held while it is replaced

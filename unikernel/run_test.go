@@ -60,7 +60,7 @@ func TestMain(m *testing.M) {
 		Target:  Target{Args: os.Args[1:2], Platform: platform},
 		Machine: MachineConfig{Memory: memory << 20, Disks: disks, Model: os.Getenv(onModel), CPUs: cpus},
 		Args:    os.Args[2:],
-		Network: Network{Kind: NetworkKind(kind)},
+		Network: Network{Kind: NetworkKind(kind), Forwards: testForwards(), Relay: os.Getenv(withRelay) != ""},
 	})
 	if err != nil {
 		fmt.Println("loam:", err)
