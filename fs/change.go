@@ -40,7 +40,16 @@ func (v *View) Change(p Place, c Change, now bool) error {
 			c.Mode &^= SetGID
 		}
 	}
-	return p.Node.Change(c)
+	if err := p.Node.Change(c); err != nil {
+		return err
+	}
+	if c.Fields&SetSize != 0 {
+		v.Tree.tell(p.Node, Modified)
+	}
+	if c.Fields&^SetSize != 0 {
+		v.Tree.tell(p.Node, AttrChanged)
+	}
+	return nil
 }
 
 func (v *View) mayChange(a Attr, c Change, now bool) error {

@@ -9,6 +9,7 @@ import (
 // File is an open file description: what descriptors share that dup(2) made.
 // Several goroutines may use it; those that go by the offset take turns.
 type File struct {
+	tree   *Tree
 	place  Place
 	handle Handle // nil for a directory, and with PathOnly
 	flags  atomic.Int32
@@ -20,8 +21,8 @@ type File struct {
 	offset int64 // of a directory: where in the listing, see ReadDir
 }
 
-func newFile(p Place, h Handle, flags Flags) *File {
-	f := &File{place: p, handle: h}
+func newFile(t *Tree, p Place, h Handle, flags Flags) *File {
+	f := &File{tree: t, place: p, handle: h}
 	f.flags.Store(int32(flags &^ (Create | Exclusive | Truncate | NoFollow)))
 	_, f.stream = h.(Stream)
 	_, f.endless = h.(Endless)
@@ -88,7 +89,7 @@ func (f *File) Read(p []byte) (int, error) {
 	defer f.mu.Unlock()
 	n, err := f.handle.ReadAt(p, f.offset)
 	f.offset += int64(n)
-	return n, err
+	return f.told(n, Accessed), err
 }
 
 // Write writes at the offset, or with Append at the end, and moves the offset
@@ -108,11 +109,11 @@ func (f *File) Write(p []byte) (int, error) {
 		if err == nil {
 			f.offset = end
 		}
-		return n, err
+		return f.told(n, Modified), err
 	}
 	n, err := f.handle.WriteAt(p, f.offset)
 	f.offset += int64(n)
-	return n, err
+	return f.told(n, Modified), err
 }
 
 // ReadAt is pread(2).
@@ -120,7 +121,8 @@ func (f *File) ReadAt(p []byte, offset int64) (int, error) {
 	if err := f.readyAt(f.Flags().MayRead(), offset); err != nil {
 		return 0, err
 	}
-	return f.handle.ReadAt(p, offset)
+	n, err := f.handle.ReadAt(p, offset)
+	return f.told(n, Accessed), err
 }
 
 // WriteAt is pwrite(2), which with Append writes at the end all the same.
@@ -131,9 +133,18 @@ func (f *File) WriteAt(p []byte, offset int64) (int, error) {
 	}
 	if flags&Append != 0 {
 		n, _, err := f.handle.Append(p)
-		return n, err
+		return f.told(n, Modified), err
 	}
-	return f.handle.WriteAt(p, offset)
+	n, err := f.handle.WriteAt(p, offset)
+	return f.told(n, Modified), err
+}
+
+// told tells that n bytes went somewhere, if any did, and returns n.
+func (f *File) told(n int, e Event) int {
+	if n > 0 {
+		f.tree.tell(f.place.Node, e)
+	}
+	return n
 }
 
 func (f *File) readyAt(may bool, offset int64) error {
@@ -215,7 +226,11 @@ func (f *File) Truncate(size int64) error {
 	if size < 0 || !f.Flags().MayWrite() || f.place.Node.Attr().Mode.Type() != Regular {
 		return syscall.EINVAL
 	}
-	return f.place.Node.Change(Change{Fields: SetSize, Size: size})
+	err := f.place.Node.Change(Change{Fields: SetSize, Size: size})
+	if err == nil {
+		f.tree.tell(f.place.Node, Modified)
+	}
+	return err
 }
 
 // Attr is fstat(2).
@@ -237,6 +252,14 @@ func (f *File) Sync() error {
 // Close ends the file. It is called once; what is under way then comes before it, or
 // fails with EBADF.
 func (f *File) Close() error {
+	if f.Flags()&PathOnly != 0 {
+		return nil
+	}
+	e := ClosedRead
+	if f.Flags().MayWrite() {
+		e = ClosedWritten
+	}
+	f.tree.tell(f.place.Node, e)
 	if f.handle == nil {
 		return nil
 	}

@@ -75,6 +75,8 @@ type Tree struct {
 	root    *mount
 	mounts  atomic.Pointer[map[Place]*mount] // by what they hide; replaced, never changed
 	drivers sync.Map                         // deviceKey -> OpenDevice
+	watcher atomic.Pointer[Watcher]          // nil: nobody watches
+	cookies atomic.Uint32                    // of Notice
 
 	mu     sync.Mutex // held while a table is replaced
 	serial uint32     // minor number of the newest mount

@@ -51,14 +51,23 @@ func (v *View) makeIn(dir Directory, name string, mode Mode, d Device) (Node, er
 	return dir.Make(name, mode, owner, d)
 }
 
+// made tells of what was made, if it was.
+func (v *View) made(dir Directory, name string) func(Node, error) error {
+	return func(n Node, err error) error {
+		if err == nil {
+			v.Tree.tellName(dir, name, n, Created)
+		}
+		return err
+	}
+}
+
 // Mkdir is mkdirat(2).
 func (v *View) Mkdir(at Place, path string, mode Mode) error {
 	t, dir, err := v.vacant(at, path, true)
 	if err != nil {
 		return err
 	}
-	_, err = v.makeIn(dir, t.name, Dir|mode&(0o777|Sticky), Device{})
-	return err
+	return v.made(dir, t.name)(v.makeIn(dir, t.name, Dir|mode&(0o777|Sticky), Device{}))
 }
 
 // Mknod is mknodat(2): regular files, FIFOs, sockets, and for user 0 devices.
@@ -80,8 +89,7 @@ func (v *View) Mknod(at Place, path string, mode Mode, d Device) error {
 	if kind := mode.Type(); v.Who.UID != 0 && (kind == CharDevice || kind == BlockDevice) {
 		return syscall.EPERM
 	}
-	_, err = v.makeIn(dir, t.name, mode&(TypeMask|Permissions), d)
-	return err
+	return v.made(dir, t.name)(v.makeIn(dir, t.name, mode&(TypeMask|Permissions), d))
 }
 
 // Symlink is symlinkat(2).
@@ -96,8 +104,7 @@ func (v *View) Symlink(text string, at Place, path string) error {
 	if err != nil {
 		return err
 	}
-	_, err = dir.Symlink(t.name, text, Owner{v.Who.UID, v.Who.GID})
-	return err
+	return v.made(dir, t.name)(dir.Symlink(t.name, text, Owner{v.Who.UID, v.Who.GID}))
 }
 
 // Readlink is readlinkat(2).
@@ -130,7 +137,12 @@ func (v *View) Link(old Place, at Place, path string) error {
 	case !v.Who.owns(a) && !(kind == Regular && v.Who.May(a, ToRead|ToWrite)):
 		return syscall.EPERM
 	}
-	return dir.Link(t.name, old.Node)
+	if err := dir.Link(t.name, old.Node); err != nil {
+		return err
+	}
+	v.Tree.tellLinks(old.Node)
+	v.Tree.tellName(dir, t.name, old.Node, Created)
+	return nil
 }
 
 // leaving checks that v may take the last name of t away.
@@ -171,7 +183,10 @@ func (v *View) Unlink(at Place, path string) error {
 		}
 		return err
 	}
-	return dir.Unlink(t.name)
+	if err = dir.Unlink(t.name); err == nil {
+		v.Tree.tellRemoved(dir, t.name, t.place.Node)
+	}
+	return err
 }
 
 // Rmdir is unlinkat(2) with AT_REMOVEDIR.
@@ -191,7 +206,10 @@ func (v *View) Rmdir(at Place, path string) error {
 	if err != nil {
 		return err
 	}
-	return dir.Rmdir(t.name)
+	if err = dir.Rmdir(t.name); err == nil {
+		v.Tree.tellRemoved(dir, t.name, t.place.Node)
+	}
+	return err
 }
 
 // Rename is renameat2(2).
@@ -220,7 +238,10 @@ func (v *View) Rename(at Place, path string, newAt Place, newPath string, flags 
 	if err != nil {
 		return err
 	}
-	return dir.Rename(from.name, into, to.name, flags)
+	if err = dir.Rename(from.name, into, to.name, flags); err == nil {
+		v.Tree.tellMoved(from, to, dir, into, flags)
+	}
+	return err
 }
 
 // arriving checks that v may put what from leads to at the last name of to.

@@ -77,7 +77,8 @@ func (v *View) create(t target, flags Flags, mode Mode) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newFile(Place{t.dir.mount, node}, h, flags), nil
+	v.Tree.tellName(dir, t.name, node, Created)
+	return v.opened(newFile(v.Tree, Place{t.dir.mount, node}, h, flags)), nil
 }
 
 // OpenPlace opens what is known already, with all checks of Open: a path below
@@ -90,13 +91,13 @@ func (v *View) open(p Place, flags Flags) (*File, error) {
 		return nil, err
 	}
 	if flags&PathOnly != 0 {
-		return newFile(p, nil, flags), nil
+		return newFile(v.Tree, p, nil, flags), nil
 	}
 	var h Handle
 	var err error
 	switch a.Mode.Type() {
 	case Dir:
-		return newFile(p, nil, flags), nil
+		return v.opened(newFile(v.Tree, p, nil, flags)), nil
 	case CharDevice, BlockDevice:
 		h, err = v.Tree.openDevice(a, flags)
 	case Fifo, Socket:
@@ -112,8 +113,15 @@ func (v *View) open(p Place, flags Flags) (*File, error) {
 			h.Close()
 			return nil, err
 		}
+		v.Tree.tell(p.Node, Modified)
 	}
-	return newFile(p, h, flags), nil
+	return v.opened(newFile(v.Tree, p, h, flags)), nil
+}
+
+// opened tells of a file.
+func (v *View) opened(f *File) *File {
+	v.Tree.tell(f.place.Node, Opened)
+	return f
 }
 
 // mayOpen checks flags against what the file is and who may do what with it.

@@ -10,6 +10,7 @@ import (
 
 // Calls that package syscall does not name.
 const (
+	sysGetcpu    = 309
 	sysGetrandom = 318
 )
 
@@ -32,6 +33,7 @@ func call(c *cpu, f *amd64.Frame) (result int64, returns bool) {
 		result = madvise(f.DI, f.SI, int(int32(f.DX)))
 	case syscall.SYS_MINCORE:
 		result = mincore(f.DI)
+	case syscall.SYS_MLOCK, syscall.SYS_MUNLOCK, syscall.SYS_MLOCKALL, syscall.SYS_MUNLOCKALL: // nothing is ever put elsewhere
 
 	// Threads.
 	case syscall.SYS_CLONE:
@@ -48,6 +50,10 @@ func call(c *cpu, f *amd64.Frame) (result int64, returns bool) {
 		c.giveWay()
 	case syscall.SYS_SCHED_GETAFFINITY:
 		result = affinity(f.SI, f.DX)
+	case sysGetcpu:
+		result = where(c, f.DI, f.SI)
+	case syscall.SYS_GETPRIORITY:
+		result = middle
 	case syscall.SYS_GETTID:
 		result = int64(c.current)
 	case syscall.SYS_GETPID:
@@ -76,6 +82,14 @@ func call(c *cpu, f *amd64.Frame) (result int64, returns bool) {
 	// Time.
 	case syscall.SYS_CLOCK_GETTIME:
 		result = clockGettime(c, int(int32(f.DI)), f.SI)
+	case syscall.SYS_CLOCK_GETRES:
+		result = clockGetres(int(int32(f.DI)), f.SI)
+	case syscall.SYS_GETTIMEOFDAY:
+		result = gettimeofday(f.DI, f.SI)
+	case syscall.SYS_TIME:
+		result = seconds(f.DI)
+	case syscall.SYS_TIMES:
+		result = times(c, f.DI)
 	case syscall.SYS_TIMER_CREATE:
 		result = createTimer(c, int(int32(f.DI)), f.SI, f.DX)
 	case syscall.SYS_TIMER_SETTIME:
@@ -120,6 +134,8 @@ func call(c *cpu, f *amd64.Frame) (result int64, returns bool) {
 		result = programID
 	case syscall.SYS_GETRLIMIT:
 		result = limits(f.DI, 0, f.SI)
+	case syscall.SYS_SETRLIMIT:
+		result = limits(f.DI, f.SI, 0)
 	case syscall.SYS_PRLIMIT64:
 		result = limits(f.SI, f.DX, f.R10)
 	case syscall.SYS_GETRUSAGE:
@@ -136,6 +152,9 @@ func call(c *cpu, f *amd64.Frame) (result int64, returns bool) {
 	}
 	return result, true
 }
+
+// middle is the priority that all have, as the system call tells it: 20 less the nice value.
+const middle = 20
 
 // programID is the process that the program is, as Linux numbers them.
 const programID = 1

@@ -130,13 +130,15 @@ func timerBefore(at int64) bool {
 
 // clockGettime is clock_gettime(2), for those who do not use loamClockGettime.
 func clockGettime(c *cpu, id int, addr uint64) int64 {
-	const realtime, processTime, threadTime = 0, 2, 3
-	if !touch(addr, 16, space.Write) {
+	switch {
+	case id < 0 || id > lastClock:
+		return -int64(syscall.EINVAL)
+	case !touch(addr, 16, space.Write):
 		return -int64(syscall.EFAULT)
 	}
 	t := clock.now()
 	switch id {
-	case realtime:
+	case realtime, realtimeCoarse, realtimeAlarm:
 		t += clock.Wall
 	case processTime:
 		t += processUsed - c.chargedAt
@@ -145,4 +147,70 @@ func clockGettime(c *cpu, id int, addr uint64) int64 {
 	}
 	*word(addr), *word(addr + 8) = uint64(t/1e9), uint64(t%1e9)
 	return 0
+}
+
+// Clocks of clock_gettime(2) that are not the monotonic one, and the last that there is.
+const (
+	realtime       = 0
+	processTime    = 2
+	threadTime     = 3
+	realtimeCoarse = 5
+	realtimeAlarm  = 8
+	lastClock      = 9
+)
+
+// clockGetres is clock_getres(2): a clock tells nanoseconds.
+func clockGetres(id int, addr uint64) int64 {
+	switch {
+	case id < 0 || id > lastClock:
+		return -int64(syscall.EINVAL)
+	case addr == 0:
+		return 0
+	case !touch(addr, 16, space.Write):
+		return -int64(syscall.EFAULT)
+	}
+	*word(addr), *word(addr + 8) = 0, 1
+	return 0
+}
+
+// gettimeofday is gettimeofday(2). There is no time zone.
+func gettimeofday(addr, zone uint64) int64 {
+	if addr != 0 && !touch(addr, 16, space.Write) || zone != 0 && !touch(zone, 8, space.Write) {
+		return -int64(syscall.EFAULT)
+	}
+	t := clock.now() + clock.Wall
+	if addr != 0 {
+		*word(addr), *word(addr + 8) = uint64(t/1e9), uint64(t%1e9/1e3)
+	}
+	if zone != 0 {
+		*word(zone) = 0
+	}
+	return 0
+}
+
+// seconds is time(2).
+func seconds(addr uint64) int64 {
+	t := (clock.now() + clock.Wall) / 1e9
+	if addr != 0 {
+		if !touch(addr, 8, space.Write) {
+			return -int64(syscall.EFAULT)
+		}
+		*word(addr) = uint64(t)
+	}
+	return t
+}
+
+// times is times(2): what the program has used, all of it its own, and the time, in
+// hundredths of a second.
+func times(c *cpu, addr uint64) int64 {
+	const size, tick = 32, 1e7
+	t := clock.now()
+	if addr != 0 {
+		if !touch(addr, size, space.Write) {
+			return -int64(syscall.EFAULT)
+		}
+		clear(bytesAt(addr, size))
+		*word(addr) = uint64((t + processUsed - c.chargedAt) / tick)
+	}
+	return t / tick
 }

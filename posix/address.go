@@ -9,7 +9,7 @@ import (
 // Address is a socket address of any family; the zero value is none.
 type Address struct {
 	Family uint16         // AF_INET, AF_UNIX, ...; AF_UNSPEC: no address
-	IP     netip.AddrPort // AF_INET, AF_INET6
+	IP     netip.AddrPort // AF_INET, AF_INET6, whose zone is a number
 	Name   string         // AF_UNIX: a path, or NUL and an abstract name; empty: unnamed
 	Port   uint32         // AF_NETLINK
 	Groups uint32         // AF_NETLINK
@@ -43,7 +43,7 @@ func ParseAddress(b []byte) (Address, Errno) {
 		if len(b) < sizeInet6 {
 			return Address{}, syscall.EINVAL
 		}
-		a.IP = netip.AddrPortFrom(netip.AddrFrom16([16]byte(b[8:24])), binary.BigEndian.Uint16(b[2:]))
+		a.IP = netip.AddrPortFrom(parseScoped(b[4:]), binary.BigEndian.Uint16(b[2:]))
 	case syscall.AF_UNIX:
 		return parseUnix(a, b[2:])
 	case syscall.AF_NETLINK:
@@ -92,7 +92,7 @@ func (a Address) Append(b []byte) []byte {
 		b = append(b, 0, 0, 0, 0)
 		ip := a.IP.Addr().As16()
 		b = append(b, ip[:]...)
-		return append(b, 0, 0, 0, 0)
+		return binary.NativeEndian.AppendUint32(b, scope(a.IP.Addr()))
 	case syscall.AF_NETLINK:
 		b = binary.NativeEndian.AppendUint16(b, a.Family)
 		b = append(b, 0, 0)

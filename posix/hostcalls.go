@@ -9,8 +9,8 @@ import "syscall"
 // it was given: its links, the standard streams, the archives of its files
 // (unikernel/rt/host.go).
 var HostCalls = []uintptr{
-	// Memory. mmap comes by Table, and leads here without a file.
-	syscall.SYS_MUNMAP, syscall.SYS_MPROTECT, syscall.SYS_MADVISE, syscall.SYS_MREMAP, syscall.SYS_MSYNC,
+	// Memory. What a file can be mapped to comes by Table (mmap, munmap, mprotect, madvise,
+	// mremap, msync), and leads here where there is no file.
 	syscall.SYS_MINCORE, syscall.SYS_MLOCK, syscall.SYS_MUNLOCK, syscall.SYS_MLOCKALL, syscall.SYS_MUNLOCKALL,
 
 	// Threads.

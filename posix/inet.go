@@ -10,13 +10,13 @@ import (
 // What TCP and UDP sockets have in common: how events and addresses of the stack
 // become those of poll(2) and sockaddr.
 
-// newInet makes an AF_INET socket.
-func (p *Process) newInet(typ, protocol int) (socket, Errno) {
+// newInet makes an AF_INET or AF_INET6 socket.
+func (p *Process) newInet(domain, typ, protocol int) (socket, Errno) {
 	switch {
 	case typ == syscall.SOCK_STREAM && (protocol == 0 || protocol == syscall.IPPROTO_TCP):
-		return p.newTCP(), 0
+		return p.newTCP(domain), 0
 	case typ == syscall.SOCK_DGRAM && (protocol == 0 || protocol == syscall.IPPROTO_UDP):
-		return p.newUDP(), 0
+		return p.newUDP(domain), 0
 	case typ == syscall.SOCK_STREAM || typ == syscall.SOCK_DGRAM || protocol == protocolMPTCP:
 		return nil, syscall.EPROTONOSUPPORT
 	case typ == syscall.SOCK_RAW:
@@ -55,19 +55,22 @@ func (s *socketBase) relay(e stack.Events) { s.q.tell(pollEvents(e)) }
 // unspecified is the name of a socket that is not bound.
 var unspecified = netip.AddrPortFrom(netip.IPv4Unspecified(), 0)
 
-// inetName checks an address that a program gives an AF_INET socket.
-func inetName(a Address) (netip.AddrPort, Errno) {
-	if a.Family != syscall.AF_INET {
+// inetName checks an address that a program gives an AF_INET or AF_INET6 socket.
+func (s *socketBase) inetName(a Address) (netip.AddrPort, Errno) {
+	if int(a.Family) != s.domain {
 		return netip.AddrPort{}, syscall.EAFNOSUPPORT
 	}
 	return a.IP, 0
 }
 
 // bindName is inetName for bind(2), which takes AF_UNSPEC with the unspecified
-// address, as Linux does for the sake of old programs.
-func bindName(a Address) (netip.AddrPort, Errno) {
-	if a.Family == syscall.AF_UNSPEC {
+// address, as Linux does for the sake of old programs; not so on AF_INET6.
+func (s *socketBase) bindName(a Address, v6Only bool) (netip.AddrPort, Errno) {
+	switch {
+	case a.Family == syscall.AF_UNSPEC && !s.isInet6():
 		return unspecified, 0
+	case v6Only && a.IP.Addr().Is4In6():
+		return netip.AddrPort{}, syscall.EINVAL
 	}
-	return inetName(a)
+	return s.inetName(a)
 }

@@ -232,7 +232,7 @@ func TestNetlink(t *testing.T) {
 		t.Errorf("attributes: %v, %v", attrs, err)
 	}
 	addrs := ask(syscall.RTM_GETADDR, syscall.NLM_F_REQUEST|syscall.NLM_F_DUMP)
-	if len(addrs) != 2 || addrs[0].Header.Type != syscall.RTM_NEWADDR {
+	if len(addrs) != 3 || addrs[0].Header.Type != syscall.RTM_NEWADDR {
 		t.Errorf("addresses: %+v", addrs)
 	}
 	refused := ask(syscall.RTM_NEWLINK, syscall.NLM_F_REQUEST)

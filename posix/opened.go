@@ -15,6 +15,13 @@ func (p *Process) Opened(fd int) *Opened { return p.fds.get(fd) }
 func (o *open) Sink() fs.Handle   { return o.sink }
 func (o *open) Source() fs.Handle { return o.source }
 
+// TakesStack reports whether reads and writes take memory that lies on the stack of who
+// calls: it is in the hands of no other goroutine while they wait.
+func (o *open) TakesStack() bool {
+	_, ok := o.file.(*hostTCP)
+	return ok || o.Immediate()
+}
+
 // Immediate reports whether reads and writes wait for nobody, and take memory that lies
 // on a stack: see fs.Immediate.
 func (o *open) Immediate() bool {

@@ -20,12 +20,16 @@ type Process struct {
 	names   unixNames
 	serial  serial // of netlink ports
 	leaving leaving
+	handed  handedPorts
 
 	view   atomic.Pointer[fs.View] // replaced, never changed
 	viewMu sync.Mutex              // held while it is replaced
 	fifos  fifos
 	flocks lockTable // flock(2)
 	ranges lockTable // fcntl(2)
+
+	mappings mappings
+	watchers watchers
 }
 
 // Options says what a process stands on.

@@ -18,10 +18,11 @@ import (
 
 // ProcNet has the files by name, each made when it is read.
 var ProcNet = map[string]func(*Process) string{
-	"arp": (*Process).procARP, "dev": (*Process).procDev, "igmp": (*Process).procIGMP, "igmp6": fixed(""),
+	"arp": (*Process).procARP, "dev": (*Process).procDev, "igmp": (*Process).procIGMP, "igmp6": (*Process).procIGMP6,
+	"if_inet6": (*Process).procIfInet6, "ipv6_route": (*Process).procIPv6Route,
 	"netstat": (*Process).procNetstat, "route": (*Process).procRoute, "snmp": (*Process).procSNMP,
 	"sockstat": (*Process).procSockstat, "softnet_stat": procSoftnet,
-	"tcp": (*Process).procTCP, "tcp6": fixed(procSocketHeader), "udp": (*Process).procUDP, "udp6": fixed(procSocketHeader),
+	"tcp": (*Process).procTCP, "tcp6": (*Process).procTCP6, "udp": (*Process).procUDP, "udp6": (*Process).procUDP6,
 	"unix": fixed("Num       RefCount Protocol Flags    Type St Inode Path\n"),
 }
 
@@ -69,10 +70,13 @@ func (p *Process) procRoute() string {
 		return b.String()
 	}
 	for _, r := range p.net.Routes() {
+		if r.Dst.Addr().Is6() {
+			continue
+		}
 		add(p.routeInterface(r), r.Dst, r.Gateway, r.Metric, r.MTU)
 	}
 	for _, a := range p.net.Addresses() {
-		if !a.Prefix.Addr().IsLoopback() && !a.Prefix.IsSingleIP() {
+		if a.Prefix.Addr().Is4() && !a.Prefix.Addr().IsLoopback() && !a.Prefix.IsSingleIP() {
 			add(a.Interface, a.Prefix, netip.Addr{}, 0, 0)
 		}
 	}
@@ -104,6 +108,9 @@ func (p *Process) procARP() string {
 	b.WriteString("IP address       HW type     Flags       HW address            Mask     Device\n")
 	for _, i := range p.interfaces() {
 		for _, n := range i.Neighbours() {
+			if n.Addr.Is6() {
+				continue
+			}
 			flags := 0
 			if n.State != neigh.Incomplete && n.State != neigh.Negative {
 				flags = arpComplete
@@ -194,7 +201,7 @@ func (p *Process) procSockstat() string {
 	all, tcp, udp := 0, 0, 0
 	for _, o := range p.opened() {
 		switch o.file.(type) {
-		case *tcpSocket:
+		case tcpFile:
 			tcp++
 		case *udpSocket:
 			udp++
@@ -228,7 +235,7 @@ func (p *Process) opened() iter.Seq2[int, *open] {
 // established counts connections as CurrEstab of RFC 4022 does.
 func (p *Process) established() (n int) {
 	for _, o := range p.opened() {
-		if s, ok := o.file.(*tcpSocket); ok {
+		if s, ok := o.file.(tcpFile); ok {
 			if state := s.linuxState(); state == linuxEstablished || state == linuxCloseWait {
 				n++
 			}
@@ -239,16 +246,23 @@ func (p *Process) established() (n int) {
 
 const procSocketHeader = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode                                                     \n"
 
-// socketTable is /proc/net/tcp or udp, without its header.
+const procSocketHeader6 = "  sl  local_address                         remote_address                        st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
+
+// socketTable is /proc/net/tcp or udp, or tcp6 or udp6, without its header.
 type socketTable struct {
 	uid   int32
+	six   bool
 	lines int
 	text  strings.Builder
 }
 
 func (t *socketTable) add(local, peer Address, state uint8, inode int) {
+	endpoint := hexEndpoint
+	if t.six {
+		endpoint = hexEndpoint6
+	}
 	fmt.Fprintf(&t.text, "%4d: %s %s %02X 00000000:00000000 00:00000000 00000000 %5d        0 %d 1 %016x 100 0 0 10 0\n",
-		t.lines, hexEndpoint(local), hexEndpoint(peer), state, t.uid, inode, 0)
+		t.lines, endpoint(local), endpoint(peer), state, t.uid, inode, 0)
 	t.lines++
 }
 
@@ -261,18 +275,37 @@ func hexEndpoint(a Address) string {
 	return fmt.Sprintf("%s:%s", hexAddr(ip), strings.ToUpper(hex.EncodeToString(binary.BigEndian.AppendUint16(nil, a.IP.Port()))))
 }
 
-// procTCP lists the sockets of TCP that have a port.
-func (p *Process) procTCP() string {
-	table := socketTable{uid: p.options.Credentials.UID}
+// tcpFile is a socket of TCP, whoever has its connection.
+type tcpFile interface {
+	socket
+	linuxState() uint8
+	isInet6() bool
+}
+
+// header names the columns, which are wider for IPv6.
+func (t *socketTable) header() string {
+	if t.six {
+		return procSocketHeader6
+	}
+	return procSocketHeader
+}
+
+// procTCP and procTCP6 list the sockets of TCP of each family that have a port.
+func (p *Process) procTCP() string { return p.procTCPOf(false) }
+
+func (p *Process) procTCP6() string { return p.procTCPOf(true) }
+
+func (p *Process) procTCPOf(six bool) string {
+	table := socketTable{uid: p.options.Credentials.UID, six: six}
 	for fd, o := range p.opened() {
-		s, ok := o.file.(*tcpSocket)
-		if !ok || s.local().IP.Port() == 0 {
+		s, ok := o.file.(tcpFile)
+		if !ok || s.isInet6() != six || s.local().IP.Port() == 0 {
 			continue
 		}
 		peer, _ := s.peer()
 		table.add(s.local(), peer, s.linuxState(), fd)
 	}
-	return procSocketHeader + table.text.String()
+	return table.header() + table.text.String()
 }
 
 // linuxState is the state of a socket as Linux numbers it.
@@ -283,13 +316,17 @@ func (s *tcpSocket) linuxState() uint8 {
 	return linuxStates[s.info().State]
 }
 
-// procUDP lists the sockets of UDP that have a port: connected ones are established,
-// others closed.
-func (p *Process) procUDP() string {
-	table := socketTable{uid: p.options.Credentials.UID}
+// procUDP and procUDP6 list the sockets of UDP of each family that have a port:
+// connected ones are established, others closed.
+func (p *Process) procUDP() string { return p.procUDPOf(false) }
+
+func (p *Process) procUDP6() string { return p.procUDPOf(true) }
+
+func (p *Process) procUDPOf(six bool) string {
+	table := socketTable{uid: p.options.Credentials.UID, six: six}
 	for fd, o := range p.opened() {
 		s, ok := o.file.(*udpSocket)
-		if !ok || s.local().IP.Port() == 0 {
+		if !ok || s.isInet6() != six || s.local().IP.Port() == 0 {
 			continue
 		}
 		peer, errno := s.peer()
@@ -299,5 +336,5 @@ func (p *Process) procUDP() string {
 		}
 		table.add(s.local(), peer, state, fd)
 	}
-	return procSocketHeader + table.text.String()
+	return table.header() + table.text.String()
 }

@@ -101,16 +101,21 @@ func (p *Process) describeAddresses(r *reply) {
 	for _, a := range p.net.Addresses() {
 		index := p.indexOf(a.Interface)
 		scope := byte(syscall.RT_SCOPE_UNIVERSE)
-		if a.Prefix.Addr().IsLoopback() {
+		switch {
+		case a.Prefix.Addr().IsLoopback():
 			scope = syscall.RT_SCOPE_HOST
+		case a.Prefix.Addr().Is6() && a.Prefix.Addr().IsLinkLocalUnicast():
+			scope = syscall.RT_SCOPE_LINK
 		}
 		b, end := r.message(syscall.RTM_NEWADDR)
 		*b = append(*b, family(a.Prefix.Addr()), byte(a.Prefix.Bits()), syscall.IFA_F_PERMANENT, scope)
 		*b = binary.NativeEndian.AppendUint32(*b, uint32(index))
 		ip := a.Prefix.Addr().AsSlice()
 		attribute(b, syscall.IFA_ADDRESS, ip)
-		attribute(b, syscall.IFA_LOCAL, ip)
-		attribute(b, syscall.IFA_LABEL, append([]byte(a.Interface), 0))
+		if a.Prefix.Addr().Is4() {
+			attribute(b, syscall.IFA_LOCAL, ip)
+			attribute(b, syscall.IFA_LABEL, append([]byte(a.Interface), 0))
+		}
 		end()
 	}
 }

@@ -136,6 +136,10 @@ func (p *Process) nameOf(fd int) (string, Errno) {
 		return fmt.Sprintf("pipe:[%d]", f.pipe.inode), 0
 	case *epoll:
 		return "anon_inode:[eventpoll]", 0
+	case *eventFD:
+		return "anon_inode:[eventfd]", 0
+	case *inotify:
+		return "anon_inode:inotify", 0
 	}
 	return fmt.Sprintf("/dev/fd/%d", fd), 0
 }

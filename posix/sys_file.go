@@ -207,7 +207,7 @@ func (p *Process) Ioctl(fd, request, arg int) (int, Errno) {
 		if request == sioOutq {
 			return f.unsent(), 0
 		}
-		if t, ok := f.(*tcpSocket); ok && request == sioAtMark {
+		if t, ok := f.(urgent); ok && request == sioAtMark {
 			return t.atMark(), 0
 		}
 	case *treeFile:

@@ -14,7 +14,7 @@ func (p *Process) Send(fd int, b []byte, m Outgoing) (int, Errno) {
 	if errno != 0 {
 		return -1, errno
 	}
-	if _, tcp := s.(*tcpSocket); m.Flags&syscall.MSG_OOB != 0 && !tcp {
+	if _, ok := s.(urgent); m.Flags&syscall.MSG_OOB != 0 && !ok {
 		return -1, syscall.EOPNOTSUPP
 	}
 	if len(m.Control) > 0 {
@@ -86,7 +86,7 @@ func (p *Process) Recv(fd int, b []byte, flags int) (Received, Errno) {
 
 // recvUrgent receives the urgent byte, and never waits for it.
 func recvUrgent(s socket, b []byte, flags int) (Received, Errno) {
-	t, ok := s.(*tcpSocket)
+	t, ok := s.(urgent)
 	if !ok {
 		return Received{}, syscall.EINVAL
 	}

@@ -133,9 +133,7 @@ const copyPiece = 64 << 10
 // MapSharedValidate is MAP_SHARED_VALIDATE of mmap(2).
 const MapSharedValidate = 3
 
-// MayMap says whether mmap(2) may map a copy of a file: changes of the mapping must
-// not be meant for the file, nor those of the file for the mapping. Errors: EBADF,
-// EINVAL, EACCES; ENODEV for what can only be a copy and must be none.
+// MayMap says whether mmap(2) may map a file. Errors: EBADF, EINVAL, EACCES, ENODEV.
 func (p *Process) MayMap(fd, prot, flags int, offset int64) Errno {
 	f, errno := p.real(fd, syscall.ENODEV)
 	switch {
@@ -152,10 +150,7 @@ func (p *Process) MayMap(fd, prot, flags int, offset int64) Errno {
 	case syscall.MAP_PRIVATE:
 		return 0
 	case syscall.MAP_SHARED, MapSharedValidate:
-		if f.Flags().MayWrite() {
-			return syscall.ENODEV
-		}
-		if prot&syscall.PROT_WRITE != 0 {
+		if prot&syscall.PROT_WRITE != 0 && !f.Flags().MayWrite() {
 			return syscall.EACCES
 		}
 		return 0

@@ -10,7 +10,7 @@ import (
 // typeFlags are the flags that ride on a socket's type.
 const typeFlags = syscall.SOCK_NONBLOCK | syscall.SOCK_CLOEXEC
 
-// Socket is socket(2). Families: AF_INET (stream and datagram), AF_UNIX,
+// Socket is socket(2). Families: AF_INET and AF_INET6 (stream and datagram), AF_UNIX,
 // AF_NETLINK (route). Errors for the rest are those of a Linux kernel without
 // them.
 func (p *Process) Socket(domain, typ, protocol int) (int, Errno) {
@@ -29,7 +29,11 @@ func (p *Process) newSocket(domain, typ, protocol int) (socket, Errno) {
 		return p.newNetlink(typ, protocol)
 	case syscall.AF_INET:
 		if p.net != nil {
-			return p.newInet(typ, protocol)
+			return p.newInet(domain, typ, protocol)
+		}
+	case syscall.AF_INET6:
+		if p.net != nil && p.net.HasIPv6() {
+			return p.newInet(domain, typ, protocol)
 		}
 	}
 	return nil, syscall.EAFNOSUPPORT
@@ -93,7 +97,7 @@ func (p *Process) Accept4(fd, flags int) (int, Address, Errno) {
 	if errno != 0 {
 		return -1, Address{}, errno
 	}
-	peer, _ := c.peer()
+	peer := peerOf(c)
 	accepted, errno := p.install(c, flags)
 	return accepted, peer, errno
 }

@@ -67,13 +67,16 @@ const (
 	noTempFile   = "O_TMPFILE is EOPNOTSUPP; O_DIRECT, O_SYNC and leases mean nothing"
 	fewIoctls    = "FIONREAD, FIONBIO, FIOCLEX, FIONCLEX, SIOCOUTQ and SIOCATMARK, and those of a terminal on a standard stream; else ENOTTY"
 	fewControls  = "control messages: SCM_RIGHTS, SCM_CREDENTIALS, IP_PKTINFO, IP_TTL, IP_TOS; MSG_OOB on TCP alone; MSG_ERRQUEUE carries nothing"
-	fewSockets   = "AF_INET (TCP, UDP), AF_UNIX, AF_NETLINK (route); else EAFNOSUPPORT"
+	fewSockets   = "AF_INET and AF_INET6 (TCP, UDP), AF_UNIX, AF_NETLINK (route); else EAFNOSUPPORT"
 	fewOptions   = "those of socketoption.go, tcpoption.go, udpoption.go; else ENOPROTOOPT"
 	fewFcntls    = "F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETFL, locks, F_GETPIPE_SZ; else EINVAL"
 	onlyGrows    = "space is not set aside; FALLOC_FL_KEEP_SIZE or none, else EOPNOTSUPP"
 	fromTree     = "from a file of the tree; else EINVAL, upon which programs copy"
-	copyOfFile   = "of a file: a private mapping, or a shared one for reading of a file opened for reading, as a copy of what it holds; else ENODEV"
+	mapsOfFile   = "of a file: a private mapping is a copy; shared ones of a file are at one address, not MAP_FIXED, with the rights of the file"
+	notOfShared  = "nothing is done to shared mappings of files"
+	oneOfShared  = "of shared mappings of a file, one is moved if it is the only one"
 	onlyItself   = "of the program itself, or of threads of it; else ESRCH"
+	newestName   = "a file of several names is told of by the newest; what is written to a mapping is not told"
 	noFlags      = "flags are not heard"
 )
 
@@ -90,7 +93,9 @@ var Table = []Call{
 	full(syscall.SYS_LSTAT, "lstat", TakesSome),
 	partial(syscall.SYS_POLL, "poll", TakesSome, noSignalMask),
 	full(syscall.SYS_LSEEK, "lseek", TakesFD),
-	partial(syscall.SYS_MMAP, "mmap", TakesSome, copyOfFile),
+	partial(syscall.SYS_MMAP, "mmap", TakesSome, mapsOfFile),
+	partial(syscall.SYS_MPROTECT, "mprotect", TakesSome, notOfShared),
+	full(syscall.SYS_MUNMAP, "munmap", TakesSome),
 	partial(syscall.SYS_IOCTL, "ioctl", TakesFD, fewIoctls),
 	full(syscall.SYS_PREAD64, "pread64", TakesFD),
 	full(syscall.SYS_PWRITE64, "pwrite64", TakesFD),
@@ -99,6 +104,9 @@ var Table = []Call{
 	full(syscall.SYS_ACCESS, "access", TakesSome),
 	full(syscall.SYS_PIPE, "pipe", TakesSome),
 	partial(syscall.SYS_SELECT, "select", TakesSome, noSignalMask),
+	partial(syscall.SYS_MREMAP, "mremap", TakesSome, oneOfShared),
+	full(syscall.SYS_MSYNC, "msync", TakesSome),
+	partial(syscall.SYS_MADVISE, "madvise", TakesSome, notOfShared),
 	full(syscall.SYS_DUP, "dup", TakesFD),
 	full(syscall.SYS_DUP2, "dup2", TakesFD),
 	partial(syscall.SYS_SENDFILE, "sendfile", TakesFD, fromTree),
@@ -202,6 +210,12 @@ var Table = []Call{
 	full(syscall.SYS_PWRITEV, "pwritev", TakesFD),
 	partial(syscall.SYS_RECVMMSG, "recvmmsg", TakesFD, fewControls),
 	refused(sysClockAdjtime, "clock_adjtime", TakesSome, syscall.EPERM),
+	full(syscall.SYS_INOTIFY_INIT, "inotify_init", TakesSome),
+	partial(syscall.SYS_INOTIFY_ADD_WATCH, "inotify_add_watch", TakesFD, newestName),
+	full(syscall.SYS_INOTIFY_RM_WATCH, "inotify_rm_watch", TakesFD),
+	full(syscall.SYS_INOTIFY_INIT1, "inotify_init1", TakesSome),
+	full(syscall.SYS_EVENTFD, "eventfd", TakesSome),
+	full(syscall.SYS_EVENTFD2, "eventfd2", TakesSome),
 	full(SysSyncfs, "syncfs", TakesFD),
 	partial(SysSendmmsg, "sendmmsg", TakesFD, fewControls),
 	full(SysRenameat2, "renameat2", TakesSome),

@@ -63,6 +63,10 @@ var tcpIntOptions = map[optionName]intOption[tcpOpts]{
 
 	{syscall.IPPROTO_IP, syscall.IP_TTL}: octet(func(o *tcpOpts) *uint8 { return &o.TTL }, 1, 64),
 	{syscall.IPPROTO_IP, syscall.IP_TOS}: octet(func(o *tcpOpts) *uint8 { return &o.TOS }, 0, 0),
+
+	v6OnlyOption: flag(func(o *tcpOpts) *bool { return &o.V6Only }),
+	{syscall.IPPROTO_IPV6, syscall.IPV6_UNICAST_HOPS}: octet(func(o *tcpOpts) *uint8 { return &o.HopLimit }, 1, 64),
+	{syscall.IPPROTO_IPV6, ipv6TClass}:                octet(func(o *tcpOpts) *uint8 { return &o.TrafficClass }, 0, 0),
 }
 
 // tcpHarmless are options that a program may set and read back although they
@@ -81,11 +85,14 @@ var tcpHarmless = map[optionName]bool{
 
 func (s *tcpSocket) option(level, name int) ([]byte, Errno) {
 	key := optionName{level, name}
+	if s.wrongLevel(level) {
+		return nil, syscall.ENOPROTOOPT
+	}
 	if o, ok := tcpIntOptions[key]; ok {
 		opts := s.options()
 		return intValue(o.get(&opts)), 0
 	}
-	if tcpHarmless[key] {
+	if tcpHarmless[key] || level == syscall.IPPROTO_IPV6 && harmless6[name] {
 		return s.recall(key), 0
 	}
 	switch key {
@@ -107,8 +114,21 @@ func (s *tcpSocket) option(level, name int) ([]byte, Errno) {
 }
 
 func (s *tcpSocket) setOption(level, name int, value []byte) Errno {
+	errno := s.setOwnOption(level, name, value)
+	if errno == 0 {
+		s.keepGiven(level, name, value)
+	}
+	return errno
+}
+
+func (s *tcpSocket) setOwnOption(level, name int, value []byte) Errno {
 	key := optionName{level, name}
-	if key == (optionName{syscall.SOL_SOCKET, syscall.SO_LINGER}) {
+	switch {
+	case s.wrongLevel(level):
+		return syscall.ENOPROTOOPT
+	case key == v6OnlyOption && s.local().IP.Port() != 0:
+		return syscall.EINVAL
+	case key == optionName{syscall.SOL_SOCKET, syscall.SO_LINGER}:
 		return s.setLinger(value)
 	}
 	if o, ok := tcpIntOptions[key]; ok {
@@ -122,7 +142,7 @@ func (s *tcpSocket) setOption(level, name int, value []byte) Errno {
 		}
 		return bad
 	}
-	if tcpHarmless[key] {
+	if tcpHarmless[key] || level == syscall.IPPROTO_IPV6 && harmless6[name] {
 		return s.remember(key, value)
 	}
 	if level == syscall.SOL_SOCKET {

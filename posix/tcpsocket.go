@@ -19,6 +19,8 @@ type tcpSocket struct {
 	socketBase
 	net     *stack.Stack
 	leaving *leaving // of the process
+	ports   *handedPorts
+	queued  handedQueue // of the listener
 
 	conn     atomic.Pointer[stack.TCPConn]     // set once, under mu, but by connect after a failed one
 	listener atomic.Pointer[stack.TCPListener] // set once, under mu
@@ -28,12 +30,13 @@ type tcpSocket struct {
 	opts    stack.TCPOptions // until there is a listener or a connection
 	told    bool             // connect has reported success
 	closed  bool
+	given   []givenOption // for connections to be accepted; replaced, never changed
 }
 
-func (p *Process) newTCP() *tcpSocket {
+func (p *Process) newTCP(domain int) *tcpSocket {
 	return &tcpSocket{
-		socketBase: socketBase{domain: syscall.AF_INET, typ: syscall.SOCK_STREAM, pro: syscall.IPPROTO_TCP},
-		net:        p.net, leaving: &p.leaving,
+		socketBase: socketBase{domain: domain, typ: syscall.SOCK_STREAM, pro: syscall.IPPROTO_TCP},
+		net:        p.net, leaving: &p.leaving, ports: &p.handed,
 		opts: stack.TCPOptions{Delay: true}, // until TCP_NODELAY says otherwise
 	}
 }
@@ -54,18 +57,22 @@ func (s *tcpSocket) events() Events {
 		return pollEvents(c.Events())
 	}
 	if l := s.listener.Load(); l != nil {
-		return pollEvents(l.Events())
+		e := pollEvents(l.Events())
+		if s.queued.len() > 0 {
+			e |= PollIn
+		}
+		return e
 	}
 	return PollOut | PollHup
 }
 
 func (s *tcpSocket) bind(a Address) Errno {
-	local, errno := bindName(a)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	local, errno := s.bindName(a, s.opts.V6Only)
 	if errno != 0 {
 		return errno
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if s.binding != nil || s.conn.Load() != nil {
 		return syscall.EINVAL
 	}
@@ -86,7 +93,7 @@ func (s *tcpSocket) listen(backlog int) Errno {
 		return syscall.EINVAL
 	}
 	if s.binding == nil {
-		b, err := s.net.BindTCP(unspecified, s.opts)
+		b, err := s.net.BindTCP(s.any(), s.opts)
 		if err != nil {
 			return toErrno(err)
 		}
@@ -99,6 +106,10 @@ func (s *tcpSocket) listen(backlog int) Errno {
 	l.SetOptions(func(o *stack.TCPOptions) { *o = s.opts })
 	l.Watch(s.relay)
 	s.listener.Store(l)
+	s.queued.begin(backlog)
+	if at := l.LocalAddrPort(); at.Addr().Is4() || at.Addr().IsUnspecified() && !s.opts.V6Only {
+		s.ports.add(s, at.Port())
+	}
 	return 0
 }
 
@@ -106,6 +117,9 @@ func (s *tcpSocket) accept() (socket, Errno) {
 	l := s.listener.Load()
 	if l == nil {
 		return nil, syscall.EINVAL
+	}
+	if c, ok := s.acceptHanded(); ok {
+		return c, 0
 	}
 	c, err := l.TryAccept()
 	if err == stack.ErrClosed {
@@ -125,7 +139,7 @@ func (s *tcpSocket) connect(a Address) Errno {
 			return errno
 		}
 	}
-	remote, errno := inetName(a)
+	remote, errno := s.inetName(a)
 	switch {
 	case a.Family == syscall.AF_UNSPEC:
 		return 0
@@ -139,7 +153,7 @@ func (s *tcpSocket) connect(a Address) Errno {
 	if s.binding != nil {
 		c, err = s.binding.Dial(remote)
 	} else {
-		c, err = s.net.DialTCP(unspecified, remote, s.opts)
+		c, err = s.net.DialTCP(s.any(), remote, s.opts)
 	}
 	if err != nil {
 		return toErrno(err)
@@ -180,7 +194,7 @@ func (s *tcpSocket) reconnect(c *stack.TCPConn, a Address) (Errno, bool) {
 func (s *tcpSocket) shutdown(how int) Errno {
 	if l := s.listener.Load(); l != nil {
 		if how != syscall.SHUT_WR {
-			l.Close()
+			s.stopListening(l)
 		}
 		return 0
 	}
@@ -200,12 +214,19 @@ func (s *tcpSocket) shutdown(how int) Errno {
 	return toErrno(err)
 }
 
+// stopListening closes the listener and resets what it has not accepted.
+func (s *tcpSocket) stopListening(l *stack.TCPListener) {
+	s.ports.remove(s, l.LocalAddrPort().Port())
+	l.Close()
+	s.queued.end()
+}
+
 func (s *tcpSocket) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
 	if l := s.listener.Load(); l != nil {
-		l.Close() // and the binding with it
+		s.stopListening(l) // and the binding with it
 		return
 	}
 	if c := s.conn.Load(); c != nil {
@@ -219,14 +240,14 @@ func (s *tcpSocket) close() {
 
 func (s *tcpSocket) local() Address {
 	if c := s.conn.Load(); c != nil {
-		return inet(c.LocalAddrPort())
+		return s.inet(s.net, c.LocalAddrPort())
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.binding != nil {
-		return inet(s.binding.LocalAddrPort())
+		return s.inet(s.net, s.binding.LocalAddrPort())
 	}
-	return inet(unspecified)
+	return s.inet(s.net, s.any())
 }
 
 func (s *tcpSocket) peer() (Address, Errno) {
@@ -234,7 +255,7 @@ func (s *tcpSocket) peer() (Address, Errno) {
 	if c == nil || !c.Connected() {
 		return Address{}, syscall.ENOTCONN
 	}
-	return inet(c.RemoteAddrPort()), 0
+	return s.inet(s.net, c.RemoteAddrPort()), 0
 }
 
 func (s *tcpSocket) read(b []byte) (int, Errno) {
@@ -282,8 +303,7 @@ func (s *tcpSocket) recv(b []byte, flags int) (Received, Errno) {
 
 // send ignores the address, as Linux does on a connection.
 func (s *tcpSocket) send(b []byte, m Outgoing) (int, Errno) {
-	const fastOpen = 0x20000000 // MSG_FASTOPEN
-	if m.Flags&fastOpen != 0 {
+	if m.Flags&msgFastOpen != 0 {
 		return 0, syscall.EOPNOTSUPP
 	}
 	if m.Flags&syscall.MSG_OOB != 0 {

@@ -52,6 +52,17 @@ func (s *udpSocket) membership(value []byte) (membership, Errno) {
 	return m, syscall.ENODEV
 }
 
+// member joins a group or leaves it, unless it could not be read.
+func (s *udpSocket) member(m membership, errno Errno, join bool) Errno {
+	switch {
+	case errno != 0:
+		return errno
+	case join:
+		return s.join(m)
+	}
+	return s.drop(m)
+}
+
 func (s *udpSocket) join(m membership) Errno {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,6 +100,7 @@ func (p *Process) procIGMP() string {
 	b.WriteString("Idx\tDevice    : Count Querier\tGroup    Users Timer\tReporter\n")
 	for _, i := range p.interfaces() {
 		groups := i.Groups()
+		maps.DeleteFunc(groups, func(g netip.Addr, _ int) bool { return g.Is6() })
 		groups[allHosts]++
 		fmt.Fprintf(&b, "%d\t%-10s: %5d %7s\n", i.Index(), i.Name(), len(groups), "V3")
 		for _, g := range slices.SortedFunc(maps.Keys(groups), netip.Addr.Compare) {

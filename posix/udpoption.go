@@ -24,6 +24,10 @@ var udpIntOptions = map[optionName]intOption[udpOpts]{
 
 	{syscall.IPPROTO_IP, syscall.IP_TTL}: octet(func(o *udpOpts) *uint8 { return &o.TTL }, 1, 64),
 	{syscall.IPPROTO_IP, syscall.IP_TOS}: octet(func(o *udpOpts) *uint8 { return &o.TOS }, 0, 0),
+
+	v6OnlyOption: flag(func(o *udpOpts) *bool { return &o.V6Only }),
+	{syscall.IPPROTO_IPV6, syscall.IPV6_UNICAST_HOPS}: octet(func(o *udpOpts) *uint8 { return &o.HopLimit }, 1, 64),
+	{syscall.IPPROTO_IPV6, ipv6TClass}:                octet(func(o *udpOpts) *uint8 { return &o.TrafficClass }, 0, 0),
 }
 
 // udpHarmless are options that a program may set and read back although they
@@ -41,27 +45,33 @@ var udpHarmless = map[optionName]bool{
 
 // wanted is the field of an option that asks for a control message, or nil.
 func (s *udpSocket) wanted(key optionName) *bool {
-	if key.level != syscall.IPPROTO_IP {
-		return nil
-	}
-	switch key.name {
-	case syscall.IP_PKTINFO:
+	switch key {
+	case optionName{syscall.IPPROTO_IP, syscall.IP_PKTINFO}:
 		return &s.wants.packetInfo
-	case syscall.IP_RECVTTL:
+	case optionName{syscall.IPPROTO_IP, syscall.IP_RECVTTL}:
 		return &s.wants.ttl
-	case syscall.IP_RECVTOS:
+	case optionName{syscall.IPPROTO_IP, syscall.IP_RECVTOS}:
 		return &s.wants.tos
+	case optionName{syscall.IPPROTO_IPV6, ipv6RecvPktInfo}:
+		return &s.wants.packetInfo6
+	case optionName{syscall.IPPROTO_IPV6, ipv6RecvHopLimit}:
+		return &s.wants.hopLimit
+	case optionName{syscall.IPPROTO_IPV6, ipv6RecvTClass}:
+		return &s.wants.trafficClass
 	}
 	return nil
 }
 
 func (s *udpSocket) option(level, name int) ([]byte, Errno) {
 	key := optionName{level, name}
+	if s.wrongLevel(level) {
+		return nil, syscall.ENOPROTOOPT
+	}
 	if o, ok := udpIntOptions[key]; ok {
 		opts := s.options()
 		return intValue(o.get(&opts)), 0
 	}
-	if udpHarmless[key] {
+	if udpHarmless[key] || level == syscall.IPPROTO_IPV6 && harmless6[name] {
 		return s.recall(key), 0
 	}
 	if w := s.wanted(key); w != nil {
@@ -70,6 +80,10 @@ func (s *udpSocket) option(level, name int) ([]byte, Errno) {
 		return boolValue(*w), 0
 	}
 	switch {
+	case level == syscall.IPPROTO_IPV6 && name == syscall.IPV6_MULTICAST_IF:
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return intValue(s.groupIndex), 0
 	case level == syscall.SOL_SOCKET && name == syscall.SO_ACCEPTCONN:
 		return boolValue(false), 0
 	case level == syscall.SOL_SOCKET:
@@ -80,6 +94,12 @@ func (s *udpSocket) option(level, name int) ([]byte, Errno) {
 
 func (s *udpSocket) setOption(level, name int, value []byte) Errno {
 	key := optionName{level, name}
+	if s.wrongLevel(level) {
+		return syscall.ENOPROTOOPT
+	}
+	if key == v6OnlyOption && s.conn.Load() != nil {
+		return syscall.EINVAL
+	}
 	if o, ok := udpIntOptions[key]; ok {
 		n, errno := parseInt(value)
 		if errno != 0 {
@@ -91,7 +111,7 @@ func (s *udpSocket) setOption(level, name int, value []byte) Errno {
 		}
 		return bad
 	}
-	if udpHarmless[key] {
+	if udpHarmless[key] || level == syscall.IPPROTO_IPV6 && harmless6[name] {
 		return s.setHarmless(key, value)
 	}
 	if w := s.wanted(key); w != nil {
@@ -106,13 +126,12 @@ func (s *udpSocket) setOption(level, name int, value []byte) Errno {
 	switch {
 	case level == syscall.IPPROTO_IP && (name == syscall.IP_ADD_MEMBERSHIP || name == syscall.IP_DROP_MEMBERSHIP):
 		m, errno := s.membership(value)
-		if errno != 0 {
-			return errno
-		}
-		if name == syscall.IP_ADD_MEMBERSHIP {
-			return s.join(m)
-		}
-		return s.drop(m)
+		return s.member(m, errno, name == syscall.IP_ADD_MEMBERSHIP)
+	case level == syscall.IPPROTO_IPV6 && (name == ipv6AddMembership || name == ipv6DropMembership):
+		m, errno := s.membership6(value)
+		return s.member(m, errno, name == ipv6AddMembership)
+	case level == syscall.IPPROTO_IPV6 && name == syscall.IPV6_MULTICAST_IF:
+		return s.setMulticastInterface(value)
 	case level == syscall.SOL_SOCKET:
 		return s.socketBase.setOption(name, value)
 	}

@@ -23,14 +23,20 @@ type udpSocket struct {
 	shutRead bool
 	shutSend bool
 	wants    wantedControl
+
+	groupIndex int    // IPV6_MULTICAST_IF
+	groupZone  string // the same by name
 }
 
-// wantedControl is which control messages come with a datagram.
-type wantedControl struct{ packetInfo, ttl, tos bool }
+// wantedControl is which control messages come with a datagram: of IPv4, and of IPv6.
+type wantedControl struct {
+	packetInfo, ttl, tos                bool
+	packetInfo6, hopLimit, trafficClass bool
+}
 
-func (p *Process) newUDP() *udpSocket {
+func (p *Process) newUDP(domain int) *udpSocket {
 	return &udpSocket{
-		socketBase: socketBase{domain: syscall.AF_INET, typ: syscall.SOCK_DGRAM, pro: syscall.IPPROTO_UDP},
+		socketBase: socketBase{domain: domain, typ: syscall.SOCK_DGRAM, pro: syscall.IPPROTO_UDP},
 		net:        p.net,
 	}
 }
@@ -62,7 +68,7 @@ func (s *udpSocket) bound() (*stack.UDPConn, Errno) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.bindTo(unspecified)
+	return s.bindTo(s.any())
 }
 
 func (s *udpSocket) events() Events {
@@ -82,12 +88,12 @@ func (s *udpSocket) events() Events {
 }
 
 func (s *udpSocket) bind(a Address) Errno {
-	local, errno := bindName(a)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	local, errno := s.bindName(a, s.opts.V6Only)
 	if errno != 0 {
 		return errno
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if s.conn.Load() != nil {
 		return syscall.EINVAL
 	}
@@ -105,7 +111,7 @@ func (s *udpSocket) connect(a Address) Errno {
 		}
 		return 0
 	}
-	remote, errno := inetName(a)
+	remote, errno := s.inetName(a)
 	if errno != 0 {
 		return errno
 	}
@@ -139,15 +145,15 @@ func (s *udpSocket) close() {
 
 func (s *udpSocket) local() Address {
 	if c := s.conn.Load(); c != nil {
-		return inet(c.LocalAddrPort())
+		return s.inet(s.net, c.LocalAddrPort())
 	}
-	return inet(unspecified)
+	return s.inet(s.net, s.any())
 }
 
 func (s *udpSocket) peer() (Address, Errno) {
 	if c := s.conn.Load(); c != nil {
 		if p := c.RemoteAddrPort(); p.IsValid() {
-			return inet(p), 0
+			return s.inet(s.net, p), 0
 		}
 	}
 	return Address{}, syscall.ENOTCONN
@@ -184,7 +190,7 @@ func (s *udpSocket) receive(b []byte, flags int) (Received, Errno) {
 	if err != nil {
 		return Received{}, toErrno(err)
 	}
-	r := Received{N: n, Len: d.Len, From: inet(d.From)}
+	r := Received{N: n, Len: d.Len, From: s.inet(s.net, d.From)}
 	if n < d.Len {
 		r.Flags |= syscall.MSG_TRUNC
 	}
@@ -194,9 +200,13 @@ func (s *udpSocket) receive(b []byte, flags int) (Received, Errno) {
 	return r, 0
 }
 
-// messages are what IP_PKTINFO, IP_RECVTTL and IP_RECVTOS ask for (ip(7)).
+// messages are what IP_PKTINFO, IP_RECVTTL and IP_RECVTOS ask for (ip(7)), and their
+// like of IPv6.
 func (w wantedControl) messages(d stack.Datagram) []Control {
-	var list []Control
+	list := w.messages6(d)
+	if d.To.Addr().Is6() {
+		return list
+	}
 	if w.packetInfo { // struct in_pktinfo: index, address of ours, destination
 		to := d.To.Addr().As4()
 		data := binary.NativeEndian.AppendUint32(nil, uint32(d.Interface))
@@ -213,18 +223,19 @@ func (w wantedControl) messages(d stack.Datagram) []Control {
 }
 
 func (s *udpSocket) send(b []byte, m Outgoing) (int, Errno) {
-	s.mu.Lock()
-	shut := s.shutSend
-	s.mu.Unlock()
-	if shut {
-		return 0, syscall.EPIPE
-	}
 	var to netip.AddrPort
 	if m.To.Family != syscall.AF_UNSPEC {
 		var errno Errno
-		if to, errno = inetName(m.To); errno != 0 {
+		if to, errno = s.sendName(m.To); errno != 0 {
 			return 0, errno
 		}
+	}
+	s.mu.Lock()
+	shut := s.shutSend
+	to = s.toGroup(to)
+	s.mu.Unlock()
+	if shut {
+		return 0, syscall.EPIPE
 	}
 	c, errno := s.bound()
 	if errno != 0 {
@@ -232,6 +243,15 @@ func (s *udpSocket) send(b []byte, m Outgoing) (int, Errno) {
 	}
 	n, err := c.TryWriteTo(b, to)
 	return n, toErrno(err)
+}
+
+// sendName is inetName for a destination: a socket of AF_INET6 takes one of AF_INET,
+// too, as on Linux.
+func (s *udpSocket) sendName(a Address) (netip.AddrPort, Errno) {
+	if s.isInet6() && a.Family == syscall.AF_INET {
+		return a.IP, 0
+	}
+	return s.inetName(a)
 }
 
 func (s *udpSocket) takeError() Errno {

@@ -20,9 +20,18 @@ type waitQueue struct {
 	mu   sync.Mutex // guards replacing the list
 	list atomic.Pointer[[]*watch]
 	edge atomic.Bool // somebody expects to be told at every arrival, not just the first
+
+	wanted func() // if it is there, called after each add: there is somebody to tell
 }
 
 func (q *waitQueue) add(w *watch) {
+	q.insert(w)
+	if q.wanted != nil {
+		q.wanted()
+	}
+}
+
+func (q *waitQueue) insert(w *watch) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	var list []*watch

@@ -17,6 +17,8 @@ type Config struct {
 	// Log receives what an operator should know (an address conflict, a device
 	// that failed). Nil: nothing is logged.
 	Log *slog.Logger
+	// NoIPv6 leaves the stack without IPv6: no interface has it, and there is no ::1.
+	NoIPv6 bool
 	// MaxReassembly bounds the memory of incomplete datagrams, in bytes, for
 	// each shard. Zero: 1 MiB.
 	MaxReassembly int

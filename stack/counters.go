@@ -26,6 +26,11 @@ const (
 	ARPMalformed        //
 	ARPOverflow         // the neighbour cache's owner could not keep up
 	ARPConflict         // somebody else claims an address of ours
+	NDReceived          //
+	NDSent              //
+	NDMalformed         // a field, an option, or a hop limit that it did not begin with
+	NDOverflow          // the neighbour cache's owner could not keep up
+	NDConflict          // somebody else claims an IPv6 address of ours
 	NeighResolved       //
 	NeighFailed         // no answer: the packets that waited were dropped
 	NeighOverflow       // too many packets waited for one neighbour; the oldest went
@@ -37,7 +42,9 @@ const (
 	IPNotForUs          // destination is not an address of ours
 	IPMartian           // source or destination that cannot be on this interface
 	IPSourceRoute       // source-routed: refused
-	IPNoProtocol        // answered with "protocol unreachable"
+	IPDiscarded         // IPv6: an extension header says so, or is malformed
+	IPProblem           // IPv6: headers that are not known, answered with "parameter problem"
+	IPNoProtocol        // answered with "protocol unreachable", or "parameter problem"
 	IPNoRoute           //
 	IPFragments         // fragments received
 	IPReassembled       // datagrams put together
@@ -93,9 +100,10 @@ var counterNames = [numCounters]string{
 	"eth.received", "eth.sent", "eth.malformed", "eth.not_for_us", "eth.unknown_type", "eth.tagged",
 	"eth.no_room",
 	"arp.received", "arp.sent", "arp.malformed", "arp.overflow", "arp.conflict",
+	"nd.received", "nd.sent", "nd.malformed", "nd.overflow", "nd.conflict",
 	"neigh.resolved", "neigh.failed", "neigh.overflow",
 	"ip.received", "ip.sent", "ip.delivered", "ip.malformed", "ip.checksum", "ip.not_for_us", "ip.martian",
-	"ip.source_route", "ip.no_protocol", "ip.no_route", "ip.fragments", "ip.reassembled", "ip.reassembly_dropped",
+	"ip.source_route", "ip.discarded", "ip.problem", "ip.no_protocol", "ip.no_route", "ip.fragments", "ip.reassembled", "ip.reassembly_dropped",
 	"ip.fragmented", "ip.fragments_sent", "ip.overflow",
 	"icmp.received", "icmp.sent", "icmp.malformed", "icmp.checksum", "icmp.echo", "icmp.echo_reply", "icmp.errors",
 	"icmp.ignored", "icmp.errors_sent", "icmp.rate_limited", "icmp.no_room",

@@ -208,7 +208,7 @@ func TestDetach(t *testing.T) {
 		if n := w.heldFrames(); n > 2 {
 			t.Errorf("%d frames are still held", n)
 		}
-		if len(w.s.Interfaces()) != 1 || len(w.s.Addresses()) != 1 {
+		if len(w.s.Interfaces()) != 1 || len(w.s.Addresses()) != 2 {
 			t.Errorf("there are %v and %v, want the loopback", w.s.Interfaces(), w.s.Addresses())
 		}
 		if udp.Events()&stack.Writable == 0 {

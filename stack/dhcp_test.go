@@ -29,7 +29,7 @@ type leasing struct {
 func dhcpScript(t *testing.T, script func(t *testing.T, w *leasing)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &leasing{peer: newBarePeer(t, stack.Config{Shards: 2}, pipe.Config{}), began: time.Now()}
+		w := &leasing{peer: newBarePeer(t, stack.Config{Shards: 2, NoIPv6: true}, pipe.Config{}), began: time.Now()}
 		w.serve(dhcp.ServerConfig{})
 		script(t, w)
 	})

@@ -9,7 +9,8 @@ import (
 )
 
 // Dialling and listening in the terms of package net. Addresses are "host:port";
-// networks are "tcp", "tcp4", "udp" and "udp4".
+// networks are "tcp" and "udp", for either version of IP, and "tcp4", "tcp6", "udp4" and
+// "udp6".
 
 // Dial connects to address: a TCP connection, or a connected UDP socket.
 func (s *Stack) Dial(network, address string) (net.Conn, error) {
@@ -46,7 +47,7 @@ func netAddr(network string, a netip.AddrPort) net.Addr {
 
 func (s *Stack) dialOne(ctx context.Context, network string, remote netip.AddrPort) (net.Conn, error) {
 	if network[0] == 'u' {
-		c, err := s.ListenUDP(netip.AddrPort{}, UDPOptions{Broadcast: true})
+		c, err := s.ListenUDP(netip.AddrPortFrom(anyAddr(remote.Addr()), 0), UDPOptions{Broadcast: true})
 		if err != nil {
 			return nil, err
 		}
@@ -79,13 +80,13 @@ func (c *TCPConn) connect(ctx context.Context) error {
 	return err
 }
 
-// Listen takes TCP connections on address; an empty host means all addresses,
-// port 0 one that is free.
+// Listen takes TCP connections on address; an empty host means all addresses, with
+// "tcp" those of both versions, and port 0 one that is free.
 func (s *Stack) Listen(network, address string) (net.Listener, error) {
-	local, err := parseLocal(network, address, 't')
+	local, err := s.parseLocal(network, address, 't')
 	if err == nil {
 		var l *TCPListener
-		if l, err = s.ListenTCP(local, MaxBacklog, TCPOptions{ReuseAddr: true}); err == nil {
+		if l, err = s.ListenTCP(local, MaxBacklog, TCPOptions{ReuseAddr: true, V6Only: network == "tcp6"}); err == nil {
 			return l, nil
 		}
 	}
@@ -94,10 +95,10 @@ func (s *Stack) Listen(network, address string) (net.Listener, error) {
 
 // ListenPacket makes a UDP socket on address, which is as for Listen.
 func (s *Stack) ListenPacket(network, address string) (net.PacketConn, error) {
-	local, err := parseLocal(network, address, 'u')
+	local, err := s.parseLocal(network, address, 'u')
 	if err == nil {
 		var c *UDPConn
-		if c, err = s.ListenUDP(local, UDPOptions{Broadcast: true}); err == nil {
+		if c, err = s.ListenUDP(local, UDPOptions{Broadcast: true, V6Only: network == "udp6"}); err == nil {
 			return c, nil
 		}
 	}
@@ -112,26 +113,43 @@ func (a addrText) String() string  { return string(a) }
 
 func checkNetwork(network string) error {
 	switch network {
-	case "tcp", "tcp4", "udp", "udp4":
+	case "tcp", "tcp4", "tcp6", "udp", "udp4", "udp6":
 		return nil
 	}
 	return net.UnknownNetworkError(network)
 }
 
 // parseLocal reads an address to listen on; kind is the network's first letter.
-func parseLocal(network, address string, kind byte) (netip.AddrPort, error) {
+func (s *Stack) parseLocal(network, address string, kind byte) (netip.AddrPort, error) {
 	if err := checkNetwork(network); err != nil || network[0] != kind {
 		return netip.AddrPort{}, net.UnknownNetworkError(network)
 	}
 	host, port, err := splitPort(network, address)
 	if err != nil || host == "" {
-		return netip.AddrPortFrom(netip.IPv4Unspecified(), port), err
+		return netip.AddrPortFrom(s.anywhere(network), port), err
 	}
 	addr, err := netip.ParseAddr(host)
 	if err != nil {
 		return netip.AddrPort{}, fmt.Errorf("%q is not an IP address: listen on one of this stack's, or on an empty host", host)
 	}
-	return netip.AddrPortFrom(addr.Unmap(), port), nil
+	addr = addr.Unmap()
+	return netip.AddrPortFrom(addr, port), checkVersion(network, addr)
+}
+
+// anywhere is the address that stands for all of a network.
+func (s *Stack) anywhere(network string) netip.Addr {
+	if network[len(network)-1] == '4' || s.config.NoIPv6 {
+		return netip.IPv4Unspecified()
+	}
+	return netip.IPv6Unspecified()
+}
+
+// checkVersion refuses an address that is not of the version that the network names.
+func checkVersion(network string, addr netip.Addr) error {
+	if v := network[len(network)-1]; v == '4' && !addr.Is4() || v == '6' && !addr.Is6() {
+		return ErrFamily
+	}
+	return nil
 }
 
 func splitPort(network, address string) (string, uint16, error) {
@@ -155,13 +173,18 @@ func (s *Stack) resolve(ctx context.Context, network, address string) ([]netip.A
 	if err != nil {
 		return nil, err
 	}
-	if host == "" {
+	version := s.version(network)
+	switch {
+	case host == "" && network[len(network)-1] == '6':
+		host = "::1"
+	case host == "":
 		host = "127.0.0.1"
 	}
 	if addr, err := netip.ParseAddr(host); err == nil {
-		return []netip.AddrPort{netip.AddrPortFrom(addr.Unmap(), port)}, nil
+		addr = addr.Unmap()
+		return []netip.AddrPort{netip.AddrPortFrom(addr, port)}, checkVersion(network, addr)
 	}
-	addrs, err := s.Resolver().LookupNetIP(ctx, "ip4", host)
+	addrs, err := s.Resolver().LookupNetIP(ctx, version, host)
 	if err != nil {
 		return nil, err
 	}
@@ -170,6 +193,18 @@ func (s *Stack) resolve(ctx context.Context, network, address string) ([]netip.A
 		list = append(list, netip.AddrPortFrom(a.Unmap(), port))
 	}
 	return list, nil
+}
+
+// version is which addresses of a name are of use: those of IPv6 only where there is
+// an address to reach them from.
+func (s *Stack) version(network string) string {
+	switch v := network[len(network)-1]; {
+	case v == '6':
+		return "ip6"
+	case v == '4' || !s.tables.Load().hasIPv6():
+		return "ip4"
+	}
+	return "ip"
 }
 
 // SetDNS names the servers that Resolver asks, in order. DHCP sets them too.

@@ -1,9 +1,11 @@
 package stack
 
 import (
+	"bytes"
 	"net/netip"
 	"sync/atomic"
 
+	"loam/link"
 	"loam/stack/tcp"
 	"loam/wire"
 )
@@ -48,12 +50,14 @@ func (c *UDPConn) Refuse() {
 	if c.home == nil || peer == nil {
 		return
 	}
-	about := make([]byte, wire.IPv4MinLen+wire.UDPLen) // the front of what it sent, as far as that matters
-	ip := wire.IPv4{TTL: defaultTTL, Protocol: wire.ProtoUDP, Src: peer.Addr(), Dst: c.local.Addr(), PayloadLen: wire.UDPLen}
-	ip.Put(about)
+	f := link.NewFrame(0) // the front of what it sent, as far as that matters
 	udp := wire.UDP{SrcPort: peer.Port(), DstPort: c.local.Port()}
-	udp.Put(about[wire.IPv4MinLen:])
-	c.home.post(func(sh *shard) { sh.sendError(about, wire.ICMPv4Unreachable, wire.CodePortUnreachable) })
+	udp.Put(f.Prepend(wire.UDPLen))
+	ip := ipHeader{ttl: defaultTTL, proto: wire.ProtoUDP, src: peer.Addr(), dst: c.local.Addr()}
+	ip.put(f)
+	about := bytes.Clone(f.Bytes())
+	f.Free()
+	c.home.post(func(sh *shard) { sh.sendPortUnreachable(about) })
 }
 
 // TCPRequest is a connection attempt that a forwarder decides.
@@ -93,7 +97,7 @@ func (fw *forwarding) inputTCP(sh *shard, id tcp.ID, p *packet, seg *tcp.Segment
 		fw.pending = make(map[flow]*TCPRequest)
 	}
 	fw.pending[key] = r
-	sh.stack.wg.Go(func() {
+	sh.stack.start(func() {
 		handler(r)
 		r.Reject()
 	})

@@ -25,7 +25,7 @@ func forwardScript(t *testing.T, f stack.Forwarder, script func(t *testing.T, w 
 		ring.Track(true)
 		s := stack.New(stack.Config{Shards: 2})
 		s.Forward(f)
-		script(t, attachPeer(t, s, pipe.Config{}, stack.InterfaceConfig{AcceptAny: true}).introduce())
+		script(t, attachPeer(t, s, pipe.Config{}, stack.InterfaceConfig{AcceptAny: true, NoIPv6: true}).introduce())
 	})
 }
 

@@ -48,7 +48,7 @@ func receiveAll(t *testing.T, input []byte) {
 		UDP:  func(c *stack.UDPConn) { c.Close() },
 		Ping: func(r *stack.PingRequest) { r.Reply() },
 	})
-	w := attachPeer(t, s, pipe.Config{}, stack.InterfaceConfig{AcceptAny: true}).introduce()
+	w := attachPeer(t, s, pipe.Config{}, stack.InterfaceConfig{AcceptAny: true, NoDetection: true}).introduce()
 	l := mustListen(t, s, 80, 10)
 	go func() {
 		for {

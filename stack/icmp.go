@@ -27,7 +27,7 @@ func (sh *shard) inputICMP(p *packet) {
 	case h.Type == wire.ICMPv4Echo:
 		sh.inputEcho(p, h, rest)
 	case h.Type == wire.ICMPv4EchoReply:
-		sh.inputEchoReply(p, h, rest)
+		sh.inputEchoReply(p, h.EchoID(), h.EchoSeq(), rest)
 	case h.IsError():
 		sh.inputError(h, rest)
 	default:
@@ -151,8 +151,12 @@ func (sh *shard) deliverError(q *icmp.Quote, kind icmp.Kind, mtu int) bool {
 		return c.inputError(sh, q, kind, mtu)
 	case wire.ProtoUDP:
 		// As on Linux without IP_RECVERR, a socket hears only what is final. "Too
-		// big" cannot be true: no datagram of ours forbids fragmentation.
+		// big" cannot be true of IPv4: no datagram of ours forbids fragmentation.
 		c := sh.socket(remote, local)
+		if c != nil && kind == icmp.TooBig && q.Dst.Is6() {
+			sh.stack.paths.learn(sh.now, q.Dst, mtu, q.Length)
+			return true
+		}
 		if c == nil || c.peer.Load() == nil || !kind.Hard() {
 			return false
 		}
@@ -160,6 +164,12 @@ func (sh *shard) deliverError(q *icmp.Quote, kind icmp.Kind, mtu int) bool {
 			c.fail(err)
 		}
 		return true
+	case wire.ProtoICMPv6:
+		if kind == icmp.TooBig && sh.pings[q.EchoID] != nil {
+			sh.stack.paths.learn(sh.now, q.Dst, mtu, q.Length)
+			return true
+		}
+		return sh.pingError(q, kind)
 	case wire.ProtoICMP:
 		return sh.pingError(q, kind)
 	}
@@ -175,7 +185,11 @@ func (c *TCPConn) inputError(sh *shard, q *icmp.Quote, kind icmp.Kind, mtu int) 
 		if mtu == 0 {
 			mtu = ip.Plateau(q.Length)
 		}
-		what, mss = tcp.ICMPTooBig, max(mtu, ip.MinPathMTU)-wire.IPv4MinLen-wire.TCPMinLen
+		least := ip.MinPathMTU
+		if q.Dst.Is6() {
+			least = ip.MinPathMTU6
+		}
+		what, mss = tcp.ICMPTooBig, max(mtu, least)-headersTCP(q.Dst)
 	case kind.Hard():
 		what = tcp.ICMPRefused
 	}

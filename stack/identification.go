@@ -33,10 +33,15 @@ func (ids *identifications) init() {
 	}
 }
 
-// nextID returns the identification of the next packet from src to dst.
+// nextID returns the identification of the next packet of IPv4 from src to dst.
 func (s *Stack) nextID(src, dst netip.Addr, proto wire.Protocol) uint16 {
+	return uint16(s.identify(src, dst, proto))
+}
+
+// identify returns an identification of 32 bits, for either version.
+func (s *Stack) identify(src, dst netip.Addr, proto wire.Protocol) uint32 {
 	from := &s.ids[dst.As16()[15]%idSources]
 	from.mu.Lock()
 	defer from.mu.Unlock()
-	return uint16(from.source.Next(s.now(), src, dst, proto))
+	return from.source.Next(s.now(), src, dst, proto)
 }

@@ -17,8 +17,8 @@ func (sh *shard) input(b *batch) {
 
 // deliver hands a packet to its protocol. It owns the frame.
 func (sh *shard) deliver(p *packet) {
-	if p.fragment {
-		sh.reassemble(p)
+	if p.fragment || p.problem != 0 {
+		sh.deliverOdd(p)
 		return
 	}
 	switch p.proto {
@@ -31,14 +31,20 @@ func (sh *shard) deliver(p *packet) {
 	case wire.ProtoUDP:
 		sh.tally.count(IPDelivered)
 		sh.inputUDP(p)
-	case wire.ProtoICMP:
+	case wire.ProtoICMP, wire.ProtoICMPv6:
+		if p.dst.Is4() != (p.proto == wire.ProtoICMP) {
+			sh.noProtocol(p)
+			return
+		}
 		sh.tally.count(IPDelivered)
-		sh.inputICMP(p)
+		if p.dst.Is4() {
+			sh.inputICMP(p)
+		} else {
+			sh.inputICMP6(p)
+		}
 		p.frame.Free()
 	default:
-		sh.tally.count(IPNoProtocol)
-		sh.sendError(p.frame.Bytes(), wire.ICMPv4Unreachable, wire.CodeProtoUnreachable)
-		p.frame.Free()
+		sh.noProtocol(p)
 	}
 }
 
@@ -59,16 +65,24 @@ func (sh *shard) reassemble(p *packet) {
 	whole.fragment = false
 	whole.frame = frameOf(&d)
 	whole.headerLen = d.Header.Len()
-	i := shardOfPacket(sh.stack, &whole, whole.payload())
+	sh.passOn(&whole)
+}
+
+// passOn hands a packet that was put together to the shard of its flow.
+func (sh *shard) passOn(p *packet) {
+	i := shardOfPacket(sh.stack, p, p.payload())
 	if i == sh.index {
-		sh.deliver(&whole)
+		sh.deliver(p)
 		return
 	}
-	sh.stack.shards[i].inject(sh, &whole)
+	sh.stack.shards[i].inject(sh, p)
 }
 
 // frameOf is the IP packet of a datagram that was put together.
 func frameOf(d *ip.Datagram) *link.Frame {
+	if d.Header.Src.Is6() {
+		return frameOf6(d)
+	}
 	f := d.Payload.(*link.Frame)
 	putIPv4(f, &d.Header)
 	return f
@@ -103,7 +117,7 @@ func (sh *shard) inject(from *shard, p *packet) {
 	sh.inbox.ring()
 }
 
-// sendIP sends an IPv4 packet, whose header is at the front of f, and cuts it up
+// sendIP sends an IP packet, whose header is at the front of f, and cuts it up
 // if it is longer than the path allows and is not to be cut by the device. It
 // owns f. The caller has looked for room.
 func (sh *shard) sendIP(p *path, f *link.Frame) {
@@ -111,6 +125,10 @@ func (sh *shard) sendIP(p *path, f *link.Frame) {
 	l := sh.link(p.ifc)
 	if f.Len() <= p.mtu || f.GSO != link.GSONone {
 		l.transmit(p.nextHop, f)
+		return
+	}
+	if p.nextHop.Is6() {
+		sh.fragment6(p, f)
 		return
 	}
 	h, payload, err := wire.ParseIPv4(f.Bytes())
@@ -149,16 +167,15 @@ func (sh *shard) confirm(p *path) {
 // mss is the payload that the path of a connection allows in a segment without
 // options.
 func (sh *shard) mss(id tcp.ID) int {
-	const headers = wire.IPv4MinLen + wire.TCPMinLen
 	p, err := sh.tables.route(id.Local.Addr(), id.Remote.Addr())
 	if err != nil {
 		return 536 // RFC 9293 section 3.7.1
 	}
 	mtu := p.mtu
-	if learned, ok := sh.stack.paths.lookup(sh.now, id.Remote.Addr()); ok {
+	if learned, ok := sh.stack.paths.lookup(sh.now, id.Remote.Addr().WithZone("")); ok {
 		mtu = min(mtu, learned.MTU)
 	}
-	return mtu - headers
+	return mtu - headersTCP(id.Remote.Addr())
 }
 
 // expireReassembly drops datagrams that did not become complete in time, and
@@ -168,6 +185,10 @@ func (sh *shard) expireReassembly() {
 		return
 	}
 	for first := range sh.reassembly.Expire(sh.now) {
+		if first.Header.Src.Is6() {
+			sh.expired6(&first)
+			continue
+		}
 		f := frameOf(&first)
 		sh.sendError(f.Bytes(), wire.ICMPv4TimeExceeded, wire.CodeReassemblyExceeded)
 		f.Free()

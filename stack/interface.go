@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"loam/link"
+	"loam/stack/ip"
+	"loam/stack/neigh"
 	"loam/wire"
 )
 
@@ -19,22 +21,25 @@ import (
 // DHCP client. Others send it what it must know; it publishes the neighbours
 // that are resolved.
 type Interface struct {
-	stack     *Stack
-	name      string
-	index     int
-	device    link.Device
-	medium    link.Medium
-	mac       wire.MAC
-	mtu       int
-	offloads  link.Offloads
-	loopback  bool
-	acceptAny bool
+	stack       *Stack
+	name        string
+	index       int
+	device      link.Device
+	medium      link.Medium
+	mac         wire.MAC
+	mtu         int
+	offloads    link.Offloads
+	loopback    bool
+	acceptAny   bool
+	ipv6        bool
+	noDetection bool
 
 	receivers []*receiver
 	ports     []*txPort
 
 	neighbours atomic.Pointer[map[netip.Addr]*neighbour] // replaced by loop
 	arpIn      chan wire.ARP                             // from receivers; never closed; full: dropped and counted
+	ndIn       chan neigh.Message                        // from receivers; never closed; full: dropped and counted
 	wanted     chan neighMessage                         // from shards; never closed; full: the packets that wait are dropped
 	leases     chan []byte                               // DHCP messages from receivers; never closed; full: dropped, DHCP repeats
 	leasing    atomic.Bool                               // a DHCP client runs
@@ -55,6 +60,12 @@ type InterfaceConfig struct {
 	// AcceptAny has the interface accept packets to any address: what no socket
 	// is for goes to the stack's forwarder.
 	AcceptAny bool
+	// NoIPv6 leaves the interface without IPv6: it has no link-local address, and takes
+	// no packets.
+	NoIPv6 bool
+	// NoDetection has addresses of IPv6 used at once: not tried for two seconds, in
+	// which another host may object (RFC 4862 section 5.4).
+	NoDetection bool
 }
 
 // Bounds of MTU: RFC 791 has every host take 68 bytes, RFC 1122 wants 576 to be
@@ -81,7 +92,11 @@ func (s *Stack) Attach(dev link.Device, c InterfaceConfig) (*Interface, error) {
 	if c.MTU < minMTU {
 		return nil, fmt.Errorf("attach %s: MTU %d is below %d: %w", c.Name, c.MTU, minMTU, ErrInvalid)
 	}
-	return s.attach(dev, c, false)
+	ifc, err := s.attach(dev, c, false)
+	if err == nil {
+		err = s.firstAddress6(ifc)
+	}
+	return ifc, err
 }
 
 func (s *Stack) attach(dev link.Device, c InterfaceConfig, loopback bool) (*Interface, error) {
@@ -89,7 +104,9 @@ func (s *Stack) attach(dev link.Device, c InterfaceConfig, loopback bool) (*Inte
 	ifc := &Interface{
 		stack: s, name: c.Name, device: dev, medium: info.Medium, mac: c.MAC, mtu: c.MTU,
 		offloads: info.Offloads, loopback: loopback, acceptAny: c.AcceptAny,
+		ipv6: !c.NoIPv6 && !s.config.NoIPv6 && c.MTU >= ip.MinPathMTU6, noDetection: c.NoDetection,
 		arpIn:  make(chan wire.ARP, 256),
+		ndIn:   make(chan neigh.Message, 256),
 		wanted: make(chan neighMessage, 256),
 		leases: make(chan []byte, 8),
 		wake:   make(chan struct{}, 1),
@@ -159,6 +176,7 @@ func (i *Interface) Detach() error {
 			return ErrNoInterface
 		}
 		t.addresses = slices.DeleteFunc(t.addresses, func(a Address) bool { return a.Interface == i.name })
+		t.tentative = slices.DeleteFunc(t.tentative, func(a Address) bool { return a.Interface == i.name })
 		t.routes = slices.DeleteFunc(t.routes, func(r Route) bool { return r.Interface == i.name })
 		return nil
 	})

@@ -80,17 +80,29 @@ func (i *Interface) want(sh *shard, addr netip.Addr) {
 
 // announce begins to answer for an address of ours, and withdraw ends it.
 func (i *Interface) announce(p netip.Prefix) {
-	i.post(func(l *ifaceLoop) { l.arp.Add(l.now, p) })
+	i.post(func(l *ifaceLoop) {
+		if p.Addr().Is4() {
+			l.arp.Add(l.now, p)
+		} else {
+			l.ndp.Add(l.now, p, i.detects())
+		}
+	})
 }
 
 func (i *Interface) withdraw(addr netip.Addr) {
-	i.post(func(l *ifaceLoop) { l.arp.Delete(addr) })
+	i.post(func(l *ifaceLoop) {
+		if addr.Is4() {
+			l.arp.Delete(addr)
+		} else {
+			l.ndp.Delete(addr)
+		}
+	})
 }
 
 // Neighbours lists what the interface knows of its link.
 func (i *Interface) Neighbours() []neigh.Entry {
 	answer := make(chan []neigh.Entry, 1)
-	i.post(func(l *ifaceLoop) { answer <- l.arp.Entries() })
+	i.post(func(l *ifaceLoop) { answer <- append(l.arp.Entries(), l.ndp.Entries()...) })
 	select {
 	case list := <-answer:
 		return list
@@ -101,7 +113,13 @@ func (i *Interface) Neighbours() []neigh.Entry {
 
 // SetNeighbour makes a permanent entry.
 func (i *Interface) SetNeighbour(addr netip.Addr, mac wire.MAC) {
-	i.post(func(l *ifaceLoop) { l.arp.Set(addr, mac) })
+	i.post(func(l *ifaceLoop) {
+		if addr.Is4() {
+			l.arp.Set(addr, mac)
+		} else {
+			l.ndp.Set(addr.WithZone(""), mac)
+		}
+	})
 }
 
 // ifaceLoop is what the loop of an interface owns.
@@ -109,6 +127,7 @@ type ifaceLoop struct {
 	*Interface
 	now   tcp.Time
 	arp   *neigh.ARP
+	ndp   *neigh.NDP
 	dhcp  *leaser // nil: no DHCP client
 	timer *time.Timer
 	armed tcp.Time
@@ -120,6 +139,7 @@ func (i *Interface) loop() {
 	defer close(i.ended)
 	l := &ifaceLoop{Interface: i, armed: tcp.Never, timer: time.NewTimer(time.Hour)}
 	l.arp = neigh.NewARP(neigh.ARPConfig{Config: neigh.Config{Seed: i.stack.seed ^ uint64(i.index)}, MAC: i.mac, Any: i.acceptAny})
+	l.ndp = neigh.NewNDP(neigh.NDPConfig{Config: neigh.Config{Seed: i.stack.seed ^ uint64(i.index)<<8}, MAC: i.mac})
 	l.timer.Stop()
 	defer l.timer.Stop()
 	for {
@@ -127,6 +147,9 @@ func (i *Interface) loop() {
 		case a := <-i.arpIn:
 			l.now = i.stack.now()
 			l.arp.Receive(l.now, a)
+		case m := <-i.ndIn:
+			l.now = i.stack.now()
+			l.ndp.Receive(l.now, &m)
 		case m := <-i.wanted:
 			l.now = i.stack.now()
 			l.takeRequests() // an address that the packet comes from may be among them
@@ -145,9 +168,11 @@ func (i *Interface) loop() {
 			return
 		}
 		l.arp.Advance(l.now)
+		l.ndp.Advance(l.now)
 		l.publish()
 		l.advanceLease() // behind what publish may have told it
 		l.sendARP()
+		l.sendND()
 		l.arm()
 	}
 }
@@ -164,10 +189,10 @@ func (l *ifaceLoop) takeRequests() {
 
 func (l *ifaceLoop) hear(m neighMessage) {
 	if m.kind == neighConfirm {
-		l.arp.Confirm(l.now, m.addr)
+		l.confirmed(m.addr)
 		return
 	}
-	mac, answer := l.arp.Lookup(l.now, m.addr)
+	mac, answer := l.lookup(m.addr)
 	if m.kind != neighWant {
 		return
 	}
@@ -183,7 +208,7 @@ func (l *ifaceLoop) hear(m neighMessage) {
 // publish takes the machine's events.
 func (l *ifaceLoop) publish() {
 	for {
-		e, ok := l.arp.Event()
+		e, ok := l.event()
 		if !ok {
 			return
 		}
@@ -196,10 +221,13 @@ func (l *ifaceLoop) publish() {
 			l.tellFailed(e.Addr)
 		case neigh.Gone:
 			l.unpublish(e.Addr)
+		case neigh.Ready:
+			l.ready(e.Addr)
 		case neigh.Conflict:
-			l.stack.tally.count(ARPConflict)
+			l.stack.tally.count(conflictCounter(e.Addr))
 			l.stack.config.Log.Warn("another host uses our address", "interface", l.name, "address", e.Addr, "mac", e.MAC)
 			l.conflict(e.Addr)
+			l.duplicate(e.Addr)
 		}
 	}
 }
@@ -267,7 +295,7 @@ func (l *ifaceLoop) sendFrame(f *link.Frame) {
 }
 
 func (l *ifaceLoop) arm() {
-	next := min(l.arp.Deadline(), l.leaseDeadline())
+	next := min(l.arp.Deadline(), l.ndp.Deadline(), l.leaseDeadline())
 	if next >= l.armed {
 		return
 	}

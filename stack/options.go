@@ -23,6 +23,9 @@ type TCPOptions struct {
 	SendBuffer        int           // SO_SNDBUF in bytes; zero: grows as needed
 	TTL               uint8         // IP_TTL; zero: 64
 	TOS               uint8         // IP_TOS; the ECN bits are the stack's
+	HopLimit          uint8         // IPV6_UNICAST_HOPS; zero: 64
+	TrafficClass      uint8         // IPV6_TCLASS; the ECN bits are the stack's
+	V6Only            bool          // IPV6_V6ONLY: bound to all addresses of IPv6, not those of IPv4 as well
 	UrgentInline      bool          // SO_OOBINLINE
 	Linger            bool          // SO_LINGER
 	LingerTime        time.Duration // with Linger; zero: Close resets the connection
@@ -97,6 +100,9 @@ func (b *optionBox) apply(now tcp.Time, c *TCPConn) {
 		c.toSend.SetLimit(o.SendBuffer)
 	}
 	c.ttl, c.tos = o.TTL, o.TOS&^3
+	if c.remote.Addr().Is6() {
+		c.ttl, c.tos = o.HopLimit, o.TrafficClass&^3
+	}
 	if c.ttl == 0 {
 		c.ttl = defaultTTL
 	}

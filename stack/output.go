@@ -128,7 +128,7 @@ func (l *txLink) transmit(nextHop netip.Addr, f *link.Frame) {
 }
 
 func (l *txLink) push(mac wire.MAC, f *link.Frame) {
-	h := wire.Ethernet{Dst: mac, Src: l.ifc.mac, Type: wire.TypeIPv4}
+	h := wire.Ethernet{Dst: mac, Src: l.ifc.mac, Type: typeOfIP(f.Bytes())}
 	h.Put(f.Prepend(wire.EthernetLen))
 	l.shard.tally.count(EthSent)
 	l.frames = append(l.frames, f)
@@ -136,6 +136,12 @@ func (l *txLink) push(mac wire.MAC, f *link.Frame) {
 
 // resolve finds the link-layer address of a next hop, if it is known.
 func (l *txLink) resolve(nextHop netip.Addr) (wire.MAC, bool) {
+	if nextHop.Is6() {
+		if nextHop.IsMulticast() {
+			return wire.MulticastMAC6(nextHop), true
+		}
+		return l.ifc.neighbour(nextHop)
+	}
 	if nextHop.IsMulticast() {
 		a := nextHop.As4() // RFC 1112 section 6.4
 		return wire.MAC{0x01, 0x00, 0x5e, a[1] & 0x7f, a[2], a[3]}, true

@@ -15,13 +15,16 @@ type packet struct {
 	frame     *link.Frame
 	ifc       *Interface
 	src, dst  netip.Addr
-	headerLen int // of the IP header with its options
+	headerLen int // of the IP header with its options, or extension headers
 	proto     wire.Protocol
 	tos       uint8
 	ttl       uint8
 	fragment  bool
-	broadcast bool // dst is a broadcast or multicast address
-	group     bool // the link's destination was one
+	broadcast bool   // dst is a broadcast or multicast address
+	group     bool   // the link's destination was one
+	problem   uint8  // IPv6: 1 + the code of the "parameter problem" that it is to be answered with; 0: none
+	toMany    bool   // with problem: even if dst is a group
+	problemAt uint16 // IPv6: where that is, else where the field is that names proto
 }
 
 // payload is what the IP packet carries.

@@ -1,6 +1,7 @@
 package stack_test
 
 import (
+	"errors"
 	"net"
 	"net/netip"
 	"runtime"
@@ -15,12 +16,21 @@ import (
 )
 
 // Two stacks, a and b, at 10.0.0.1 and 10.0.0.2 on one pipe: the ground of most
-// tests here.
+// tests here. They are at 2001:db8::1 and 2001:db8::2, too.
 
 var (
-	addrA = netip.MustParseAddr("10.0.0.1")
-	addrB = netip.MustParseAddr("10.0.0.2")
+	addrA  = netip.MustParseAddr("10.0.0.1")
+	addrB  = netip.MustParseAddr("10.0.0.2")
+	addrA6 = netip.MustParseAddr("2001:db8::1")
+	addrB6 = netip.MustParseAddr("2001:db8::2")
 )
+
+// addr6 is the address of IPv6 beside one of IPv4.
+func addr6(a netip.Addr) netip.Addr {
+	b := addrA6.As16()
+	b[15] = a.As4()[3]
+	return netip.AddrFrom16(b)
+}
 
 type pair struct{ a, b *stack.Stack }
 
@@ -43,10 +53,13 @@ func newPair(t testing.TB, c stack.Config, p pipe.Config) *pair {
 func newHost(t testing.TB, c stack.Config, dev link.Device, addr netip.Addr) *stack.Stack {
 	t.Helper()
 	s := stack.New(c)
-	if _, err := s.Attach(dev, stack.InterfaceConfig{Name: "eth0"}); err != nil {
+	if _, err := s.Attach(dev, stack.InterfaceConfig{Name: "eth0", NoDetection: true}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.AddAddress("eth0", netip.PrefixFrom(addr, 24)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.AddAddress("eth0", netip.PrefixFrom(addr6(addr), 64)); err != nil && !errors.Is(err, stack.ErrFamily) {
 		t.Fatal(err)
 	}
 	return s

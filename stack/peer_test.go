@@ -33,6 +33,9 @@ import (
 //	udp 10.0.0.1:53 > 10.0.0.2:1000 "hello"
 //	tcp 10.0.0.1:80 > 10.0.0.2:1000 SA
 //	ip 10.0.0.1 > 10.0.0.2 protocol 17 offset 1480 length 28
+//	nd who-has 2001:db8::2 from 2001:db8::1 at 02:00:00:00:00:0a
+//	nd 2001:db8::1 is-at 02:00:00:00:00:0a to 2001:db8::2 SO
+//	icmp6 2001:db8::1 > 2001:db8::2 type 1 code 4
 //
 // TCP connections have verbs of their own: tcppeer_test.go.
 type peer struct {
@@ -94,7 +97,7 @@ func newBarePeer(t *testing.T, c stack.Config, p pipe.Config) *peer {
 	t.Helper()
 	link.Track(true)
 	ring.Track(true)
-	return attachPeer(t, stack.New(c), p, stack.InterfaceConfig{})
+	return attachPeer(t, stack.New(c), p, stack.InterfaceConfig{NoIPv6: true})
 }
 
 // attachPeer joins a stack and a peer, and sees in the end that nothing is left.
@@ -348,6 +351,7 @@ type seen struct {
 	tcp  *wire.TCP
 	udp  *wire.UDP
 	icmp *wire.ICMPv4
+	six  *six   // of IPv6; ip then has what both have
 	data []byte // what the innermost header carries
 }
 
@@ -369,6 +373,10 @@ func look(t testing.TB, b []byte) *seen {
 		return f
 	}
 	f.raw = f.data
+	if f.eth.Type == wire.TypeIPv6 {
+		f.look6(t)
+		return f
+	}
 	if f.ip, f.data, err = wire.ParseIPv4(f.raw); err != nil || !wire.IPv4ChecksumOK(f.raw) {
 		t.Fatalf("the stack sent IP %x: %v", b, err)
 	}
@@ -420,6 +428,8 @@ func (f *seen) String() string {
 		return fmt.Sprintf("udp %v:%d > %v:%d %q", f.ip.Src, f.udp.SrcPort, f.ip.Dst, f.udp.DstPort, f.data)
 	case f.icmp != nil:
 		return fmt.Sprintf("icmp %v > %v type %d code %d", f.ip.Src, f.ip.Dst, f.icmp.Type, f.icmp.Code)
+	case f.six != nil:
+		return f.string6()
 	}
 	return fmt.Sprintf("ip %v > %v protocol %d offset %d length %d", f.ip.Src, f.ip.Dst, f.ip.Protocol, f.ip.FragOffset, len(f.data))
 }

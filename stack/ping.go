@@ -46,7 +46,8 @@ func (s *Stack) ListenPing(source netip.Addr, id uint16) (*Pinger, error) {
 		p.source = local.Addr()
 	}
 	p.queue.limit = defaultDatagramBuffer
-	if p.binding, err = s.ports.bind(wire.ProtoICMP, local, port.Options{}); err != nil {
+	all := netip.AddrPortFrom(netip.IPv6Unspecified(), id) // identifiers are one set for both versions
+	if p.binding, err = s.ports.bind(wire.ProtoICMP, all, port.Options{}); err != nil {
 		return nil, err
 	}
 	p.id = p.binding.Local().Port()
@@ -71,18 +72,21 @@ func (p *Pinger) Send(dst netip.Addr, seq uint16, data []byte) error {
 	if err := p.Err(); err != nil {
 		return err
 	}
-	dst = normalRemote(netip.AddrPortFrom(dst, 0)).Addr()
+	t := p.stack.tables.Load()
+	dst, err := t.normalZone(normalRemote(netip.AddrPortFrom(dst, 0)).Addr())
 	switch {
 	case p.isClosed():
 		return ErrClosed
-	case !dst.Is4():
+	case err != nil:
+		return err
+	case !dst.IsValid() || p.source.IsValid() && p.source.Is4() != dst.Is4():
 		return ErrFamily
 	case len(data) > MaxPing:
 		return ErrMessageTooLong
 	case !p.sending.room(defaultSendBuffer):
 		return ErrWouldBlock
 	}
-	path, err := p.stack.tables.Load().route(p.source, dst)
+	path, err := t.route(p.source, dst)
 	if err != nil {
 		return err
 	}
@@ -90,12 +94,28 @@ func (p *Pinger) Send(dst netip.Addr, seq uint16, data []byte) error {
 	if !src.IsValid() {
 		src = path.source
 	}
-	f := p.stack.icmpPacket(src, dst, 0, wire.ICMPv4{Type: wire.ICMPv4Echo, Rest: wire.EchoRest(p.id, seq)}, data)
+	f, err := p.request(&path, src, dst, seq, data)
+	if err != nil {
+		return err
+	}
 	p.stack.tally.count(ICMPSent)
 	out := outgoing{frame: f, path: path, owner: p, size: f.Cap()}
 	p.sending.take(out.size)
 	p.stack.shardFor(netip.AddrPortFrom(src, 0), netip.AddrPortFrom(dst, 0)).submit(&out)
 	return nil
+}
+
+// request makes the packet of an echo request.
+func (p *Pinger) request(path *path, src, dst netip.Addr, seq uint16, data []byte) (*link.Frame, error) {
+	rest := wire.EchoRest(p.id, seq)
+	switch {
+	case dst.Is4():
+		return p.stack.icmpPacket(src, dst, 0, wire.ICMPv4{Type: wire.ICMPv4Echo, Rest: rest}, data), nil
+	case src.IsUnspecified():
+		return nil, ErrNotAvailable
+	}
+	p.stack.narrow6(path, dst)
+	return icmpPacket6(src, dst, 0, wire.ICMPv6{Type: wire.ICMPv6Echo, Rest: rest}, data), nil
 }
 
 // sent implements datagramOwner.
@@ -214,15 +234,15 @@ func (s *Stack) Ping(ctx context.Context, dst netip.Addr, size int) (PingReply, 
 }
 
 // inputEchoReply delivers a reply to who asked.
-func (sh *shard) inputEchoReply(p *packet, h wire.ICMPv4, data []byte) {
-	pinger := sh.pings[h.EchoID()]
-	if pinger == nil || pinger.source.IsValid() && pinger.source != p.dst {
+func (sh *shard) inputEchoReply(p *packet, id, seq uint16, data []byte) {
+	pinger := sh.pings[id]
+	if pinger == nil || pinger.source.IsValid() && pinger.source.WithZone("") != p.dst {
 		sh.tally.count(ICMPIgnored)
 		return
 	}
 	f := link.NewFrame(len(data))
 	copy(f.Bytes(), data)
-	info := Datagram{From: netip.AddrPortFrom(p.src, h.EchoSeq()), To: netip.AddrPortFrom(p.dst, h.EchoID()), Len: len(data), Interface: p.ifc.index, TTL: p.ttl, TOS: p.tos}
+	info := Datagram{From: netip.AddrPortFrom(p.ifc.scoped(p.src), seq), To: netip.AddrPortFrom(p.dst, id), Len: len(data), Interface: p.ifc.index, TTL: p.ttl, TOS: p.tos}
 	if !pinger.queue.put(f, info) {
 		f.Free()
 		sh.tally.count(ICMPIgnored)
@@ -275,7 +295,7 @@ func (sh *shard) forwardPing(p *packet, h wire.ICMPv4, data []byte) {
 		return
 	}
 	r := &PingRequest{shard: sh, header: h, tos: p.tos, Src: p.src, Dst: p.dst, Data: append([]byte(nil), data...)}
-	sh.stack.wg.Go(func() {
+	sh.stack.start(func() {
 		defer sh.stack.forwards.Add(-1)
 		handler(r)
 	})

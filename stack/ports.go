@@ -75,9 +75,9 @@ func portError(err error) error {
 }
 
 func (o *TCPOptions) sharing() port.Options {
-	return port.Options{ReuseAddr: o.ReuseAddr, ReusePort: o.ReusePort}
+	return port.Options{ReuseAddr: o.ReuseAddr, ReusePort: o.ReusePort, V6Only: o.V6Only}
 }
 
 func (o *UDPOptions) sharing() port.Options {
-	return port.Options{ReuseAddr: o.ReuseAddr, ReusePort: o.ReusePort}
+	return port.Options{ReuseAddr: o.ReuseAddr, ReusePort: o.ReusePort, V6Only: o.V6Only}
 }

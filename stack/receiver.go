@@ -66,7 +66,8 @@ func (r *receiver) flush() {
 // receive takes one frame. It owns it.
 func (r *receiver) receive(t *tables, f *link.Frame) {
 	p := packet{frame: f, ifc: r.ifc}
-	etherType := wire.TypeIPv4
+	etherType := typeOfIP(f.Bytes())
+	var from wire.MAC
 	if r.ifc.medium == link.Ethernet {
 		h, payload, err := wire.ParseEthernet(f.Bytes())
 		if reason, drop := r.refuse(&h, err); drop {
@@ -76,16 +77,31 @@ func (r *receiver) receive(t *tables, f *link.Frame) {
 		r.tally.count(EthReceived)
 		p.group = h.Dst.IsMulticast()
 		f.TrimFront(f.Len() - len(payload))
-		etherType = h.Type
+		etherType, from = h.Type, h.Src
 	}
 	switch etherType {
 	case wire.TypeIPv4:
 		r.receiveIPv4(t, &p)
 	case wire.TypeARP:
 		r.receiveARP(f)
+	case wire.TypeIPv6:
+		if !r.ifc.ipv6 {
+			r.drop(f, EthUnknownType)
+			return
+		}
+		r.receiveIPv6(t, &p, from)
 	default:
 		r.drop(f, EthUnknownType)
 	}
+}
+
+// typeOfIP is what the first byte of an IP packet says of it, where the link has no
+// types.
+func typeOfIP(b []byte) wire.EtherType {
+	if len(b) > 0 && b[0]>>4 == 6 {
+		return wire.TypeIPv6
+	}
+	return wire.TypeIPv4
 }
 
 // refuse is the link layer's check.
@@ -218,6 +234,12 @@ func shardOfPacket(s *Stack, p *packet, payload []byte) int {
 	case p.fragment:
 	case (p.proto == wire.ProtoTCP || p.proto == wire.ProtoUDP) && len(payload) >= 4:
 		return shardOf(p.src, p.dst, binary.BigEndian.Uint16(payload), binary.BigEndian.Uint16(payload[2:]), s.seed, n)
+	case p.proto == wire.ProtoICMPv6 && len(payload) > wire.ICMPv6Len:
+		if h, quoted, err := wire.ParseICMPv6(payload); err == nil && h.IsError() {
+			if q, ok := icmp.ParseQuote(quoted); ok {
+				return shardOf(q.Src, q.Dst, q.SrcPort, q.DstPort, s.seed, n)
+			}
+		}
 	case p.proto == wire.ProtoICMP && len(payload) > wire.ICMPv4Len:
 		if h, quoted, err := wire.ParseICMPv4(payload); err == nil && h.IsError() {
 			if q, ok := icmp.ParseQuote(quoted); ok {

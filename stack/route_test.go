@@ -154,11 +154,11 @@ func TestTables(t *testing.T) {
 			{"a route to an interface that is not there", w.s.AddRoute(stack.Route{Dst: prefix("1.0.0.0/8"), Interface: "eth9"}), stack.ErrNoInterface},
 			{"a gateway on no interface", w.s.AddRoute(stack.Route{Dst: prefix("1.0.0.0/8"), Gateway: address("9.9.9.9")}), stack.ErrNoInterface},
 			{"a route without destination", w.s.AddRoute(stack.Route{}), stack.ErrInvalid},
-			{"a route of another family", w.s.AddRoute(stack.Route{Dst: prefix("2001:db8::/32"), Interface: "eth0"}), stack.ErrFamily},
+			{"a route of IPv6 on an interface without", w.s.AddRoute(stack.Route{Dst: prefix("2001:db8::/32"), Interface: "eth0"}), stack.ErrFamily},
 			{"a gateway of another family", w.s.AddRoute(stack.Route{Dst: prefix("1.0.0.0/8"), Gateway: address("fe80::1"), Interface: "eth0"}), stack.ErrInvalid},
 			{"an address twice", w.s.AddAddress("eth0", netip.PrefixFrom(addrA, 16)), stack.ErrExists},
 			{"an address on an interface that is not there", w.s.AddAddress("eth9", prefix("10.9.0.1/24")), stack.ErrNoInterface},
-			{"an address of another family", w.s.AddAddress("eth0", prefix("2001:db8::1/64")), stack.ErrFamily},
+			{"an address of IPv6 on an interface without", w.s.AddAddress("eth0", prefix("2001:db8::1/64")), stack.ErrFamily},
 			{"a multicast address", w.s.AddAddress("eth0", prefix("224.0.0.1/24")), stack.ErrInvalid},
 			{"no address", w.s.AddAddress("eth0", prefix("0.0.0.0/0")), stack.ErrInvalid},
 			{"to remove an address that is not there", w.s.RemoveAddress("eth0", prefix("10.9.0.1/24")), stack.ErrNotFound},
@@ -175,7 +175,7 @@ func TestTables(t *testing.T) {
 		if err := w.s.RemoveRoute(route); err != nil || len(w.s.Routes()) != 0 {
 			t.Errorf("after removing the route: %v, %v", err, w.s.Routes())
 		}
-		want := []stack.Address{{Interface: "lo", Prefix: prefix("127.0.0.1/8")}, {Interface: "eth0", Prefix: prefix("10.0.0.1/24")}}
+		want := []stack.Address{{Interface: "lo", Prefix: prefix("127.0.0.1/8")}, {Interface: "lo", Prefix: prefix("::1/128")}, {Interface: "eth0", Prefix: prefix("10.0.0.1/24")}}
 		if got := w.s.Addresses(); !slices.Equal(got, want) {
 			t.Errorf("the addresses are %v", got)
 		}

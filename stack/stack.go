@@ -13,7 +13,7 @@ import (
 
 // Stack is one TCP/IP host. Its methods may be called from several goroutines.
 //
-// It begins with the interface "lo" (127.0.0.1/8, ::1 when IPv6 comes) and
+// It begins with the interface "lo" (127.0.0.1/8, ::1) and
 // nothing else: Attach gives it a link, AddAddress or DHCP an address, AddRoute
 // a way out.
 type Stack struct {

@@ -13,11 +13,13 @@ import (
 // readers need no lock and see one consistent state. Changes are rare and made
 // under Stack.mu.
 type tables struct {
-	interfaces []*Interface         // in order of index, with gaps closed
-	local      map[netip.Addr]local // destinations that are this host
-	addresses  []Address            // as configured, in order
-	routes     []Route              // as configured, in order
-	lookup     ip.Table             // routes and connected prefixes
+	interfaces []*Interface           // in order of index, with gaps closed
+	local      map[netip.Addr]local   // destinations that are this host
+	addresses  []Address              // as configured, in order
+	tentative  []Address              // of these, the ones that are not to be used yet (RFC 4862)
+	own6       map[int][]netip.Prefix // the others of IPv6, by index of the interface
+	routes     []Route                // as configured, in order
+	lookup     ip.Table               // routes and connected prefixes
 }
 
 // local says what an address of ours is.
@@ -65,10 +67,17 @@ func (t *tables) byName(name string) *Interface {
 // rebuild derives local and lookup from the configured lists.
 func (t *tables) rebuild() {
 	t.local = make(map[netip.Addr]local)
+	t.own6 = make(map[int][]netip.Prefix)
 	var routes []ip.Route
 	for _, a := range t.addresses {
 		ifc := t.byName(a.Interface)
 		addr := a.Prefix.Addr()
+		if addr.Is6() {
+			if slices.Contains(t.tentative, a) {
+				continue
+			}
+			t.own6[ifc.index] = append(t.own6[ifc.index], a.Prefix)
+		}
 		t.local[addr] = local{ifc: ifc}
 		if ifc.loopback {
 			continue
@@ -78,7 +87,7 @@ func (t *tables) rebuild() {
 				t.local[last] = local{ifc, true}
 			}
 		}
-		if !a.Prefix.IsSingleIP() {
+		if !a.Prefix.IsSingleIP() && !isScoped(addr) {
 			routes = append(routes, ip.Route{Dst: a.Prefix.Masked(), Interface: ifc.index, Source: addr})
 		}
 	}
@@ -101,6 +110,7 @@ func (s *Stack) change(f func(*tables) error) error {
 	t := &tables{
 		interfaces: slices.Clone(old.interfaces),
 		addresses:  slices.Clone(old.addresses),
+		tentative:  slices.Clone(old.tentative),
 		routes:     slices.Clone(old.routes),
 	}
 	if err := f(t); err != nil {
@@ -112,24 +122,32 @@ func (s *Stack) change(f func(*tables) error) error {
 }
 
 // AddAddress gives an interface an address; the prefix it lies in becomes
-// reachable on the link. The address is announced to the neighbours. Errors:
-// ErrNoInterface, ErrExists, ErrFamily, ErrInvalid.
+// reachable on the link. The address is announced to the neighbours. One of IPv6 is
+// first tried on the link, for up to two seconds, in which it is not used. Errors:
+// ErrNoInterface, ErrExists, ErrInvalid, ErrFamily for IPv6 on an interface without.
 func (s *Stack) AddAddress(name string, p netip.Prefix) error {
 	if !p.IsValid() || p.Addr().IsUnspecified() || p.Addr().IsMulticast() {
 		return ErrInvalid
 	}
-	if !p.Addr().Is4() {
-		return ErrFamily
+	if p.Addr().Is4In6() {
+		return ErrInvalid
 	}
 	return s.change(func(t *tables) error {
 		ifc := t.byName(name)
-		if ifc == nil {
+		switch {
+		case ifc == nil:
 			return ErrNoInterface
-		}
-		if slices.ContainsFunc(t.addresses, func(a Address) bool { return a.Prefix.Addr() == p.Addr() }) {
+		case p.Addr().Is6() && !ifc.ipv6:
+			return ErrFamily
+		case slices.ContainsFunc(t.addresses, func(a Address) bool {
+			return a.Prefix.Addr() == p.Addr() && (a.Interface == name || !isScoped(p.Addr()))
+		}):
 			return ErrExists
 		}
 		t.addresses = append(t.addresses, Address{name, p})
+		if p.Addr().Is6() && ifc.detects() {
+			t.tentative = append(t.tentative, Address{name, p})
+		}
 		ifc.announce(p) // before anybody uses it: who asks for a neighbour says from where
 		return nil
 	})
@@ -143,6 +161,7 @@ func (s *Stack) RemoveAddress(name string, p netip.Prefix) error {
 		ifc = t.byName(name)
 		n := len(t.addresses)
 		t.addresses = slices.DeleteFunc(t.addresses, func(a Address) bool { return a == Address{name, p} })
+		t.tentative = slices.DeleteFunc(t.tentative, func(a Address) bool { return a == Address{name, p} })
 		if len(t.addresses) == n {
 			return ErrNotFound
 		}
@@ -155,15 +174,13 @@ func (s *Stack) RemoveAddress(name string, p netip.Prefix) error {
 }
 
 // AddRoute adds a route. Errors: ErrNoInterface when Interface names none or,
-// being empty, cannot be told from Gateway; ErrExists; ErrFamily; ErrInvalid.
+// being empty, cannot be told from Gateway; ErrExists; ErrInvalid; ErrFamily for IPv6
+// by an interface without.
 func (s *Stack) AddRoute(r Route) error {
 	if !r.Dst.IsValid() || r.Gateway.IsValid() && r.Gateway.BitLen() != r.Dst.Addr().BitLen() {
 		return ErrInvalid
 	}
-	if !r.Dst.Addr().Is4() {
-		return ErrFamily
-	}
-	r.Dst = r.Dst.Masked()
+	r.Dst, r.Gateway = r.Dst.Masked(), r.Gateway.WithZone("")
 	return s.change(func(t *tables) error {
 		if r.Interface == "" {
 			for _, a := range t.addresses {
@@ -172,8 +189,11 @@ func (s *Stack) AddRoute(r Route) error {
 				}
 			}
 		}
-		if t.byName(r.Interface) == nil {
+		switch ifc := t.byName(r.Interface); {
+		case ifc == nil:
 			return ErrNoInterface
+		case r.Dst.Addr().Is6() && !ifc.ipv6:
+			return ErrFamily
 		}
 		if slices.Contains(t.routes, r) {
 			return ErrExists
@@ -231,8 +251,11 @@ type path struct {
 var limitedBroadcast = netip.AddrFrom4([4]byte{255, 255, 255, 255})
 
 // route finds the path to dst. source may be zero: then the path suggests one.
-// Errors: ErrNetUnreachable.
+// Errors: ErrNetUnreachable; ErrInvalid for a link-local address without a zone.
 func (t *tables) route(source, dst netip.Addr) (path, error) {
+	if dst.Is6() {
+		return t.route6(source, dst)
+	}
 	if l, ok := t.local[dst]; ok && !l.broadcast || dst.IsLoopback() {
 		lo := t.interfaces[0]
 		p := path{tables: t, ifc: lo, nextHop: dst, source: dst, mtu: lo.ipv4MTU()}
@@ -279,7 +302,7 @@ func (t *tables) routeOnLink(source, dst netip.Addr) (path, error) {
 func (t *tables) sourceOn(ifc *Interface, nextHop netip.Addr) netip.Addr {
 	var first netip.Addr
 	for _, a := range t.addresses {
-		if a.Interface != ifc.name {
+		if a.Interface != ifc.name || a.Prefix.Addr().Is6() {
 			continue
 		}
 		if a.Prefix.Contains(nextHop) {

@@ -50,9 +50,10 @@ type TCPConn struct {
 	timer    timer.Entry
 	ipID     uint16
 	ttl, tos uint8
-	narrow   bool // routers may fragment: see ip.PathMTU
-	dirty    bool // on shard.dirty
-	stalled  bool // on txLink.stalled
+	label    uint32 // IPv6: flow label
+	narrow   bool   // routers may fragment: see ip.PathMTU
+	dirty    bool   // on shard.dirty
+	stalled  bool   // on txLink.stalled
 	removed  bool
 	pathSeen uint32 // generation of the stack's paths that the path is from
 	sawEnd   uint64 // toSend.End when the machine last heard of it

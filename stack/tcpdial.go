@@ -69,8 +69,8 @@ func (s *Stack) checkLocal(local netip.AddrPort) (netip.AddrPort, error) {
 	if !addr.IsValid() {
 		addr = netip.IPv4Unspecified()
 	}
-	if !addr.Is4() {
-		return local, ErrFamily
+	if addr.Is6() {
+		return s.checkLocal6(netip.AddrPortFrom(addr, local.Port()))
 	}
 	if _, ours := s.tables.Load().local[addr]; !ours && !addr.IsUnspecified() && !addr.IsLoopback() && !addr.IsMulticast() && addr != limitedBroadcast {
 		return local, ErrNotAvailable
@@ -96,6 +96,9 @@ func (s *Stack) ListenTCP(local netip.AddrPort, backlog int, o TCPOptions) (*TCP
 // the handshake is complete. local may be zero, or have a zero address or port.
 // Errors: ErrNetUnreachable, ErrNotAvailable, ErrInUse, ErrFamily.
 func (s *Stack) DialTCP(local, remote netip.AddrPort, o TCPOptions) (*TCPConn, error) {
+	if !local.Addr().IsValid() {
+		local = netip.AddrPortFrom(anyAddr(remote.Addr().Unmap()), local.Port())
+	}
 	local, err := s.checkLocal(local)
 	if err != nil {
 		return nil, err
@@ -113,11 +116,11 @@ func (b *TCPBinding) Dial(remote netip.AddrPort) (*TCPConn, error) {
 }
 
 func (s *Stack) dialTCP(local, remote netip.AddrPort, o TCPOptions, b *port.Binding) (*TCPConn, error) {
-	remote = normalRemote(remote)
 	t := s.tables.Load()
+	remote, err := t.destination(local.Addr(), remote, o.V6Only)
 	switch {
-	case !remote.Addr().Is4():
-		return nil, ErrFamily
+	case err != nil:
+		return nil, err
 	case remote.Addr().IsMulticast() || remote.Addr() == limitedBroadcast || t.local[remote.Addr()].broadcast:
 		return nil, ErrNetUnreachable
 	}
@@ -135,6 +138,7 @@ func (s *Stack) dialTCP(local, remote netip.AddrPort, o TCPOptions, b *port.Bind
 	if from.IsUnspecified() {
 		return nil, ErrNotAvailable
 	}
+	from = p.ifc.scoped(from)
 	flow, err := s.ports.connect(netip.AddrPortFrom(from, local.Port()), remote, b, o.sharing())
 	if err != nil {
 		return nil, err

@@ -91,8 +91,8 @@ func (sh *shard) sendStateless(id tcp.ID, h *wire.TCP) {
 	f := link.NewFrame(0)
 	h.Put(f.Prepend(h.Len()))
 	finishTCP(f, path.ifc, id.Local.Addr(), id.Remote.Addr())
-	ip := wire.IPv4{DontFragment: true, TTL: defaultTTL, Protocol: wire.ProtoTCP, Src: id.Local.Addr(), Dst: id.Remote.Addr()}
-	putIPv4(f, &ip)
+	ip := ipHeader{atomic: true, ttl: defaultTTL, proto: wire.ProtoTCP, src: id.Local.Addr(), dst: id.Remote.Addr()}
+	ip.put(f)
 	sh.tally.count(TCPSent)
 	sh.tally.count(IPSent)
 	l.transmit(path.nextHop, f)
@@ -101,6 +101,7 @@ func (sh *shard) sendStateless(id tcp.ID, h *wire.TCP) {
 // newConn makes the shell of a connection; the caller adds the machine.
 func (sh *shard) newConn(id tcp.ID, o TCPOptions) *TCPConn {
 	c := &TCPConn{shard: sh, local: id.Local, remote: id.Remote, ipID: uint16(sh.random.Uint32())}
+	c.label = sh.stack.flowLabel(id.Local, id.Remote)
 	c.options.o = o
 	c.toSend.SetLimit(minSendBuffer)
 	c.timer.Owner = c

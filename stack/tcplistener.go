@@ -59,7 +59,9 @@ func (b *TCPBinding) Listen(backlog int) (*TCPListener, error) {
 		return nil, err
 	}
 	known := b.stack.enter(func(sh *shard) {
-		sh.listeners[b.local] = append(sh.listeners[b.local], l)
+		for _, at := range keys(b.local, b.options.V6Only) {
+			sh.listeners[at] = append(sh.listeners[at], l)
+		}
 	})
 	if !known {
 		l.Close()
@@ -151,11 +153,12 @@ func (l *TCPListener) Close() error {
 }
 
 func (sh *shard) removeListener(l *TCPListener) {
-	list := removeOne(sh.listeners[l.binding.local], l)
-	if len(list) == 0 {
-		delete(sh.listeners, l.binding.local)
-	} else {
-		sh.listeners[l.binding.local] = list
+	for _, at := range keys(l.binding.local, l.binding.options.V6Only) {
+		if list := removeOne(sh.listeners[at], l); len(list) == 0 {
+			delete(sh.listeners, at)
+		} else {
+			sh.listeners[at] = list
+		}
 	}
 }
 
@@ -170,10 +173,21 @@ func removeOne[T comparable](list []T, x T) []T {
 	return rest
 }
 
+// keys are where the tables of sockets have one that is bound to an address: as it is
+// on the wire, and for all addresses of IPv6, unless it is for these alone, all of IPv4
+// as well (RFC 3493 section 5.3).
+func keys(local netip.AddrPort, v6Only bool) []netip.AddrPort {
+	at := []netip.AddrPort{bare(local)}
+	if local.Addr().Is6() && local.Addr().IsUnspecified() && !v6Only {
+		at = append(at, netip.AddrPortFrom(netip.IPv4Unspecified(), local.Port()))
+	}
+	return at
+}
+
 // listener finds who listens for a connection: on the address itself, or on
 // all. Several that share a port (SO_REUSEPORT) divide the flows.
 func (sh *shard) listener(id tcp.ID) *TCPListener {
-	list := sh.listeners[id.Local]
+	list := sh.listeners[bare(id.Local)]
 	if list == nil {
 		list = sh.listeners[netip.AddrPortFrom(anyAddr(id.Local.Addr()), id.Local.Port())]
 	}
@@ -321,5 +335,9 @@ func (c *TCPConn) leaveListener() {
 }
 
 func tcpID(p *packet, seg *tcp.Segment) tcp.ID {
-	return tcp.ID{Local: netip.AddrPortFrom(p.dst, seg.DstPort), Remote: netip.AddrPortFrom(p.src, seg.SrcPort)}
+	id := tcp.ID{Local: netip.AddrPortFrom(p.dst, seg.DstPort), Remote: netip.AddrPortFrom(p.src, seg.SrcPort)}
+	if p.dst.Is6() {
+		id.Local, id.Remote = p.ifc.scopedPort(id.Local), p.ifc.scopedPort(id.Remote)
+	}
+	return id
 }

@@ -161,10 +161,19 @@ func (c *TCPConn) findPath(sh *shard) {
 // maxPayload is how much one frame may carry: with segmentation offload, as
 // much as an IP packet holds.
 func (c *TCPConn) maxPayload() int {
-	if c.path.ifc != nil && c.path.ifc.offloads.Has(link.OffloadTSO4) && !c.narrow {
+	tso, _ := c.segmentation()
+	if c.path.ifc != nil && c.path.ifc.offloads.Has(tso) && !c.narrow {
 		return wire.MaxIPv4 - wire.IPv4MinLen - wire.TCPMaxLen
 	}
 	return 0 // one segment
+}
+
+// segmentation is what a device calls that of the connection's version of IP.
+func (c *TCPConn) segmentation() (link.Offloads, link.GSOType) {
+	if c.remote.Addr().Is4() {
+		return link.OffloadTSO4, link.GSOTCP4
+	}
+	return link.OffloadTSO6, link.GSOTCP6
 }
 
 // send makes a frame of a segment.
@@ -179,19 +188,20 @@ func (c *TCPConn) send(sh *shard, l *txLink, out *tcp.Out) {
 	finishTCP(f, l.ifc, c.local.Addr(), c.remote.Addr())
 	segments := uint16(1)
 	if out.Len > out.MSS && out.MSS > 0 {
-		f.GSO, f.GSOSize, f.HeaderLen = link.GSOTCP4, uint16(out.MSS), uint16(headerLen)
+		f.GSOSize, f.HeaderLen = uint16(out.MSS), uint16(headerLen)
+		_, f.GSO = c.segmentation()
 		f.ECN = out.Flags.Has(wire.CWR)
 		segments = uint16((out.Len + out.MSS - 1) / out.MSS)
 	}
 	if c.narrow {
 		c.ipID = sh.stack.nextID(c.local.Addr(), c.remote.Addr(), wire.ProtoTCP)
 	}
-	h := wire.IPv4{ID: c.ipID, DontFragment: !c.narrow, TTL: c.ttl, TOS: c.tos, Protocol: wire.ProtoTCP, Src: c.local.Addr(), Dst: c.remote.Addr()}
+	h := ipHeader{id: c.ipID, atomic: !c.narrow, label: c.label, ttl: c.ttl, tos: c.tos, proto: wire.ProtoTCP, src: c.local.Addr(), dst: c.remote.Addr()}
 	if out.ECT {
-		h.TOS |= 2
+		h.tos |= 2
 	}
 	c.ipID += segments
-	putIPv4(f, &h)
+	h.put(f)
 	sh.tally.count(IPSent)
 	l.transmit(c.path.nextHop, f)
 }

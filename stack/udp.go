@@ -10,8 +10,11 @@ import (
 	"loam/wire"
 )
 
-// MaxUDP is the largest payload of a UDP datagram over IPv4.
-const MaxUDP = wire.MaxIPv4 - wire.IPv4MinLen - wire.UDPLen
+// MaxUDP and MaxUDP6 are the largest payloads of a UDP datagram over IPv4 and IPv6.
+const (
+	MaxUDP  = wire.MaxIPv4 - wire.IPv4MinLen - wire.UDPLen
+	MaxUDP6 = wire.MaxIPv6Payload - wire.UDPLen
+)
 
 // UDPOptions are the options of a UDP socket. The zero value is the default of
 // each; socket(7) and ip(7) name what is in the comments.
@@ -21,6 +24,9 @@ type UDPOptions struct {
 	ReusePort     bool  // SO_REUSEPORT
 	TTL           uint8 // IP_TTL; zero: 64 (1 for multicast)
 	TOS           uint8 // IP_TOS
+	HopLimit      uint8 // IPV6_UNICAST_HOPS; zero: 64 (1 for multicast)
+	TrafficClass  uint8 // IPV6_TCLASS
+	V6Only        bool  // IPV6_V6ONLY: bound to all addresses of IPv6, not those of IPv4 as well
 	ReceiveBuffer int   // SO_RCVBUF; zero: 2 MiB
 	SendBuffer    int   // SO_SNDBUF; zero: 1 MiB
 }
@@ -35,6 +41,7 @@ type UDPConn struct {
 	stack   *Stack
 	home    *shard // the only shard that knows it: a forwarder's socket; nil: all
 	local   netip.AddrPort
+	v6Only  bool          // as it was when the socket was bound
 	port    *port.Binding // nil: a forwarder's
 	readers waiter
 	writers waiter
@@ -71,7 +78,7 @@ func (s *Stack) ListenUDP(local netip.AddrPort, o UDPOptions) (*UDPConn, error) 
 }
 
 func (s *Stack) newUDPConn(local netip.AddrPort, o UDPOptions) *UDPConn {
-	c := &UDPConn{stack: s, local: local, options: o}
+	c := &UDPConn{stack: s, local: local, v6Only: o.V6Only, options: o}
 	c.queue.limit = defaultDatagramBuffer
 	if o.ReceiveBuffer != 0 {
 		c.queue.limit = o.ReceiveBuffer
@@ -79,14 +86,19 @@ func (s *Stack) newUDPConn(local netip.AddrPort, o UDPOptions) *UDPConn {
 	return c
 }
 
-func (c *UDPConn) enter(sh *shard) { sh.sockets[c.local] = append(sh.sockets[c.local], c) }
+func (c *UDPConn) enter(sh *shard) {
+	for _, at := range keys(c.local, c.v6Only) {
+		sh.sockets[at] = append(sh.sockets[at], c)
+	}
+}
 
 func (c *UDPConn) leave(sh *shard) {
-	list := removeOne(sh.sockets[c.local], c)
-	if len(list) == 0 {
-		delete(sh.sockets, c.local)
-	} else {
-		sh.sockets[c.local] = list
+	for _, at := range keys(c.local, c.v6Only) {
+		if list := removeOne(sh.sockets[at], c); len(list) == 0 {
+			delete(sh.sockets, at)
+		} else {
+			sh.sockets[at] = list
+		}
 	}
 }
 
@@ -94,8 +106,12 @@ func (c *UDPConn) leave(sh *shard) {
 // zero AddrPort undoes it. Errors: ErrNetUnreachable, ErrClosed.
 func (c *UDPConn) Connect(remote netip.AddrPort) error {
 	if remote.IsValid() {
-		remote = normalRemote(remote)
-		if _, err := c.stack.tables.Load().route(c.source(), remote.Addr()); err != nil {
+		t := c.stack.tables.Load()
+		var err error
+		if remote, err = t.destination(c.local.Addr(), remote, c.v6Only); err != nil {
+			return err
+		}
+		if _, err := t.route(c.source(), remote.Addr()); err != nil {
 			return err
 		}
 	}
@@ -113,9 +129,9 @@ func (c *UDPConn) Connect(remote netip.AddrPort) error {
 	return nil
 }
 
-// source is the bound address, or the zero Addr.
+// source is the bound address to send from, or the zero Addr.
 func (c *UDPConn) source() netip.Addr {
-	if c.local.Addr().IsUnspecified() {
+	if c.local.Addr().IsUnspecified() || c.local.Addr().IsMulticast() {
 		return netip.Addr{}
 	}
 	return c.local.Addr()
@@ -132,7 +148,7 @@ func (c *UDPConn) LocalAddrPort() netip.AddrPort {
 	if err != nil {
 		return c.local
 	}
-	return netip.AddrPortFrom(p.source, c.local.Port())
+	return netip.AddrPortFrom(p.ifc.scoped(p.source), c.local.Port())
 }
 
 // RemoteAddrPort is the peer of a connected socket, else the zero AddrPort.
@@ -242,24 +258,26 @@ func (c *UDPConn) TryWriteTo(p []byte, to netip.AddrPort) (int, error) {
 	c.mu.Lock()
 	options, remote, closed := c.options, c.remote, c.closed
 	c.mu.Unlock()
+	t := c.stack.tables.Load()
+	var err error
 	if to.IsValid() {
-		remote = normalRemote(to)
+		remote, err = t.destination(c.local.Addr(), to, c.v6Only)
 	}
 	switch {
+	case err != nil && !closed:
+		return 0, err
 	case closed:
 		return 0, ErrClosed
 	case !remote.IsValid():
 		return 0, ErrNoDestination
 	case remote.Port() == 0:
 		return 0, ErrInvalid
-	case !remote.Addr().Is4():
-		return 0, ErrFamily
-	case len(p) > MaxUDP:
+	case len(p) > maxUDP(remote.Addr()):
 		return 0, ErrMessageTooLong
 	case !c.hasRoom():
 		return 0, ErrWouldBlock
 	}
-	out, err := c.build(p, remote, &options)
+	out, err := c.build(t, p, remote, &options)
 	if err != nil {
 		return 0, err
 	}
@@ -268,8 +286,7 @@ func (c *UDPConn) TryWriteTo(p []byte, to netip.AddrPort) (int, error) {
 }
 
 // build makes the IP packet of a datagram.
-func (c *UDPConn) build(p []byte, remote netip.AddrPort, o *UDPOptions) (outgoing, error) {
-	t := c.stack.tables.Load()
+func (c *UDPConn) build(t *tables, p []byte, remote netip.AddrPort, o *UDPOptions) (outgoing, error) {
 	path, err := t.route(c.source(), remote.Addr())
 	if err != nil {
 		return outgoing{}, err
@@ -282,20 +299,31 @@ func (c *UDPConn) build(p []byte, remote netip.AddrPort, o *UDPOptions) (outgoin
 	if !src.IsValid() {
 		src = path.source
 	}
+	header := ipHeader{proto: wire.ProtoUDP, src: src, dst: remote.Addr(), ttl: o.TTL, tos: o.TOS}
+	headerLen := wire.IPv4MinLen
+	if src.Is6() {
+		if src.IsUnspecified() {
+			return outgoing{}, ErrNotAvailable
+		}
+		c.stack.narrow6(&path, remote.Addr())
+		headerLen, header.ttl, header.tos = wire.IPv6Len, o.HopLimit, o.TrafficClass
+		header.label = c.stack.flowLabel(netip.AddrPortFrom(src, c.local.Port()), remote)
+	} else {
+		header.id = c.stack.nextID(src, remote.Addr(), wire.ProtoUDP)
+	}
 	f := link.NewFrame(len(p))
 	copy(f.Bytes(), p)
 	h := wire.UDP{SrcPort: c.local.Port(), DstPort: remote.Port(), PayloadLen: len(p)}
 	h.Put(f.Prepend(wire.UDPLen))
-	whole := f.Len()+wire.IPv4MinLen <= path.mtu
+	whole := f.Len()+headerLen <= path.mtu
 	finishUDP(f, path.ifc, src, remote.Addr(), whole)
-	ip := wire.IPv4{ID: c.stack.nextID(src, remote.Addr(), wire.ProtoUDP), TTL: o.TTL, TOS: o.TOS, Protocol: wire.ProtoUDP, Src: src, Dst: remote.Addr()}
-	if ip.TTL == 0 {
-		ip.TTL = defaultTTL
+	if header.ttl == 0 {
+		header.ttl = defaultTTL
 		if remote.Addr().IsMulticast() {
-			ip.TTL = 1
+			header.ttl = 1
 		}
 	}
-	putIPv4(f, &ip)
+	header.put(f)
 	size := f.Cap()
 	c.sending.take(size)
 	c.stack.tally.count(UDPSent)
@@ -359,8 +387,11 @@ func (c *UDPConn) fail(err error) {
 // IPv4, and the unspecified address is this host (as on Linux).
 func normalRemote(a netip.AddrPort) netip.AddrPort {
 	addr := a.Addr().Unmap()
-	if addr == netip.IPv4Unspecified() {
+	switch addr {
+	case netip.IPv4Unspecified():
 		addr = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	case netip.IPv6Unspecified():
+		addr = netip.IPv6Loopback()
 	}
 	return netip.AddrPortFrom(addr, a.Port())
 }

@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// Multicast groups (RFC 1112). A socket hears a group on one interface. Nobody is
-// told: a link's switches that ask who wants what (IGMP) get no answer.
+// Multicast groups (RFC 1112, RFC 4291 section 2.7). A socket hears a group on one
+// interface. Nobody is told: a link's switches that ask who wants what (IGMP, MLD) get
+// no answer.
 
 // membership is a group that a socket hears.
 type membership struct {
@@ -21,6 +22,10 @@ func (c *UDPConn) JoinGroup(group netip.Addr, on *Interface) error {
 	if !group.IsMulticast() {
 		return ErrInvalid
 	}
+	if on == nil && group.Zone() != "" {
+		on = c.stack.tables.Load().zone(group.Zone())
+	}
+	group = group.WithZone("")
 	if on == nil {
 		p, err := c.stack.tables.Load().route(c.source(), group)
 		if err != nil {
@@ -41,6 +46,7 @@ func (c *UDPConn) JoinGroup(group netip.Addr, on *Interface) error {
 // LeaveGroup undoes JoinGroup; without an interface, on whichever it is. Errors:
 // ErrNotAvailable.
 func (c *UDPConn) LeaveGroup(group netip.Addr, on *Interface) error {
+	group = group.WithZone("")
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i, m := range c.groups {

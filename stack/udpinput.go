@@ -21,6 +21,9 @@ func (sh *shard) inputUDP(p *packet) {
 		return
 	}
 	from, to := netip.AddrPortFrom(p.src, h.SrcPort), netip.AddrPortFrom(p.dst, h.DstPort)
+	if p.src.Is6() {
+		from, to = p.ifc.scopedPort(from), p.ifc.scopedPort(to)
+	}
 	info := Datagram{From: from, To: to, Len: len(payload), Interface: p.ifc.index, TTL: p.ttl, TOS: p.tos}
 	if p.broadcast {
 		sh.deliverToAll(p, payload, info)
@@ -32,13 +35,22 @@ func (sh *shard) inputUDP(p *packet) {
 	}
 	if c == nil {
 		sh.tally.count(UDPNoPort)
-		sh.sendError(p.frame.Bytes(), wire.ICMPv4Unreachable, wire.CodePortUnreachable)
+		sh.sendPortUnreachable(p.frame.Bytes())
 		p.frame.Free()
 		return
 	}
 	p.frame.TrimFront(p.headerLen + wire.UDPLen)
 	p.frame.Resize(len(payload))
 	sh.deliverTo(c, p.frame, info)
+}
+
+// sendPortUnreachable says that nobody listens where the packet b went to.
+func (sh *shard) sendPortUnreachable(b []byte) {
+	if typeOfIP(b) == wire.TypeIPv6 {
+		sh.sendError6(b, wire.ICMPv6{Type: wire.ICMPv6Unreachable, Code: wire.CodePortUnreachable6}, false)
+		return
+	}
+	sh.sendError(b, wire.ICMPv4Unreachable, wire.CodePortUnreachable)
 }
 
 func (sh *shard) dropUDP(p *packet, reason Counter) {
@@ -60,6 +72,7 @@ func (sh *shard) deliverTo(c *UDPConn, f *link.Frame, info Datagram) {
 // socket finds who a datagram is for: the socket connected to its sender, else
 // one bound to the address, else one bound to all addresses.
 func (sh *shard) socket(from, to netip.AddrPort) *UDPConn {
+	to = bare(to)
 	exact, all := sh.sockets[to], sh.sockets[netip.AddrPortFrom(anyAddr(to.Addr()), to.Port())]
 	if c := connectedTo(exact, from); c != nil {
 		return c
@@ -76,11 +89,16 @@ func (sh *shard) socket(from, to netip.AddrPort) *UDPConn {
 // connectedTo finds a socket whose peer is from.
 func connectedTo(list []*UDPConn, from netip.AddrPort) *UDPConn {
 	for _, c := range list {
-		if peer := c.peer.Load(); peer != nil && *peer == from {
+		if peer := c.peer.Load(); peer != nil && sameEnd(*peer, from) {
 			return c
 		}
 	}
 	return nil
+}
+
+// sameEnd reports whether two addresses are one, where either may lack its zone.
+func sameEnd(a, b netip.AddrPort) bool {
+	return a == b || a.Addr().Is6() && bare(a) == bare(b)
 }
 
 // unconnected picks a socket without a peer. Several of them (SO_REUSEPORT)
@@ -113,7 +131,7 @@ func (sh *shard) unconnected(list []*UDPConn, from, to netip.AddrPort) *UDPConn 
 func (sh *shard) deliverToAll(p *packet, payload []byte, info Datagram) {
 	wanted := false
 	all := netip.AddrPortFrom(anyAddr(info.To.Addr()), info.To.Port())
-	for _, local := range [...]netip.AddrPort{info.To, all} {
+	for _, local := range [...]netip.AddrPort{bare(info.To), all} {
 		for _, c := range sh.sockets[local] {
 			if !c.hearsAll(&info) {
 				continue
@@ -132,11 +150,11 @@ func (sh *shard) deliverToAll(p *packet, payload []byte, info Datagram) {
 
 // hearsAll reports whether a datagram to many, to the socket's port, is for it.
 func (c *UDPConn) hearsAll(info *Datagram) bool {
-	if peer := c.peer.Load(); peer != nil && *peer != info.From {
+	if peer := c.peer.Load(); peer != nil && !sameEnd(*peer, info.From) {
 		return false
 	}
 	to := info.To.Addr()
-	return !to.IsMulticast() || c.inGroup(to, info.Interface)
+	return !to.IsMulticast() || c.inGroup(to.WithZone(""), info.Interface)
 }
 
 // forwardUDP makes a socket for a flow that a forwarder takes.
@@ -150,7 +168,7 @@ func (sh *shard) forwardUDP(from, to netip.AddrPort) *UDPConn {
 	c.remote = from
 	c.peer.Store(&from)
 	c.enter(sh)
-	sh.stack.wg.Go(func() {
+	sh.stack.start(func() {
 		defer sh.stack.forwards.Add(-1)
 		handler(c)
 	})

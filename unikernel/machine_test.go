@@ -41,7 +41,7 @@ func TestMachineMemory(t *testing.T) {
 
 // Programs that test the personality from within say ok in ring 0 too.
 func TestMachinePrograms(t *testing.T) {
-	for program, kind := range map[string]NetworkKind{"early": NoNetwork, "bubble": NoNetwork} {
+	for program, kind := range map[string]NetworkKind{"early": NoNetwork, "bubble": NoNetwork, "goroutines": UserNetwork, "calls": NoNetwork} {
 		if out, err := machineCommand(kind, program).CombinedOutput(); err != nil || string(out) != "ok\n" {
 			t.Errorf("%s: %v: %s", program, err, out)
 		}

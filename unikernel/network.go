@@ -30,6 +30,7 @@ const (
 type Network struct {
 	Kind     NetworkKind
 	Forwards []usernet.Forward // UserNetwork: ports of the host that lead to the guest
+	Relay    bool              // UserNetwork: no connection is handed to the program (hand.go)
 	Tap      string            // TapNetwork: the name of the device, which is made if it is not there
 	Address  netip.Prefix      // TapNetwork: of the guest; not valid: by DHCP
 	Gateway  netip.Addr        // TapNetwork: of the guest; not valid: none
@@ -188,9 +189,14 @@ func (n *network) openUser(o *Network, hostname string, platform Platform) error
 		}
 		dev = traced
 	}
+	program, err := n.openHanding(o, platform)
+	if err != nil {
+		dev.Close()
+		return err
+	}
 	gateway, err := usernet.New(usernet.Config{
 		Device: dev, Prefix: userAddress, Gateway: userGateway, DNS: userDNS, Guest: userAddress.Addr(),
-		Hostname: hostname, Forwards: o.Forwards,
+		Hostname: hostname, Forwards: o.Forwards, Program: program,
 	})
 	var port *usernet.ForwardError
 	if errors.As(err, &port) {

@@ -60,7 +60,7 @@ func TestMain(m *testing.M) {
 		Target:  Target{Args: os.Args[1:2], Platform: platform},
 		Machine: MachineConfig{Memory: memory << 20, Disks: disks, Model: os.Getenv(onModel), CPUs: cpus},
 		Args:    os.Args[2:],
-		Network: Network{Kind: NetworkKind(kind)},
+		Network: Network{Kind: NetworkKind(kind), Forwards: testForwards(), Relay: os.Getenv(withRelay) != ""},
 	})
 	if err != nil {
 		fmt.Println("loam:", err)
@@ -99,7 +99,7 @@ func guestCommand(kind NetworkKind, program string, args ...string) *exec.Cmd {
 func TestPrograms(t *testing.T) {
 	for program, kind := range map[string]NetworkKind{
 		"sockets": NoNetwork, "raw": NoNetwork, "web": UserNetwork, "early": NoNetwork, "child": UserNetwork, "bubble": NoNetwork, "allocs": NoNetwork, "goroutines": UserNetwork,
-		"files": NoNetwork,
+		"files": NoNetwork, "calls": NoNetwork,
 	} {
 		t.Run(program, func(t *testing.T) {
 			out, err := guestCommand(kind, program).CombinedOutput()

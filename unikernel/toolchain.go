@@ -154,14 +154,18 @@ func (t *toolchain) run(ctx context.Context, dir string, args ...string) ([]byte
 }
 
 // firstComplaint is the line of the go command's output that says what is wrong,
-// or, if there is none, what is said instead.
+// or, if there is none, what is said instead. Lines that only say by whom a package is
+// imported, or a module required, stand before it.
 func firstComplaint(output, instead string) string {
 	for line := range strings.Lines(output) {
 		line = strings.TrimSpace(line)
-		if line == "" || strings.HasPrefix(line, "#") || strings.HasPrefix(line, "go: downloading ") {
-			continue
+		switch {
+		case line == "", strings.HasPrefix(line, "#"), strings.HasPrefix(line, "go: downloading "):
+		case strings.HasSuffix(line, " imports"), strings.HasSuffix(line, " requires"):
+			instead = strings.TrimPrefix(line, "go: ")
+		default:
+			return strings.TrimPrefix(line, "go: ")
 		}
-		return strings.TrimPrefix(line, "go: ")
 	}
 	return instead
 }

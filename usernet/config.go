@@ -30,6 +30,12 @@ type Config struct {
 	// Forwards are the ports of the host that lead to the guest.
 	Forwards []Forward
 
+	// Program, if given, is one of a pair of sockets (AF_UNIX, SOCK_SEQPACKET), of which
+	// the other is with the guest: a program of this host, which then gets the
+	// connections of its published TCP ports handed over. Package hand says how. The
+	// gateway closes it.
+	Program *net.UnixConn
+
 	// HostLoopback makes the services of the host's 127.0.0.1 reachable for the
 	// guest, at the address of the gateway. It is off because much that listens
 	// there trusts whoever can connect: a guest should not reach a database or a

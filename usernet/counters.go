@@ -55,6 +55,7 @@ const (
 	DHCPMalformed                 //
 	DHCPIgnored                   // messages that a server does not answer
 	PublishTCP                    // connections from the host to the guest
+	PublishHanded                 // of these, the ones that were handed to the program (Config.Program)
 	PublishFailed                 // of these, the ones that the guest refused
 	PublishLimit                  // refused: too many connections
 	PublishUDP                    // UDP flows from the host to the guest
@@ -70,7 +71,7 @@ var counterNames = [numCounters]string{
 	"dns.queries", "dns.answered", "dns.local", "dns.malformed", "dns.unsupported", "dns.limit", "dns.failed",
 	"dns.mismatched", "dns.truncated", "dns.dropped",
 	"dhcp.received", "dhcp.sent", "dhcp.malformed", "dhcp.ignored",
-	"publish.tcp", "publish.failed", "publish.limit", "publish.udp",
+	"publish.tcp", "publish.handed", "publish.failed", "publish.limit", "publish.udp",
 }
 
 // String is the name, "service.thing".

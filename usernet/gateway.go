@@ -27,6 +27,7 @@ type Gateway struct {
 	pinger      *pinger
 	dns         *dnsForwarder
 	published   *published
+	handing     *handing    // nil: all connections are relayed
 	sockets     []io.Closer // of the stack
 	relays      sync.Map    // *relay: those that run
 	hint        sync.Once   // see deny
@@ -56,6 +57,9 @@ func New(c Config) (*Gateway, error) {
 		connections: newSlots(c.Limits.Connections), dials: newSlots(c.Limits.Dials),
 		flows: newFlowTable(c.Limits.Flows, c.Limits.FlowIdle),
 	}
+	if c.Program != nil {
+		g.handing = newHanding(c.Program)
+	}
 	g.ctx, g.cancel = context.WithCancel(context.Background())
 	// A link of one queue is read by one goroutine, and the copying is done by relays:
 	// a second shard would only divide what could be handled in one turn.
@@ -70,10 +74,13 @@ func New(c Config) (*Gateway, error) {
 	return g, nil
 }
 
-// closing closes the device of a gateway that could not be made.
+// closing closes what was given to a gateway that could not be made.
 func closing(c Config, err error) error {
 	if c.Device != nil {
 		c.Device.Close()
+	}
+	if c.Program != nil {
+		c.Program.Close()
 	}
 	return err
 }
@@ -94,7 +101,7 @@ func (g *Gateway) start() error {
 	c := &g.config
 	hostConf := &resolvConf{path: c.resolvConf}
 	g.dns = newDNSForwarder(c, &g.tally, hostConf)
-	ifc, err := g.stack.Attach(c.Device, stack.InterfaceConfig{Name: linkName, AcceptAny: true})
+	ifc, err := g.stack.Attach(c.Device, stack.InterfaceConfig{Name: linkName, AcceptAny: true, NoIPv6: true})
 	if err != nil {
 		return err
 	}
@@ -119,6 +126,9 @@ func (g *Gateway) start() error {
 		p := &g.published.udp[i]
 		p.flows = newFlowTable(c.Limits.Flows, c.Limits.FlowIdle)
 		g.wg.Go(func() { g.runPublishedUDP(*p) })
+	}
+	if err := g.startHanding(); err != nil {
+		return err
 	}
 	for _, p := range g.published.tcp {
 		g.wg.Go(func() { g.runPublishedTCP(p) })
@@ -197,6 +207,9 @@ func (g *Gateway) Close() error {
 	g.once.Do(func() {
 		g.cancel()
 		g.published.close()
+		if g.handing != nil {
+			g.handing.conn.Close()
+		}
 		if g.pinger.socket != nil {
 			g.pinger.socket.close()
 		}

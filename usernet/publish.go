@@ -44,7 +44,7 @@ func (p *published) bindTCP(f *Forward) error {
 		return err
 	}
 	f.Host = withPort(f.Host, l.Addr().(*net.TCPAddr).Port)
-	p.tcp = append(p.tcp, publishedTCP{l, f.Guest})
+	p.tcp = append(p.tcp, publishedTCP{listener: l, guest: f.Guest})
 	return nil
 }
 
@@ -66,6 +66,7 @@ func withPort(a netip.AddrPort, port int) netip.AddrPort {
 func (p *published) close() {
 	for _, l := range p.tcp {
 		l.listener.Close()
+		l.plain.Close() // also of none
 	}
 	for _, c := range p.udp {
 		c.conn.Close()

@@ -2,9 +2,9 @@ package usernet
 
 import (
 	"context"
-	"errors"
 	"net"
 	"net/netip"
+	"os"
 	"time"
 
 	"loam/stack"
@@ -18,18 +18,23 @@ import (
 type publishedTCP struct {
 	listener *net.TCPListener
 	guest    netip.AddrPort
+	plain    *os.File // the same socket, for who accepts without package net; nil: nobody does
 }
 
 // acceptPause is how long nothing is accepted when the host is out of
 // descriptors.
 const acceptPause = 50 * time.Millisecond
 
-// runPublishedTCP accepts connections until the listener is closed.
+// runPublishedTCP accepts connections until the gateway closes, and the listener with it.
 func (g *Gateway) runPublishedTCP(p publishedTCP) {
+	next := g.acceptToRelay
+	if p.plain != nil {
+		next = g.acceptToHand
+	}
 	for {
-		c, err := p.listener.AcceptTCP()
+		err := next(p)
 		switch {
-		case errors.Is(err, net.ErrClosed):
+		case err != nil && g.ctx.Err() != nil:
 			return
 		case err != nil:
 			g.config.Log.Warn("a port forward cannot accept", "port", p.listener.Addr(), "error", err)
@@ -37,16 +42,41 @@ func (g *Gateway) runPublishedTCP(p publishedTCP) {
 			case <-g.ctx.Done():
 			case <-time.After(acceptPause):
 			}
-		case !g.connections.take():
-			g.tally.count(PublishLimit)
-			reset(c)
-		default:
-			g.wg.Go(func() {
-				defer g.connections.give()
-				g.publishConn(p.guest, c)
-			})
 		}
 	}
+}
+
+// acceptToRelay accepts a connection, and has it relayed.
+func (g *Gateway) acceptToRelay(p publishedTCP) error {
+	c, err := p.listener.AcceptTCP()
+	if err != nil {
+		return err
+	}
+	if !g.connections.take() {
+		g.tally.count(PublishLimit)
+		reset(c)
+		return nil
+	}
+	g.wg.Go(func() {
+		defer g.connections.give()
+		g.publishConn(p.guest, c)
+	})
+	return nil
+}
+
+// acceptToHand accepts a connection and hands it over.
+func (g *Gateway) acceptToHand(p publishedTCP) error {
+	fd, err := acceptHost(p.plain)
+	if err != nil {
+		return err
+	}
+	if !g.connections.take() {
+		g.tally.count(PublishLimit)
+		resetHost(fd)
+		return nil
+	}
+	g.handConn(p.guest.Port(), fd)
+	return nil
 }
 
 // guestPatience bounds connecting to the guest.

@@ -25,6 +25,10 @@ const (
 	ICMPv6Redirect              ICMPv6Type = 137
 )
 
+// CodePortUnreachable6 is the code of ICMPv6Unreachable that says that nobody listens
+// at the port (RFC 4443 section 3.1).
+const CodePortUnreachable6 = 4
+
 // ICMPv6Len is the size of the fixed part in bytes.
 const ICMPv6Len = 8
 

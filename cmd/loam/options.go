@@ -24,6 +24,7 @@ type runFlags struct {
 	machine  string
 	disks    []string
 	publish  []string
+	relay    bool
 	volumes  []string
 	net      string
 	ip       string
@@ -36,6 +37,7 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	f.registerShared(cmd, runMemory)
 	cmd.Flags().StringArrayVar(&f.disks, "disk", nil, "a disk for a virtual machine, /dev/vda, of the image `FILE` (repeat for more)")
 	cmd.Flags().StringArrayVarP(&f.publish, "publish", "p", nil, "forward a port to the program, `HOST:GUEST[/udp]`; HOST is PORT, of 127.0.0.1, or ADDRESS:PORT (repeat for more)")
+	cmd.Flags().BoolVar(&f.relay, "relay", false, "have connections to published ports pass Loam's TCP in a process, too; without this they are Linux's, which the program gets handed over")
 	cmd.Flags().StringArrayVarP(&f.volumes, "volume", "v", nil, "give the program a folder or a file, to read, as it is now, `HOST[:GUEST]`; GUEST is an absolute path, else that of HOST (repeat for more)")
 }
 
@@ -81,6 +83,7 @@ type runOptions struct {
 	disks    []string // files of images
 
 	publish []publication
+	relay   bool // published ports
 	volumes []volume
 	net     network
 	env     []string // "KEY=VALUE"
@@ -117,7 +120,7 @@ const (
 
 // options checks the flags and gives them their meaning.
 func (f *runFlags) options(program string, args []string) (*runOptions, error) {
-	o := &runOptions{env: f.env, pcap: f.pcap, program: program, args: args, platform: f.platform}
+	o := &runOptions{env: f.env, pcap: f.pcap, relay: f.relay, program: program, args: args, platform: f.platform}
 	switch f.platform {
 	case platformAuto, platformVM, platformProcess:
 	default:

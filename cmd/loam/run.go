@@ -98,7 +98,7 @@ func (o *runOptions) unikernel(ctx context.Context, say io.Writer) (unikernel.Op
 		Env:     o.env,
 		Network: unikernel.Network{
 			Kind: kinds[o.net.kind], Tap: o.net.tap, Address: o.net.address, Gateway: o.net.gateway,
-			Trace: o.pcap,
+			Trace: o.pcap, Relay: o.relay,
 		},
 	}
 	u.Volumes = packed(o.volumes)

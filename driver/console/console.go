@@ -100,7 +100,11 @@ func Open(v *virtio.Device) (*Device, error) {
 	d.post()
 	d.in.turn <- struct{}{}
 	d.out.turn <- struct{}{}
-	d.ended.Go(d.loop)
+	d.ended.Add(1)
+	go func() { // not d.ended.Go: see Stack.start in package stack
+		defer d.ended.Done()
+		d.loop()
+	}()
 	return d, nil
 }
 

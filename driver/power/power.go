@@ -89,7 +89,7 @@ func Open(m driver.Machine, p acpi.Power, dsdt []byte, trigger driver.Trigger) (
 	port := uint16(p.Event1A.Address)
 	m.Out16(port, eventButton) // what was before
 	m.Out16(port+uint16(p.EventLen/2), eventButton)
-	c.ended.Go(c.loop)
+	c.begin()
 	return c, nil
 }
 
@@ -111,8 +111,18 @@ func (c *Control) openButton(b acpi.Button) (err error) {
 	if c.irq, err = c.machine.Line(b.GSI, trigger); err != nil {
 		return fmt.Errorf("power: the button's interrupt: %w", err)
 	}
-	c.ended.Go(c.loop)
+	c.begin()
 	return nil
+}
+
+// begin starts the goroutine. It begins with a function of this package, and not with one
+// of sync, for the reason that Stack.start in package stack gives.
+func (c *Control) begin() {
+	c.ended.Add(1)
+	go func() {
+		defer c.ended.Done()
+		c.loop()
+	}()
 }
 
 // wasPressed reports whether it was since the last time. The line is shared with other

@@ -123,7 +123,11 @@ func Open(m driver.Machine, base uint16, gsi uint32, t driver.Trigger) (*Port, e
 		reading: make(chan struct{}, 1), writing: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 	p.setUp()
-	p.ended.Go(p.loop)
+	p.ended.Add(1)
+	go func() { // not p.ended.Go: see Stack.start in package stack
+		defer p.ended.Done()
+		p.loop()
+	}()
 	return p, nil
 }
 

@@ -66,6 +66,16 @@ func (d *directory) NameOf(child fs.Directory) (string, bool) {
 	return c.name, true
 }
 
+// Name implements fs.Named.
+func (n *node) Name() (fs.Directory, string) {
+	n.system.names.RLock()
+	defer n.system.names.RUnlock()
+	if n.in == nil {
+		return nil, ""
+	}
+	return n.in, n.as
+}
+
 // Read implements fs.Directory. The names are collected first, so that yield
 // may do what it likes.
 func (d *directory) Read(cursor uint64, yield func(fs.Entry) bool) error {
@@ -179,6 +189,7 @@ func (d *directory) enter(name string, f inode) {
 	e := &entry{name, f, d.cursor}
 	d.index[name] = e
 	d.list = append(d.list, e)
+	f.common().in, f.common().as = d, name
 }
 
 // leave takes an entry out.
@@ -259,6 +270,9 @@ func (d *directory) drop(e *entry) {
 	f := e.file
 	d.leave(e)
 	n := f.common()
+	if n.in == d && n.as == e.name {
+		n.in = nil
+	}
 	if sub, ok := f.(*directory); ok {
 		sub.gone = true
 		n.links = 0

@@ -20,6 +20,7 @@ type file struct {
 	base     []byte    // what lies below the pages; never written, and not ours: see SetContent
 	leaves   [][]*page // a leaf is as long as its last page needs; nil pages are holes, or the base
 	held     int64     // pages that are not nil
+	mapped   mapped    // in the place of base and leaves, if its memory is there
 	handles  int
 	nameless bool // the last name has gone: the content goes with the last handle
 }
@@ -62,7 +63,7 @@ func (f *file) retired() bool { return f.nameless && f.handles == 0 }
 // retire gives everything back then.
 func (f *file) retire() {
 	if f.retired() {
-		f.cut(0)
+		f.release()
 		f.system.files.Add(-1)
 	}
 }
@@ -71,7 +72,7 @@ func (f *file) retire() {
 func (f *file) Attr() fs.Attr {
 	a := f.node.Attr()
 	f.mu.RLock()
-	a.Blocks = f.held*(pageSize/512) + int64(len(f.base)+511)/512
+	a.Blocks = f.held*(pageSize/512) + int64(len(f.base)+len(f.mapped.bytes)+511)/512
 	f.mu.RUnlock()
 	return a
 }
@@ -87,11 +88,25 @@ func (f *file) Change(c fs.Change) error {
 		case c.Size > MaxSize:
 			return syscall.EFBIG
 		}
-		f.cut(c.Size)
-		f.attr.Size = c.Size
+		if err := f.resize(c.Size); err != nil {
+			return err
+		}
 		f.attr.Modify = f.system.now()
 	}
 	f.change(c)
+	return nil
+}
+
+// resize makes the file longer or shorter. Errors: ENOSPC.
+func (f *file) resize(size int64) error {
+	if f.mapped.memory == nil {
+		f.cut(size)
+	} else if err := f.extend(size); err != nil {
+		return err
+	} else if size < f.attr.Size {
+		f.clearFrom(size)
+	}
+	f.attr.Size = size
 	return nil
 }
 
@@ -172,6 +187,9 @@ func (h handle) ReadAt(p []byte, offset int64) (int, error) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	p = p[:max(0, min(int64(len(p)), f.attr.Size-offset))]
+	if f.mapped.memory != nil && len(p) > 0 {
+		return copy(p, f.mapped.bytes[offset:]), nil
+	}
 	n := 0
 	for n < len(p) {
 		at := offset + int64(n)
@@ -215,7 +233,24 @@ func (f *file) write(p []byte, offset int64) (int, error) {
 	case offset >= MaxSize:
 		return 0, syscall.EFBIG
 	}
-	p = p[:min(int64(len(p)), MaxSize-offset)]
+	n, err := f.fill(p[:min(int64(len(p)), MaxSize-offset)], offset)
+	if err != nil {
+		return 0, err
+	}
+	f.attr.Size = max(f.attr.Size, offset+int64(n))
+	f.attr.Modify = f.system.now()
+	f.attr.Status = f.attr.Modify
+	return n, nil
+}
+
+// fill copies p to its place.
+func (f *file) fill(p []byte, offset int64) (int, error) {
+	if f.mapped.memory != nil {
+		if err := f.extend(offset + int64(len(p))); err != nil {
+			return 0, err
+		}
+		return copy(f.mapped.bytes[offset:], p), nil
+	}
 	n := 0
 	for n < len(p) {
 		at := offset + int64(n)
@@ -228,9 +263,6 @@ func (f *file) write(p []byte, offset int64) (int, error) {
 		}
 		n += copy(to[at%pageSize:], p[n:])
 	}
-	f.attr.Size = max(f.attr.Size, offset+int64(n))
-	f.attr.Modify = f.system.now()
-	f.attr.Status = f.attr.Modify
 	return n, nil
 }
 

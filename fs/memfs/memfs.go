@@ -110,6 +110,10 @@ type node struct {
 	system *FileSystem
 	links  uint32 // guarded by system.names
 
+	// The newest name, guarded by system.names. nil: it has gone.
+	in *directory
+	as string
+
 	mu   sync.RWMutex
 	attr fs.Attr // without Links; guarded by mu
 }

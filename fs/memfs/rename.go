@@ -29,6 +29,8 @@ func (d *directory) Rename(name string, to fs.Directory, newName string, flags f
 		from.file, old.file = old.file, from.file
 		from.file.moved(into, d, from.name)
 		old.file.moved(d, into, old.name)
+		from.file.common().in, from.file.common().as = d, from.name
+		old.file.common().in, old.file.common().as = into, old.name
 	} else {
 		if old != nil {
 			into.drop(old)

@@ -76,7 +76,6 @@ func (p *Process) own(f *FileSystem, dir string) {
 	f.Fixed(dir+"limits", "Limit                     Soft Limit           Hard Limit           Units     \n"+
 		"Max open files            1048576              1048576              files     \n")
 	f.Fixed(dir+"oom_score_adj", "0\n")
-	f.Fixed(dir+"net/if_inet6", "")
 	for name, text := range p.Net {
 		f.File(dir+"net/"+name, text)
 	}
@@ -233,7 +232,7 @@ func (p *Process) settings(f *FileSystem) {
 	f.File("sys/kernel/random/uuid", func() string { return randomID() + "\n" })
 	f.Fixed("sys/net/core/somaxconn", strconv.Itoa(p.Somaxconn)+"\n")
 	f.Fixed("sys/net/ipv4/ip_local_port_range", "32768\t60999\n")
-	f.Fixed("sys/net/ipv6/conf/all/disable_ipv6", "1\n")
+	f.Fixed("sys/net/ipv6/conf/all/disable_ipv6", "0\n")
 	f.Fixed("sys/fs/pipe-max-size", "65536\n")
 	f.Fixed("sys/fs/file-max", "1048576\n")
 	f.File("sys/fs/file-nr", func() string { return fmt.Sprintf("%d\t0\t1048576\n", len(p.Descriptors())) })

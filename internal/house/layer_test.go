@@ -55,8 +55,10 @@ const layers = `
 	# The stack sees link.Device and no certain device, but for its own loopback.
 	MACHINES, stack/ring, link/loop, internal/counter < stack;
 
-	# The gateway faces a guest with a stack of its own.
-	stack, DEVICES < usernet;
+	# The gateway faces a guest with a stack of its own, and says to a program of the
+	# same host which connections it hands over.
+	NONE < usernet/hand;
+	stack, DEVICES, usernet/hand < usernet;
 
 	# The virtual file system, the file systems under it, and what judges them.
 	NONE < fs < fs/memfs, fs/pseudo, fs/fstest;
@@ -66,7 +68,7 @@ const layers = `
 	link < unikernel/guest;
 	stack, DEVICES, fs/memfs < posix < unikernel/rt;
 	NONE < unikernel/seal; # which calls of the host's are left to a process
-	unikernel/guest, fs/pseudo, fs/tarfs < unikernel/rt;
+	unikernel/guest, usernet/hand, fs/pseudo, fs/tarfs < unikernel/rt;
 	unikernel/rt, unikernel/seal < unikernel/rt/process;
 	fs < unikernel/channel;
 

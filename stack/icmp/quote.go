@@ -23,12 +23,12 @@ const minQuoted = 8
 
 // ParseQuote reads the packet that an error quotes, which is its payload. The
 // packet is cut short as a rule: its length field is taken as what it says, not
-// as a bound. Not ok: it is not the front of an IPv4 packet, it is a fragment
+// as a bound. Not ok: it is not the front of an IP packet, it is a fragment
 // other than the first, an ICMP message that no socket sends, or too short to say
 // whose it is.
 func ParseQuote(b []byte) (q Quote, ok bool) {
 	if len(b) < wire.IPv4MinLen || b[0]>>4 != 4 {
-		return q, false
+		return parseQuote6(b)
 	}
 	headerLen := int(b[0]&0xf) * 4
 	fragOffset := binary.BigEndian.Uint16(b[6:]) & 0x1fff
@@ -44,6 +44,24 @@ func ParseQuote(b []byte) (q Quote, ok bool) {
 	return q, q.setTransport(b[headerLen:])
 }
 
+// parseQuote6 is ParseQuote for IPv6.
+func parseQuote6(b []byte) (q Quote, ok bool) {
+	if len(b) < wire.IPv6Len || b[0]>>4 != 6 {
+		return q, false
+	}
+	proto, rest, later, ok := wire.SkipIPv6Ext(wire.Protocol(b[6]), b[wire.IPv6Len:])
+	if !ok || later || len(rest) < minQuoted {
+		return q, false
+	}
+	q = Quote{
+		Protocol: proto,
+		Src:      netip.AddrFrom16([16]byte(b[8:24])),
+		Dst:      netip.AddrFrom16([16]byte(b[24:40])),
+		Length:   wire.IPv6Len + int(binary.BigEndian.Uint16(b[4:])),
+	}
+	return q, q.setTransport(rest)
+}
+
 // setTransport reads the first minQuoted bytes of the payload.
 func (q *Quote) setTransport(b []byte) bool {
 	switch q.Protocol {
@@ -52,8 +70,9 @@ func (q *Quote) setTransport(b []byte) bool {
 		q.Seq = binary.BigEndian.Uint32(b[4:])
 	case wire.ProtoUDP:
 		q.SrcPort, q.DstPort = binary.BigEndian.Uint16(b), binary.BigEndian.Uint16(b[2:])
-	case wire.ProtoICMP:
-		if wire.ICMPv4Type(b[0]) != wire.ICMPv4Echo {
+	case wire.ProtoICMP, wire.ProtoICMPv6:
+		v4 := q.Protocol == wire.ProtoICMP && wire.ICMPv4Type(b[0]) == wire.ICMPv4Echo
+		if !v4 && (q.Protocol == wire.ProtoICMP || wire.ICMPv6Type(b[0]) != wire.ICMPv6Echo) {
 			return false
 		}
 		q.EchoID, q.EchoSeq = binary.BigEndian.Uint16(b[4:]), binary.BigEndian.Uint16(b[6:])

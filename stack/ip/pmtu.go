@@ -7,7 +7,7 @@ import (
 	"loam/internal/list"
 )
 
-// Path MTU discovery (RFC 1191): what routers have said about the way to a
+// Path MTU discovery (RFC 1191, RFC 8201): what routers have said about the way to a
 // destination, for ten minutes each. Then the destination is tried with the
 // interface's MTU again (section 6.3).
 //
@@ -25,6 +25,10 @@ const (
 	pathMTULifetime = 10 * time.Minute // RFC 1191 section 6.3
 	maxPathMTUs     = 4096             // destinations; the least recently used gives way
 )
+
+// MinPathMTU6 is the least MTU of a link that carries IPv6 (RFC 8200 section 5): no
+// packet is made shorter than that (RFC 8201 section 4).
+const MinPathMTU6 = 1280
 
 // PathMTU is what is known of a path.
 type PathMTU struct {
@@ -77,6 +81,9 @@ func (p *PathMTUs) Lookup(now time.Duration, dst netip.Addr) (path PathMTU, ok b
 func (p *PathMTUs) Learn(now time.Duration, dst netip.Addr, mtu, length int) bool {
 	if mtu == 0 {
 		mtu = Plateau(length)
+	}
+	if dst.Is6() {
+		mtu = max(mtu, MinPathMTU6)
 	}
 	if mtu >= length {
 		p.counters.Implausible++

@@ -9,8 +9,9 @@ import (
 	"loam/wire"
 )
 
-// Reassembly of fragments: RFC 791 section 3.2 and RFC 815; of overlaps RFC 5722,
-// which is about IPv6 and as wise for IPv4; ECN by RFC 3168 section 5.3.
+// Reassembly of fragments: RFC 791 section 3.2, RFC 8200 section 4.5 and RFC 815; of
+// overlaps RFC 5722, which is about IPv6 and as wise for IPv4; ECN by RFC 3168 section
+// 5.3.
 //
 //	Add --> collecting --> complete: handed out
 //	            |  \
@@ -51,7 +52,7 @@ type ReassemblyConfig struct {
 	Alloc   func(n int) Buffer
 	Memory  int           // limit of all costs in bytes: 4 MiB, as Linux's ipfrag_high_thresh
 	Source  int           // limit of the costs of one source: a quarter of Memory
-	Timeout time.Duration // after the first fragment: 30 s, as Linux; RFC 791 says 15 s at least
+	Timeout time.Duration // after the first fragment: 30 s, as Linux; RFC 791 says 15 s at least, RFC 8200 60 s
 }
 
 // ReassemblyCounters count fragments, and datagrams where they say so, by what
@@ -80,9 +81,11 @@ type Key struct {
 }
 
 // Datagram is a payload with its header. The Payload belongs to whoever is given
-// the Datagram.
+// the Datagram. Of IPv6, the header has the addresses, and what both versions have in
+// the fields of IPv4: Protocol is what the fragment header says follows.
 type Datagram struct {
 	Header  wire.IPv4
+	ID      uint32
 	Payload Buffer
 }
 
@@ -120,11 +123,26 @@ func (r *Reassembler) Cost() int { return r.cost }
 // Add takes in a packet that package wire has parsed, and copies its payload. It returns the datagram if that is complete now: with
 // the header of its first fragment, made whole.
 func (r *Reassembler) Add(now time.Duration, h *wire.IPv4, payload []byte) (Datagram, bool) {
-	r.counters.Fragments++
 	if !h.IsFragment() {
+		r.counters.Fragments++
 		return r.atomic(h, payload)
 	}
-	a := r.find(now, Key{h.Src, h.Dst, h.Protocol, uint32(h.ID)})
+	return r.add(now, Key{h.Src, h.Dst, h.Protocol, uint32(h.ID)}, h, payload)
+}
+
+// Add6 is Add for what stands behind the fragment header f of a packet of IPv6 with
+// the header h, if that is no whole packet.
+func (r *Reassembler) Add6(now time.Duration, h *wire.IPv6, f *wire.IPv6Fragment, payload []byte) (Datagram, bool) {
+	common := wire.IPv4{
+		Src: h.Src, Dst: h.Dst, TOS: h.TrafficClass, TTL: h.HopLimit, Protocol: f.Next,
+		MoreFragment: f.More, FragOffset: f.Offset, PayloadLen: len(payload),
+	}
+	return r.add(now, Key{Src: h.Src, Dst: h.Dst, ID: f.ID}, &common, payload)
+}
+
+func (r *Reassembler) add(now time.Duration, key Key, h *wire.IPv4, payload []byte) (Datagram, bool) {
+	r.counters.Fragments++
+	a := r.find(now, key)
 	if a.refused {
 		r.counters.Absorbed++
 		return Datagram{}, false
@@ -141,7 +159,7 @@ func (r *Reassembler) Add(now time.Duration, h *wire.IPv4, payload []byte) (Data
 		return Datagram{}, false
 	}
 	r.counters.Complete++
-	d := Datagram{a.header, a.buffer}
+	d := Datagram{a.header, key.ID, a.buffer}
 	d.Header.MoreFragment, d.Header.PayloadLen = false, a.total
 	d.Header.TOS = d.Header.TOS&^ecnMask | a.ecn.merged()
 	d.Payload.Resize(a.total)
@@ -162,7 +180,7 @@ func (r *Reassembler) atomic(h *wire.IPv4, payload []byte) (Datagram, bool) {
 	copy(b.Bytes(), payload)
 	var a assembly
 	a.keepHeader(h)
-	return Datagram{a.header, b}, true
+	return Datagram{a.header, uint32(h.ID), b}, true
 }
 
 // take puts a fragment into its place. A reason to refuse the whole datagram is
@@ -172,7 +190,7 @@ func (r *Reassembler) take(a *assembly, h *wire.IPv4, payload []byte) (reason *u
 	switch {
 	case len(payload) == 0:
 		return &r.counters.Malformed
-	case to > wire.MaxIPv4-wire.IPv4MinLen:
+	case to > longest(h):
 		return &r.counters.Oversize
 	case h.MoreFragment && a.total != unknown && to >= a.total,
 		!h.MoreFragment && a.total != unknown && to != a.total,
@@ -205,10 +223,18 @@ func (r *Reassembler) take(a *assembly, h *wire.IPv4, payload []byte) (reason *u
 	return nil
 }
 
+// longest is the most that a payload can be, in bytes.
+func longest(h *wire.IPv4) int {
+	if h.Src.Is4() {
+		return wire.MaxIPv4 - wire.IPv4MinLen
+	}
+	return wire.MaxIPv6Payload
+}
+
 // checkWhole looks at what only the whole datagram shows.
 func (r *Reassembler) checkWhole(a *assembly) (reason *uint64) {
 	switch {
-	case a.header.Len()+a.total > wire.MaxIPv4:
+	case a.header.Src.Is4() && a.header.Len()+a.total > wire.MaxIPv4:
 		return &r.counters.Oversize
 	case !a.ecn.consistent():
 		return &r.counters.BadECN
@@ -236,7 +262,7 @@ func (r *Reassembler) Expire(now time.Duration) func(yield func(Datagram) bool) 
 			if a == nil || a.deadline > now {
 				return
 			}
-			d := Datagram{Header: a.header}
+			d := Datagram{Header: a.header, ID: a.key.ID}
 			if !a.refused {
 				r.counters.Timeout++
 			}

@@ -6,7 +6,7 @@ import (
 )
 
 // Source address selection: the rules of RFC 6724 section 5 that say something
-// about a host without mobility or temporary addresses (1, 2 and 8), for both
+// about a host without mobility or temporary addresses (1, 2, 6 and 8), for both
 // families; for IPv4 by section 3.2. RFC 1122 section 3.3.4.3 asks for no more.
 
 // Source picks the address among own to send to dst from; the length of each is
@@ -39,8 +39,39 @@ func better(dst netip.Addr, a, b netip.Prefix) bool {
 		}
 		return sb < sd
 	}
+	// Rule 6: the same label.
+	if la, lb, ld := labelOf(a.Addr()), labelOf(b.Addr()), labelOf(dst); la != lb && (la == ld || lb == ld) {
+		return la == ld
+	}
 	// Rule 8: the longest common prefix.
 	return commonBits(dst, a) > commonBits(dst, b)
+}
+
+// label says which kind of addresses prefer each other (RFC 6724 section 2.1): those
+// of the default policy table that are still in use.
+type label uint8
+
+const (
+	anyLabel    label = iota // IPv4 too
+	uniqueLabel              // fc00::/7
+	sixToFour                // 2002::/16
+	teredo                   // 2001::/32
+)
+
+func labelOf(a netip.Addr) label {
+	if a.Is4() {
+		return anyLabel
+	}
+	b := a.As16()
+	switch {
+	case b[0]&0xfe == 0xfc:
+		return uniqueLabel
+	case b[0] == 0x20 && b[1] == 0x02:
+		return sixToFour
+	case b[0] == 0x20 && b[1] == 0x01 && b[2] == 0 && b[3] == 0:
+		return teredo
+	}
+	return anyLabel
 }
 
 // scope is how far an address is known.

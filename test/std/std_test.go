@@ -41,6 +41,14 @@ func TestCompare(t *testing.T) {
 	if got := compare(loam, linux); len(got) != 1 || got[0].Name != "" {
 		t.Errorf("a package that fails without a test: %v", got)
 	}
+	loam[test{"p", "TestSkips"}], linux[test{"p", "TestSkips"}] = "skip", "pass"
+	if got := compare(loam, linux); len(got) != 2 || got[0].Name != "" || got[1].Name != "TestSkips" {
+		t.Errorf("a package that fails, and of which a test is skipped: %v", got)
+	}
+	loam[test{"p", "TestFails"}], linux[test{"p", "TestFails"}] = "fail", "fail"
+	if got := compare(loam, linux); len(got) != 1 || got[0].Name != "TestSkips" {
+		t.Errorf("a package that fails by a test that fails on Linux too: %v", got)
+	}
 }
 
 // What a test and its subtests have printed is told from the rest.

@@ -95,7 +95,11 @@ func (c *Command) Serve(conn io.ReadWriter) error {
 	defer writing.Wait()
 	for k, q := range queues {
 		if q != nil && (Kind(k) != Errors || !c.Together) {
-			writing.Go(func() { c.write(q) })
+			writing.Add(1)
+			go func() {
+				defer writing.Done()
+				c.write(q)
+			}()
 			defer q.close()
 		}
 	}

@@ -40,6 +40,10 @@ type Config struct {
 	Streams [3]uint32
 	Ordered bool
 
+	// Handed is the descriptor of a socket by which connections of published ports are
+	// handed to a process (usernet/hand); 0: there is none.
+	Handed int
+
 	// Results are files of the guest that the loam command gets when the program ends,
 	// as an archive (tar). ResultsFD is where a process writes it to.
 	// ResultFolders are there when it begins.
@@ -96,6 +100,9 @@ func (c Config) Encode() string {
 	}
 	if c.Ordered {
 		b.WriteString("streams ordered=yes\n")
+	}
+	if c.Handed != 0 {
+		fmt.Fprintf(&b, "host handed=%d\n", c.Handed)
 	}
 	for _, name := range c.Results {
 		fmt.Fprintf(&b, "results file=%s\n", escape(name))
@@ -206,6 +213,8 @@ func (c *Config) set(l *Link, m *Mount, line, key, value string) (err error) {
 		c.ResultFolders = append(c.ResultFolders, name)
 	case "results fd":
 		c.ResultsFD, err = strconv.Atoi(value)
+	case "host handed":
+		c.Handed, err = strconv.Atoi(value)
 	case "host disks":
 		c.Disks, err = strconv.Atoi(value)
 	case "host folder":

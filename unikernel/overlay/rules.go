@@ -50,6 +50,7 @@ var renames = []rename{
 
 	// Loam's goroutines are not the program's.
 	{"runtime/traceback.go", "func isSystemGoroutine(gp *g, fixed bool) bool", "linuxIsSystemGoroutine"},
+	{"runtime/proc.go", "func pidleput(pp *p, now int64) int64", "linuxPidleput"},
 
 	// System calls that have trapped.
 	{"runtime/signal_unix.go", "func sighandler(sig uint32, info *siginfo, ctxt unsafe.Pointer, gp *g)", "linuxSighandler"},

@@ -101,6 +101,10 @@ func call(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, errno uintptr) {
 		return sysEpollCtl(fd(a1), int(int32(a2)), fd(a3), ptr(a4))
 	case syscall.SYS_EPOLL_WAIT, syscall.SYS_EPOLL_PWAIT:
 		return sysEpollWait(fd(a1), ptr(a2), int(int32(a3)), int(int32(a4)))
+	case syscall.SYS_EVENTFD:
+		return sysEventFD(uint32(a1), 0)
+	case syscall.SYS_EVENTFD2:
+		return sysEventFD(uint32(a1), int(int32(a2)))
 	case sysEpollPwait2:
 		return sysEpollWait2(fd(a1), ptr(a2), int(int32(a3)), ptr(a4))
 	case syscall.SYS_POLL:
@@ -168,6 +172,20 @@ func callFile(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, errno uintptr) {
 		return sysPipe(ptr(a1), int(int32(a2)))
 	case syscall.SYS_MMAP:
 		return sysMmap(a1, a2, int(int32(a3)), int(int32(a4)), fd(a5), int64(a6))
+	case syscall.SYS_MUNMAP, syscall.SYS_MPROTECT, syscall.SYS_MADVISE, syscall.SYS_MSYNC:
+		return sysMapped(trap, a1, a2, a3)
+	case syscall.SYS_MREMAP:
+		return sysMremap(a1, a2, a3, int(int32(a4)), a5)
+
+	// What happens to files.
+	case syscall.SYS_INOTIFY_INIT:
+		return sysInotifyInit(0)
+	case syscall.SYS_INOTIFY_INIT1:
+		return sysInotifyInit(int(int32(a1)))
+	case syscall.SYS_INOTIFY_ADD_WATCH:
+		return sysInotifyAddWatch(fd(a1), ptr(a2), uint32(a3))
+	case syscall.SYS_INOTIFY_RM_WATCH:
+		return sysInotifyRmWatch(fd(a1), int32(a2))
 
 	// The process.
 	case syscall.SYS_UNAME:

@@ -3,8 +3,6 @@ package rt
 import (
 	"syscall"
 	"unsafe"
-
-	"loam/posix"
 )
 
 // Decoders of calls about offsets, sizes and locks of open files, and about moving
@@ -140,45 +138,3 @@ func sysFchown(fd int, uid, gid int32) (uintptr, uintptr) { return fail(process.
 
 //go:noinline
 func sysFchdir(fd int) (uintptr, uintptr) { return fail(process.Fchdir(fd)) }
-
-//go:noinline
-func sysMmap(addr, length uintptr, prot, flags, fd int, offset int64) (uintptr, uintptr) {
-	if flags&syscall.MAP_ANON != 0 {
-		at, _, errno := hostCall(syscall.SYS_MMAP, addr, length, uintptr(prot), uintptr(flags), ^uintptr(0), 0)
-		return at, uintptr(errno)
-	}
-	errno := process.MayMap(fd, prot, flags, offset)
-	if errno != 0 {
-		return fail(errno)
-	}
-	return mapCopy(addr, length, prot, flags, fd, offset)
-}
-
-// mapCopy maps memory and reads a file into it. What lies beyond the end of the
-// file is zeros, and no SIGBUS.
-func mapCopy(addr, length uintptr, prot, flags, fd int, offset int64) (uintptr, uintptr) {
-	flags = flags&^(syscall.MAP_SHARED|syscall.MAP_PRIVATE|mapSharedValidate) | syscall.MAP_PRIVATE | syscall.MAP_ANON
-	at, _, errno := hostCall(syscall.SYS_MMAP, addr, length, syscall.PROT_READ|syscall.PROT_WRITE, uintptr(flags), ^uintptr(0), 0)
-	if errno != 0 {
-		return failure, uintptr(errno)
-	}
-	memory := bytesAt(ptr(at), int(length))
-	for done := 0; done < len(memory) && errno == 0; {
-		var n int
-		n, errno = process.Pread(fd, memory[done:], offset+int64(done))
-		if n <= 0 {
-			break
-		}
-		done += n
-	}
-	if errno == 0 && prot != syscall.PROT_READ|syscall.PROT_WRITE {
-		_, _, errno = hostCall(syscall.SYS_MPROTECT, at, length, uintptr(prot), 0, 0, 0)
-	}
-	if errno != 0 {
-		hostCall(syscall.SYS_MUNMAP, at, length, 0, 0, 0, 0)
-		return failure, uintptr(errno)
-	}
-	return at, 0
-}
-
-const mapSharedValidate = posix.MapSharedValidate

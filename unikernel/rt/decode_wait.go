@@ -182,3 +182,25 @@ func putSelected(fds []posix.PollFD, sets *[3][]uint64) int {
 	}
 	return n
 }
+
+//go:noinline
+func sysEventFD(count uint32, flags int) (uintptr, uintptr) {
+	return result(process.EventFD(count, flags))
+}
+
+//go:noinline
+func sysInotifyInit(flags int) (uintptr, uintptr) { return result(process.InotifyInit(flags)) }
+
+//go:noinline
+func sysInotifyAddWatch(fd int, path unsafe.Pointer, mask uint32) (uintptr, uintptr) {
+	name, errno := pathAt(path)
+	if errno != 0 {
+		return fail(errno)
+	}
+	return result(process.InotifyAddWatch(fd, name, mask))
+}
+
+//go:noinline
+func sysInotifyRmWatch(fd int, number int32) (uintptr, uintptr) {
+	return fail(process.InotifyRmWatch(fd, number))
+}

@@ -29,10 +29,14 @@ const (
 
 // pollOpen ties the poll descriptor pd, in its life seq, to a file. What is
 // ready already is told at once: a connection may have come about before the
-// program begins to wait for it.
+// program begins to wait for it. It returns an errno, or HostFD and more for a
+// connection of the host's: its descriptor, which the runtime is to wait for itself.
 //
 //go:linkname pollOpen
 func pollOpen(fd, pd, seq uintptr) uintptr {
+	if n, ok := process.AttachHost(int(fd)); ok {
+		return HostFD + uintptr(n)
+	}
 	return uintptr(process.Attach(int(fd), func(e posix.Events) {
 		read, write := e&readEvents != 0, e&writeEvents != 0
 		if read || write {
@@ -41,7 +45,12 @@ func pollOpen(fd, pd, seq uintptr) uintptr {
 	}))
 }
 
-// pollClose unties it.
+// pollClose unties it, and returns the same.
 //
 //go:linkname pollClose
-func pollClose(fd uintptr) uintptr { return uintptr(process.Detach(int(fd))) }
+func pollClose(fd uintptr) uintptr {
+	if n, ok := process.DetachHost(int(fd)); ok {
+		return HostFD + uintptr(n)
+	}
+	return uintptr(process.Detach(int(fd)))
+}

@@ -108,6 +108,9 @@ func start(p Platform, c guest.Config) error {
 	if err := attachLinks(network, p, c); err != nil {
 		return err
 	}
+	if err := openHanded(c); err != nil {
+		return err
+	}
 	atExit(end)
 	if len(c.Results) > 0 {
 		to := p.Results(c)

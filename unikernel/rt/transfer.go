@@ -71,7 +71,7 @@ func readAny(fd int, p []byte) (n int, err error) {
 	errno := syscall.EBADF
 	switch o := process.Opened(fd); {
 	case o == nil:
-	case onStack && !o.Immediate():
+	case onStack && !o.TakesStack():
 		n, errno = results(sysRead(fd, at, len(p)))
 	default:
 		n, errno = o.Read(p)
@@ -102,7 +102,7 @@ func writeAny(fd int, p []byte) (n int, err error) {
 	errno := syscall.EBADF
 	switch o := process.Opened(fd); {
 	case o == nil:
-	case onStack && !o.Immediate():
+	case onStack && !o.TakesStack():
 		n, errno = results(sysWrite(fd, at, len(p)))
 	default:
 		n, errno = o.Write(p)

@@ -29,6 +29,7 @@ var folders = []struct {
 }{
 	{"/dev", 0o755}, {"/proc", 0o555}, {"/sys", 0o555}, {"/etc", 0o755}, {"/run", 0o755}, {"/home", 0o755},
 	{"/root", 0o700}, {"/usr/bin", 0o755}, {"/tmp", 0o777 | fs.Sticky}, {"/var/tmp", 0o777 | fs.Sticky},
+	{"/dev/shm", 0o777 | fs.Sticky}, {"/var/log", 0o755}, {"/var/lib", 0o755}, {"/var/cache", 0o755}, {"/opt", 0o755}, {"/srv", 0o755},
 }
 
 // newTree makes the tree. Its /proc tells of the process when that is there.
@@ -43,6 +44,9 @@ func newTree(p Platform, c guest.Config) (*fs.Tree, error) {
 		if err := makeFolders(v, f.path, f.mode); err != nil {
 			return nil, err
 		}
+	}
+	if err := v.Symlink("/run", v.Root, "/var/run"); err != nil && !errors.Is(err, iofs.ErrExist) {
+		return nil, err
 	}
 	if err := pseudo.Devices(v); err != nil {
 		return nil, err

@@ -15,10 +15,11 @@ type Instruction struct {
 
 // What is used of the instruction set.
 const (
-	opLoad   = 0x20 // BPF_LD | BPF_W | BPF_ABS: the word at K of struct seccomp_data
-	opEqual  = 0x15 // BPF_JMP | BPF_JEQ | BPF_K
-	opAnd    = 0x54 // BPF_ALU | BPF_AND | BPF_K
-	opReturn = 0x06 // BPF_RET | BPF_K
+	opLoad    = 0x20 // BPF_LD | BPF_W | BPF_ABS: the word at K of struct seccomp_data
+	opEqual   = 0x15 // BPF_JMP | BPF_JEQ | BPF_K
+	opAtLeast = 0x35 // BPF_JMP | BPF_JGE | BPF_K, of numbers without a sign
+	opAnd     = 0x54 // BPF_ALU | BPF_AND | BPF_K
+	opReturn  = 0x06 // BPF_RET | BPF_K
 )
 
 // label is a place in the program; next is the instruction that follows.

@@ -20,15 +20,25 @@ const (
 	retAllow  = 0x7fff0000 // SECCOMP_RET_ALLOW
 )
 
+// endHanded is above all descriptors of the host (unikernel/rt.HostFD).
+const endHanded = 1 << 24
+
 // Place is where a function makes a call: the address after the instruction.
 type Place struct {
 	Name  string
 	After uint64
 }
 
+// Process is what a filter knows of the process that it is for.
+type Process struct {
+	PID    uint32
+	Socket int // by which connections are handed over; -1: there is none
+	First  int // the least descriptor that they have; -1: there are none
+}
+
 // Filter makes the filter for a process whose code lies at places, among which
 // all functions of the table must be.
-func Filter(calls []Call, places []Place, pid uint32) ([]Instruction, error) {
+func Filter(calls []Call, places []Place, p Process) ([]Instruction, error) {
 	var a assembler
 	a.load(offArch)
 	// 32-bit calls (int 0x80) have another architecture. The numbers of x32 have
@@ -39,7 +49,10 @@ func Filter(calls []Call, places []Place, pid uint32) ([]Instruction, error) {
 	a.result(retTrap)
 	a.place(start)
 	for _, c := range calls {
-		if err := a.call(c, places, pid); err != nil {
+		if !p.has(c) {
+			continue
+		}
+		if err := a.call(c, places, p); err != nil {
 			return nil, err
 		}
 	}
@@ -47,13 +60,23 @@ func Filter(calls []Call, places []Place, pid uint32) ([]Instruction, error) {
 	return a.assemble()
 }
 
+// has reports whether the process has what a call is for.
+func (p Process) has(c Call) bool {
+	for _, t := range c.If {
+		if t.Kind == Socket && p.Socket < 0 || t.Kind == Handed && p.First < 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // call lets one call through, or goes on.
-func (a *assembler) call(c Call, places []Place, pid uint32) error {
+func (a *assembler) call(c Call, places []Place, own Process) error {
 	no, yes := a.newLabel(), a.newLabel()
 	a.load(offNumber)
 	a.branch(opEqual, c.Number, next, no)
 	for _, t := range c.If {
-		a.test(t, pid, no)
+		a.test(t, own, no)
 	}
 	for _, name := range c.From {
 		found := false
@@ -77,16 +100,25 @@ func (a *assembler) call(c Call, places []Place, pid uint32) error {
 }
 
 // test goes to no if an argument is not as it must be.
-func (a *assembler) test(t Test, pid uint32, no label) {
+func (a *assembler) test(t Test, own Process, no label) {
 	a.load(offArgs + 8*uint32(t.Arg))
 	values := t.Values
+	holds := a.newLabel()
 	switch t.Kind {
 	case Set:
 		a.and(values[0])
+	case Clear:
+		a.and(values[0])
+		values = []uint32{0}
 	case Self:
-		values = append([]uint32{pid}, values...)
+		values = append([]uint32{own.PID}, values...)
+	case Socket:
+		values = []uint32{uint32(own.Socket)}
+	case Handed:
+		a.branch(opAtLeast, uint32(own.First), next, no)
+		a.branch(opAtLeast, endHanded, no, next)
+		return
 	}
-	holds := a.newLabel()
 	for _, v := range values {
 		a.branch(opEqual, v, holds, next)
 	}

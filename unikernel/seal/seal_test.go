@@ -33,7 +33,8 @@ func placeOf(name string) uint64 {
 	return places[slices.IndexFunc(places, func(p Place) bool { return p.Name == name })].After
 }
 
-const testPID = 4711
+// testProcess has numbers that stand nowhere else.
+var testProcess = Process{PID: 4711, Socket: 9, First: 12}
 
 // request is struct seccomp_data.
 type request struct {
@@ -68,6 +69,8 @@ func run(t *testing.T, filter []Instruction, r request) uint32 {
 			return i.K
 		case opEqual:
 			holds = accumulator == i.K
+		case opAtLeast:
+			holds = accumulator >= i.K
 		default:
 			t.Fatalf("instruction %d: code %#x", at, i.Code)
 		}
@@ -83,7 +86,7 @@ func run(t *testing.T, filter []Instruction, r request) uint32 {
 
 func testFilter(t *testing.T) []Instruction {
 	t.Helper()
-	filter, err := Filter(Calls, testPlaces(), testPID)
+	filter, err := Filter(Calls, testPlaces(), testProcess)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,9 +98,13 @@ func fitting(c Call) (args [6]uint64) {
 	for _, test := range c.If {
 		switch test.Kind {
 		case Self:
-			args[test.Arg] = testPID | 1<<32 // the kernel looks at the lower half
+			args[test.Arg] = uint64(testProcess.PID) | 1<<32 // the kernel looks at the lower half
 		case Equal, Set:
 			args[test.Arg] = uint64(test.Values[0])
+		case Socket:
+			args[test.Arg] = uint64(testProcess.Socket)
+		case Handed:
+			args[test.Arg] = uint64(testProcess.First)
 		}
 	}
 	return args
@@ -132,7 +139,7 @@ func TestTable(t *testing.T) {
 
 // A function of the table that is nowhere is an error, and not a call less.
 func TestUnknownPlace(t *testing.T) {
-	if _, err := Filter(Calls, testPlaces()[:2], testPID); err == nil {
+	if _, err := Filter(Calls, testPlaces()[:2], testProcess); err == nil {
 		t.Error("a filter without most of its places")
 	}
 }
@@ -166,7 +173,7 @@ func TestArguments(t *testing.T) {
 		{"a process", syscall.SYS_CLONE, "runtime.clone", [6]uint64{uint64(syscall.SIGCHLD)}, retTrap},
 		{"vfork", syscall.SYS_CLONE, "runtime.clone", [6]uint64{syscall.CLONE_VM | syscall.CLONE_VFORK}, retTrap},
 		{"a thread in a new namespace", syscall.SYS_CLONE, "runtime.clone", [6]uint64{cloneThread | syscall.CLONE_NEWUSER}, retTrap},
-		{"a signal to itself", syscall.SYS_KILL, "runtime.raiseproc", [6]uint64{testPID, 15}, retAllow},
+		{"a signal to itself", syscall.SYS_KILL, "runtime.raiseproc", [6]uint64{uint64(testProcess.PID), 15}, retAllow},
 		{"a signal to the parent", syscall.SYS_KILL, "runtime.raiseproc", [6]uint64{1, 9}, retTrap},
 		{"a signal to its group", syscall.SYS_KILL, "runtime.raiseproc", [6]uint64{0, 9}, retTrap},
 		{"a signal to another's thread", syscall.SYS_TGKILL, "runtime.tgkill", [6]uint64{1, 1, 9}, retTrap},
@@ -176,10 +183,48 @@ func TestArguments(t *testing.T) {
 		{"the processors of another", syscall.SYS_SCHED_SETAFFINITY, "program", [6]uint64{1}, retTrap},
 		{"a key for the terminal", syscall.SYS_IOCTL, Gate, [6]uint64{0, syscall.TIOCSTI}, retTrap},
 		{"the size of a terminal", syscall.SYS_IOCTL, Gate, [6]uint64{0, syscall.TIOCGWINSZ}, retAllow},
+		{"a connection", syscall.SYS_RECVMSG, Gate, [6]uint64{9}, retAllow},
+		{"a message of another socket", syscall.SYS_RECVMSG, Gate, [6]uint64{8}, retTrap},
+		{"a message of a connection", syscall.SYS_RECVMSG, Gate, [6]uint64{12}, retTrap},
+		{"the end of a connection", syscall.SYS_SHUTDOWN, Gate, [6]uint64{100}, retAllow},
+		{"the end of a link", syscall.SYS_SHUTDOWN, Gate, [6]uint64{11}, retTrap},
+		{"the end of a negative number", syscall.SYS_SHUTDOWN, Gate, [6]uint64{1<<32 - 1}, retTrap},
+		{"bytes with a flag", syscall.SYS_SENDTO, Gate, [6]uint64{12, 0, 1, syscall.MSG_NOSIGNAL}, retAllow},
+		{"bytes from a link", syscall.SYS_SENDTO, Gate, [6]uint64{11, 0, 1, syscall.MSG_NOSIGNAL}, retTrap},
+		{"bytes to somebody new", syscall.SYS_SENDTO, Gate, [6]uint64{12, 0, 1, msgFastOpen | syscall.MSG_NOSIGNAL}, retTrap},
+		{"a message to somebody new", syscall.SYS_SENDMSG, Gate, [6]uint64{12, 0, msgFastOpen}, retTrap},
+		{"a frame", syscall.SYS_SENDMSG, Gate, [6]uint64{4, 0, syscall.MSG_DONTWAIT}, retAllow},
+		{"no delay", syscall.SYS_SETSOCKOPT, Gate, [6]uint64{12, syscall.IPPROTO_TCP, syscall.TCP_NODELAY}, retAllow},
+		{"no delay of a link", syscall.SYS_SETSOCKOPT, Gate, [6]uint64{4, syscall.IPPROTO_TCP, syscall.TCP_NODELAY}, retTrap},
+		{"repair of a connection", syscall.SYS_SETSOCKOPT, Gate, [6]uint64{12, syscall.IPPROTO_TCP, 19}, retTrap},
+		{"another protocol above TCP", syscall.SYS_SETSOCKOPT, Gate, [6]uint64{12, syscall.IPPROTO_TCP, 31}, retTrap},
+		{"a filter of its own", syscall.SYS_SETSOCKOPT, Gate, [6]uint64{12, syscall.SOL_SOCKET, syscall.SO_ATTACH_FILTER}, retTrap},
+		{"TCP_INFO", syscall.SYS_GETSOCKOPT, Gate, [6]uint64{12, syscall.IPPROTO_TCP, syscall.TCP_INFO}, retAllow},
+		{"a descriptor of the peer's process", syscall.SYS_GETSOCKOPT, Gate, [6]uint64{12, syscall.SOL_SOCKET, 77}, retTrap},
+		{"a copy of a connection", syscall.SYS_FCNTL, Gate, [6]uint64{12, fDupFDCloexec, 12}, retAllow},
+		{"a copy of a link", syscall.SYS_FCNTL, Gate, [6]uint64{4, fDupFDCloexec, 12}, retTrap},
+		{"another mode of a connection", syscall.SYS_FCNTL, Gate, [6]uint64{12, syscall.F_SETFL, 0}, retTrap},
 		{"a signal at the parent's end", syscall.SYS_PRCTL, Gate, [6]uint64{syscall.PR_SET_PDEATHSIG}, retTrap},
 	} {
 		if got := run(t, filter, request{c.number, archAMD64, placeOf(c.from), c.args}); got != c.want {
 			t.Errorf("%s: %#x, want %#x", c.what, got, c.want)
+		}
+	}
+}
+
+// Without a socket to hand connections over by, no call about them is left.
+func TestNothingHanded(t *testing.T) {
+	filter, err := Filter(Calls, testPlaces(), Process{PID: testProcess.PID, Socket: -1, First: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range ofConnections {
+		for _, fd := range []uint64{0, 9, 12, 1<<32 - 1} {
+			r := request{c.Number, archAMD64, placeOf(Gate), fitting(c)}
+			r.args[0] = fd
+			if got := run(t, filter, r); got != retTrap {
+				t.Errorf("%s of %d: %#x", c.Name, fd, got)
+			}
 		}
 	}
 }
@@ -276,8 +321,12 @@ been made by package syscall, and may wait. Where that cannot be (a 32-bit call;
 was called by assembly; between entersyscall and exitsyscall) it returns ENOSYS. A call that
 traps while the runtime holds signals back ends the program.
 
-No call makes a new descriptor. Those that are there are the standard streams, the links, the
-file of ` + "`--pcap`" + `, /proc/self/maps, and the runtime's own: an epoll set, an eventfd, and the limits
-of its control group. What the loam command was given besides is closed.
+The descriptors that are there are the standard streams, the links, the file of ` + "`--pcap`" + `,
+/proc/self/maps, and the runtime's own: an epoll set, an eventfd, and the limits of its control
+group. What the loam command was given besides is closed. With ` + "`-p`" + ` and a network of the loam
+command's there is one more, a socket by which that hands over connections that it has accepted
+(decision 25); numbers below that had been free are copies of it. These connections are the only
+descriptors that come later. They have the numbers from there on, and the calls that name "a
+connection that was handed over" are left for them alone; where nothing is handed over, for none.
 
 `

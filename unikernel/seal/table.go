@@ -9,9 +9,13 @@
 // (unikernel/overlay/_std/runtime/loam_seal.go) turns into a call that Loam serves, or
 // into ENOSYS.
 //
-// No call of the table makes a new descriptor, so those that were open when the seal
-// was set are all that there will ever be: the standard streams, the links, and the
-// runtime's own. That is why read and write need no test of their descriptor.
+// Two calls of the table make a new descriptor. recvmsg, of one socket only, receives the
+// connections that the loam command hands over; fcntl copies these. So beside what was
+// open when the seal was set, the standard streams, the links and the runtime's own, there
+// are only connections that were accepted. That is why read and write need no test of
+// their descriptor. What else may be done to a connection may be done to no other: they
+// have numbers of their own, above all that was open. A connection that has ended must not
+// become one to elsewhere, which sending with MSG_FASTOPEN could do.
 //
 // The filter has its own assembler (assemble.go); filter.go makes the program, and
 // install.go hands it to the kernel, for every thread. See seccomp(2).
@@ -42,9 +46,12 @@ const Gate = "internal/runtime/syscall/linux.Syscall6"
 
 // Kinds of tests.
 const (
-	Equal = iota // the argument is one of Values
-	Set          // it has all of the bits of Values[0]
-	Self         // it is the number of this process, or one of Values
+	Equal  = iota // the argument is one of Values
+	Set           // it has all of the bits of Values[0]
+	Self          // it is the number of this process, or one of Values
+	Clear         // it has none of the bits of Values[0]
+	Socket        // it is the socket by which connections are handed over
+	Handed        // it is the descriptor of a connection that was handed over
 )
 
 // A Test looks at the lower 32 bits of an argument: the kernel takes these where it
@@ -66,6 +73,12 @@ const (
 	cloneThread = syscall.CLONE_VM | syscall.CLONE_FS | syscall.CLONE_FILES | syscall.CLONE_SIGHAND |
 		syscall.CLONE_SYSVSEM | syscall.CLONE_THREAD
 
+	msgFastOpen    = 0x20000000
+	fDupFDCloexec  = 1030
+	tcpUserTimeout = 18
+	siocAtMark     = 0x8905
+	fioNRead       = 0x541b
+
 	tcsetsf       = 0x5404
 	tcgets2       = 0x802c542a
 	tcsets2       = 0x402c542b
@@ -84,7 +97,24 @@ var (
 	newThread = Test{0, Equal, []uint32{cloneThread, cloneThread | syscall.CLONE_SETTLS}, "a thread"}
 	names     = Test{0, Equal, []uint32{prSetVMA, prSetName, prGetName, prGetKeepCaps, prSetKeepCaps},
 		"PR_SET_VMA, PR_SET_NAME, PR_GET_NAME, PR_SET_KEEPCAPS, PR_GET_KEEPCAPS"}
-	terminal = Test{1, Equal, []uint32{
+	bySocket      = Test{0, Socket, nil, "of the socket that hands connections over"}
+	handed        = Test{0, Handed, nil, "of a connection that was handed over"}
+	notFast       = Test{2, Clear, []uint32{msgFastOpen}, "to nobody new (MSG_FASTOPEN)"}
+	notFastTo     = Test{3, Clear, []uint32{msgFastOpen}, "to nobody new (MSG_FASTOPEN)"}
+	queued        = Test{1, Equal, []uint32{fioNRead, syscall.TIOCOUTQ, siocAtMark}, "FIONREAD, TIOCOUTQ, SIOCATMARK"}
+	copied        = Test{1, Equal, []uint32{fDupFDCloexec, syscall.F_GETFL}, "F_DUPFD_CLOEXEC, F_GETFL"}
+	ofSocket      = Test{1, Equal, []uint32{syscall.SOL_SOCKET}, "SOL_SOCKET"}
+	ofTCP         = Test{1, Equal, []uint32{syscall.IPPROTO_TCP}, "IPPROTO_TCP"}
+	ofIP          = Test{1, Equal, []uint32{syscall.IPPROTO_IP}, "IPPROTO_IP"}
+	socketOptions = Test{2, Equal, []uint32{syscall.SO_KEEPALIVE, syscall.SO_LINGER, syscall.SO_SNDBUF, syscall.SO_RCVBUF, syscall.SO_OOBINLINE},
+		"SO_KEEPALIVE, SO_LINGER, SO_SNDBUF, SO_RCVBUF, SO_OOBINLINE"}
+	tcpOptions = Test{2, Equal, []uint32{syscall.TCP_NODELAY, syscall.TCP_CORK, syscall.TCP_KEEPIDLE, syscall.TCP_KEEPINTVL,
+		syscall.TCP_KEEPCNT, syscall.TCP_QUICKACK, tcpUserTimeout},
+		"TCP_NODELAY, TCP_CORK, TCP_KEEPIDLE, TCP_KEEPINTVL, TCP_KEEPCNT, TCP_QUICKACK, TCP_USER_TIMEOUT"}
+	ipOptions   = Test{2, Equal, []uint32{syscall.IP_TOS, syscall.IP_TTL}, "IP_TOS, IP_TTL"}
+	errorOption = Test{2, Equal, []uint32{syscall.SO_ERROR}, "SO_ERROR"}
+	tcpAnswers  = Test{2, Equal, []uint32{syscall.TCP_INFO, syscall.TCP_MAXSEG, syscall.TCP_CONGESTION}, "TCP_INFO, TCP_MAXSEG, TCP_CONGESTION"}
+	terminal    = Test{1, Equal, []uint32{
 		syscall.TCGETS, syscall.TCSETS, syscall.TCSETS + 1, tcsetsf, tcgets2, tcsets2, tcsets2 + 1, tcsets2 + 2,
 		syscall.TIOCGWINSZ, syscall.TIOCSWINSZ, syscall.TIOCGPGRP, syscall.TIOCSPGRP,
 	}, "a terminal's modes, size and group"}
@@ -105,21 +135,21 @@ func runtimes(names ...string) []string {
 var Calls = slices.Concat(
 	[]Call{
 		anybody(syscall.SYS_FUTEX, "futex", "threads wait for one another"),
-		{syscall.SYS_EPOLL_PWAIT, "epoll_pwait", gate, nil, "a thread without work waits for the links and timers"},
+		{syscall.SYS_EPOLL_PWAIT, "epoll_pwait", gate, nil, "a thread without work waits for the links, connections and timers"},
 		anybody(syscall.SYS_NANOSLEEP, "nanosleep", "the runtime's monitor pauses"),
-		{syscall.SYS_SENDMSG, "sendmsg", gate, nil, "a link sends frames"},
+		{syscall.SYS_SENDMSG, "sendmsg", gate, []Test{notFast}, "a link sends frames"},
 		{syscall.SYS_READV, "readv", gate, nil, "a link receives frames"},
-		{syscall.SYS_READ, "read", append(runtimes("read"), Gate), nil, "a link receives, standard input is read, a thread was woken"},
-		{syscall.SYS_WRITE, "write", append(runtimes("write1"), Gate), nil, "a link sends, standard output is written, a thread is woken, a crash is told"},
+		{syscall.SYS_READ, "read", append(runtimes("read"), Gate), nil, "a link or a connection receives, standard input is read, a thread was woken"},
+		{syscall.SYS_WRITE, "write", append(runtimes("write1"), Gate), nil, "a link or a connection sends, standard output is written, a thread is woken, a crash is told"},
 		{syscall.SYS_TGKILL, "tgkill", append(runtimes("tgkill", "raise"), Gate), []Test{toSelf}, "a goroutine is preempted; a fatal signal ends the program"},
 	},
 	harmless,
 	[]Call{
 		{syscall.SYS_MMAP, "mmap", append(runtimes("sysMmap"), Gate), []Test{anonymous}, "memory"},
-		{syscall.SYS_POLL, "poll", gate, nil, "a standard stream is waited for"},
+		{syscall.SYS_POLL, "poll", gate, nil, "a standard stream is waited for; is a connection ready?"},
 		{syscall.SYS_PPOLL, "ppoll", gate, nil, "has a link room?"},
-		{syscall.SYS_EPOLL_CTL, "epoll_ctl", gate, nil, "a link is waited for, or no more"},
-		{syscall.SYS_CLOSE, "close", append(runtimes("closefd"), Gate), nil, "a link is closed"},
+		{syscall.SYS_EPOLL_CTL, "epoll_ctl", gate, nil, "a link or a connection is waited for, or no more"},
+		{syscall.SYS_CLOSE, "close", append(runtimes("closefd"), Gate), nil, "a link or a connection is closed"},
 		{syscall.SYS_IOCTL, "ioctl", gate, []Test{terminal}, "standard streams that are a terminal"},
 		{syscall.SYS_PREAD64, "pread64", gate, nil, "how many processors the control group allows; /proc/self/maps"},
 		{syscall.SYS_CLONE, "clone", runtimes("clone"), []Test{newThread}, "a thread starts"},
@@ -137,7 +167,27 @@ var Calls = slices.Concat(
 		{syscall.SYS_PRLIMIT64, "prlimit64", nil, []Test{ofSelf}, bounds},
 		{syscall.SYS_GETPRIORITY, "getpriority", nil, []Test{{1, Self, []uint32{0}, "of this process"}}, bounds},
 	},
+	ofConnections,
 )
+
+// ofConnections are calls about connections that are handed over: none may be made where
+// there are none (Process).
+var ofConnections = []Call{
+	{syscall.SYS_RECVMSG, "recvmsg", gate, []Test{bySocket}, "a connection is handed over"},
+	{syscall.SYS_SETSOCKOPT, "setsockopt", gate, []Test{handed, ofTCP, tcpOptions}, options},
+	{syscall.SYS_SETSOCKOPT, "setsockopt", gate, []Test{handed, ofSocket, socketOptions}, options},
+	{syscall.SYS_SETSOCKOPT, "setsockopt", gate, []Test{handed, ofIP, ipOptions}, options},
+	{syscall.SYS_GETSOCKOPT, "getsockopt", gate, []Test{handed, ofSocket, errorOption}, options},
+	{syscall.SYS_GETSOCKOPT, "getsockopt", gate, []Test{handed, ofTCP, tcpAnswers}, options},
+	{syscall.SYS_GETSOCKOPT, "getsockopt", gate, []Test{handed, ofTCP, tcpOptions}, options},
+	{syscall.SYS_GETSOCKOPT, "getsockopt", gate, []Test{handed, ofSocket, socketOptions}, options},
+	{syscall.SYS_GETSOCKOPT, "getsockopt", gate, []Test{handed, ofIP, ipOptions}, options},
+	{syscall.SYS_SHUTDOWN, "shutdown", gate, []Test{handed}, "a connection is half closed"},
+	{syscall.SYS_RECVFROM, "recvfrom", gate, []Test{handed}, "a connection receives, with flags"},
+	{syscall.SYS_SENDTO, "sendto", gate, []Test{handed, notFastTo}, "a connection sends, with flags"},
+	{syscall.SYS_IOCTL, "ioctl", gate, []Test{handed, queued}, "what has a connection yet to send, or to be read?"},
+	{syscall.SYS_FCNTL, "fcntl", gate, []Test{handed, copied}, "a connection is waited for twice"},
+}
 
 // Why, of more than one.
 const (
@@ -147,6 +197,7 @@ const (
 	clocks  = "time"
 	who     = "who it is"
 	bounds  = "what it may use"
+	options = "options of a connection"
 )
 
 // anybody is a call that may be made from anywhere.

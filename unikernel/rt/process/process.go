@@ -25,15 +25,23 @@ func hostCall(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, r2 uintptr, err syscall
 func sealHost() error {
 	closeLeaked()
 	pollInit()
+	own := seal.Process{PID: uint32(syscall.Getpid()), Socket: rt.Handed(), First: -1}
+	if own.Socket >= 0 {
+		own.First = fillGaps(own.Socket)
+	}
 	var places []seal.Place
 	callPlaces(func(name string, after uintptr) {
 		places = append(places, seal.Place{Name: name, After: uint64(after)})
 	})
-	filter, err := seal.Filter(seal.Calls, places, uint32(syscall.Getpid()))
+	filter, err := seal.Filter(seal.Calls, places, own)
 	if err != nil {
 		return err
 	}
-	return seal.Install(filter, hostCall)
+	if err := seal.Install(filter, hostCall); err != nil {
+		return err
+	}
+	rt.TakeHanded(own.First)
+	return nil
 }
 
 // maxLeaked bounds the search for descriptors that were leaked.
@@ -47,6 +55,30 @@ func closeLeaked() {
 		flags, _, errno := hostCall(syscall.SYS_FCNTL, uintptr(fd), syscall.F_GETFD, 0, 0, 0, 0)
 		if errno == 0 && flags&syscall.FD_CLOEXEC == 0 {
 			hostCall(syscall.SYS_CLOSE, uintptr(fd), 0, 0, 0, 0, 0)
+		}
+	}
+}
+
+// dupFDCloexec is F_DUPFD_CLOEXEC.
+const dupFDCloexec = 1030
+
+// fillGaps has every number below the one that it returns be in use, and none from there
+// on: what is handed over from now on lies there, apart from all else. Copies of fd fill
+// the gaps.
+func fillGaps(fd int) (first int) {
+	for n := range maxLeaked {
+		if _, _, errno := hostCall(syscall.SYS_FCNTL, uintptr(n), syscall.F_GETFD, 0, 0, 0, 0); errno == 0 {
+			first = n + 1
+		}
+	}
+	for {
+		n, _, errno := hostCall(syscall.SYS_FCNTL, uintptr(fd), dupFDCloexec, 0, 0, 0, 0)
+		if errno != 0 {
+			return first
+		}
+		if int(n) >= first {
+			hostCall(syscall.SYS_CLOSE, n, 0, 0, 0, 0, 0)
+			return first
 		}
 	}
 }

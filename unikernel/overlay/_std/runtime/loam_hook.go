@@ -74,8 +74,10 @@ func isSystemGoroutine(gp *g, fixed bool) bool {
 	return linuxIsSystemGoroutine(gp, fixed) || !fixed && loamStarted(gp)
 }
 
-func loamStarted(gp *g) bool {
-	f := findfunc(gp.startpc)
+func loamStarted(gp *g) bool { return loamNamed(findfunc(gp.startpc)) }
+
+// loamNamed reports whether f is a function of Loam's.
+func loamNamed(f funcInfo) bool {
 	return f.valid() && stringslite.HasPrefix(funcname(f), "loam/")
 }
 

@@ -10,8 +10,9 @@ package runtime
 
 import "unsafe"
 
-// Descriptors of the host, by which Loam itself reaches what it was given, meet
-// epoll as ever. They are loamHostFD more here than there.
+// Descriptors of the host meet epoll as ever: those by which Loam itself reaches what it
+// was given, which are loamHostFD more here than there, and those of connections that
+// were handed over, which Loam names when it is asked about its own.
 const (
 	loamHostFD   = 1 << 24
 	loamHostSpan = 1 << 24
@@ -25,7 +26,8 @@ var loamServing bool
 
 // loamPollOpen and loamPollClose tie a poll descriptor to a file of Loam's and
 // untie it. They run on the goroutine that opens or closes the file, which
-// holds no lock of the runtime, and return an errno.
+// holds no lock of the runtime, and return an errno, or loamHostFD and a descriptor
+// of the host to take in its place.
 //
 //go:linkname loamPollOpen loam/unikernel/rt.pollOpen
 func loamPollOpen(fd, pd, seq uintptr) uintptr
@@ -43,6 +45,9 @@ func netpollopen(fd uintptr, pd *pollDesc) uintptr {
 	bubble := loamLeaveBubble()
 	errno := loamPollOpen(fd, uintptr(unsafe.Pointer(pd)), pd.fdseq.Load())
 	loamEnterBubble(bubble)
+	if errno >= loamHostFD {
+		return linuxNetpollopen(errno-loamHostFD, pd)
+	}
 	return errno
 }
 
@@ -56,6 +61,9 @@ func netpollclose(fd uintptr) uintptr {
 	bubble := loamLeaveBubble()
 	errno := loamPollClose(fd)
 	loamEnterBubble(bubble)
+	if errno >= loamHostFD {
+		return linuxNetpollclose(errno - loamHostFD)
+	}
 	return errno
 }
 

@@ -28,8 +28,8 @@ func main() {
 	check.Nil(os.Chdir(dir), "chdir")
 	for name, test := range map[string]func(){
 		"contents": contents, "names": names, "attributes": attributes, "listing": listing, "descriptors": descriptors,
-		"locks": locks, "mapping": mapping, "pipes": pipes, "vectors": vectors, "devices": devices, "stack": stack, "tree": tree,
-		"immediate": immediate,
+		"locks": locks, "mapping": mapping, "shared": shared, "pipes": pipes, "vectors": vectors, "devices": devices, "stack": stack, "tree": tree,
+		"immediate": immediate, "watch": watch, "counters": counters,
 	} {
 		check.Nil(os.Mkdir(name, 0o755), name)
 		check.Nil(os.Chdir(name), name)
@@ -264,7 +264,7 @@ func locks() {
 	b.Close()
 }
 
-// mapping: private mappings of files, and memory.
+// mapping: mappings of files that do not change them, and memory.
 func mapping() {
 	check.Nil(os.WriteFile("f", bytes.Repeat([]byte("page"), 3000), 0o600), "write")
 	f, err := os.Open("f")

@@ -19,6 +19,8 @@ func main() {
 	c, err := net.ListenPacket("udp", "127.0.0.1:0")
 	check.Nil(err, "listen")
 	alone("with a socket")
+	os.Stdin.Read(make([]byte, 1))
+	alone("after a read of standard input")
 	pollBoth(c.(*net.UDPConn))
 	check.Nil(c.Close(), "close")
 	alone("after all")

@@ -166,7 +166,6 @@ func errors() {
 		domain, typ, protocol int
 		want                  syscall.Errno
 	}{
-		{syscall.AF_INET6, syscall.SOCK_STREAM, 0, syscall.EAFNOSUPPORT},
 		{syscall.AF_PACKET, syscall.SOCK_RAW, 0, syscall.EAFNOSUPPORT},
 		{syscall.AF_INET, syscall.SOCK_STREAM, 262, syscall.EPROTONOSUPPORT},
 		{syscall.AF_INET, syscall.SOCK_RAW, syscall.IPPROTO_ICMP, syscall.EPERM},

@@ -1,0 +1,115 @@
+package memfs
+
+import (
+	"syscall"
+
+	"loam/fs"
+)
+
+// mapped is the content of a file that a program has mapped: one piece of memory in the
+// place of pages, which it stays until the file goes. It is guarded by the file's mu, but
+// for what the program writes there by itself. It is not counted among the pages of the file
+// system, since most such files are long and nearly empty.
+type mapped struct {
+	memory  fs.Memory // nil: the content is pages
+	bytes   []byte    // the part of memory in use: the content, up to a whole page
+	reserve fs.Reserve
+	count   int // mappings
+}
+
+// Map implements fs.Mappable.
+func (h handle) Map(size int64, reserve fs.Reserve) (fs.Memory, error) {
+	f := h.file
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if size > MaxSize {
+		return nil, syscall.ENOMEM
+	}
+	f.mapped.reserve = reserve
+	if err := f.settle(max(size, f.attr.Size)); err != nil {
+		return nil, err
+	}
+	f.mapped.count++
+	return f.mapped.memory, nil
+}
+
+// Unmap implements fs.Mappable.
+func (h handle) Unmap() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.file.mapped.count--
+}
+
+// settle has the content lie in memory that is large enough for a size.
+func (f *file) settle(size int64) error {
+	m := &f.mapped
+	if m.memory != nil && m.memory.Size() >= size {
+		return nil
+	}
+	if m.count > 0 {
+		return syscall.ENOMEM
+	}
+	memory, err := m.reserve(roundUp(size))
+	if err != nil {
+		return err
+	}
+	bytes, err := memory.Bytes(roundUp(f.attr.Size))
+	if err != nil {
+		memory.Free()
+		return err
+	}
+	f.copyTo(bytes)
+	f.release()
+	m.memory, m.bytes = memory, bytes
+	return nil
+}
+
+// copyTo copies the content to zeros.
+func (f *file) copyTo(bytes []byte) {
+	copy(bytes, f.mapped.bytes)
+	copy(bytes, f.base)
+	for i, leaf := range f.leaves {
+		for j, p := range leaf {
+			if p != nil {
+				copy(bytes[int64(i*leafPages+j)*pageSize:], p[:])
+			}
+		}
+	}
+}
+
+// release gives back what holds the content.
+func (f *file) release() {
+	f.system.takePages(-f.held)
+	f.base, f.leaves, f.held = nil, nil, 0
+	if f.mapped.memory != nil {
+		f.mapped.memory.Free()
+		f.mapped.memory, f.mapped.bytes = nil, nil
+	}
+}
+
+// extend has memory hold a size. Errors: ENOSPC.
+func (f *file) extend(size int64) error {
+	m := &f.mapped
+	if size <= int64(len(m.bytes)) {
+		return nil
+	}
+	if f.settle(size) != nil {
+		return syscall.ENOSPC
+	}
+	bytes, err := m.memory.Bytes(roundUp(size))
+	if err != nil {
+		return syscall.ENOSPC
+	}
+	m.bytes = bytes
+	return nil
+}
+
+// clearFrom makes zeros of all beyond a size.
+func (f *file) clearFrom(size int64) {
+	if end := int64(len(f.mapped.bytes)); size < end {
+		f.mapped.memory.Clear(size, end)
+	}
+}
+
+// roundUp is a size in whole pages.
+func roundUp(size int64) int64 { return (size + pageSize - 1) &^ (pageSize - 1) }

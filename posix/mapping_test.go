@@ -1,0 +1,87 @@
+package posix
+
+import (
+	"syscall"
+	"testing"
+
+	"loam/fs"
+)
+
+// addresses is fs.Memory that nobody looks into.
+type addresses struct{ at, size uint64 }
+
+func (a addresses) Address() uint64               { return a.at }
+func (a addresses) Size() int64                   { return int64(a.size) }
+func (a addresses) Bytes(n int64) ([]byte, error) { return make([]byte, n), nil }
+func (a addresses) Clear(int64, int64)            {}
+func (a addresses) Free()                         {}
+
+const mib = 1 << 20
+
+// reserveAt reserves a MiB each time, or what is wanted if it is more, at rising addresses.
+func reserveAt() fs.Reserve {
+	next := uint64(0)
+	return func(size int64) (fs.Memory, error) {
+		next += 16 * mib
+		return addresses{next, max(uint64(size), mib)}, nil
+	}
+}
+
+// Pieces of mappings are unmapped in any order and size.
+func TestUnmapShared(t *testing.T) {
+	p, reserve := process(t), reserveAt()
+	fd := fd(t)(openFile(p))
+	const page, at = mapPage, 16 * mib
+	for i := range 2 {
+		got, errno := p.MapShared(fd, 10*page, 0, reserve)
+		if errno != 0 || got != at {
+			t.Fatalf("mapping %d: %#x, %v", i, got, errno)
+		}
+	}
+	ok(t, p.Close(fd))
+	p.UnmapShared(at, 10*page)
+	for _, c := range []struct{ from, to, first, last uint64 }{{3, 5, 2, 5}, {0, 1, 1, 9}, {8, 10, 5, 7}, {2, 7, 1, 7}} {
+		p.UnmapShared(at+c.from*page, (c.to-c.from)*page)
+		if p.Shares(at+c.from*page, (c.to-c.from)*page) {
+			t.Errorf("%+v: still there", c)
+		}
+		if !p.Shares(at+c.first*page, page) || !p.Shares(at+(c.last)*page, page) {
+			t.Errorf("%+v: more is gone", c)
+		}
+	}
+	p.UnmapShared(at, 10*page)
+	if p.Shares(0, 1<<40) || len(p.mappings.pieces) != 0 {
+		t.Errorf("left: %+v", p.mappings.pieces)
+	}
+}
+
+func TestRemapShared(t *testing.T) {
+	p, reserve := process(t), reserveAt()
+	fd := fd(t)(openFile(p))
+	at, errno := p.MapShared(fd, mapPage, mapPage, reserve)
+	ok(t, errno)
+	for _, c := range []struct {
+		size  uint64
+		flags int
+		want  uint64
+		errno Errno
+	}{
+		{mib - mapPage, 0, at, 0},
+		{mib, 0, at, syscall.ENOMEM},
+		{0, 0, at, syscall.EINVAL},
+		{mib, 2, at, syscall.EINVAL},
+		{mib, 1, at + 16*mib, 0},
+		{mapPage, 0, at + 16*mib, 0},
+	} {
+		old := p.mappings.pieces[0].end - p.mappings.pieces[0].start
+		got, errno := p.RemapShared(at, old, c.size, c.flags, reserve)
+		if errno != c.errno || errno == 0 && got != c.want {
+			t.Errorf("%+v: %#x, %v", c, got, errno)
+		}
+		if errno == 0 {
+			at = got
+		}
+	}
+	_, errno = p.RemapShared(at, 2*mapPage, mib, 1, reserve)
+	wantErrno(t, errno, syscall.EFAULT, "more than a mapping")
+}

@@ -1,0 +1,109 @@
+package posix
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// The files of /proc/net about IPv6.
+
+// Scopes of addresses in if_inet6 (net/ipv6.h), and the flag of one that stays.
+const (
+	scopeGlobal, scopeHost, scopeLink = 0, 0x10, 0x20
+	addressPermanent                  = 0x80
+	routeUp6                          = 1
+	noMetric6                         = 1024
+)
+
+// hex6 is an address as 32 digits.
+func hex6(a netip.Addr) string {
+	b := a.As16()
+	return hex.EncodeToString(b[:])
+}
+
+// procIfInet6 lists the addresses of IPv6.
+func (p *Process) procIfInet6() string {
+	var b strings.Builder
+	if p.net == nil {
+		return ""
+	}
+	for _, a := range p.net.Addresses() {
+		addr := a.Prefix.Addr()
+		if addr.Is4() {
+			continue
+		}
+		scope := scopeGlobal
+		switch {
+		case addr.IsLoopback():
+			scope = scopeHost
+		case addr.IsLinkLocalUnicast():
+			scope = scopeLink
+		}
+		fmt.Fprintf(&b, "%s %02x %02x %02x %02x %8s\n", hex6(addr), p.indexOf(a.Interface), a.Prefix.Bits(), scope, addressPermanent, a.Interface)
+	}
+	return b.String()
+}
+
+// procIPv6Route lists the routes of IPv6, those of the addresses' own networks too.
+func (p *Process) procIPv6Route() string {
+	var b strings.Builder
+	if p.net == nil {
+		return ""
+	}
+	add := func(name string, dst netip.Prefix, gateway netip.Addr, metric int) {
+		flags := routeUp6
+		if gateway.IsValid() {
+			flags |= routeGateway
+		} else {
+			gateway = netip.IPv6Unspecified()
+		}
+		fmt.Fprintf(&b, "%s %02x %s 00 %s %08x %08x %08x %08x %8s\n", hex6(dst.Masked().Addr()), dst.Bits(),
+			hex6(netip.IPv6Unspecified()), hex6(gateway), metric, 1, 0, flags, name)
+	}
+	for _, a := range p.net.Addresses() {
+		if a.Prefix.Addr().Is6() {
+			add(a.Interface, a.Prefix, netip.Addr{}, 256)
+		}
+	}
+	for _, r := range p.net.Routes() {
+		if r.Dst.Addr().Is6() {
+			add(p.routeInterface(r), r.Dst, r.Gateway, noMetric6+r.Metric)
+		}
+	}
+	return b.String()
+}
+
+// procIGMP6 says who is in which group of IPv6; every host is in that of all nodes.
+func (p *Process) procIGMP6() string {
+	var b strings.Builder
+	for _, i := range p.interfaces() {
+		groups := i.Groups()
+		groups[netip.IPv6LinkLocalAllNodes()]++
+		for _, g := range slices.SortedFunc(maps.Keys(groups), netip.Addr.Compare) {
+			if g.Is6() {
+				fmt.Fprintf(&b, "%-4d %-15s %s %5d %08X %d\n", i.Index(), i.Name(), hex6(g), groups[g], 0xc, 0)
+			}
+		}
+	}
+	return b.String()
+}
+
+// hexEndpoint6 is an address and its port in /proc/net/tcp6 and udp6: four numbers of
+// the machine's byte order.
+func hexEndpoint6(a Address) string {
+	ip := netip.IPv6Unspecified()
+	if a.IP.IsValid() {
+		ip = a.IP.Addr()
+	}
+	b := ip.As16()
+	var text strings.Builder
+	for i := 0; i < len(b); i += 4 {
+		fmt.Fprintf(&text, "%08X", binary.NativeEndian.Uint32(b[i:]))
+	}
+	return fmt.Sprintf("%s:%04X", text.String(), a.IP.Port())
+}

@@ -1,0 +1,133 @@
+package stack
+
+import (
+	"net/netip"
+
+	"loam/link"
+	"loam/stack/icmp"
+	"loam/wire"
+)
+
+// inputICMP6 takes an ICMPv6 packet (RFC 4443). The caller frees the frame.
+func (sh *shard) inputICMP6(p *packet) {
+	sh.tally.count(ICMPReceived)
+	b := p.payload()
+	h, rest, err := wire.ParseICMPv6(b)
+	if err != nil {
+		sh.tally.count(ICMPMalformed)
+		return
+	}
+	if !p.frame.ChecksumValid && !wire.ICMPv6ChecksumOK(b, p.src, p.dst) {
+		sh.tally.count(ICMPChecksum)
+		return
+	}
+	switch {
+	case h.Type == wire.ICMPv6Echo:
+		sh.inputEcho6(p, h, rest)
+	case h.Type == wire.ICMPv6EchoReply:
+		sh.inputEchoReply(p, h.EchoID(), h.EchoSeq(), rest)
+	case h.IsError():
+		sh.inputError6(p, h, rest)
+	default:
+		sh.tally.count(ICMPIgnored)
+	}
+}
+
+// inputEcho6 answers an echo request; one to a group from an address of the
+// interface (RFC 4443 section 4.2).
+func (sh *shard) inputEcho6(p *packet, h wire.ICMPv6, data []byte) {
+	src := p.dst
+	if _, ours := sh.tables.local[p.dst]; !ours && !p.broadcast || p.src.IsUnspecified() {
+		sh.tally.count(ICMPIgnored)
+		return
+	}
+	if p.broadcast {
+		src = sh.tables.source6(p.ifc, p.src)
+	}
+	h.Type = wire.ICMPv6EchoReply
+	if sh.sendICMP6(src, p.ifc.scoped(p.src), p.tos, h, data) {
+		sh.tally.count(ICMPEcho)
+	}
+}
+
+// sendICMP6 sends a message at once, or not at all when there is no room.
+func (sh *shard) sendICMP6(src, dst netip.Addr, tos uint8, h wire.ICMPv6, data []byte) bool {
+	path, err := sh.tables.route(src, dst)
+	if !src.IsValid() {
+		src = path.source
+	}
+	if err != nil || src.IsUnspecified() {
+		sh.tally.count(IPNoRoute)
+		return false
+	}
+	if !sh.link(path.ifc).room() {
+		sh.tally.count(ICMPNoRoom)
+		return false
+	}
+	sh.stack.narrow6(&path, dst)
+	sh.tally.count(ICMPSent)
+	sh.sendIP(&path, icmpPacket6(src, dst, tos, h, data))
+	return true
+}
+
+// icmpPacket6 makes the IP packet of a message.
+func icmpPacket6(src, dst netip.Addr, tos uint8, h wire.ICMPv6, data []byte) *link.Frame {
+	f := link.NewFrame(len(data))
+	copy(f.Bytes(), data)
+	h.Put(f.Prepend(wire.ICMPv6Len))
+	wire.PutICMPv6Checksum(f.Bytes(), src, dst)
+	putIPv6(f, &wire.IPv6{TrafficClass: tos, NextHeader: wire.ProtoICMPv6, HopLimit: defaultTTL, Src: src, Dst: dst})
+	return f
+}
+
+// sendError6 answers the packet b with an ICMPv6 error, if the rules allow one about
+// it and the rate limit does. toMany is as in icmp.Answerable6.
+func (sh *shard) sendError6(b []byte, h wire.ICMPv6, toMany bool) {
+	about, quote, ok := icmp.Answerable6(b, toMany)
+	if !ok {
+		return
+	}
+	if !sh.limiter.Allow(sh.now, about.Src) {
+		sh.tally.count(ICMPLimited)
+		return
+	}
+	src := about.Dst
+	to, ours := sh.tables.local[about.Dst]
+	if !ours {
+		src = netip.Addr{}
+	}
+	dst := about.Src
+	if isScoped(dst) {
+		dst = sh.scopeOf(to.ifc, about.Dst).scoped(dst)
+	}
+	if sh.sendICMP6(src, dst, 0, h, quote) {
+		sh.tally.count(ICMPErrorsSent)
+	}
+}
+
+// scopeOf is the interface on which a host spoke to an address of ours that is on
+// ifc, or to a group.
+func (sh *shard) scopeOf(ifc *Interface, dst netip.Addr) *Interface {
+	if ifc != nil {
+		return ifc
+	}
+	if p, err := sh.tables.route(netip.Addr{}, dst); err == nil {
+		return p.ifc
+	}
+	return sh.tables.interfaces[0]
+}
+
+// inputError6 takes an error about a packet that this host is said to have sent,
+// and delivers it to the socket that did.
+func (sh *shard) inputError6(p *packet, h wire.ICMPv6, quoted []byte) {
+	q, ok := icmp.ParseQuote(quoted)
+	if !ok || !q.Src.Is6() {
+		sh.tally.count(ICMPMalformed)
+		return
+	}
+	if !sh.deliverError(&q, icmp.Classify6(h), int(min(h.Rest, maxIPv6))) {
+		sh.tally.count(ICMPIgnored)
+		return
+	}
+	sh.tally.count(ICMPErrors)
+}

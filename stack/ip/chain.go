@@ -1,0 +1,187 @@
+package ip
+
+import "loam/wire"
+
+// The chain of headers of an IPv6 packet, as its destination processes it (RFC 8200
+// section 4): one after the other, up to the first that is no extension header, or
+// to what ends it before.
+//
+// Routing headers are refused as long as they name a node to visit: type 0 is not to
+// be followed any more (RFC 5095), and the others are not known here. A fragment that
+// is a whole packet is processed as such (RFC 6946).
+
+// Action is what is to be done with a packet.
+type Action uint8
+
+// Actions.
+const (
+	Deliver    Action = iota // Chain.Protocol is at Chain.Offset
+	Reassemble               // Chain.Fragment is a fragment header, its payload at Chain.Offset
+	Discard                  // nothing
+	Report                   // discard, and send "parameter problem" with Chain.Code and Chain.Pointer
+)
+
+// Codes of "parameter problem" (RFC 4443 section 3.4, RFC 7112 section 6).
+const (
+	CodeHeaderField   = 0 // erroneous header field
+	CodeNextHeader    = 1 // unrecognized next header type
+	CodeOption        = 2 // unrecognized option
+	CodeFirstFragment = 3 // the first fragment has an incomplete chain
+)
+
+// Chain is what the headers of a packet say.
+type Chain struct {
+	Action   Action
+	Protocol wire.Protocol
+	Offset   int // of what the headers lead to, in the packet
+	NextAt   int // offset of the field that names Protocol
+	Fragment wire.IPv6Fragment
+	Code     uint8
+	Pointer  int  // offset in the packet of what the problem is
+	Always   bool // the problem is reported even if the packet was sent to many
+}
+
+// nextHeaderAt is the offset of the field in the fixed header that names the next.
+const nextHeaderAt, payloadLenAt = 6, 4
+
+// ParseChain reads the headers of the packet b, whose fixed header is h, without
+// padding behind it.
+func ParseChain(h *wire.IPv6, b []byte) Chain {
+	c := Chain{Protocol: h.NextHeader, Offset: wire.IPv6Len, NextAt: nextHeaderAt}
+	for {
+		switch c.Protocol {
+		case wire.ProtoHopByHop:
+			if c.Offset != wire.IPv6Len {
+				return c.problem(CodeNextHeader, c.NextAt)
+			}
+			if !c.options(b, h) {
+				return c
+			}
+		case wire.ProtoDestOptions:
+			if !c.options(b, h) {
+				return c
+			}
+		case wire.ProtoRouting:
+			if !c.routing(b) {
+				return c
+			}
+		case wire.ProtoIPv6Fragment:
+			if !c.fragment(b) {
+				return c
+			}
+		case wire.ProtoNoNext:
+			c.Action = Discard
+			return c
+		default:
+			return c
+		}
+	}
+}
+
+// problem ends the chain.
+func (c Chain) problem(code uint8, at int) Chain {
+	c.Action, c.Code, c.Pointer = Report, code, at
+	return c
+}
+
+// step goes on behind a header of n bytes.
+func (c *Chain) step(next wire.Protocol, n int) {
+	c.Protocol, c.NextAt = next, c.Offset
+	c.Offset += n
+}
+
+// options processes a header of options. It returns false where the chain ends.
+func (c *Chain) options(b []byte, h *wire.IPv6) bool {
+	x, _, err := wire.ParseIPv6Ext(b[c.Offset:])
+	if err != nil {
+		c.Action = Discard
+		return false
+	}
+	for at := 0; ; {
+		o, next, ok, err := wire.NextIPv6Option(x.Data, at)
+		if err != nil {
+			c.Action = Discard
+			return false
+		}
+		if !ok {
+			break
+		}
+		if !c.option(&o, h) {
+			return false
+		}
+		at = next
+	}
+	c.step(x.Next, x.Len())
+	return true
+}
+
+// routerAlert is the option that every host may skip: it is for routers (RFC 2711).
+const routerAlert = 5
+
+// option obeys the two upper bits of an option that is not known: none is (section
+// 4.2).
+func (c *Chain) option(o *wire.IPv6Option, h *wire.IPv6) bool {
+	const skip, discard, report, reportUnicast = 0, 1, 2, 3
+	switch act := o.Type >> 6; {
+	case act == skip || o.Type == routerAlert:
+		return true
+	case act == discard || act == reportUnicast && h.Dst.IsMulticast():
+		c.Action = Discard
+	default:
+		*c = c.problem(CodeOption, c.Offset+2+o.At)
+		c.Always = act == report
+	}
+	return false
+}
+
+func (c *Chain) routing(b []byte) bool {
+	x, _, err := wire.ParseIPv6Ext(b[c.Offset:])
+	if err != nil {
+		c.Action = Discard
+		return false
+	}
+	if segmentsLeft := x.Data[1]; segmentsLeft != 0 {
+		*c = c.problem(CodeHeaderField, c.Offset+2)
+		return false
+	}
+	c.step(x.Next, x.Len())
+	return true
+}
+
+// fragment checks a fragment header by section 4.5.
+func (c *Chain) fragment(b []byte) bool {
+	f, payload, err := wire.ParseIPv6Fragment(b[c.Offset:])
+	switch {
+	case err != nil:
+		c.Action = Discard
+		return false
+	case f.Offset == 0 && !f.More:
+		c.step(f.Next, wire.IPv6FragmentLen)
+		return true
+	case f.More && len(payload)%8 != 0:
+		*c = c.problem(CodeHeaderField, payloadLenAt)
+		return false
+	case f.Offset+len(payload) > wire.MaxIPv6Payload:
+		*c = c.problem(CodeHeaderField, c.Offset+2)
+		return false
+	case f.Offset == 0 && !complete(f.Next, payload):
+		*c = c.problem(CodeFirstFragment, 0)
+		return false
+	}
+	c.Action, c.Fragment = Reassemble, f
+	c.Offset += wire.IPv6FragmentLen
+	return false
+}
+
+// complete reports whether a first fragment has all headers, the transport's among
+// them (RFC 7112 section 5).
+func complete(next wire.Protocol, payload []byte) bool {
+	proto, rest, _, ok := wire.SkipIPv6Ext(next, payload)
+	switch proto {
+	case wire.ProtoTCP:
+		return ok && len(rest) >= wire.TCPMinLen
+	case wire.ProtoUDP:
+		return ok && len(rest) >= wire.UDPLen
+	}
+	return ok
+}

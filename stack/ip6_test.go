@@ -1,0 +1,480 @@
+package stack_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/net/nettest"
+
+	"loam/link/pipe"
+	"loam/stack"
+	"loam/stack/neigh"
+	"loam/wire"
+)
+
+// TCP over IPv6 is a net.Conn as over IPv4.
+func TestTCP6ConnConformance(t *testing.T) {
+	for name, p := range map[string]pipe.Config{"pipe": {}, "offloads": {Offloads: pipe.AllOffloads}} {
+		t.Run(name, func(t *testing.T) {
+			nettest.TestConn(t, func() (a, b net.Conn, stop func(), err error) {
+				pr := newPair(t, stack.Config{Shards: 2}, p)
+				return join(pr.a, pr.b, "[2001:db8::2]:80")
+			})
+		})
+	}
+	t.Run("loopback", func(t *testing.T) {
+		nettest.TestConn(t, func() (a, b net.Conn, stop func(), err error) {
+			s := stack.New(stack.Config{Shards: 2})
+			return join(s, s, "[::1]:80")
+		})
+	})
+}
+
+func TestTCP6Bulk(t *testing.T) {
+	for name, p := range map[string]pipe.Config{"pipe": {}, "offloads": {Offloads: pipe.AllOffloads}, "shallow": {Depth: 4}} {
+		t.Run(name, func(t *testing.T) {
+			pr := newPair(t, stack.Config{Shards: 2}, p)
+			if err := exchange(pr.a, pr.b, "[2001:db8::2]:80", 3_000_000); err != nil {
+				t.Error(err)
+			}
+			local := "[" + wire.LinkLocal6(pr.b.Interfaces()[1].MAC()).String() + "%eth0]:81"
+			if err := exchange(pr.a, pr.b, local, 100_000); err != nil {
+				t.Errorf("between link-local addresses: %v", err)
+			}
+		})
+	}
+}
+
+// RFC 3493 sections 3.7 and 5.3: who listens to all of IPv6 hears IPv4 as well, unless
+// it wants IPv6 only; then another may have IPv4.
+func TestDualStack(t *testing.T) {
+	pr := newPair(t, stack.Config{Shards: 2}, pipe.Config{})
+	both, err := pr.b.Listen("tcp", ":80")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := both.Addr().String(); got != "[::]:80" {
+		t.Errorf("it listens at %s", got)
+	}
+	if _, err := pr.b.Listen("tcp4", ":80"); !errors.Is(err, syscall.EADDRINUSE) {
+		t.Errorf("IPv4 beside both: %v", err)
+	}
+	for _, at := range []string{"10.0.0.2:80", "[2001:db8::2]:80", "[::ffff:10.0.0.2]:80"} {
+		c, err := pr.a.Dial("tcp", at)
+		if err != nil {
+			t.Fatalf("dial %s: %v", at, err)
+		}
+		in, err := both.Accept()
+		if err != nil || in.RemoteAddr().String() != c.LocalAddr().String() {
+			t.Errorf("%s: %v, %v", at, in, err)
+		}
+		c.Close()
+		in.Close()
+	}
+	both.Close()
+	six, err := pr.b.Listen("tcp6", ":80")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pr.a.Dial("tcp", "10.0.0.2:80"); !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("IPv4 to who listens to IPv6 only: %v", err)
+	}
+	four, err := pr.b.Listen("tcp4", ":80")
+	if err != nil {
+		t.Errorf("IPv4 beside IPv6 only: %v", err)
+	} else {
+		four.Close()
+	}
+	six.Close()
+}
+
+func TestUDP6(t *testing.T) {
+	for name, p := range map[string]pipe.Config{"pipe": {}, "offloads": {Offloads: pipe.AllOffloads}} {
+		t.Run(name, func(t *testing.T) {
+			pr := newPair(t, stack.Config{Shards: 2}, p)
+			server := mustListenPacket(t, pr.b, ":53")
+			defer server.Close()
+			for _, at := range []string{"[2001:db8::2]:53", "10.0.0.2:53"} {
+				c, err := pr.a.Dial("udp", at)
+				if err != nil {
+					t.Fatal(err)
+				}
+				most := stack.MaxUDP6
+				if at[0] != '[' {
+					most = stack.MaxUDP
+				}
+				for _, n := range []int{0, 1, 1452, 1453, 9000, most} {
+					sent, got := randomBytes(n), make([]byte, 1<<16)
+					if _, err := c.Write(sent); err != nil {
+						t.Fatalf("%d bytes to %s: %v", n, at, err)
+					}
+					m, from, err := server.ReadFrom(got)
+					if err != nil || string(got[:m]) != string(sent) || from.String() != c.LocalAddr().String() {
+						t.Fatalf("%d bytes to %s: %d from %v, %v", n, at, m, from, err)
+					}
+					if _, err := server.WriteTo(got[:m], from); err != nil {
+						t.Fatal(err)
+					}
+					if m, err = c.Read(got); err != nil || string(got[:m]) != string(sent) {
+						t.Fatalf("%d bytes back from %s: %d, %v", n, at, m, err)
+					}
+				}
+				if _, err := c.Write(make([]byte, most+1)); !errors.Is(err, syscall.EMSGSIZE) {
+					t.Errorf("a byte too many: %v", err)
+				}
+				c.Close()
+			}
+		})
+	}
+}
+
+func TestPing6(t *testing.T) {
+	pr := newPair(t, stack.Config{Shards: 2}, pipe.Config{})
+	local := wire.LinkLocal6(pr.b.Interfaces()[1].MAC()).WithZone("eth0")
+	for _, to := range []netip.Addr{addrB6, netip.IPv6Loopback(), local} {
+		for _, size := range []int{0, 56, 20_000} {
+			if r, err := pr.a.Ping(context.Background(), to, size); err != nil || r.Len != size || r.From != to {
+				t.Errorf("%d bytes to %v: %+v, %v", size, to, r, err)
+			}
+		}
+	}
+	if _, err := pr.a.Ping(context.Background(), local.WithZone(""), 1); !errors.Is(err, syscall.EINVAL) {
+		t.Errorf("a link-local address without its link: %v", err)
+	}
+	if _, err := pr.a.Ping(context.Background(), netip.MustParseAddr("2001:db8:1::1"), 1); !errors.Is(err, syscall.ENETUNREACH) {
+		t.Errorf("another network: %v", err)
+	}
+}
+
+// RFC 4861 section 7.2 and RFC 4862 section 5.4, as the wire shows them.
+func TestNeighborDiscovery(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := attachPeer(t, stack.New(stack.Config{Shards: 1}), pipe.Config{}, stack.InterfaceConfig{MAC: macA})
+		const us = "fe80::ff:fe00:a"
+		if _, err := w.s.ListenUDP(mustAddrPort("["+us+"%eth0]:53"), stack.UDPOptions{}); !errors.Is(err, syscall.EADDRNOTAVAIL) {
+			t.Errorf("a tentative address is bound: %v", err)
+		}
+		w.advance(2 * time.Second)
+		f := w.want("an address is tried before it is used", "nd who-has "+us+" from :: at 00:00:00:00:00:00")
+		if f.six.ip.Dst != netip.MustParseAddr("ff02::1:ff00:a") || f.eth.Dst != (wire.MAC{0x33, 0x33, 0xff, 0, 0, 0xa}) {
+			t.Errorf("it is sent to %v at %v", f.six.ip.Dst, f.eth.Dst)
+		}
+		w.advance(2 * time.Second)
+		w.wantNone("once")
+		if err := w.s.AddAddress("eth0", netip.PrefixFrom(addrA6, 64)); err != nil {
+			t.Fatal(err)
+		}
+		w.advance(time.Second)
+		w.want("another", "nd who-has 2001:db8::1 from :: at 00:00:00:00:00:00")
+		w.advance(time.Second)
+		ask := neigh.Message{Neighbor: wire.Neighbor{Target: addrA6, LinkAddr: macB}, Src: addrB6, Dst: wire.SolicitedNode(addrA6), MAC: wire.MulticastMAC6(wire.SolicitedNode(addrA6))}
+		w.sendND(ask)
+		w.want("who asks is answered", "nd 2001:db8::1 is-at 02:00:00:00:00:0a to 2001:db8::2 SO")
+		c, err := w.s.ListenUDP(mustAddrPort("[::]:1000"), stack.UDPOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		mustWriteTo(t, c, "x", "[2001:db8::2]:9")
+		w.want("who has asked is known", `udp 2001:db8::1:1000 > 2001:db8::2:9 "x"`)
+		other := netip.MustParseAddr("2001:db8::3")
+		mustWriteTo(t, c, "x", "[2001:db8::3]:9")
+		f = w.want("others are asked for", "nd who-has 2001:db8::3 from 2001:db8::1 at 02:00:00:00:00:0a")
+		if f.six.ip.Dst != wire.SolicitedNode(other) {
+			t.Errorf("it is sent to %v", f.six.ip.Dst)
+		}
+		w.sendND(neigh.Message{Neighbor: wire.Neighbor{Advertisement: true, Target: other, LinkAddr: macB, Solicited: true, Override: true}, Src: other, Dst: addrA6, MAC: macA})
+		w.want("and what waited is sent", `udp 2001:db8::1:1000 > 2001:db8::3:9 "x"`)
+		before := w.s.Counters()
+		b := make([]byte, ask.Len())
+		ask.Put(b)
+		wire.PutICMPv6Checksum(b, ask.Src, ask.Dst)
+		w.send6(wire.IPv6{NextHeader: wire.ProtoICMPv6, HopLimit: 254, Src: ask.Src, Dst: ask.Dst}, b)
+		w.wantNone("what has passed a router is no neighbour's (section 7.1.1)")
+		w.wantCount("and is counted", stack.NDMalformed, before.Get(stack.NDMalformed)+1)
+		w.advance(8 * time.Second)
+		w.want("who was only heard of is asked whether it is there", "nd who-has 2001:db8::2 from 2001:db8::1 at 02:00:00:00:00:0a")
+	})
+}
+
+// RFC 4862 section 5.4.5: an address that somebody has is not used.
+func TestDuplicateAddress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := attachPeer(t, stack.New(stack.Config{Shards: 1}), pipe.Config{}, stack.InterfaceConfig{MAC: macA})
+		w.advance(1100 * time.Millisecond)
+		w.sendND(neigh.Message{
+			Neighbor: wire.Neighbor{Advertisement: true, Target: wire.LinkLocal6(macA), LinkAddr: macB, Override: true},
+			Src:      wire.LinkLocal6(macA), Dst: netip.IPv6LinkLocalAllNodes(), MAC: wire.MulticastMAC6(netip.IPv6LinkLocalAllNodes()),
+		})
+		w.advance(5 * time.Second)
+		w.wantCount("the conflict", stack.NDConflict, 1)
+		if got := w.s.Addresses(); len(got) != 2 {
+			t.Errorf("the addresses are %v", got)
+		}
+		w.forget()
+	})
+}
+
+func TestPacketTooBig(t *testing.T) {
+	byHand6(t, func(t *testing.T, w *peer) {
+		c, err := w.s.ListenUDP(mustAddrPort("[::]:1000"), stack.UDPOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		data := strings.Repeat("x", 1452)
+		mustWriteTo(t, c, data, "[2001:db8::2]:9")
+		f := w.want("a full packet", fmt.Sprintf("udp 2001:db8::1:1000 > 2001:db8::2:9 %q", data))
+		w.sendICMP6(wire.ICMPv6{Type: wire.ICMPv6PacketTooBig, Rest: 1300}, f.raw[:1232])
+		mustWriteTo(t, c, data, "[2001:db8::2]:9")
+		w.want("a router says 1300 (RFC 8201 section 4)", "ip 2001:db8::1 > 2001:db8::2 protocol 17 offset 0 length 1248")
+		w.want("the rest", "ip 2001:db8::1 > 2001:db8::2 protocol 17 offset 1248 length 212")
+		w.sendICMP6(wire.ICMPv6{Type: wire.ICMPv6PacketTooBig, Rest: 600}, f.raw[:1232])
+		mustWriteTo(t, c, data, "[2001:db8::2]:9")
+		w.want("but never less than 1280", "ip 2001:db8::1 > 2001:db8::2 protocol 17 offset 0 length 1232")
+		w.forget()
+		w.advance(11 * time.Minute)
+		w.forget()
+		w.ifc.SetNeighbour(addrB6, macB)
+		mustWriteTo(t, c, data, "[2001:db8::2]:9")
+		w.want("until it is forgotten", fmt.Sprintf("udp 2001:db8::1:1000 > 2001:db8::2:9 %q", data))
+	})
+}
+
+// Who connects learns the path, too.
+func TestPacketTooBigTCP(t *testing.T) {
+	byHand6(t, func(t *testing.T, w *peer) {
+		d := startDial(w.s, "tcp", "[2001:db8::2]:80")
+		syn := w.next()
+		if syn == nil || syn.tcp == nil || syn.tcp.MSS != 1440 {
+			t.Fatalf("the SYN is %v", syn)
+		}
+		answer := func(flags wire.TCPFlags, ack uint32, seq uint32) {
+			h := wire.TCP{SrcPort: 80, DstPort: syn.tcp.SrcPort, Seq: seq, Ack: ack, Flags: flags, Window: 65535, TCPOptions: wire.TCPOptions{MSS: 1440}}
+			w.send6(wire.IPv6{NextHeader: wire.ProtoTCP}, segment(h, addrB6, addrA6, ""))
+		}
+		answer(wire.SYN|wire.ACK, syn.tcp.Seq+1, 7)
+		w.want("the handshake", fmt.Sprintf("tcp 2001:db8::1:%d > 2001:db8::2:80 A", syn.tcp.SrcPort))
+		<-d.done
+		mustWrite(t, d.conn, strings.Repeat("x", 1440))
+		f := w.next()
+		if f == nil || len(f.data) != 1440 {
+			t.Fatalf("the segment is %v", f)
+		}
+		w.sendICMP6(wire.ICMPv6{Type: wire.ICMPv6PacketTooBig, Rest: 1280}, f.raw[:1232])
+		if f = w.next(); f == nil || len(f.data) != 1220 {
+			t.Fatalf("a router says 1280: the segment is %v", f)
+		}
+		d.conn.(*stack.TCPConn).Abort()
+		w.forget()
+	})
+}
+
+// RFC 8200 section 4: what is done with extension headers.
+func TestExtensionHeaders(t *testing.T) {
+	udp := datagram(netip.AddrPortFrom(addrB6, 1000), netip.AddrPortFrom(addrA6, 53), "hello")
+	ext := func(next wire.Protocol, data ...byte) []byte {
+		h := wire.IPv6Ext{Next: next, Data: data}
+		b := make([]byte, h.Len())
+		h.Put(b)
+		return b
+	}
+	pad := []byte{1, 4, 0, 0, 0, 0}
+	option := func(kind byte) []byte { return []byte{kind, 4, 0, 0, 0, 0} }
+	routing := func(left byte) []byte { return []byte{0, left, 0, 0, 0, 0} }
+	const problem = "icmp6 2001:db8::1 > 2001:db8::2 type 4 code "
+	for _, c := range []struct {
+		name    string
+		first   wire.Protocol
+		headers [][]byte
+		want    string // "" is delivered, "-" is dropped, else the answer
+		pointer uint32
+	}{
+		{"hop-by-hop options without any", wire.ProtoHopByHop, [][]byte{ext(wire.ProtoUDP, pad...)}, "", 0},
+		{"one after the other", wire.ProtoHopByHop, [][]byte{ext(wire.ProtoDestOptions, pad...), ext(wire.ProtoUDP, pad...)}, "", 0},
+		{"an option to be skipped", wire.ProtoDestOptions, [][]byte{ext(wire.ProtoUDP, option(0x1e)...)}, "", 0},
+		{"an option to be dropped for", wire.ProtoDestOptions, [][]byte{ext(wire.ProtoUDP, option(0x5e)...)}, "-", 0},
+		{"an option to be answered for", wire.ProtoDestOptions, [][]byte{ext(wire.ProtoUDP, option(0x9e)...)}, problem + "2", 42},
+		{"the same, unless sent to many", wire.ProtoDestOptions, [][]byte{ext(wire.ProtoUDP, option(0xde)...)}, problem + "2", 42},
+		{"hop-by-hop options that are not first", wire.ProtoDestOptions, [][]byte{ext(wire.ProtoHopByHop, pad...), ext(wire.ProtoUDP, pad...)}, problem + "1", 40},
+		{"a route that is done", wire.ProtoRouting, [][]byte{ext(wire.ProtoUDP, routing(0)...)}, "", 0},
+		{"a route that is not", wire.ProtoRouting, [][]byte{ext(wire.ProtoUDP, routing(1)...)}, problem + "0", 42},
+		{"nothing", wire.ProtoNoNext, nil, "-", 0},
+		{"a protocol that nobody speaks", wire.ProtoDestOptions, [][]byte{ext(99, pad...)}, problem + "1", 40},
+		{"ICMP of IPv4", wire.ProtoICMP, nil, problem + "1", 6},
+		{"a fragment that is all", wire.ProtoIPv6Fragment, [][]byte{{17, 0, 0, 0, 0, 0, 0, 1}}, "", 0},
+		{"a header that ends too soon", wire.ProtoDestOptions, [][]byte{{17, 9, 0, 0, 0, 0, 0, 0}}, "-", 0},
+		{"an option that ends too late", wire.ProtoDestOptions, [][]byte{ext(wire.ProtoUDP, 0x1e, 9, 0, 0, 0, 0)}, "-", 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			byHand6(t, func(t *testing.T, w *peer) {
+				u, err := w.s.ListenUDP(mustAddrPort("[::]:53"), stack.UDPOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer u.Close()
+				var b []byte
+				for _, h := range c.headers {
+					b = append(b, h...)
+				}
+				w.send6(wire.IPv6{NextHeader: c.first}, append(b, udp...))
+				if c.want == "" {
+					wantDatagram(t, u, c.name, "hello")
+				} else {
+					wantNoDatagram(t, u, c.name)
+				}
+				if len(c.want) > 1 {
+					if f := w.want(c.name, c.want); f.six.icmp.Rest != c.pointer {
+						t.Errorf("the pointer is %d, want %d", f.six.icmp.Rest, c.pointer)
+					}
+				}
+				w.wantNone(c.name)
+			})
+		})
+	}
+}
+
+// RFC 8200 section 4.5.
+func TestReassembly6(t *testing.T) {
+	byHand6(t, func(t *testing.T, w *peer) {
+		u, err := w.s.ListenUDP(mustAddrPort("[::]:53"), stack.UDPOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer u.Close()
+		data := strings.Repeat("0123456789abcdef", 200)
+		whole := datagram(netip.AddrPortFrom(addrB6, 1000), netip.AddrPortFrom(addrA6, 53), data)
+		send := func(id uint32, from, to int) {
+			h := wire.IPv6Fragment{Next: wire.ProtoUDP, Offset: from, More: to < len(whole), ID: id}
+			b := make([]byte, wire.IPv6FragmentLen)
+			h.Put(b)
+			w.send6(wire.IPv6{NextHeader: wire.ProtoIPv6Fragment}, append(b, whole[from:to]...))
+		}
+		send(1, 2400, len(whole))
+		send(1, 0, 800)
+		send(1, 1600, 2400)
+		send(1, 800, 1600)
+		wantDatagram(t, u, "in any order", data)
+		send(2, 0, 800)
+		send(2, 792, 1600)
+		wantNoDatagram(t, u, "fragments that overlap (RFC 5722)")
+		send(3, 0, 804)
+		if f := w.want("a length that is no multiple of 8", "icmp6 2001:db8::1 > 2001:db8::2 type 4 code 0"); f.six.icmp.Rest != 4 {
+			t.Errorf("the pointer is %d", f.six.icmp.Rest)
+		}
+		send(4, 0, 800)
+		w.advance(31 * time.Second)
+		w.want("the rest does not come", "icmp6 2001:db8::1 > 2001:db8::2 type 3 code 1")
+		w.wantNone("that is all")
+	})
+}
+
+func TestICMPv6Answers(t *testing.T) {
+	byHand6(t, func(t *testing.T, w *peer) {
+		w.sendICMP6(wire.ICMPv6{Type: wire.ICMPv6Echo, Rest: 7}, []byte("hello"))
+		if f := w.want("an echo", "icmp6 2001:db8::1 > 2001:db8::2 type 129 code 0"); string(f.data) != "hello" || f.six.icmp.Rest != 7 {
+			t.Errorf("it carries %q, %d", f.data, f.six.icmp.Rest)
+		}
+		all := netip.IPv6LinkLocalAllNodes()
+		w.send(ethernet(wire.MulticastMAC6(all), wire.TypeIPv6, packet6(wire.IPv6{NextHeader: wire.ProtoICMPv6, Dst: all}, message6(addrB6, all, wire.ICMPv6{Type: wire.ICMPv6Echo}, nil))))
+		w.want("one to all", "icmp6 2001:db8::1 > 2001:db8::2 type 129 code 0")
+		w.sendUDP6(1000, 53, "hello")
+		w.want("nobody listens", "icmp6 2001:db8::1 > 2001:db8::2 type 1 code 4")
+		w.send6(wire.IPv6{NextHeader: wire.ProtoTCP}, segment(wire.TCP{SrcPort: 1, DstPort: 2, Flags: wire.SYN}, addrB6, addrA6, ""))
+		w.want("nor here", "tcp 2001:db8::1:2 > 2001:db8::2:1 RA")
+		c, err := w.s.Dial("udp", "[2001:db8::2]:9")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		c.Write([]byte("x"))
+		f := w.next()
+		w.sendICMP6(wire.ICMPv6{Type: wire.ICMPv6Unreachable, Code: 4}, f.raw)
+		if _, err := c.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNREFUSED) {
+			t.Errorf("a socket whose datagram was refused: %v", err)
+		}
+		noSum := datagram(netip.AddrPortFrom(addrB6, 1), netip.AddrPortFrom(addrA6, 2), "x")
+		noSum[6], noSum[7] = 0, 0
+		before := w.s.Counters()
+		w.send6(wire.IPv6{NextHeader: wire.ProtoUDP}, noSum)
+		w.wantRefused("a datagram without a checksum (RFC 8200 section 8.1)", before, stack.UDPChecksum)
+	})
+}
+
+// What cannot have come over a link.
+func TestIPv6Refused(t *testing.T) {
+	parse := netip.MustParseAddr
+	for name, c := range map[string]struct {
+		src, dst netip.Addr
+		want     stack.Counter
+	}{
+		"another host's":               {addrB6, parse("2001:db8::77"), stack.IPNotForUs},
+		"from a group":                 {parse("ff02::1"), addrA6, stack.IPMartian},
+		"from the loopback":            {parse("::1"), addrA6, stack.IPMartian},
+		"to the loopback":              {addrB6, parse("::1"), stack.IPMartian},
+		"from ourselves":               {addrA6, addrA6, stack.IPMartian},
+		"from nobody":                  {parse("::"), addrA6, stack.IPMartian},
+		"from IPv4":                    {parse("::ffff:10.0.0.2"), addrA6, stack.IPMartian},
+		"to a group of this host only": {addrB6, parse("ff01::1"), stack.IPMartian},
+	} {
+		t.Run(name, func(t *testing.T) {
+			byHand6(t, func(t *testing.T, w *peer) {
+				before := w.s.Counters()
+				w.send6(wire.IPv6{NextHeader: wire.ProtoUDP, Src: c.src, Dst: c.dst}, datagram(netip.AddrPortFrom(c.src, 1), netip.AddrPortFrom(c.dst, 2), "x"))
+				w.wantRefused(name, before, c.want)
+				w.wantNone("and not answered")
+			})
+		})
+	}
+}
+
+// Groups of IPv6 are heard on the link where they were joined.
+func TestMulticast6(t *testing.T) {
+	pr := newPair(t, stack.Config{Shards: 2}, pipe.Config{})
+	group := netip.MustParseAddr("ff02::fb")
+	u, err := pr.b.ListenUDP(mustAddrPort("[::]:5353"), stack.UDPOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer u.Close()
+	if err := u.JoinGroup(group, pr.b.Interfaces()[1]); err != nil {
+		t.Fatal(err)
+	}
+	c, err := pr.a.Dial("udp", "[ff02::fb%eth0]:5353")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.Write([]byte("hello")); err != nil {
+		t.Fatal(err)
+	}
+	b := make([]byte, 10)
+	n, d, err := u.ReadDatagram(b)
+	if err != nil || string(b[:n]) != "hello" || d.To.Addr().WithZone("") != group || d.TTL != 1 {
+		t.Errorf("%q, %+v, %v", b[:n], d, err)
+	}
+	if d.From.Addr().Zone() != "eth0" {
+		t.Errorf("the sender is %v", d.From)
+	}
+}
+
+// A stack that is told to has no IPv6.
+func TestNoIPv6(t *testing.T) {
+	s := stack.New(stack.Config{NoIPv6: true})
+	defer s.Close()
+	if _, err := s.Listen("tcp", "[::1]:0"); !errors.Is(err, syscall.EAFNOSUPPORT) {
+		t.Errorf("listen at ::1: %v", err)
+	}
+	l, err := s.Listen("tcp", ":0")
+	if err != nil || l.Addr().(*net.TCPAddr).IP.To4() == nil {
+		t.Errorf("listen: %v, %v", l, err)
+	}
+}

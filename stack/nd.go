@@ -1,0 +1,96 @@
+package stack
+
+import (
+	"net/netip"
+	"slices"
+
+	"loam/link"
+	"loam/stack/neigh"
+	"loam/wire"
+)
+
+// Neighbor Discovery of an interface: what its loop does for IPv6, beside ARP.
+
+// firstAddress6 gives an interface its link-local address (RFC 4291 section 2.5.6);
+// only links with stations have one.
+func (s *Stack) firstAddress6(ifc *Interface) error {
+	if !ifc.ipv6 || ifc.medium != link.Ethernet {
+		return nil
+	}
+	return s.AddAddress(ifc.name, netip.PrefixFrom(wire.LinkLocal6(ifc.mac), 64))
+}
+
+// detects reports whether addresses of the interface are tried before they are used.
+func (i *Interface) detects() bool { return i.medium == link.Ethernet && !i.noDetection }
+
+// ready is called when nobody objects to an address.
+func (l *ifaceLoop) ready(addr netip.Addr) {
+	if !l.detects() || addr.Is4() {
+		return
+	}
+	l.stack.change(func(t *tables) error {
+		t.tentative = slices.DeleteFunc(t.tentative, func(a Address) bool {
+			return a.Interface == l.name && a.Prefix.Addr() == addr
+		})
+		return nil
+	})
+}
+
+// duplicate is called when another host has an IPv6 address of ours. One that is
+// tentative is given up (RFC 4862 section 5.4.5).
+func (l *ifaceLoop) duplicate(addr netip.Addr) {
+	for _, a := range l.stack.tables.Load().tentative {
+		if a.Interface == l.name && a.Prefix.Addr() == addr {
+			l.stack.RemoveAddress(l.name, a.Prefix)
+		}
+	}
+}
+
+// conflictCounter counts those who claim an address of ours.
+func conflictCounter(addr netip.Addr) Counter {
+	if addr.Is4() {
+		return ARPConflict
+	}
+	return NDConflict
+}
+
+// lookup asks the cache of the address's version.
+func (l *ifaceLoop) lookup(addr netip.Addr) (wire.MAC, neigh.Answer) {
+	if addr.Is4() {
+		return l.arp.Lookup(l.now, addr)
+	}
+	return l.ndp.Lookup(l.now, addr)
+}
+
+// confirmed tells it that the address answers.
+func (l *ifaceLoop) confirmed(addr netip.Addr) {
+	if addr.Is4() {
+		l.arp.Confirm(l.now, addr)
+		return
+	}
+	l.ndp.Confirm(l.now, addr)
+}
+
+// event takes the next event of either.
+func (l *ifaceLoop) event() (neigh.Event, bool) {
+	if e, ok := l.arp.Event(); ok {
+		return e, true
+	}
+	return l.ndp.Event()
+}
+
+// sendND sends what the machine has to say.
+func (l *ifaceLoop) sendND() {
+	var m neigh.Message
+	for l.ndp.Poll(l.now, &m) {
+		if l.medium != link.Ethernet {
+			continue
+		}
+		f := link.NewFrame(m.Len())
+		m.Put(f.Bytes())
+		wire.PutICMPv6Checksum(f.Bytes(), m.Src, m.Dst)
+		putIPv6(f, &wire.IPv6{NextHeader: wire.ProtoICMPv6, HopLimit: wire.NDHopLimit, Src: m.Src, Dst: m.Dst})
+		l.sendEthernet(m.MAC, wire.TypeIPv6, f)
+		l.stack.tally.count(NDSent)
+	}
+}

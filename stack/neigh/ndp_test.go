@@ -1,0 +1,180 @@
+package neigh
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"loam/wire"
+)
+
+// Neighbor Discovery and duplicate address detection, sentence by sentence: RFC 4861
+// section 7.2, RFC 4862 section 5.4.
+
+var (
+	ours6   = netip.MustParsePrefix("2001:db8::a/64")
+	theirs6 = netip.MustParseAddr("2001:db8::b")
+	here    = wire.MAC{2, 0, 0, 0, 0, 0xa}
+	there   = wire.MAC{2, 0, 0, 0, 0, 0xb}
+	third   = wire.MAC{2, 0, 0, 0, 0, 0xc}
+)
+
+// settledNDP is a machine with an address that is its own.
+func settledNDP(t *testing.T) *NDP {
+	t.Helper()
+	n := NewNDP(NDPConfig{MAC: here})
+	n.Add(0, ours6, false)
+	if e, ok := n.Event(); !ok || e.Kind != Ready || e.Addr != ours6.Addr() {
+		t.Fatalf("the address is ready at once: %+v, %v", e, ok)
+	}
+	return n
+}
+
+// next6 takes what there is to send.
+func next6(n *NDP, now time.Duration) *Message {
+	var m Message
+	if !n.Poll(now, &m) {
+		return nil
+	}
+	return &m
+}
+
+func ask(src netip.Addr, linkAddr wire.MAC) *Message {
+	return &Message{Neighbor: wire.Neighbor{Target: ours6.Addr(), LinkAddr: linkAddr}, Src: src, Dst: wire.SolicitedNode(ours6.Addr()), MAC: there}
+}
+
+func tell(target netip.Addr, mac wire.MAC, solicited, override bool) *Message {
+	return &Message{Neighbor: wire.Neighbor{Advertisement: true, Target: target, LinkAddr: mac, Solicited: solicited, Override: override}, Src: target, Dst: ours6.Addr(), MAC: mac}
+}
+
+func TestNDPDetection(t *testing.T) {
+	n := NewNDP(NDPConfig{MAC: here})
+	n.Add(0, ours6, true)
+	if m := next6(n, 0); m != nil || n.Deadline() >= time.Second {
+		t.Fatalf("it waits for up to a second, not %v, and then says %+v", n.Deadline(), m)
+	}
+	now := n.Deadline()
+	n.Advance(now)
+	m := next6(n, now)
+	if m == nil || m.Advertisement || m.Target != ours6.Addr() || m.Src != nobody || m.Dst != wire.SolicitedNode(ours6.Addr()) || !m.LinkAddr.IsZero() {
+		t.Fatalf("then it asks whether somebody has the address, from nobody: %+v", m)
+	}
+	n.Receive(now, ask(theirs6, there))
+	if m := next6(n, now); m != nil {
+		t.Errorf("a tentative address does not answer: %+v", m)
+	}
+	if _, ok := n.Event(); ok {
+		t.Error("nothing has happened yet")
+	}
+	now += time.Second
+	n.Advance(now)
+	if e, ok := n.Event(); !ok || e.Kind != Ready {
+		t.Errorf("without an answer for a second it is ours: %+v, %v", e, ok)
+	}
+	n.Receive(now, ask(theirs6, there))
+	if m := next6(n, now); m == nil || !m.Advertisement || m.Dst != theirs6 {
+		t.Errorf("and answers: %+v", m)
+	}
+}
+
+func TestNDPDuplicates(t *testing.T) {
+	for sentence, c := range map[string]struct {
+		m    *Message
+		want bool
+	}{
+		"somebody has the address":                      {tell(ours6.Addr(), there, false, true), true},
+		"somebody tries it, too":                        {ask(nobody, wire.MAC{}), true},
+		"our own question comes back":                   {&Message{Neighbor: wire.Neighbor{Target: ours6.Addr()}, Src: nobody, Dst: wire.SolicitedNode(ours6.Addr()), MAC: here}, false},
+		"somebody looks for it":                         {ask(theirs6, there), false},
+		"a question from nobody that says where it is":  {ask(nobody, there), false},
+		"a question from nobody to another group":       {&Message{Neighbor: wire.Neighbor{Target: ours6.Addr()}, Src: nobody, Dst: allNodes, MAC: there}, false},
+		"an advertisement to all that says it answers":  {&Message{Neighbor: wire.Neighbor{Advertisement: true, Solicited: true, Target: ours6.Addr(), LinkAddr: there}, Src: theirs6, Dst: allNodes, MAC: there}, false},
+		"an advertisement whose station is a multicast": {tell(ours6.Addr(), wire.MAC{1}, false, true), false},
+	} {
+		n := NewNDP(NDPConfig{MAC: here})
+		n.Add(0, ours6, true)
+		n.Receive(0, c.m)
+		e, ok := n.Event()
+		if got := ok && e.Kind == Conflict; got != c.want || c.want && (n.find(ours6.Addr()) != nil) {
+			t.Errorf("%s: %+v, %v", sentence, e, ok)
+		}
+	}
+}
+
+func TestNDPAnswers(t *testing.T) {
+	n := settledNDP(t)
+	n.Receive(0, ask(theirs6, there))
+	want := Message{Neighbor: wire.Neighbor{Advertisement: true, Target: ours6.Addr(), LinkAddr: here, Solicited: true, Override: true}, Src: ours6.Addr(), Dst: theirs6, MAC: there}
+	if m := next6(n, 0); m == nil || *m != want {
+		t.Errorf("who asks is told: %+v, want %+v", m, want)
+	}
+	if mac, a := n.Lookup(0, theirs6); a != Found || mac != there {
+		t.Errorf("and is known: %v, %v", mac, a)
+	}
+	n.Receive(0, ask(nobody, wire.MAC{}))
+	if m := next6(n, 0); m == nil || m.Solicited || m.Dst != allNodes || m.MAC != wire.MulticastMAC6(allNodes) {
+		t.Errorf("who tries our address hears it with all others: %+v", m)
+	}
+	n.Receive(0, ask(theirs6, wire.MAC{}))
+	if m := next6(n, 0); m == nil || m.MAC != there {
+		t.Errorf("who does not say where it is is answered there: %+v", m)
+	}
+	q := ask(theirs6, there)
+	q.Target = theirs6
+	n.Receive(0, q)
+	if m := next6(n, 0); m != nil {
+		t.Errorf("a question about another: %+v", m)
+	}
+	for range 100 {
+		n.Receive(0, ask(theirs6, there))
+	}
+	if n.NDPCounters().Unsaid != 100-64 {
+		t.Errorf("%d answers were not kept", n.NDPCounters().Unsaid)
+	}
+}
+
+func TestNDPResolves(t *testing.T) {
+	n := settledNDP(t)
+	n.Receive(0, tell(theirs6, there, false, true))
+	if _, a := n.Lookup(0, theirs6); a != Pending {
+		t.Errorf("news that nobody asked for make no entry: %v", a)
+	}
+	m := next6(n, 0)
+	if m == nil || m.Target != theirs6 || m.Src != ours6.Addr() || m.Dst != wire.SolicitedNode(theirs6) || m.LinkAddr != here {
+		t.Fatalf("it asks: %+v", m)
+	}
+	n.Receive(0, tell(theirs6, there, true, true))
+	if e, ok := n.Event(); !ok || e != (Event{Resolved, theirs6, there}) {
+		t.Errorf("the answer: %+v, %v", e, ok)
+	}
+	if s := n.Entries()[0].State; s != Reachable {
+		t.Errorf("the neighbour is %v", s)
+	}
+	n.Receive(1, tell(theirs6, third, false, false))
+	if e := n.Entries()[0]; e.MAC != there || e.State != Stale {
+		t.Errorf("what does not override makes doubt only: %+v", e)
+	}
+	n.Receive(2, tell(theirs6, third, false, true))
+	if e := n.Entries()[0]; e.MAC != third || e.State != Stale {
+		t.Errorf("what overrides is believed, and to be tried: %+v", e)
+	}
+	n.Event()
+	n.Lookup(2, theirs6)
+	now := 6 * time.Second
+	n.Advance(now)
+	if m := next6(n, now); m == nil || m.Dst != theirs6 || m.MAC != third {
+		t.Fatalf("it is asked itself: %+v", m)
+	}
+	n.Receive(now, &Message{Neighbor: wire.Neighbor{Advertisement: true, Solicited: true, Target: theirs6}, Src: theirs6, Dst: ours6.Addr(), MAC: third})
+	if e := n.Entries()[0]; e.State != Reachable {
+		t.Errorf("an answer may leave out where it is from: %+v", e)
+	}
+}
+
+func TestNDPConflictLater(t *testing.T) {
+	n := settledNDP(t)
+	n.Receive(0, tell(ours6.Addr(), there, false, true))
+	if e, ok := n.Event(); !ok || e != (Event{Conflict, ours6.Addr(), there}) || n.find(ours6.Addr()) == nil {
+		t.Errorf("who claims an address that we have is reported, and we stay: %+v, %v", e, ok)
+	}
+}

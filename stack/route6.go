@@ -1,0 +1,195 @@
+package stack
+
+import (
+	"net/netip"
+	"strconv"
+
+	"loam/stack/ip"
+	"loam/wire"
+)
+
+// Routes and addresses of IPv6. A link-local address is only known on a link: to
+// programs it carries the name of the interface as its zone, on the wire and in the
+// tables it has none.
+
+// maxIPv6 is the longest packet in bytes, its header included.
+const maxIPv6 = wire.IPv6Len + wire.MaxIPv6Payload
+
+// ipv6MTU is the largest IPv6 packet.
+func (i *Interface) ipv6MTU() int { return min(i.mtu, maxIPv6) }
+
+// isScoped reports whether an address means something on one link only.
+func isScoped(a netip.Addr) bool {
+	return a.Is6() && (a.IsLinkLocalUnicast() || a.IsLinkLocalMulticast() || a.IsInterfaceLocalMulticast())
+}
+
+// bare is an address as it is on the wire.
+func bare(a netip.AddrPort) netip.AddrPort {
+	if a.Addr().Zone() == "" {
+		return a
+	}
+	return netip.AddrPortFrom(a.Addr().WithZone(""), a.Port())
+}
+
+// zone finds the interface that a zone names: by its name, or by its index.
+func (t *tables) zone(z string) *Interface {
+	if ifc := t.byName(z); ifc != nil {
+		return ifc
+	}
+	if index, err := strconv.Atoi(z); err == nil {
+		return t.byIndex(index)
+	}
+	return nil
+}
+
+// normalZone gives an address of a program the zone that all others have: the name of
+// the interface, where one is meant, and else none. Errors: ErrInvalid for a zone that
+// does not exist.
+func (t *tables) normalZone(a netip.Addr) (netip.Addr, error) {
+	z := a.Zone()
+	switch {
+	case z == "":
+		return a, nil
+	case !isScoped(a):
+		return a.WithZone(""), nil
+	}
+	ifc := t.zone(z)
+	if ifc == nil {
+		return a, ErrInvalid
+	}
+	return a.WithZone(ifc.name), nil
+}
+
+// route6 is route for IPv6. Errors: ErrNetUnreachable, and ErrInvalid for a
+// link-local address that does not say which link.
+func (t *tables) route6(source, dst netip.Addr) (path, error) {
+	zone := dst.Zone()
+	dst = dst.WithZone("")
+	if _, ok := t.local[dst]; ok {
+		lo := t.interfaces[0]
+		return path{tables: t, ifc: lo, nextHop: dst, source: dst, mtu: lo.ipv6MTU()}, nil
+	}
+	if dst.IsMulticast() || isScoped(dst) {
+		ifc, err := t.linkOf(zone, source, dst)
+		if err != nil {
+			return path{}, err
+		}
+		return path{tables: t, ifc: ifc, nextHop: dst, source: t.source6(ifc, dst), mtu: ifc.ipv6MTU()}, nil
+	}
+	r, ok := t.lookup.Lookup(dst)
+	if !ok {
+		return path{}, ErrNetUnreachable
+	}
+	ifc := t.byIndex(r.Interface)
+	p := path{tables: t, ifc: ifc, nextHop: dst, source: t.source6(ifc, dst), mtu: ifc.ipv6MTU()}
+	if r.Gateway.IsValid() {
+		p.nextHop = r.Gateway.WithZone("")
+	}
+	if r.MTU != 0 {
+		p.mtu = min(p.mtu, max(r.MTU, ip.MinPathMTU6))
+	}
+	return p, nil
+}
+
+// linkOf is the interface that a scoped or a multicast address is on: the one that it
+// says, or that the source is on, or for a group the first that is not the loopback.
+func (t *tables) linkOf(zone string, source, dst netip.Addr) (*Interface, error) {
+	if zone == "" {
+		zone = source.Zone()
+	}
+	if zone != "" {
+		if ifc := t.zone(zone); ifc != nil {
+			return ifc, nil
+		}
+		return nil, ErrNetUnreachable
+	}
+	if ifc := t.local[source].ifc; ifc != nil && dst.IsMulticast() {
+		return ifc, nil
+	}
+	if !dst.IsMulticast() {
+		return nil, ErrInvalid
+	}
+	for _, ifc := range t.interfaces {
+		if !ifc.loopback && ifc.ipv6 {
+			return ifc, nil
+		}
+	}
+	return nil, ErrNetUnreachable
+}
+
+// source6 picks the address to speak to dst from, of the interface or else of any;
+// the unspecified one when there is none.
+func (t *tables) source6(ifc *Interface, dst netip.Addr) netip.Addr {
+	if a, ok := ip.Source(dst, t.own6[ifc.index]); ok {
+		return a
+	}
+	for _, other := range t.interfaces {
+		if a, ok := ip.Source(dst, t.own6[other.index]); ok && !isScoped(a) && !a.IsLoopback() {
+			return a
+		}
+	}
+	return netip.IPv6Unspecified()
+}
+
+// hasIPv6 reports whether there is an address by which other networks may be reached.
+func (t *tables) hasIPv6() bool {
+	for _, a := range t.addresses {
+		if addr := a.Prefix.Addr(); addr.Is6() && !isScoped(addr) && !addr.IsLoopback() {
+			return true
+		}
+	}
+	return false
+}
+
+// destination is where a socket that is bound to local sends to for remote: see
+// normalRemote. Errors: ErrFamily for an address of the other version, ErrNetUnreachable
+// for one of IPv4 from a socket of IPv6 that is bound to an address, or for IPv6 alone;
+// ErrInvalid for a zone that does not exist.
+func (t *tables) destination(local netip.Addr, remote netip.AddrPort, v6Only bool) (netip.AddrPort, error) {
+	remote = normalRemote(remote)
+	to := remote.Addr()
+	switch {
+	case to.Is4() && !local.Is6():
+		return remote, nil
+	case to.Is4() && (v6Only || !local.IsUnspecified()):
+		return remote, ErrNetUnreachable
+	case to.Is4():
+		return remote, nil
+	case !to.IsValid() || local.Is4():
+		return remote, ErrFamily
+	case to.Zone() == "":
+		return remote, nil
+	}
+	to, err := t.normalZone(to)
+	return netip.AddrPortFrom(to, remote.Port()), err
+}
+
+// checkLocal6 is checkLocal for IPv6. A link-local address has a zone.
+func (s *Stack) checkLocal6(local netip.AddrPort) (netip.AddrPort, error) {
+	t := s.tables.Load()
+	addr, err := t.normalZone(local.Addr())
+	if err == nil && isScoped(addr) && addr.Zone() == "" && !addr.IsMulticast() {
+		err = ErrInvalid
+	}
+	if err != nil {
+		return local, err
+	}
+	if s.config.NoIPv6 {
+		return local, ErrFamily
+	}
+	if _, ours := t.local[addr.WithZone("")]; !ours && !addr.IsUnspecified() && !addr.IsMulticast() {
+		return local, ErrNotAvailable
+	}
+	return netip.AddrPortFrom(addr, local.Port()), nil
+}
+
+// maxUDP is the largest payload of a datagram to an address.
+func maxUDP(to netip.Addr) int {
+	if to.Is4() {
+		return MaxUDP
+	}
+	return MaxUDP6
+}
+
+// HasIPv6 reports whether the stack speaks IPv6: see Config.NoIPv6.
+func (s *Stack) HasIPv6() bool { return !s.config.NoIPv6 }

@@ -1,0 +1,68 @@
+package unikernel
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A program whose goroutines all wait for one another ends as it does on Linux, with a
+// network, with an open socket, and after it has used the standard streams: what the
+// kernel's goroutines and timers do is not its business. One that something else can wake
+// goes on.
+func TestAsleep(t *testing.T) {
+	linux := filepath.Join(t.TempDir(), "asleep")
+	build := exec.Command("go", "build", "-o", linux, "./asleep")
+	build.Dir = "testdata/guest"
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	ends := []string{"nothing", "channel", "mutexes", "group", "goexit", "printed", "read", "slept", "stopped", "listened", "talked", "locked"}
+	for _, p := range []struct {
+		name    string
+		command func(args ...string) *exec.Cmd
+		ends    []string
+	}{
+		{"linux", func(args ...string) *exec.Cmd { return exec.Command(linux, args...) }, ends},
+		{"process", func(args ...string) *exec.Cmd { return guestCommand(UserNetwork, "asleep", args...) }, ends},
+		{"vm", func(args ...string) *exec.Cmd { return machineCommand(UserNetwork, "asleep", args...) }, []string{"goexit", "printed", "read", "talked"}},
+	} {
+		t.Run(p.name, func(t *testing.T) {
+			for _, end := range p.ends {
+				checkAsleep(t, p.command(end), end)
+			}
+			checkAwake(t, p.command())
+		})
+	}
+}
+
+// checkAsleep runs a command to its end.
+func checkAsleep(t *testing.T, cmd *exec.Cmd, end string) {
+	t.Helper()
+	out, _ := cmd.CombinedOutput()
+	text := strings.TrimPrefix(string(out), "printed\n")
+	want := "fatal error: all goroutines are asleep - deadlock!\n\ngoroutine 1 ["
+	if end == "goexit" {
+		want = "fatal error: no goroutines (main called runtime.Goexit) - deadlock!\n"
+	}
+	if status := cmd.ProcessState.ExitCode(); status != 2 || !strings.HasPrefix(text, want) || strings.Contains(text, "\nloam/") {
+		t.Errorf("%s: status %d: %s", end, status, out)
+	}
+}
+
+// checkAwake runs a command that says ok once it has input, which comes late.
+func checkAwake(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	r, w := io.Pipe()
+	cmd.Stdin = r
+	timer := time.AfterFunc(time.Second, func() { w.Write([]byte{'\n'}); w.Close() })
+	defer timer.Stop()
+	if out, err := cmd.CombinedOutput(); err != nil || string(out) != "ok\n" {
+		t.Errorf("%v: %s", err, out)
+	}
+}

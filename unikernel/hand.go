@@ -1,0 +1,40 @@
+package unikernel
+
+import (
+	"net"
+	"os"
+	"syscall"
+)
+
+// A program that runs as a process has the connections of its published TCP ports handed
+// over by the gateway (usernet/hand), unless all that passes is to be seen (--pcap), or to
+// pass Loam's own TCP (--relay).
+
+// hands reports whether connections are handed over.
+func (o *Network) hands(platform Platform) bool {
+	tcp := false
+	for _, f := range o.Forwards {
+		tcp = tcp || f.Proto == "tcp"
+	}
+	return tcp && platform == Process && o.Trace == "" && !o.Relay
+}
+
+// openHanding makes the sockets over which connections are handed, and returns the
+// gateway's; nil: none are handed over.
+func (n *network) openHanding(o *Network, platform Platform) (*net.UnixConn, error) {
+	if !o.hands(platform) {
+		return nil, nil
+	}
+	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_SEQPACKET|syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return nil, errorf("close some files or raise the limit (ulimit -n)", "%v", err)
+	}
+	ours := os.NewFile(uintptr(fds[0]), "handing")
+	defer ours.Close()
+	n.config.Handed = n.give(os.NewFile(uintptr(fds[1]), "handed"))
+	c, err := net.FileConn(ours)
+	if err != nil {
+		return nil, err
+	}
+	return c.(*net.UnixConn), nil
+}

@@ -1,0 +1,432 @@
+package unikernel
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"loam/internal/freeport"
+	"loam/usernet"
+)
+
+// Names of variables for programs with published ports: a list of HOST:GUEST, and whether
+// connections are relayed.
+const (
+	withPorts = "LOAM_TEST_PORTS"
+	withRelay = "LOAM_TEST_RELAY"
+)
+
+// testForwards are the forwards that withPorts names.
+func testForwards() (list []usernet.Forward) {
+	for _, word := range strings.Fields(os.Getenv(withPorts)) {
+		host, guest, _ := strings.Cut(word, ":")
+		h, _ := strconv.ParseUint(host, 10, 16)
+		g, _ := strconv.ParseUint(guest, 10, 16)
+		list = append(list, usernet.Forward{
+			Proto: "tcp", Host: netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(h)), Guest: netip.AddrPortFrom(netip.Addr{}, uint16(g)),
+		})
+	}
+	return list
+}
+
+// handPatience bounds what has to happen; it decides nothing.
+const handPatience = 30 * time.Second
+
+// served is the program "published" while it runs: on Loam, its connections handed over or
+// relayed, or on Linux.
+type served struct {
+	t     *testing.T
+	where string
+	cmd   *exec.Cmd
+	lines *bufio.Scanner // what it prints
+	ports [4]string      // of the host
+	guest [4]string      // what these are to the program
+}
+
+// Where the program is served.
+const (
+	handedOver = "handed over"
+	relayed    = "relayed"
+	onLinux    = "on Linux"
+)
+
+func serve(t *testing.T, where string) *served {
+	t.Helper()
+	s := &served{t: t, where: where}
+	for i := range s.ports {
+		at, err := freeport.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.ports[i] = strconv.Itoa(int(at.Port()))
+		s.guest[i] = strconv.Itoa(8000 + i)
+	}
+	if where == onLinux {
+		s.guest = s.ports
+		s.cmd = exec.Command(onThisHost(t), s.guest[:]...)
+	} else {
+		s.cmd = guestCommand(UserNetwork, "published", s.guest[:]...)
+		var ports []string
+		for i := range s.ports {
+			ports = append(ports, s.ports[i]+":"+s.guest[i])
+		}
+		s.cmd.Env = append(s.cmd.Env, withPorts+"="+strings.Join(ports, " "))
+		if where == relayed {
+			s.cmd.Env = append(s.cmd.Env, withRelay+"=1")
+		}
+	}
+	s.cmd.Stderr = os.Stderr
+	out, err := s.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		s.cmd.Process.Signal(syscall.SIGTERM)
+		s.cmd.Wait()
+	})
+	s.lines = bufio.NewScanner(out)
+	s.wantLine("ready")
+	return s
+}
+
+// onThisHost is the program as Go builds it for Linux.
+func onThisHost(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "published")
+	cmd := exec.Command("go", "build", "-o", file, "./published")
+	cmd.Dir = "testdata/guest"
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return file
+}
+
+func (s *served) wantLine(want string) {
+	s.t.Helper()
+	if !s.lines.Scan() || s.lines.Text() != want {
+		s.t.Fatalf("the program says %q, %v; want %q", s.lines.Text(), s.lines.Err(), want)
+	}
+}
+
+// dial connects to a port and asks for a deed.
+func (s *served) dial(port int, ask string) *net.TCPConn {
+	s.t.Helper()
+	c, err := net.Dial("tcp", "127.0.0.1:"+s.ports[port])
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { c.Close() })
+	c.SetDeadline(time.Now().Add(handPatience))
+	if ask != "" {
+		s.write(c, ask+"\n")
+	}
+	return c.(*net.TCPConn)
+}
+
+func (s *served) write(c net.Conn, text string) {
+	s.t.Helper()
+	if _, err := c.Write([]byte(text)); err != nil {
+		s.t.Errorf("write: %v", err)
+	}
+}
+
+// want reads so much, and no end before it.
+func (s *served) want(c net.Conn, text string) {
+	s.t.Helper()
+	b := make([]byte, len(text))
+	n, err := io.ReadFull(c, b)
+	if err != nil || string(b) != text {
+		s.t.Errorf("read %.80q, %v; want %.80q", b[:n], err, text)
+	}
+}
+
+// wantAll reads to the end.
+func (s *served) wantAll(c net.Conn, text string) {
+	s.t.Helper()
+	b, err := io.ReadAll(c)
+	if err != nil || string(b) != text {
+		s.t.Errorf("read %.80q (%d bytes), %v; want %.80q", b, len(b), err, text)
+	}
+}
+
+func (s *served) wantReset(c net.Conn) {
+	s.t.Helper()
+	if _, err := c.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
+		s.t.Errorf("the client sees %v, not a reset", err)
+	}
+}
+
+// A program does the same with a connection that was handed over, with one that was
+// relayed, and on Linux.
+func TestPublished(t *testing.T) {
+	for _, where := range []string{handedOver, relayed, onLinux} {
+		t.Run(where, func(t *testing.T) {
+			s := serve(t, where)
+			for name, test := range publishedTests {
+				t.Run(name, func(t *testing.T) {
+					one := *s
+					one.t = t
+					test(&one)
+				})
+			}
+			s.dial(0, "exit")
+			for s.lines.Scan() {
+				t.Errorf("the program says %q", s.lines.Text())
+			}
+		})
+	}
+}
+
+var publishedTests = map[string]func(*served){
+	"echo": func(s *served) {
+		c := s.dial(0, "echo")
+		text := strings.Repeat("0123456789", 200_000)
+		go func() {
+			io.WriteString(c, text)
+			c.CloseWrite()
+		}()
+		s.wantAll(c, text)
+	},
+	"addresses": func(s *served) {
+		want := "10.0.2.15 8000 10.0.2.2"
+		if s.where == onLinux {
+			want = "127.0.0.1 " + s.ports[0] + " 127.0.0.1"
+		}
+		s.wantAll(s.dial(0, "addresses"), want)
+	},
+	"linger": func(s *served) { s.wantReset(s.dial(0, "linger")) },
+	"deadline": func(s *served) {
+		c := s.dial(0, "deadline")
+		s.want(c, "late\n")
+		s.write(c, "this\n")
+		s.wantAll(c, "then this")
+	},
+	"half": func(s *served) {
+		c := s.dial(0, "half")
+		s.write(c, "0123456789")
+		c.CloseWrite()
+		s.wantAll(c, "10 bytes")
+	},
+	"broken": func(s *served) {
+		c := s.dial(0, "broken")
+		s.want(c, "go\n")
+		c.SetLinger(0)
+		c.Close()
+		s.wantLine("broken")
+	},
+	"options": func(s *served) { s.wantAll(s.dial(0, "options"), "set") },
+	"info":    func(s *served) { s.wantAll(s.dial(0, "info"), "established") },
+	"vector":  func(s *served) { s.wantAll(s.dial(0, "vector"), "one two "+strings.Repeat("three ", 1000)) },
+	"tree":    func(s *served) { s.wantAll(s.dial(0, "tree"), strings.Repeat("from a file ", 20000)) },
+	"file": func(s *served) {
+		c := s.dial(0, "file")
+		s.want(c, "by the file ")
+		s.write(c, "and back")
+		c.CloseWrite()
+		s.wantAll(c, "and back")
+	},
+	"twice": func(s *served) {
+		c := s.dial(0, "twice")
+		for range 2 {
+			s.want(c, "next\n")
+			s.write(c, "line\n")
+		}
+		s.wantAll(c, "both")
+	},
+	"forward": func(s *served) {
+		c := s.dial(0, "forward")
+		text := strings.Repeat("0123456789", 50_000)
+		go func() {
+			io.WriteString(c, text)
+			c.CloseWrite()
+		}()
+		s.wantAll(c, text)
+	},
+	"pass": func(s *served) { s.wantAll(s.dial(0, "pass"), "passed") },
+	"blocking": func(s *served) {
+		c := s.dial(0, "blocking")
+		s.want(c, "go\n")
+		s.write(c, "ab")
+		time.Sleep(10 * time.Millisecond)
+		s.write(c, "cd")
+		time.Sleep(50 * time.Millisecond)
+		s.wantAll(c, string(make([]byte, 8<<20)))
+	},
+	"level": func(s *served) { s.rounds(s.dial(0, "level")) },
+	"edge":  func(s *served) { s.rounds(s.dial(0, "edge")) },
+	"poll": func(s *served) {
+		c := s.dial(0, "poll")
+		s.want(c, "go\n")
+		s.write(c, "x")
+		s.want(c, "ready")
+	},
+	"peek": func(s *served) {
+		c := s.dial(0, "peek")
+		s.write(c, "0123456789")
+		s.wantAll(c, "0123456789")
+	},
+	"urgent": func(s *served) {
+		if s.where == relayed {
+			return // a relay does not know of urgent data
+		}
+		c := s.dial(0, "urgent")
+		raw, err := c.SyscallConn()
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		raw.Control(func(fd uintptr) {
+			syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_OOBINLINE, 1)
+			_, err = syscall.SendmsgN(int(fd), []byte("!"), nil, nil, syscall.MSG_OOB)
+		})
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		s.want(c, "?")
+	},
+	"queued": func(s *served) {
+		c := s.dial(0, "queued")
+		s.write(c, "01234")
+		s.wantAll(c, "5")
+	},
+	"table":   func(s *served) { s.wantAll(s.dial(0, "table"), "there") },
+	"leave":   func(s *served) { s.wantAll(s.dial(0, "leave"), string(make([]byte, 1<<20))) },
+	"closing": func(s *served) { s.wantAll(s.dial(0, "closing"), "") },
+	"second":  (*served).second,
+	"nobody": func(s *served) {
+		for _, port := range []int{2, 3} { // nobody listens; on the loopback only
+			c, err := net.Dial("tcp", "127.0.0.1:"+s.ports[port])
+			if s.where == onLinux {
+				if port == 2 && !errors.Is(err, syscall.ECONNREFUSED) {
+					s.t.Errorf("a port without a listener: %v", err)
+				}
+				continue
+			}
+			if err == nil {
+				c.SetDeadline(time.Now().Add(handPatience))
+				s.wantReset(c)
+				c.Close()
+			} else if !errors.Is(err, syscall.ECONNRESET) {
+				s.t.Error(err)
+			}
+		}
+	},
+}
+
+// rounds is the client of what waits by an epoll set.
+func (s *served) rounds(c *net.TCPConn) {
+	s.t.Helper()
+	for range 3 {
+		s.want(c, "go\n")
+		s.write(c, "12345")
+	}
+	s.want(c, "end\n")
+	c.CloseWrite()
+	s.wantAll(c, "")
+}
+
+// second has the program listen on the second port, too.
+func (s *served) second() {
+	asked := s.dial(0, "second")
+	s.want(asked, "listens\n")
+	s.wantAll(s.dial(1, ""), "accepted")
+	s.want(asked, "accepted\n")
+	waiting := s.dial(1, "")
+	time.Sleep(50 * time.Millisecond) // it is in the queue, as a rule
+	s.write(asked, "close\n")
+	s.want(asked, "closed\n")
+	s.wantReset(waiting)
+}
+
+// Connections end with their program, however it ends, and nothing is left behind.
+func TestPublishedEnds(t *testing.T) {
+	for _, how := range []string{"exit", "crash", "the command is killed"} {
+		t.Run(how, func(t *testing.T) {
+			s := serve(t, handedOver)
+			kept := s.dial(0, "never")
+			s.want(kept, "kept")
+			s.write(kept, "this is not read")
+			guest := childOf(t, s.cmd.Process.Pid)
+			switch how {
+			case "exit":
+				s.wantAll(s.dial(0, "exit"), string(make([]byte, 1<<20)))
+			case "crash":
+				s.dial(0, "crash")
+			default:
+				s.cmd.Process.Kill()
+			}
+			if _, err := kept.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("a connection of a program that has ended: %v", err)
+			}
+			s.cmd.Wait()
+			for end := time.Now().Add(handPatience); ; time.Sleep(10 * time.Millisecond) {
+				if _, err := os.Stat(fmt.Sprintf("/proc/%d", guest)); err != nil {
+					break
+				}
+				if time.Now().After(end) {
+					t.Fatal("the program is left")
+				}
+			}
+			if c, err := net.Dial("tcp", "127.0.0.1:"+s.ports[0]); err == nil {
+				c.Close()
+				t.Error("the port is still there")
+			}
+		})
+	}
+}
+
+// Connections that have come and gone leave no descriptor, of the program or of the
+// command.
+func TestPublishedDescriptors(t *testing.T) {
+	s := serve(t, handedOver)
+	guest := childOf(t, s.cmd.Process.Pid)
+	round := func() {
+		for _, deed := range []string{"addresses", "info", "linger", "pass", "closing"} {
+			io.ReadAll(s.dial(0, deed))
+		}
+		c := s.dial(0, "poll") // has a second descriptor
+		s.want(c, "go\n")
+		s.write(c, "x")
+		s.want(c, "ready")
+		c.Close()
+		if refused, err := net.Dial("tcp", "127.0.0.1:"+s.ports[2]); err == nil {
+			io.ReadAll(refused)
+			refused.Close()
+		}
+	}
+	round()
+	before := [2]int{descriptorsOf(t, guest), descriptorsOf(t, s.cmd.Process.Pid)}
+	for range 50 {
+		round()
+	}
+	var after [2]int
+	for end := time.Now().Add(handPatience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		after = [2]int{descriptorsOf(t, guest), descriptorsOf(t, s.cmd.Process.Pid)}
+		if after[0] <= before[0] && after[1] <= before[1] {
+			return
+		}
+	}
+	t.Errorf("descriptors of the program and the command: %v, and %v after 350 connections", before, after)
+}
+
+func descriptorsOf(t *testing.T, pid int) int {
+	t.Helper()
+	list, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(list)
+}

@@ -1,0 +1,89 @@
+// Command calls makes system calls of libraries that go around package os: of clocks, of
+// memory that is to stay, of limits; and looks for the folders that servers write to.
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"example.com/guest/internal/check"
+)
+
+func main() {
+	clocks()
+	memory()
+	limits()
+	folders()
+	check.Done()
+}
+
+func call(trap uintptr, args ...uintptr) (uintptr, error) {
+	args = append(args, 0, 0, 0, 0)
+	r, _, errno := syscall.Syscall6(trap, args[0], args[1], args[2], args[3], 0, 0)
+	if errno != 0 {
+		return r, errno
+	}
+	return r, nil
+}
+
+// near checks that a clock tells about the time that it is.
+func near(got time.Time, what string) {
+	late := time.Since(got)
+	check.That(late > -time.Minute && late < time.Minute, "%s is late by %v", what, late)
+}
+
+func clocks() {
+	const realtimeCoarse, monotonic, sysGetcpu = 5, 1, 309
+	var v syscall.Timeval
+	_, err := call(syscall.SYS_GETTIMEOFDAY, uintptr(unsafe.Pointer(&v)))
+	check.Nil(err, "gettimeofday")
+	near(time.Unix(v.Unix()), "gettimeofday")
+	s, err := call(syscall.SYS_TIME)
+	check.Nil(err, "time")
+	near(time.Unix(int64(s), 0), "time")
+	var t syscall.Timespec
+	_, err = call(syscall.SYS_CLOCK_GETTIME, realtimeCoarse, uintptr(unsafe.Pointer(&t)))
+	check.Nil(err, "clock_gettime")
+	near(time.Unix(t.Unix()), "the coarse clock")
+	_, err = call(syscall.SYS_CLOCK_GETTIME, 99, uintptr(unsafe.Pointer(&t)))
+	check.Equal(err, error(syscall.EINVAL), "a clock that is not there")
+	_, err = call(syscall.SYS_CLOCK_GETRES, monotonic, uintptr(unsafe.Pointer(&t)))
+	check.That(err == nil && t.Nano() > 0, "clock_getres: %v, %v", t, err)
+	var used syscall.Tms
+	ticks, err := syscall.Times(&used)
+	check.That(err == nil && ticks > 0, "times: %d, %v", ticks, err)
+	cpu := ^uint32(0)
+	_, err = call(sysGetcpu, uintptr(unsafe.Pointer(&cpu)))
+	check.That(err == nil && cpu < 1<<16, "getcpu: %d, %v", cpu, err)
+}
+
+func memory() {
+	b := make([]byte, 100)
+	check.Nil(syscall.Mlock(b), "mlock")
+	check.Nil(syscall.Munlock(b), "munlock")
+}
+
+func limits() {
+	var r syscall.Rlimit
+	check.Nil(syscall.Getrlimit(syscall.RLIMIT_NOFILE, &r), "getrlimit")
+	r.Cur = r.Max
+	check.Nil(syscall.Setrlimit(syscall.RLIMIT_NOFILE, &r), "as many descriptors as may be")
+	n, err := call(syscall.SYS_GETPRIORITY)
+	check.That(err == nil && n >= 1 && n <= 40, "getpriority: %d, %v", n, err)
+}
+
+// folders are there, as on any Linux.
+func folders() {
+	for _, dir := range []string{"/run", "/var/run", "/var/log", "/var/lib", "/var/cache", "/var/tmp", "/dev/shm", "/tmp", "/srv", "/opt"} {
+		st, err := os.Stat(dir)
+		check.That(err == nil && st.IsDir(), "%s: %v, %v", dir, st, err)
+	}
+	for _, dir := range []string{"/dev/shm", "/tmp", "/var/tmp"} {
+		name := filepath.Join(dir, "loam-test-calls")
+		check.Nil(os.WriteFile(name, nil, 0o600), "write")
+		check.Nil(os.Remove(name), "remove")
+	}
+}

@@ -1,0 +1,280 @@
+// Command published serves connections from outside: the first line of each says what
+// the program is to do with it. It runs on Linux as well, and has to do the same there.
+//
+// Its arguments are four ports: the first is served; the others are for what is not, or
+// not yet.
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"example.com/guest/internal/check"
+)
+
+// patience bounds what has to happen; it decides nothing.
+const patience = 20 * time.Second
+
+// deeds by the line that asks for them. Each owns its connection.
+var deeds = map[string]func(*net.TCPConn) error{
+	"echo": echo, "addresses": addresses, "linger": linger, "deadline": deadline, "half": half, "broken": broken,
+	"options": options, "info": info, "vector": vector, "tree": tree, "file": file, "forward": forward, "pass": pass,
+	"blocking": blocking, "level": level, "edge": edge, "poll": poll, "peek": peek, "urgent": urgent, "queued": queued,
+	"table": table, "second": second, "never": never, "leave": leave, "exit": exit, "crash": crash, "twice": twice, "closing": closing,
+}
+
+func main() {
+	l, err := net.Listen("tcp4", ":"+os.Args[1])
+	check.Nil(err, "listen")
+	inside, err := net.Listen("tcp", "127.0.0.1:"+os.Args[4])
+	check.Nil(err, "listen inside")
+	defer inside.Close()
+	fmt.Println("ready")
+	for {
+		c, err := l.Accept()
+		check.Nil(err, "accept")
+		go serve(c.(*net.TCPConn))
+	}
+}
+
+func serve(c *net.TCPConn) {
+	c.SetDeadline(time.Now().Add(patience))
+	line, err := readLine(c)
+	deed, ok := deeds[line]
+	if !ok {
+		fmt.Printf("FAIL asked for %q, %v\n", line, err)
+		c.Close()
+		return
+	}
+	if err := deed(c); err != nil {
+		fmt.Printf("FAIL %s: %v\n", line, err)
+		c.Close()
+	}
+}
+
+// readLine reads no byte more than the line.
+func readLine(r io.Reader) (string, error) {
+	var line []byte
+	for b := make([]byte, 1); ; {
+		if _, err := io.ReadFull(r, b); err != nil || b[0] == '\n' {
+			return string(line), err
+		}
+		line = append(line, b[0])
+	}
+}
+
+// echo sends all back, and the end behind it.
+func echo(c *net.TCPConn) error {
+	defer c.Close()
+	_, err := io.Copy(struct{ io.Writer }{c}, struct{ io.Reader }{c})
+	return errors.Join(err, c.CloseWrite())
+}
+
+// addresses tells the two names of the connection, twice.
+func addresses(c *net.TCPConn) error {
+	defer c.Close()
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var local, remote syscall.Sockaddr
+	raw.Control(func(fd uintptr) {
+		local, _ = syscall.Getsockname(int(fd))
+		remote, _ = syscall.Getpeername(int(fd))
+	})
+	a, b := c.LocalAddr().(*net.TCPAddr), c.RemoteAddr().(*net.TCPAddr)
+	l, ok := local.(*syscall.SockaddrInet4)
+	r, ok2 := remote.(*syscall.SockaddrInet4)
+	if !ok || !ok2 || l.Port != a.Port || r.Port != b.Port || net.IP(l.Addr[:]).String() != a.IP.String() || net.IP(r.Addr[:]).String() != b.IP.String() {
+		return fmt.Errorf("names %v and %v, of package net %v and %v", local, remote, a, b)
+	}
+	_, err = fmt.Fprintf(c, "%s %d %s", a.IP, a.Port, b.IP)
+	return err
+}
+
+// linger resets.
+func linger(c *net.TCPConn) error {
+	return errors.Join(c.SetLinger(0), c.Close())
+}
+
+// deadline reads until its time is up, and then what comes.
+func deadline(c *net.TCPConn) error {
+	defer c.Close()
+	c.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
+	_, err := c.Read(make([]byte, 1))
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
+		return fmt.Errorf("a read that is late: %v", err)
+	}
+	c.SetReadDeadline(time.Now().Add(patience))
+	if _, err := c.Write([]byte("late\n")); err != nil {
+		return err
+	}
+	line, err := readLine(c)
+	fmt.Fprintf(c, "then %s", line)
+	return err
+}
+
+// half reads to the end of the stream, and answers behind it.
+func half(c *net.TCPConn) error {
+	defer c.Close()
+	b, err := io.ReadAll(c)
+	fmt.Fprintf(c, "%d bytes", len(b))
+	return err
+}
+
+// broken is about a client that resets: it tells by standard output.
+func broken(c *net.TCPConn) error {
+	defer c.Close()
+	if _, err := c.Write([]byte("go\n")); err != nil {
+		return err
+	}
+	_, err := c.Read(make([]byte, 1))
+	if !errors.Is(err, syscall.ECONNRESET) {
+		return fmt.Errorf("read: %v", err)
+	}
+	if _, err := c.Write([]byte("x")); !errors.Is(err, syscall.EPIPE) {
+		return fmt.Errorf("write: %v", err)
+	}
+	fmt.Println("broken")
+	return nil
+}
+
+// control calls f with the descriptor.
+func control(c *net.TCPConn, f func(fd int) (int, error)) (n int, err error) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	if failed := raw.Control(func(fd uintptr) { n, err = f(int(fd)) }); failed != nil {
+		err = failed
+	}
+	return n, err
+}
+
+// vector writes a vector.
+func vector(c *net.TCPConn) error {
+	defer c.Close()
+	v := net.Buffers{[]byte("one "), nil, []byte("two "), []byte(strings.Repeat("three ", 1000))}
+	_, err := v.WriteTo(c)
+	return err
+}
+
+// tree sends a file of the program's: sendfile(2), where there is one.
+func tree(c *net.TCPConn) error {
+	defer c.Close()
+	f, err := os.CreateTemp("", "")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	defer f.Close()
+	text := strings.Repeat("from a file ", 20000)
+	if _, err := f.WriteString(text); err != nil {
+		return err
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	n, err := io.Copy(c, f)
+	if n != int64(len(text)) {
+		err = fmt.Errorf("%d bytes: %v", n, err)
+	}
+	return err
+}
+
+// forward has the client speak to an echo inside: splice(2), where there is one.
+func forward(c *net.TCPConn) error {
+	defer c.Close()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	go func() {
+		if far, err := l.Accept(); err == nil {
+			echo(far.(*net.TCPConn))
+		}
+	}()
+	near, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		return err
+	}
+	defer near.Close()
+	go func() {
+		io.Copy(near, c)
+		near.(*net.TCPConn).CloseWrite()
+	}()
+	_, err = io.Copy(c, near)
+	return err
+}
+
+// table looks for the connection in /proc/net/tcp.
+func table(c *net.TCPConn) error {
+	defer c.Close()
+	f, err := os.Open("/proc/net/tcp")
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	a, b := c.LocalAddr().(*net.TCPAddr), c.RemoteAddr().(*net.TCPAddr)
+	want := fmt.Sprintf("%s:%04X %s:%04X 01 ", hexIP(a.IP), a.Port, hexIP(b.IP), b.Port)
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		if strings.Contains(lines.Text(), want) {
+			_, err := c.Write([]byte("there"))
+			return err
+		}
+	}
+	return fmt.Errorf("no line of /proc/net/tcp has %q", want)
+}
+
+func hexIP(ip net.IP) string {
+	four := ip.To4()
+	return fmt.Sprintf("%02X%02X%02X%02X", four[3], four[2], four[1], four[0])
+}
+
+// never keeps the connection, and reads nothing, until the program ends.
+func never(c *net.TCPConn) error {
+	kept = append(kept, c)
+	_, err := c.Write([]byte("kept"))
+	return err
+}
+
+var kept []*net.TCPConn
+
+// leave closes with bytes that are not sent yet; exit ends the program with them.
+func leave(c *net.TCPConn) error {
+	_, err := c.Write(make([]byte, 1<<20))
+	return errors.Join(err, c.Close())
+}
+
+func exit(c *net.TCPConn) error {
+	c.Write(make([]byte, 1<<20))
+	os.Exit(3)
+	return nil
+}
+
+// crash ends the program in the hard way.
+func crash(c *net.TCPConn) error {
+	syscall.Kill(syscall.Getpid(), syscall.SIGKILL)
+	select {}
+}
+
+// closing has a read end because the connection is closed here.
+func closing(c *net.TCPConn) error {
+	go func() {
+		time.Sleep(20 * time.Millisecond)
+		c.Close()
+	}()
+	_, err := c.Read(make([]byte, 1))
+	if !errors.Is(err, net.ErrClosed) {
+		return fmt.Errorf("a read of what is closed: %v", err)
+	}
+	return nil
+}

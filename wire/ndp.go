@@ -1,0 +1,136 @@
+package wire
+
+import (
+	"encoding/binary"
+	"net/netip"
+)
+
+// Neighbor Discovery for IPv6 (RFC 4861 section 4): solicitations and advertisements
+// of neighbours, which are ICMPv6 messages.
+
+// NeighborLen is the size of a message without an option in bytes.
+const NeighborLen = 24
+
+// NDHopLimit is the hop limit of every message of Neighbor Discovery: none has
+// passed a router (RFC 4861 section 11.2).
+const NDHopLimit = 255
+
+const (
+	optSourceLinkAddr = 1
+	optTargetLinkAddr = 2
+	linkAddrOptionLen = 8 // of Ethernet
+)
+
+// Flags of an advertisement.
+const (
+	ndRouter    = 1 << 31
+	ndSolicited = 1 << 30
+	ndOverride  = 1 << 29
+)
+
+// Neighbor is a neighbour solicitation or advertisement.
+type Neighbor struct {
+	Advertisement bool       // it answers, or tells; else it asks
+	Target        netip.Addr // whom it is about
+	LinkAddr      MAC        // a solicitation's: the source's; an advertisement's: the target's; zero: not said
+	Router        bool       // advertisement: the target is a router
+	Solicited     bool       // advertisement: it answers a solicitation
+	Override      bool       // advertisement: what is known already is to be replaced
+}
+
+// ParseNeighbor reads a whole ICMPv6 message of one of the two types, by sections
+// 7.1.1 and 7.1.2 as far as they are about the message itself: code, length, target
+// and the structure of options. It does not check the checksum.
+func ParseNeighbor(b []byte) (n Neighbor, err error) {
+	if len(b) < NeighborLen {
+		return n, ErrShort
+	}
+	link := uint8(optSourceLinkAddr)
+	switch ICMPv6Type(b[0]) {
+	case ICMPv6NeighborSolicitation:
+	case ICMPv6NeighborAdvertisement:
+		flags := binary.BigEndian.Uint32(b[4:])
+		n.Advertisement, link = true, optTargetLinkAddr
+		n.Router, n.Solicited, n.Override = flags&ndRouter != 0, flags&ndSolicited != 0, flags&ndOverride != 0
+	default:
+		return n, ErrField
+	}
+	n.Target = netip.AddrFrom16([16]byte(b[8:24]))
+	if b[1] != 0 || n.Target.IsMulticast() {
+		return n, ErrField
+	}
+	for b = b[NeighborLen:]; len(b) > 0; {
+		kind, data, rest, ok := nextNDOption(b)
+		if !ok {
+			return n, ErrOption
+		}
+		if kind == link && len(data) == linkAddrOptionLen-2 {
+			n.LinkAddr = MAC(data)
+		}
+		b = rest
+	}
+	return n, nil
+}
+
+// nextNDOption splits the first option off b. Their lengths count units of eight
+// bytes; none is of length zero (section 4.6).
+func nextNDOption(b []byte) (kind uint8, data, rest []byte, ok bool) {
+	if len(b) < 8 || b[1] == 0 || int(b[1])*8 > len(b) {
+		return 0, nil, nil, false
+	}
+	n := int(b[1]) * 8
+	return b[0], b[2:n], b[n:], true
+}
+
+// Len is the size of the message in bytes.
+func (n *Neighbor) Len() int {
+	if n.LinkAddr.IsZero() {
+		return NeighborLen
+	}
+	return NeighborLen + linkAddrOptionLen
+}
+
+// Put writes the message with an empty checksum into the first Len bytes of b: see
+// PutICMPv6Checksum.
+func (n *Neighbor) Put(b []byte) {
+	h, link := ICMPv6{Type: ICMPv6NeighborSolicitation}, uint8(optSourceLinkAddr)
+	if n.Advertisement {
+		h.Type, link = ICMPv6NeighborAdvertisement, optTargetLinkAddr
+		h.Rest = flag(n.Router, ndRouter) | flag(n.Solicited, ndSolicited) | flag(n.Override, ndOverride)
+	}
+	h.Put(b)
+	target := n.Target.As16()
+	copy(b[8:], target[:])
+	if !n.LinkAddr.IsZero() {
+		b[NeighborLen], b[NeighborLen+1] = link, linkAddrOptionLen/8
+		copy(b[NeighborLen+2:], n.LinkAddr[:])
+	}
+}
+
+func flag(on bool, bit uint32) uint32 {
+	if on {
+		return bit
+	}
+	return 0
+}
+
+// SolicitedNode is the multicast group that a host hears for an address of its (RFC
+// 4291 section 2.7.1).
+func SolicitedNode(a netip.Addr) netip.Addr {
+	b := a.As16()
+	return netip.AddrFrom16([16]byte{0xff, 2, 11: 1, 12: 0xff, 13: b[13], 14: b[14], 15: b[15]})
+}
+
+// MulticastMAC6 is where an IPv6 multicast group is on Ethernet (RFC 2464 section 7).
+func MulticastMAC6(group netip.Addr) MAC {
+	b := group.As16()
+	return MAC{0x33, 0x33, b[12], b[13], b[14], b[15]}
+}
+
+// LinkLocal6 is the link-local address of a station: fe80::/64 and its modified
+// EUI-64 (RFC 4291 appendix A, RFC 2464 section 5).
+func LinkLocal6(m MAC) netip.Addr {
+	return netip.AddrFrom16([16]byte{
+		0xfe, 0x80, 8: m[0] ^ 2, 9: m[1], 10: m[2], 11: 0xff, 12: 0xfe, 13: m[3], 14: m[4], 15: m[5],
+	})
+}
