@@ -96,6 +96,34 @@ func TestFanout(t *testing.T) {
 	}
 }
 
+// What others of this host send by the interface is not received, by several queues no more
+// than by one.
+func TestFanoutIgnoresOutgoing(t *testing.T) {
+	from, to := netns.Veth(t, 1500, 1)
+	near := open(t, afpacket.Config{Interface: from})
+	defer near.Close()
+	other := open(t, afpacket.Config{Interface: to})
+	defer other.Close()
+	b := open(t, afpacket.Config{Interface: to, Queues: 2})
+	arrived := make(chan arrival, 4)
+	var receivers sync.WaitGroup
+	for i, q := range b.Queues() {
+		receivers.Go(func() { receiveFlows(t, q, i, arrived) })
+	}
+	for round, d := range []*afpacket.Device{other, near} {
+		if n, err := d.Queues()[0].Send([]*link.Frame{flowFrame(0, round)}); n != 1 || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	if got := <-arrived; got.round != 1 { // of one flow, so in order
+		t.Error("a frame that left came in")
+	}
+	if err := b.Close(); err != nil {
+		t.Error(err)
+	}
+	receivers.Wait()
+}
+
 // arrival is a frame of TestFanout that came to a queue.
 type arrival struct{ queue, flow, round int }
 
