@@ -33,7 +33,7 @@ std: ## Go's own tests on Loam beside Linux, in full, and the table docs/std.md
 	@go run ./test/std
 
 .PHONY: std-vm
-std-vm: ## the same in a virtual machine, and the table docs/std-vm.md
+std-vm: ## the same in a virtual machine, for an hour or more, and the table docs/std-vm-full.md
 	@go run ./test/std -platform vm
 
 .PHONY: releases

@@ -4,7 +4,8 @@
 // excused that works.
 //
 //	go run ./test/std                 all packages, in full; writes docs/std.md
-//	go run ./test/std -platform vm    the same in a virtual machine; writes docs/std-vm.md
+//	go run ./test/std -platform vm    the same in a virtual machine; writes docs/std-vm-full.md,
+//	                                  and with -short, in less time, docs/std-vm.md
 //	go run ./test/std -short net/url  some packages, quickly; only checks
 //
 // What the tests print is kept as go test -json writes it, in a folder named by -keep;
@@ -39,6 +40,7 @@ type platform struct {
 	packages []string
 	short    []string // of these, those that would take too long there without -short
 	report   string   // from the root of the tree
+	quick    string   // the one with -short, if it is another
 }
 
 // platforms are those that there are; the first is the default.
@@ -57,7 +59,8 @@ var platforms = []platform{
 			"runtime", "sync", "sync/atomic", "time", "context", "os", "io/...", "net", "net/http", "crypto/tls",
 			"encoding/...", "math/...", "sort", "strings",
 		},
-		report: "docs/std-vm.md",
+		report: "docs/std-vm-full.md",
+		quick:  "docs/std-vm.md",
 	},
 }
 
@@ -146,7 +149,7 @@ func (o *options) report(dir string, on platform, packages []string, reasons []*
 	}
 	if len(o.patterns) == 0 {
 		text := o.head(on, piecesOf(dir)) + table(onLoam, onLinux, packages, o.mark(on)) + document(onLoam, onLinux, differing, reasons)
-		if err := os.WriteFile(on.report, []byte(text), 0o644); err != nil {
+		if err := os.WriteFile(o.file(on), []byte(text), 0o644); err != nil {
 			return err
 		}
 	}
@@ -159,6 +162,14 @@ func (o *options) report(dir string, on platform, packages []string, reasons []*
 		os.RemoveAll(dir)
 	}
 	return err
+}
+
+// file is where the report is written.
+func (o *options) file(on platform) string {
+	if o.short && on.quick != "" {
+		return on.quick
+	}
+	return on.report
 }
 
 // shortOf says which packages are run with -short.

@@ -131,6 +131,24 @@ func TestLeftOut(t *testing.T) {
 	}
 }
 
+// The report of tests with -short does not take the place of the one in full.
+func TestReportFile(t *testing.T) {
+	for _, c := range []struct {
+		platform string
+		short    bool
+		want     string
+	}{
+		{"process", false, "docs/std.md"}, {"process", true, "docs/std.md"},
+		{"vm", false, "docs/std-vm-full.md"}, {"vm", true, "docs/std-vm.md"},
+	} {
+		on, err := findPlatform(c.platform)
+		o := options{short: c.short}
+		if got := o.file(on); got != c.want || err != nil {
+			t.Errorf("%+v: %s, %v", c, got, err)
+		}
+	}
+}
+
 // A report says what was run, and by which command.
 func TestHead(t *testing.T) {
 	for _, p := range platforms {
