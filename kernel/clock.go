@@ -57,29 +57,43 @@ type measurement struct {
 	end         timekeeper.Sample
 }
 
-// measure watches them for a while.
+// measure watches them for a while. What it finds is in doubt if this CPU was away so long
+// that a clock may have begun again, or between the readings of two clocks.
 func measure() measurement {
 	const nanos, tries = 10e6, 1e7 // no clock is read in less than a nanosecond
 	apic.StartTimer(1<<32 - 1)
-	begin, timer := sample(), apic.Timer()
+	begin, first, lag := sampleTimer()
 	last, pause := begin.Counter, uint64(0)
 	for range int(tries) {
-		end := sample()
-		pause = max(pause, end.Counter-last)
-		last = end.Counter
-		if passed := clock.Reference.Elapsed(begin.Value, end.Value); passed >= nanos {
-			ticks := end.Counter - begin.Counter
-			m := measurement{timekeeper.Scale(passed, ticks), timekeeper.Scale(uint64(timer-apic.Timer()), passed),
-				timekeeper.MulDiv(begin.Doubt+end.Doubt, 1e9, ticks), end}
-			apic.StartTimer(0)
-			if pause > ticks/2 {
-				m.doubt = 1e9 // the reference may have begun again meanwhile
-			}
-			return m
+		now := sample()
+		pause = max(pause, now.Counter-last)
+		last = now.Counter
+		if clock.Reference.Elapsed(begin.Value, now.Value) < nanos {
+			continue
 		}
+		end, timer, more := sampleTimer()
+		apic.StartTimer(0)
+		passed := clock.Reference.Elapsed(begin.Value, end.Value)
+		ticks := end.Counter - begin.Counter
+		m := measurement{timekeeper.Scale(passed, ticks), timekeeper.Scale(uint64(first-timer), passed),
+			timekeeper.MulDiv(begin.Doubt+end.Doubt, 1e9, ticks), end}
+		pause = max(pause, end.Counter-last)
+		const timerRound, exact = 2e9, 100 // nanoseconds in which no timer ends; a part of the time
+		if !clock.Reference.SeenWhole(ticks, pause) || passed > timerRound || max(lag, more) > ticks/exact {
+			m.doubt = 1e9
+		}
+		return m
 	}
 	must("the machine's clocks stand still")
 	return measurement{}
+}
+
+// sampleTimer is a sample, what the APIC's timer stood at, and how many ticks of the
+// counter may lie between the two.
+func sampleTimer() (s timekeeper.Sample, timer uint32, lag uint64) {
+	s = sample()
+	timer = apic.Timer()
+	return s, timer, amd64.Timestamp() - s.Counter
 }
 
 // correct compares the clock with the reference, and the time of the day with the PC's

@@ -64,6 +64,9 @@ func deliver(c *cpu, th *thread.Thread) bool {
 		if n == signal.Profile && th.Sampled {
 			info = profileInfo(th)
 		}
+		if n == signal.Urgent && th.Rung {
+			th.Rung, info.Code = false, signal.CodeTimer
+		}
 		callHandler(th, info)
 	}
 	return th.Pending&^th.Mask == 0

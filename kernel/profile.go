@@ -17,6 +17,10 @@ import (
 // A thread has one such timer, whose number is the thread's. The timer of the
 // process is one for each thread that has none of its own: each counts its own
 // time, so samples still come where time is spent.
+//
+// A thread has another timer of that kind for itself, whose signal is SIGURG: the runtime
+// has it remind it of threads that it has not woken (runtime/loam_debt.go). Its number is
+// the thread's and alarms more.
 
 // profileInterval is what setitimer has set, in nanoseconds; 0: nothing.
 var profileInterval int64
@@ -40,15 +44,19 @@ func (c *cpu) charge(now int64) {
 		th.Pending |= uint64(signal.Of(signal.Profile))
 		th.Sampled = true
 	}
+	if th.Alarm.Due(th.Used, 0) {
+		th.Pending |= uint64(signal.Of(signal.Urgent))
+		th.Rung = true
+	}
 }
 
-// profileDeadline is when the timer of the running thread goes off.
+// profileDeadline is when the next timer of the running thread goes off.
 func (c *cpu) profileDeadline(now int64) int64 {
 	if c.current == thread.None {
 		return thread.Never
 	}
 	th := threads.At(c.current)
-	if next := th.Profile.Next(profileInterval); next != thread.Never {
+	if next := min(th.Profile.Next(profileInterval), th.Alarm.Next(0)); next != thread.Never {
 		return now + max(0, next-th.Used)
 	}
 	return thread.Never
@@ -64,7 +72,10 @@ func profileInfo(th *thread.Thread) signal.Info {
 	return info
 }
 
-// createTimer is timer_create(2) for the timers of profiles.
+// alarms is added to the number of a thread for that of its alarm.
+const alarms = thread.Max + 1
+
+// createTimer is timer_create(2) for the timers of a thread.
 func createTimer(c *cpu, id int, event, result uint64) int64 {
 	const threadTime, eventSize, sendToThread = 3, 64, 4 // CLOCK_THREAD_CPUTIME_ID, SIGEV_THREAD_ID
 	switch {
@@ -74,24 +85,32 @@ func createTimer(c *cpu, id int, event, result uint64) int64 {
 		return -int64(syscall.EFAULT)
 	}
 	number, notify, target := *word32(event + 8), *word32(event + 12), *word32(event + 16)
-	if number != uint32(signal.Profile) || notify != sendToThread || target != uint32(c.current) {
+	if notify != sendToThread || target != uint32(c.current) {
 		return -int64(syscall.EINVAL)
 	}
-	th := threads.At(c.current)
-	if th.Profile.Own {
+	timer := uint32(c.current)
+	switch signal.Number(number) {
+	case signal.Profile:
+	case signal.Urgent:
+		timer += alarms
+	default:
+		return -int64(syscall.EINVAL)
+	}
+	_, p := timerOf(uint64(timer))
+	if p.Own {
 		return -int64(syscall.EAGAIN)
 	}
-	th.Profile = thread.Profile{Own: true}
-	*word32(result) = uint32(c.current)
+	*p = thread.Profile{Own: true}
+	*word32(result) = timer
 	return 0
 }
 
 // setTimer is timer_settime(2), with times from now on.
 func setTimer(id, flags, value, old uint64) int64 {
 	const absolute = 1
-	th, ok := timerOf(id)
+	th, p := timerOf(id)
 	switch {
-	case !ok || flags&absolute != 0 || old != 0:
+	case p == nil || !p.Own || flags&absolute != 0 || old != 0:
 		return -int64(syscall.EINVAL)
 	case !touch(value, 32, space.Read):
 		return -int64(syscall.EFAULT)
@@ -101,27 +120,31 @@ func setTimer(id, flags, value, old uint64) int64 {
 	if !ok1 || !ok2 {
 		return -int64(syscall.EINVAL)
 	}
-	th.Profile.Set(th.Used, first, interval)
+	p.Set(th.Used, first, interval)
 	return 0
 }
 
 // deleteTimer is timer_delete(2).
 func deleteTimer(id uint64) int64 {
-	th, ok := timerOf(id)
-	if !ok {
+	_, p := timerOf(id)
+	if p == nil || !p.Own {
 		return -int64(syscall.EINVAL)
 	}
-	th.Profile = thread.Profile{}
+	*p = thread.Profile{}
 	return 0
 }
 
-// timerOf is the thread whose timer has a number.
-func timerOf(id uint64) (*thread.Thread, bool) {
-	if id > thread.Max || !threads.Exists(thread.ID(id)) {
-		return nil, false
+// timerOf is the timer with a number, if the thread that it is for exists, and that thread.
+func timerOf(id uint64) (*thread.Thread, *thread.Profile) {
+	own := id % alarms
+	if id >= 2*alarms || !threads.Exists(thread.ID(own)) {
+		return nil, nil
 	}
-	th := threads.At(thread.ID(id))
-	return th, th.Profile.Own
+	th := threads.At(thread.ID(own))
+	if id >= alarms {
+		return th, &th.Alarm
+	}
+	return th, &th.Profile
 }
 
 // setIntervalTimer is setitimer(2) for ITIMER_PROF.

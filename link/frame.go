@@ -34,15 +34,18 @@ type Frame struct {
 	Offload
 	buf        []byte
 	start, end int
-	freed      atomic.Bool // guarded use after free; kept only while tracking
+	ledger     *ledger     // that it was last counted in; nil: in none
+	freed      atomic.Bool // it was taken out of that again
 }
+
+// ledger counts the frames made from one call of Track on.
+type ledger struct{ outstanding atomic.Int64 }
 
 var (
 	small = sync.Pool{New: func() any { return &Frame{buf: make([]byte, smallSize)} }}
 	large = sync.Pool{New: func() any { return &Frame{buf: make([]byte, largeSize)} }}
 
-	tracking    atomic.Bool
-	outstanding atomic.Int64
+	tracking atomic.Pointer[ledger] // nil: frames are not counted
 )
 
 // NewFrame returns a frame with n bytes in use behind Headroom, contents
@@ -58,21 +61,34 @@ func NewFrame(n int) *Frame {
 	f := pool.Get().(*Frame)
 	f.Offload = Offload{}
 	f.start, f.end = Headroom, Headroom+n
-	if tracking.Load() {
-		outstanding.Add(1)
-		f.freed.Store(false)
+	if l := tracking.Load(); l != nil {
+		l.add(f)
 	}
 	return f
 }
 
-// Free gives the frame back. The caller must not touch it, or its bytes, again.
-func (f *Frame) Free() {
-	if tracking.Load() {
+// add counts a frame that was made.
+func (l *ledger) add(f *Frame) {
+	l.outstanding.Add(1)
+	f.ledger = l
+	f.freed.Store(false)
+}
+
+// remove counts a frame that is freed, if it was counted here when it was made.
+func (l *ledger) remove(f *Frame) {
+	if f.ledger == l {
 		if f.freed.Swap(true) {
 			panic("link: frame freed twice")
 		}
-		outstanding.Add(-1)
-		poison(f.buf)
+		l.outstanding.Add(-1)
+	}
+	poison(f.buf)
+}
+
+// Free gives the frame back. The caller must not touch it, or its bytes, again.
+func (f *Frame) Free() {
+	if l := tracking.Load(); l != nil {
+		l.remove(f)
 	}
 	if len(f.buf) == smallSize {
 		small.Put(f)
@@ -145,13 +161,22 @@ func (f *Frame) Resize(n int) {
 // Cap is the most that Resize allows.
 func (f *Frame) Cap() int { return len(f.buf) - f.start }
 
-// Track switches the accounting that tests use on or off: frames outstanding
-// are counted, a double Free panics, and freed bytes are overwritten. Frames
-// made before it was switched on confuse the count.
+// Track switches the accounting that tests use on or off, and begins it anew: frames
+// outstanding are counted, a double Free panics, and freed bytes are overwritten. A
+// frame that was made before counts neither now nor when it is freed: programs of an
+// earlier test may still hold some.
 func Track(on bool) {
-	tracking.Store(on)
-	outstanding.Store(0)
+	if on {
+		tracking.Store(new(ledger))
+	} else {
+		tracking.Store(nil)
+	}
 }
 
-// Outstanding is the number of frames made and not yet freed while tracking.
-func Outstanding() int { return int(outstanding.Load()) }
+// Outstanding is the number of frames made and not yet freed since Track.
+func Outstanding() int {
+	if l := tracking.Load(); l != nil {
+		return int(l.outstanding.Load())
+	}
+	return 0
+}

@@ -47,10 +47,11 @@ func (h *handedPorts) find(at, from netip.AddrPort) *tcpSocket {
 	defer h.mu.Unlock()
 	var exact, wild []*tcpSocket
 	for _, s := range h.byPort[at.Port()] {
-		switch a := s.listener.Load().LocalAddrPort().Addr(); {
+		l := s.listener.Load()
+		switch a := l.LocalAddrPort().Addr(); {
 		case a == at.Addr():
 			exact = append(exact, s)
-		case a.IsUnspecified():
+		case a.IsUnspecified() && (a.Is4() == at.Addr().Is4() || a.Is6() && !l.Options().V6Only):
 			wild = append(wild, s)
 		}
 	}

@@ -119,3 +119,33 @@ func TestProcNet6(t *testing.T) {
 		t.Errorf("igmp6: %q", got)
 	}
 }
+
+// handedOver is a connection of the host's of which only the end is asked for.
+type handedOver struct {
+	HostTCP
+	closed bool
+}
+
+func (h *handedOver) Close(abort, refused bool) { h.closed = true }
+
+// A connection that the host hands over is one of IPv4: a socket of AF_INET6 accepts it
+// with addresses that are mapped, unless it is for IPv6 only.
+func TestHandedToDualStack(t *testing.T) {
+	for _, v6Only := range []bool{false, true} {
+		p := process(t)
+		l := fd(t)(p.Socket(syscall.AF_INET6, syscall.SOCK_STREAM|syscall.SOCK_NONBLOCK, 0))
+		ok(t, p.SetSockOpt(l, syscall.IPPROTO_IPV6, syscall.IPV6_V6ONLY, boolValue(v6Only)))
+		ok(t, p.Bind(l, inet6("[::]:0")))
+		ok(t, p.Listen(l, 5))
+		name, _ := p.GetSockName(l)
+		h := &handedOver{}
+		p.Hand(h, netip.AddrPortFrom(netip.MustParseAddr("10.0.2.15"), name.IP.Port()), netip.MustParseAddrPort("10.0.2.2:4000"))
+		_, peer, errno := p.Accept4(l, 0)
+		switch {
+		case v6Only && (!h.closed || errno != syscall.EAGAIN):
+			t.Errorf("with IPV6_V6ONLY: closed %v, %v", h.closed, errno)
+		case !v6Only && (h.closed || errno != 0 || peer != inet6("[::ffff:10.0.2.2]:4000")):
+			t.Errorf("closed %v, from %v, %v", h.closed, peer, errno)
+		}
+	}
+}

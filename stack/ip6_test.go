@@ -197,6 +197,9 @@ func TestNeighborDiscovery(t *testing.T) {
 		b := make([]byte, ask.Len())
 		ask.Put(b)
 		wire.PutICMPv6Checksum(b, ask.Src, ask.Dst)
+		whole := []byte{byte(wire.ProtoICMPv6), 0, 0, 0, 0, 0, 0, 1}
+		w.send6(wire.IPv6{NextHeader: wire.ProtoIPv6Fragment, HopLimit: 255, Src: ask.Src, Dst: ask.Dst}, append(whole, b...))
+		w.wantNone("what comes behind a fragment header is ignored (RFC 6980 section 5)")
 		w.send6(wire.IPv6{NextHeader: wire.ProtoICMPv6, HopLimit: 254, Src: ask.Src, Dst: ask.Dst}, b)
 		w.wantNone("what has passed a router is no neighbour's (section 7.1.1)")
 		w.wantCount("and is counted", stack.NDMalformed, before.Get(stack.NDMalformed)+1)

@@ -104,16 +104,20 @@ func askClock(t *testing.T, c net.Conn) ahead {
 
 // dialClock starts the program that tells the time, and connects to it.
 func dialClock(t *testing.T, m MachineConfig) net.Conn {
+	return dialProgram(t, Options{Target: Target{Platform: Machine}, Machine: m}, "clock")
+}
+
+// dialProgram starts a program of testdata that answers a byte on port 7 with eight, and
+// ends with its connection, and connects to it.
+func dialProgram(t *testing.T, o Options, program string) net.Conn {
 	host := freePort(t)
+	o.Target.Args = []string{"./testdata/guest/" + program}
+	o.Network = Network{Kind: UserNetwork, Forwards: []usernet.Forward{
+		{Proto: "tcp", Host: host, Guest: netip.AddrPortFrom(netip.Addr{}, 7)},
+	}}
 	ended := make(chan error, 1) // the goroutine sends once
 	go func() {
-		_, err := Run(t.Context(), Options{
-			Target:  Target{Args: []string{"./testdata/guest/clock"}, Platform: Machine},
-			Machine: m,
-			Network: Network{Kind: UserNetwork, Forwards: []usernet.Forward{
-				{Proto: "tcp", Host: host, Guest: netip.AddrPortFrom(netip.Addr{}, 7)},
-			}},
-		})
+		_, err := Run(t.Context(), o)
 		ended <- err
 	}()
 	t.Cleanup(func() {
@@ -124,7 +128,7 @@ func dialClock(t *testing.T, m MachineConfig) net.Conn {
 	return connect(t, host, ended)
 }
 
-// connect connects to the program that tells the time, as soon as it does. ended
+// connect connects to such a program, as soon as it answers. ended
 // hears when it has ended instead.
 func connect(t testing.TB, host netip.AddrPort, ended chan error) net.Conn {
 	tick := time.NewTicker(50 * time.Millisecond)

@@ -306,6 +306,16 @@ var publishedTests = map[string]func(*served){
 	"leave":   func(s *served) { s.wantAll(s.dial(0, "leave"), string(make([]byte, 1<<20))) },
 	"closing": func(s *served) { s.wantAll(s.dial(0, "closing"), "") },
 	"second":  (*served).second,
+	"dual": func(s *served) {
+		asked := s.dial(0, "dual")
+		s.want(asked, "listens\n")
+		want := "10.0.2.15 8002 10.0.2.2"
+		if s.where == onLinux {
+			want = "127.0.0.1 " + s.ports[2] + " 127.0.0.1"
+		}
+		s.wantAll(s.dial(2, ""), want)
+		s.wantAll(asked, "") // it listens no more
+	},
 	"nobody": func(s *served) {
 		for _, port := range []int{2, 3} { // nobody listens; on the loopback only
 			c, err := net.Dial("tcp", "127.0.0.1:"+s.ports[port])

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
@@ -26,9 +25,14 @@ type Plan struct {
 // mainFile is the file that is added to the main package.
 const mainFile = "loam_guest_main.go"
 
-// importRoot is all that a file that is added to a package does.
-func importRoot(pkg string, platform Platform) []byte {
-	return []byte("package " + pkg + "\n\nimport _ \"" + platform.root() + "\"\n")
+// importRoot is all that a file that is added to a package does. checkout is as for
+// prepareStd.
+func importRoot(pkg string, platform Platform, checkout string) []byte {
+	from := guestModule
+	if checkout != "" {
+		from = module
+	}
+	return []byte("package " + pkg + "\n\nimport _ \"" + from + platform.root() + "\"\n")
 }
 
 // NewPlan finds the target and prepares everything but the build itself.
@@ -41,10 +45,7 @@ func NewPlan(ctx context.Context, t Target) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	checkout, err := checkoutOf(ctx, at.tools, at.dir)
-	if err != nil {
-		return nil, err
-	}
+	checkout := checkoutOf(at.tools, at.dir)
 	s, err := prepareStd(ctx, c, at.tools, checkout, t.Platform)
 	if err != nil {
 		return nil, err
@@ -55,7 +56,7 @@ func NewPlan(ctx context.Context, t Target) (*Plan, error) {
 	p.Program = filepath.Join(p.dir, at.name)
 	added := filepath.Join(p.dir, mainFile)
 	p.replace[filepath.Join(at.pkg, mainFile)] = added
-	return p, writeFile(added, append(importRoot("main", t.Platform), nameBorrowed(at.borrowed)...))
+	return p, writeFile(added, append(importRoot("main", t.Platform, checkout), nameBorrowed(at.borrowed)...))
 }
 
 // nameBorrowed tells the runtime package of the guest of what the main package is a
@@ -67,22 +68,13 @@ func nameBorrowed(borrowed string) string {
 	return fmt.Sprintf("\nimport _ \"unsafe\"\n\n//go:linkname loamBorrowed runtime.loamBorrowed\nvar loamBorrowed = %q\n", borrowed)
 }
 
-// checkoutOf returns dir if what is built there is of Loam's own module, and
-// else nothing. In a checkout Loam's packages are those of that module, and not
-// added to the standard library, where they would be in one another's way.
-func checkoutOf(ctx context.Context, t *toolchain, dir string) (string, error) {
-	modules := []string{moduleOf(t.GOMOD)}
-	if w := t.GOWORK; w != "" && w != "off" {
-		out, err := t.run(ctx, dir, "list", "-m")
-		if err != nil {
-			return "", err
-		}
-		modules = strings.Fields(string(out))
+// checkoutOf returns dir if it is of Loam's own module, and else nothing. In a checkout
+// Loam's packages are those of that module, and not added to the standard library.
+func checkoutOf(t *toolchain, dir string) string {
+	if moduleOf(t.GOMOD) == module {
+		return dir
 	}
-	if slices.Contains(modules, module) {
-		return dir, nil
-	}
-	return "", nil
+	return ""
 }
 
 // moduleOf reads the module line of a go.mod; empty if there is none.

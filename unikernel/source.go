@@ -15,7 +15,9 @@ import (
 // Loam's own packages join a program as packages of the standard library: the
 // overlay puts them below GOROOT/src/loam. So they need no entry in anybody's
 // go.mod, no vendor folder, no network, and cannot disagree with what the
-// program requires.
+// program requires. They have a name of their own there (guestModule): a program may
+// require a module loam, of any version, for its stack, say, and has that beside what
+// it runs on.
 //
 // Rejected: a copy of go.mod with a require and a replace (-modfile). It fails
 // in workspaces and vendored modules, and has nothing to stand on where a single
@@ -24,13 +26,18 @@ import (
 // module is the path of this module, and the prefix of its packages.
 const module = "loam"
 
-// What a guest imports: as a process, and in a virtual machine.
+// guestModule takes the place of module in the standard library. It has no dot, as paths
+// there have none.
+const guestModule = "loamguest"
+
+// What a guest imports, below module or guestModule: as a process, and in a virtual
+// machine.
 const (
-	processPackage = module + "/unikernel/rt/process"
-	machinePackage = module + "/unikernel/rt/machine"
+	processPackage = "/unikernel/rt/process"
+	machinePackage = "/unikernel/rt/machine"
 )
 
-// root is the package that joins Loam to a program.
+// root is the package that joins Loam to a program, below module or guestModule.
 func (p Platform) root() string {
 	if p == Machine {
 		return machinePackage
@@ -38,12 +45,33 @@ func (p Platform) root() string {
 	return processPackage
 }
 
+// rename gives Loam's packages the names that they have in the standard library: where
+// they are imported, in go:linkname, and in assembly, which writes paths with another
+// slash.
+var rename = strings.NewReplacer(
+	`"`+module+"/", `"`+guestModule+"/",
+	" "+module+"/", " "+guestModule+"/",
+	module+"∕", guestModule+"∕",
+)
+
+// inStd are files with these names.
+func inStd(files overlay.Files) overlay.Files {
+	renamed := make(overlay.Files, len(files))
+	for name, src := range files {
+		if rest, ok := strings.CutPrefix(name, module+"/"); ok {
+			name = guestModule + "/" + rest
+		}
+		renamed[name] = []byte(rename.Replace(string(src)))
+	}
+	return renamed
+}
+
 // guestSource returns the files of the packages that a guest takes: its root, and
 // those that it imports. Names are import path and file.
 func guestSource(source fs.FS, platform Platform) (overlay.Files, error) {
 	files := overlay.Files{}
 	seen := map[string]bool{}
-	todo := []string{platform.root()}
+	todo := []string{module + platform.root()}
 	for len(todo) > 0 {
 		pkg := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]

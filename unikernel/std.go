@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -34,9 +35,8 @@ func prepareStd(ctx context.Context, c cache, t *toolchain, checkout string, pla
 		return nil, err
 	}
 	if checkout == "" {
-		for name, src := range own {
-			files[name] = src
-		}
+		files, own = inStd(files), inStd(own)
+		maps.Copy(files, own)
 	}
 	hash := hashFiles(t.GOROOT, files, own)
 	dir := c.path("std", hash)

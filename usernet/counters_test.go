@@ -12,7 +12,7 @@ func TestCountersHaveNames(t *testing.T) {
 		}
 		seen[name] = true
 	}
-	if got := numCounters.String(); got != "counter(44)" {
+	if got := numCounters.String(); got != "counter(45)" {
 		t.Errorf("one too many is called %q", got)
 	}
 	c[UDPIn], c[TCPAttempts] = 2, 1

@@ -13,6 +13,9 @@
 //	                        ├─ dns*.go     ── resolv.conf's servers ────┘
 //	                        └─ dhcp.go        hands out the address
 //
+// A guest that is a process of the same host can be given the connections of its published
+// TCP ports themselves (hand.go, Config.Program): these pass no stack of Loam's.
+//
 // The guest's network has the addresses that QEMU's user network made usual:
 // 10.0.2.0/24 with the gateway at .2, a name server at .3 and the guest at .15.
 // See Config for what may differ.

@@ -63,6 +63,7 @@ func TestRunOptions(t *testing.T) {
 		{"-v testdata:/srv/../data -v options.go:/etc/x .", runOptions{program: ".", volumes: []volume{
 			{"testdata", "/data"}, {"options.go", "/etc/x"},
 		}}},
+		{"--relay -p 8080:80 .", runOptions{program: ".", relay: true, publish: []publication{{host: local(8080), guest: 80}}}},
 		{"--pcap all.pcapng .", runOptions{program: ".", pcap: "all.pcapng"}},
 		{"--platform process --net none .", runOptions{program: ".", platform: "process", net: network{kind: noNetwork}}},
 		{"--platform vm -m 2G --cpus 4 .", runOptions{program: ".", platform: "vm", memory: 2 << 30, cpus: 4, model: "q35"}},

@@ -2,6 +2,7 @@ package qtest_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -93,6 +94,21 @@ func checkRandom(t *testing.T, m *qtest.Machine, p virtio.Places) {
 	b := make([]byte, 100)
 	if _, err := d.Read(b); err != nil || bytes.Equal(b, make([]byte, 100)) {
 		t.Errorf("%x, %v", b, err)
+	}
+}
+
+// A device that has gone since the bus was looked at is not one that speaks another
+// interface.
+func TestGone(t *testing.T) {
+	m := qtest.Start(t, "q35", "-device", "virtio-rng-pci,addr=5")
+	bus, err := pci.Scan(m, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Stop()
+	devices, refused := virtio.Find(m, virtio.Places{Bus: bus})
+	if len(devices) != 0 || len(refused) != 1 || !errors.Is(refused[0], virtio.ErrGone) {
+		t.Errorf("found %v, refused %v", devices, refused)
 	}
 }
 

@@ -56,6 +56,7 @@ func (m *Machine) converse(t testing.TB, command string) (answer string) {
 // Wait waits until QEMU has ended by itself, and returns its exit status.
 func (m *Machine) Wait(t testing.TB) int {
 	t.Helper()
+	m.mayEnd.Store(true)
 	select {
 	case <-m.exited:
 		return m.command.ProcessState.ExitCode()

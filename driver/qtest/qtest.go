@@ -22,6 +22,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -41,6 +42,7 @@ type Machine struct {
 	command *exec.Cmd
 	exited  <-chan struct{} // closed when the process has ended
 	stopped sync.Once
+	mayEnd  atomic.Bool // the test ends it, or waits for its end
 	ended   sync.WaitGroup
 	done    chan struct{} // closed by Stop: the goroutine that looks for messages ends
 }
@@ -55,7 +57,7 @@ func Start(t testing.TB, kind string, args ...string) *Machine {
 }
 
 // Boot is Start for a machine whose own firmware runs, and ends where it finds
-// nothing to boot.
+// nothing to boot. If it begins again instead, QEMU ends.
 func Boot(t testing.TB, kind string, args ...string) *Machine {
 	t.Helper()
 	return startIn(t, kind, args, true)
@@ -72,15 +74,32 @@ func startIn(t testing.TB, kind string, args []string, boot bool) *Machine {
 	if err := os.WriteFile(firmware, halt(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if !boot {
+	if boot {
+		args = append([]string{"-no-reboot"}, args...)
+	} else {
 		args = append([]string{"-bios", firmware}, args...)
 	}
 	m, err := start(dir, kind, args)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(m.Stop)
+	t.Cleanup(func() {
+		m.checkRuns(t)
+		m.Stop()
+	})
 	return m
+}
+
+// checkRuns fails the test if QEMU has ended and nobody asked it to: the devices were
+// gone from then on.
+func (m *Machine) checkRuns(t testing.TB) {
+	select {
+	case <-m.exited:
+		if !m.mayEnd.Load() {
+			t.Errorf("QEMU has ended by itself: %v", m.command.ProcessState)
+		}
+	default:
+	}
 }
 
 func start(dir, kind string, args []string) (*Machine, error) {
@@ -158,6 +177,7 @@ func shareMemory(path string) ([]byte, error) {
 // Stop ends QEMU, as if the machine were switched off. It may be called more than
 // once, and while drivers run. The memory stays mapped: they may look at it still.
 func (m *Machine) Stop() {
+	m.mayEnd.Store(true)
 	m.stopped.Do(func() {
 		m.command.Process.Kill()
 		<-m.exited

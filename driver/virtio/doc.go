@@ -24,6 +24,7 @@ import "errors"
 // Errors. They are wrapped with the device that they are about.
 var (
 	ErrNotVirtio = errors.New("virtio: not a virtio device")
+	ErrGone      = errors.New("virtio: the device does not answer any more")
 	ErrLegacy    = errors.New("virtio: the device knows only the interface before virtio 1.0, which Loam does not speak (QEMU: disable-legacy=on, or -global virtio-mmio.force-legacy=false)")
 	ErrFeatures  = errors.New("virtio: the device lacks a feature that the driver needs, or does not accept its choice")
 	ErrLayout    = errors.New("virtio: the device describes its registers in a way that makes no sense")

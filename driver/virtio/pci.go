@@ -72,6 +72,9 @@ func ProbePCI(m driver.Machine, f *pci.Function) (*Device, error) {
 	}
 	f.Enable()
 	if err := t.findRegisters(); err != nil {
+		if f.Gone() {
+			err = ErrGone
+		}
 		f.Disable()
 		return nil, fmt.Errorf("%v: %w", f, err)
 	}

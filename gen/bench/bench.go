@@ -102,15 +102,20 @@ func (r *Row) Spread() (least, most float64) {
 	return slices.Min(r.PPS), slices.Max(r.PPS)
 }
 
-// Run has the contestants take turns. An error of one is in its row; the error
-// returned is that of ctx.
+// Run has the contestants take turns, in every second round from the last to the first:
+// so neither of two neighbours is always measured before the other. An error of one is
+// in its row; the error returned is that of ctx.
 func Run(ctx context.Context, all []Contestant, o Options) ([]Row, error) {
 	rows := make([]Row, len(all))
 	for i, c := range all {
 		rows[i] = Row{Name: c.Name, Queues: c.Queues, Lost: -1}
 	}
 	for round := range o.Rounds {
-		for i := range all {
+		for turn := range all {
+			i := turn
+			if round%2 == 1 {
+				i = len(all) - 1 - turn
+			}
 			r := &rows[i]
 			if r.Error != "" {
 				continue

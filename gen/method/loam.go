@@ -47,7 +47,7 @@ func openLoam(c Config) (Sender, error) {
 
 func (s *loamSender) connect(c Config) (err error) {
 	const name = "gen"
-	if _, err = s.stack.Attach(s.dev, stack.InterfaceConfig{Name: name}); err != nil {
+	if _, err = s.stack.Attach(s.dev, stack.InterfaceConfig{Name: name, NoIPv6: true}); err != nil {
 		s.dev.Close()
 		return err
 	}

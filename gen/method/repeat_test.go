@@ -3,9 +3,11 @@
 package method
 
 import (
+	"net"
 	"testing"
 	"time"
 
+	"loam/internal/netns"
 	"loam/internal/race"
 )
 
@@ -65,5 +67,33 @@ func TestRepeat(t *testing.T) {
 				t.Errorf("%v allocations for 64 frames", allocs)
 			}
 		})
+	}
+}
+
+// What the kernel says in between ends nothing: an ICMP error about an earlier datagram
+// is no error of this one, and of frames that it refuses each is asked for.
+func TestRepeatGoesOn(t *testing.T) {
+	netns.Need(t)
+	netns.IP(t, "link", "set", "lo", "up")
+	closed, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody := closed.LocalAddr().(*net.UDPAddr).AddrPort()
+	closed.Close()
+	s, err := openUDP(Config{Destination: nobody})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	const times = 40
+	if n, err := s.(Repeater).Repeat([]byte("to nobody"), times); n != times || err != nil {
+		t.Errorf("%d sent, %v", n, err)
+	}
+	if c := s.Counters(); c.Handed != times || c.Kicks <= times {
+		t.Errorf("%+v: every second call should have told of a closed port", c)
+	}
+	if n, err := s.(Repeater).Repeat(make([]byte, 1<<16), times); n != 0 || err != nil || s.Counters().Refused != times {
+		t.Errorf("%d datagrams that are too long went, %v: %+v", n, err, s.Counters())
 	}
 }

@@ -3,6 +3,7 @@
 package method
 
 import (
+	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -13,12 +14,15 @@ import (
 // more than 20 µs, as for a batch, would have the scheduler give the processor to
 // another thread. So the collector waits for them, some 100 µs at the most.
 
-// send is send(2) of b, which is not empty, without waiting.
+// sendFlags are those of send.
+const sendFlags = unix.MSG_DONTWAIT | unix.MSG_NOSIGNAL
+
+// send is send(2) of b, which is not empty, without waiting. It goes past the function of
+// package unix, which adds a return: see sendAgain.
 //
 // Safety: the kernel reads b during the call only.
 func send(fd int, b []byte) unix.Errno {
-	const flags = unix.MSG_DONTWAIT | unix.MSG_NOSIGNAL
-	_, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), flags, 0, 0)
+	_, _, errno := syscall.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), sendFlags, 0, 0)
 	return errno
 }
 

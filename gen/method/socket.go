@@ -63,23 +63,24 @@ func (s *single) Send(n int, fill func(slot []byte) int) (sent int, err error) {
 
 // Repeat implements Repeater.
 func (s *single) Repeat(frame []byte, n int) (sent int, err error) {
-	kicks := n
-	for range n {
-		if errno := send(s.fd, frame); errno != 0 {
-			again, err := s.insist(errno, frame)
-			kicks += again
-			if err == errRefused {
-				continue
-			}
-			if err != nil {
-				s.took(sent, sent*len(frame), sent+again)
-				return sent, err
-			}
+	kicks := 0
+	for done := 0; done < n && err == nil; {
+		gone, errno := sendAgain(s.fd, frame, n-done)
+		done, sent, kicks = done+gone, sent+gone, kicks+gone
+		if errno == 0 {
+			break
 		}
-		sent++
+		var again int
+		again, err = s.insist(errno, frame)
+		done, kicks = done+1, kicks+1+again
+		if err == nil {
+			sent++
+		} else if err == errRefused {
+			err = nil
+		}
 	}
 	s.took(sent, sent*len(frame), kicks)
-	return sent, nil
+	return sent, err
 }
 
 // insist tries again until the frame is taken.

@@ -53,6 +53,8 @@ type Thread struct {
 	Used    int64 // for how long it has run, in nanoseconds
 	Profile Profile
 	Sampled bool // the Profile signal that is pending is of its timer
+	Alarm   Profile
+	Rung    bool // likewise of the Urgent signal and Alarm
 
 	FSBase uint64
 	Page   uintptr // the page with its registers, which its owner fills

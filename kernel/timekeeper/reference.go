@@ -71,3 +71,13 @@ func (r *Reference) Longest() uint64 {
 	}
 	return MulDiv(r.Nanos(r.mask())/4, worstDrift, 2)
 }
+
+// slowest is the least speed of a processor's counter, as ticks in ten nanoseconds.
+const slowest = 1
+
+// SeenWhole reports whether Elapsed is all the time that has passed while the counter
+// went on by so many ticks. pause is the most of them between two looks at the
+// reference, which may have begun again then, if that was long enough.
+func (r *Reference) SeenWhole(ticks, pause uint64) bool {
+	return pause <= ticks/2 || r.Bits == 64 || ticks < r.Nanos(r.mask())/10*slowest
+}

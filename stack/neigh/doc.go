@@ -21,7 +21,8 @@
 //
 // ARP puts that into packets of RFC 826 and adds what an interface owes its own
 // addresses: answering for them, announcing them and guarding them (RFC 5227).
-// NDP can do the same to the same Cache.
+// NDP does the same by Neighbor Discovery (RFC 4861), and tries addresses before they are
+// used (RFC 4862).
 //
 // # Hostile neighbours
 //
@@ -33,5 +34,5 @@
 // us before. What we are told evicts only its own kind. Static entries do not
 // give way and are not changed by news.
 //
-// Reading order: cache.go, state.go, arp.go, address.go.
+// Reading order: cache.go, state.go, arp.go, address.go, ndp.go.
 package neigh

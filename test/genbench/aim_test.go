@@ -15,6 +15,9 @@ import (
 type aim struct {
 	name, than string
 	least      float64
+	// pairs is how many short turns, one of each, the ratio takes to be known to a
+	// percent; 0: it is far from what is wanted, and those of the table do.
+	pairs int
 }
 
 // slack is what "no slower" may be slower by: the difference of two loops of the
@@ -22,13 +25,13 @@ type aim struct {
 const slack = 0.03
 
 var aims = []aim{
-	{"xdp", testpmdX, 1.1},
-	{"ring", trafgen, 1.2},
-	{"udp", inC("udp"), 1},
-	{"raw", inC("raw"), 1},
-	{"packet", inC("packet"), 1},
-	{"udpgso", "udp", 2},
-	{"mmsg", "udp", 2},
+	{"xdp", testpmdX, 1.1, 16},
+	{"ring", trafgen, 1.2, 0},
+	{"udp", inC("udp"), 1, 40},
+	{"raw", inC("raw"), 1, 40},
+	{"packet", inC("packet"), 1, 40},
+	{"udpgso", "udp", 2, 0},
+	{"mmsg", "udp", 2, 0},
 }
 
 // outcome is how an aim was met.
@@ -65,10 +68,15 @@ func (o outcome) verdict() string {
 }
 
 // judge compares each aim's rows, round by round: the two stood next to one
-// another in time.
-func judge(rows []bench.Row) (all []outcome) {
+// another in time. closely are rows of short turns of two alone, by the name of ours:
+// where there are such, they count.
+func judge(rows []bench.Row, closely map[string][]bench.Row) (all []outcome) {
 	for _, a := range aims {
-		x, y := find(rows, a.name, 1), find(rows, a.than, 1)
+		from := rows
+		if own, ok := closely[a.name]; ok {
+			from = own
+		}
+		x, y := find(from, a.name, 1), find(from, a.than, 1)
 		if x == nil || y == nil {
 			continue
 		}

@@ -21,7 +21,7 @@ import (
 const docs = "../../docs/gen"
 
 // write makes docs/gen from what was measured.
-func write(t *testing.T, rows []bench.Row, outcomes []outcome, o bench.Options) {
+func write(t *testing.T, rows []bench.Row, closely map[string][]bench.Row, outcomes []outcome, o bench.Options) {
 	t.Helper()
 	if err := os.MkdirAll(docs, 0o777); err != nil {
 		t.Fatal(err)
@@ -31,9 +31,10 @@ func write(t *testing.T, rows []bench.Row, outcomes []outcome, o bench.Options) 
 		t.Fatal(err)
 	}
 	figures, err := json.MarshalIndent(struct {
-		Rows []bench.Row `json:"rows"`
-		Aims []outcome   `json:"aims"`
-	}{rows, outcomes}, "", " ")
+		Rows  []bench.Row            `json:"rows"`
+		Pairs map[string][]bench.Row `json:"pairs"`
+		Aims  []outcome              `json:"aims"`
+	}{rows, closely, outcomes}, "", " ")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,12 +73,25 @@ of interrupts apart (CONFIG_IRQ_TIME_ACCOUNTING). Ratios are by both, turn by tu
 		fmt.Fprintf(&b, "| %s | %d | %s | %s | %s | %s |\n", r.Name, r.Queues, show.Rate(r.Median()), show.Rate(least), show.Rate(most), show.Rate(r.MedianPerCPU()))
 	}
 	scalingTable(&b, rows)
-	b.WriteString("\nWhat we want, and what came of it. That one is no slower than another means within 3 %.\n\n| aim | by processor | by the wall | wanted | |\n|---|--:|--:|--:|---|\n")
+	b.WriteString("\nWhat we want, and what came of it. That one is no slower than another means within 3 %.\n" + closeNote() + "\n| aim | by processor | by the wall | wanted | |\n|---|--:|--:|--:|---|\n")
 	for _, o := range outcomes {
 		fmt.Fprintf(&b, "| %s by %s | %.2f | %.2f | %.1f | %s |\n", o.Name, o.Than, o.Ratio, o.Wall, o.Least, o.verdict())
 	}
 	b.WriteString(notes)
 	return b.String()
+}
+
+// closeNote says which ratios are of pairs.
+func closeNote() string {
+	var names []string
+	for _, a := range aims {
+		if a.pairs > 0 {
+			names = append(names, fmt.Sprintf("%s (%d pairs)", a.name, a.pairs))
+		}
+	}
+	return fmt.Sprintf(`What is close is measured once more, the two alone, in turns of %v which begin with ours and
+with the other alternately, each with a new process or socket: %s.
+`, pairTurn, strings.Join(names, ", "))
 }
 
 // scalingTable shows what more queues bring: as many threads, each with a processor.

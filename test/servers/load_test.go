@@ -68,15 +68,15 @@ func (f *figure) readWrk(report string) {
 	f.errors += int(number(report, `Non-2xx or 3xx responses: (\d+)`))
 }
 
-// dnsperf asks a DNS server over UDP, with so many questions under way from 16 ports.
-func dnsperf(underWay int) load {
-	return load{fmt.Sprintf("dnsperf over UDP, %d under way", underWay), func(t *testing.T, port int, d time.Duration) figure {
+// dnsperf asks a DNS server over UDP or TCP, with so many questions under way from 16 ports.
+func dnsperf(network string, underWay int) load {
+	return load{fmt.Sprintf("dnsperf over %s, %d under way", strings.ToUpper(network), underWay), func(t *testing.T, port int, d time.Duration) figure {
 		need(t, "dnsperf")
 		questions := filepath.Join(t.TempDir(), "questions")
 		if err := os.WriteFile(questions, []byte("a.example.org A\nb.example.org AAAA\nc.example.org A\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		out, f := client(t, "dnsperf", "-s", "127.0.0.1", "-p", strconv.Itoa(port), "-d", questions,
+		out, f := client(t, "dnsperf", "-m", network, "-s", "127.0.0.1", "-p", strconv.Itoa(port), "-d", questions,
 			"-c", "16", "-q", strconv.Itoa(underWay), "-t", "60", "-l", strconv.Itoa(max(int(d.Seconds()), 1)))
 		f.readDNSPerf(out)
 		return f

@@ -43,12 +43,19 @@ var servers = []server{
 		args: func(_ string, port int) []string {
 			return []string{"-dnsserver", fmt.Sprintf(":%d", port), "-management", "", "-http01", "", "-https01", "", "-tlsalpn01", "", "-doh", ""}
 		},
-		up: servesDNS, load: []load{dnsperf(100)}, machineLoad: []load{dnsperf(20)},
+		up: servesDNS, load: []load{dnsperf("udp", 100)}, machineLoad: []load{dnsperf("udp", 20)},
 	},
 	{
 		name: "nats-server", what: "messages", pkg: "github.com/nats-io/nats-server/v2@v2.15.2",
 		args: func(_ string, port int) []string { return []string{"-p", fmt.Sprint(port)} },
 		up:   servesNATS, load: []load{natsBench(500_000)}, machineLoad: []load{natsBench(20_000)},
+	},
+	{
+		name: "coredns", what: "DNS", pkg: "github.com/coredns/coredns@v1.15.0", slow: true, udp: true,
+		args: func(dir string, port int) []string {
+			return []string{"-conf", writeCorefile(dir), "-dns.port", fmt.Sprint(port)}
+		},
+		up: servesDNS, load: []load{dnsperf("udp", 100), dnsperf("tcp", 100)}, machineLoad: []load{dnsperf("udp", 20), dnsperf("tcp", 20)},
 	},
 	{
 		name: "caddy", what: "HTTP", pkg: "github.com/caddyserver/caddy/v2/cmd/caddy@v2.11.9", slow: true,
@@ -82,6 +89,24 @@ func writePage(dir string) string {
 		panic(err)
 	}
 	return dir
+}
+
+// writeCorefile makes a file by which CoreDNS answers every question about example.org.
+func writeCorefile(dir string) string {
+	const text = `example.org {
+	template IN A {
+		answer "{{ .Name }} 60 IN A 192.0.2.7"
+	}
+	template IN AAAA {
+		answer "{{ .Name }} 60 IN AAAA 2001:db8::7"
+	}
+}
+`
+	name := filepath.Join(dir, "Corefile")
+	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+		panic(err)
+	}
+	return name
 }
 
 // figure is what came of one load.

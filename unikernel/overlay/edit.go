@@ -35,7 +35,7 @@ func (r rename) method() bool { return strings.HasPrefix(r.signature, "func (") 
 
 // field is a field that a struct of the standard library gets besides its own.
 type field struct {
-	file string // likewise; there is a rename for it, too
+	file string // likewise
 	of   string // the name of the type
 	text string // its declaration
 }
@@ -56,12 +56,12 @@ type replacement struct {
 	text       string
 }
 
-// apply returns src with rules applied, which must all be for this one file, and fields
-// added, if any are for it. Where one renamed function calls another, the call follows;
+// apply returns the text src of a file with rules applied, which must all be for this one,
+// and fields added, if any are for it. Where one renamed function calls another, the call follows;
 // of methods, only their declarations are renamed.
-func apply(rules []rename, fields []field, src []byte) ([]byte, error) {
+func apply(name string, rules []rename, fields []field, src []byte) ([]byte, error) {
 	fset := token.NewFileSet()
-	file, err := parser.ParseFile(fset, rules[0].file, src, parser.ParseComments|parser.SkipObjectResolution)
+	file, err := parser.ParseFile(fset, name, src, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func apply(rules []rename, fields []field, src []byte) ([]byte, error) {
 			names[r.name()] = r.to
 		}
 	}
-	edits, err := addFields(file, rules[0].file, fields, offset)
+	edits, err := addFields(file, name, fields, offset)
 	if err != nil {
 		return nil, err
 	}

@@ -76,13 +76,16 @@ func Generate(goroot, version string, parts Part) (Files, error) {
 			return nil, fmt.Errorf("%w: %s: %v", ErrUnknownGo, version, err)
 		}
 	}
-	for _, group := range byFile(renames) {
-		name := group[0].file
+	fields := rel.fields
+	if parts&Personality == 0 {
+		fields = nil
+	}
+	for name, group := range byFile(renames, fields) {
 		src, err := os.ReadFile(filepath.Join(goroot, "src", filepath.FromSlash(name)))
 		if err != nil {
 			return nil, fmt.Errorf("%w: %s: %v", ErrUnknownGo, version, err)
 		}
-		if files[name], err = apply(group, rel.fields, src); err != nil {
+		if files[name], err = apply(name, group, fields, src); err != nil {
 			return nil, fmt.Errorf("%w: %s: %v", ErrUnknownGo, version, err)
 		}
 	}
@@ -114,16 +117,15 @@ func (files Files) addOurs(folder string) error {
 	})
 }
 
-// byFile groups rules by the file that they edit.
-func byFile(rules []rename) [][]rename {
-	var groups [][]rename
+// byFile groups rules by the file that they edit. Of a file to which only fields are added
+// there are none.
+func byFile(rules []rename, fields []field) map[string][]rename {
+	groups := map[string][]rename{}
+	for _, f := range fields {
+		groups[f.file] = nil
+	}
 	for _, r := range rules {
-		i := slices.IndexFunc(groups, func(g []rename) bool { return g[0].file == r.file })
-		if i < 0 {
-			groups = append(groups, []rename{r})
-			continue
-		}
-		groups[i] = append(groups[i], r)
+		groups[r.file] = append(groups[r.file], r)
 	}
 	return groups
 }

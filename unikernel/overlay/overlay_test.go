@@ -101,7 +101,7 @@ func (u U) F() int { return 0 }
 // and calls among renamed functions follow. Of a method the declaration is renamed. A
 // struct gets its field.
 func TestApply(t *testing.T) {
-	got, err := apply([]rename{
+	got, err := apply("p.go", []rename{
 		{"p.go", "func F(a int) int", "oldF"},
 		{"p.go", "func G(a, b int) int", "oldG"},
 		{"p.go", "func (t *T) F() int", "oldF"},
@@ -134,12 +134,12 @@ func TestApplyMismatch(t *testing.T) {
 		{"a method is not it", "func H()", "package p\ntype T int\nfunc (T) H() {}\n", "p.go: H: not declared"},
 		{"twice", "func H()", "package p\nfunc H() {}\nfunc H() {}\n", "p.go: H: declared twice"},
 	} {
-		_, err := apply([]rename{{"p.go", c.signature, "x"}}, nil, []byte(c.src))
+		_, err := apply("p.go", []rename{{"p.go", c.signature, "x"}}, nil, []byte(c.src))
 		if err == nil || err.Error() != c.want {
 			t.Errorf("%s: %v, want %s", c.name, err, c.want)
 		}
 	}
-	_, err := apply([]rename{{"p.go", "func F(a int) int", "x"}}, []field{{"p.go", "U", "b int"}}, []byte(sample))
+	_, err := apply("p.go", []rename{{"p.go", "func F(a int) int", "x"}}, []field{{"p.go", "U", "b int"}}, []byte(sample))
 	if err == nil || err.Error() != "p.go: U: no struct of that name is declared" {
 		t.Errorf("a field of a type that is not there: %v", err)
 	}

@@ -48,6 +48,10 @@ var renames = []rename{
 	{"runtime/netpoll_epoll.go", "func netpollopen(fd uintptr, pd *pollDesc) uintptr", "linuxNetpollopen"},
 	{"runtime/netpoll_epoll.go", "func netpollclose(fd uintptr) uintptr", "linuxNetpollclose"},
 
+	// Whether another thread is woken for a goroutine that can run.
+	{"runtime/proc.go", "func wakep()", "linuxWakep"},
+	{"runtime/os_linux.go", "func unminit()", "linuxUnminit"},
+
 	// Loam's goroutines are not the program's.
 	{"runtime/traceback.go", "func isSystemGoroutine(gp *g, fixed bool) bool", "linuxIsSystemGoroutine"},
 	{"runtime/proc.go", "func pidleput(pp *p, now int64) int64", "linuxPidleput"},
@@ -68,14 +72,13 @@ var machineRenames = []rename{
 
 	// Loops that wait for another CPU.
 	{"runtime/stubs.go", "func procyield(cycles uint32)", "linuxProcyield"},
-
-	// Whether another CPU is woken for what there is to do.
-	{"runtime/proc.go", "func wakep()", "linuxWakep"},
 }
 
-// fields are for what is in front: each file has a rename as well.
+// fields are for what is in front.
 var fields = []field{
 	{"internal/poll/fd_unix.go", "FD", "loam loamFile"},
+	{"runtime/runtime2.go", "p", "loam loamDebt"},
+	{"runtime/runtime2.go", "m", "loam loamAlarm"},
 }
 
 // shape is text that a file of Go's must have: something of ours relies on it.

@@ -22,8 +22,10 @@ import (
 func host(spec Spec) (answer, error) {
 	<-allowed
 	runtime.LockOSThread() // the program ends with the thread that started it
-	if spec.Subject == subject.Loam {
-		status, err := unikernel.RunProgram(spec.Files.OnLoam, unikernel.Options{Network: hostNetwork(spec.Place)})
+	if spec.Subject == subject.Loam || spec.Subject == subject.LoamRelay {
+		network := hostNetwork(spec.Place)
+		network.Relay = spec.Subject == subject.LoamRelay
+		status, err := unikernel.RunProgram(spec.Files.OnLoam, unikernel.Options{Network: network})
 		return answer{}, errors.Join(err, fmt.Errorf("the program ended with status %d", status))
 	}
 	if err := loopbackUp(); err != nil {

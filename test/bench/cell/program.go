@@ -19,7 +19,7 @@ import (
 )
 
 // Samples of a program. A machine has all of them, a process all but the last
-// five.
+// seven.
 const (
 	FirstAnswer  = "first answer" // ms from the start of the monitor, or of the process
 	OneClient    = "1"            // requests a second over one connection
@@ -31,6 +31,8 @@ const (
 	UsedMemory   = "used"         // MiB of the machine that cannot be had any more, idle
 	Resident     = "resident"     // MiB that the monitor holds, idle
 	Beyond       = "beyond"       // MiB of what is booted, beyond the program
+	FirstCPU     = "first cpu"    // ms of CPU time of the monitor until the first answer
+	FirstWait    = "first wait"   // ms for which the machine's busiest CPU waited for one of the host until then
 )
 
 const mebi = 1 << 20
@@ -71,6 +73,11 @@ func machine(spec Spec) (samples load.Samples, err error) {
 	if err := firstAnswer(server, samples, start, betweenMachine, m.Ended); err != nil {
 		return nil, err
 	}
+	ran, waited, err := m.Scheduled()
+	if err != nil {
+		return nil, err
+	}
+	samples[FirstCPU], samples[FirstWait] = milliseconds(ran), milliseconds(waited)
 	if err := memory(m, server, samples); err != nil {
 		return nil, err
 	}
@@ -171,9 +178,11 @@ func firstAnswer(h load.HTTP, samples load.Samples, start time.Time, between tim
 	if err := h.FirstAnswer(ctx, between); err != nil {
 		return fmt.Errorf("no first answer: %w", err)
 	}
-	samples[FirstAnswer] = float64(time.Since(start)) / float64(time.Millisecond)
+	samples[FirstAnswer] = milliseconds(time.Since(start))
 	return nil
 }
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 // settle is how long a machine idles before its memory is looked at.
 const settle = time.Second

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -123,6 +124,34 @@ func (m *Machine) CPU() (time.Duration, error) {
 	b, err2 := strconv.ParseInt(string(words[system]), 10, 64)
 	const tick = 10 * time.Millisecond
 	return time.Duration(a+b) * tick, errors.Join(err1, err2)
+}
+
+// Scheduled is how long the monitor's threads ran, together, and for how long the one that
+// ran most, which is a CPU of the machine, could have run and was not let: the first and
+// the second figure of /proc/PID/task/TID/schedstat (Linux, Documentation/scheduler/sched-stats).
+func (m *Machine) Scheduled() (ran, waited time.Duration, err error) {
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", m.cmd.Process.Pid))
+	if err != nil {
+		return 0, 0, err
+	}
+	var most time.Duration
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			continue // the thread has ended
+		}
+		var on, off time.Duration
+		if _, err := fmt.Sscan(string(text), &on, &off); err != nil {
+			return 0, 0, fmt.Errorf("%s: %w", name, err)
+		}
+		if ran += on; on > most {
+			most, waited = on, off
+		}
+	}
+	if ran == 0 {
+		return 0, 0, errors.New("the monitor has ended")
+	}
+	return ran, waited, nil
 }
 
 // Beyond is the size of what is booted beyond the program itself, in bytes.

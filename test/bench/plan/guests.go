@@ -17,7 +17,7 @@ const (
 
 var (
 	onKernel = []string{subject.Loam, subject.Linux}
-	onHost   = []string{subject.Loam, subject.Linux, subject.LinuxProxy}
+	onHost   = []string{subject.Loam, subject.LoamRelay, subject.Linux, subject.LinuxProxy}
 	loamOnly = []string{subject.Loam}
 )
 
@@ -58,7 +58,10 @@ func processRows() []Row {
 
 func machineRows() []Row {
 	first := Row{Title: "start to the first answer", Sample: cell.FirstAnswer, Unit: "ms", Better: Lower, Aim: &Aim{Ratio: 10}, Peer: subject.Linux}
-	return append(append([]Row{first}, programRows(2, 10)...),
+	return append(append([]Row{first,
+		{Title: "the monitor's CPU time until then", Sample: cell.FirstCPU, Unit: "ms", Better: Lower, Peer: subject.Linux},
+		{Title: "and how long a CPU of the machine waited for one of the host", Sample: cell.FirstWait, Unit: "ms", Better: Lower, Peer: subject.Linux},
+	}, programRows(2, 10)...),
 		Row{Title: "the monitor's CPU time for a request, 1 connection", Sample: cell.OneCPU, Unit: "µs", Better: Lower, Peer: subject.Linux},
 		Row{Title: "the monitor's CPU time for a request, 16 connections", Sample: cell.ManyCPU, Unit: "µs", Better: Lower, Peer: subject.Linux},
 		Row{Title: "memory in use, by the guest's account", Sample: cell.UsedMemory, Unit: "MiB", Better: Lower, Aim: equal, Peer: subject.Linux},

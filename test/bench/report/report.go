@@ -61,6 +61,8 @@ func title(name string) string {
 		return "Loam, packet rings"
 	case subject.LoamXDP:
 		return "Loam, AF_XDP"
+	case subject.LoamRelay:
+		return "Loam, relayed"
 	case subject.GVisor:
 		return "gVisor"
 	case subject.GVisorVnet:
@@ -74,7 +76,7 @@ func title(name string) string {
 }
 
 // order is that of columns and bars.
-var order = []string{subject.Loam, subject.LoamPacket, subject.LoamRing, subject.LoamXDP, subject.GVisor, subject.GVisorVnet, subject.Linux, subject.LinuxProxy}
+var order = []string{subject.Loam, subject.LoamPacket, subject.LoamRing, subject.LoamXDP, subject.LoamRelay, subject.GVisor, subject.GVisorVnet, subject.Linux, subject.LinuxProxy}
 
 // number writes a figure with three digits that count, and no exponent.
 func number(v float64) string {

@@ -156,8 +156,9 @@ var about = map[string]string{
 	plan.OnQ35: "One CPU. The program's memory is what of the machine's cannot be had any more when it idles " +
 		"(MemAvailable of /proc/meminfo), the monitor's its resident set.",
 	plan.OnMicroVM: "Loam only: emulated, this machine has none of the timers that Debian's kernel looks for, and it stops.",
-	plan.ByGateway: "The network that needs no privilege: on Loam a connection is one of the host's, to the gateway, and " +
-		"one of Loam's. Linux has its loopback in place of both. The bare proxy is the least that a gateway can be: a " +
+	plan.ByGateway: "The network that needs no privilege. The gateway accepts a connection and hands it over to the program, so " +
+		"in the column Loam the TCP is Linux's, as in the column Linux: compared are the two ways to it. Relayed (--relay), a " +
+		"connection is one of the host's, to the gateway, and one of Loam's. The bare proxy is the least that such a gateway can be: a " +
 		"process that takes connections and moves their bytes (io.Copy, which is splice(2) there) to the program on Linux.",
 	plan.ByWire: "Loam's own stack on a tap, the client on the kernel's side of it; in its place a veth between two " +
 		"namespaces for Linux.",

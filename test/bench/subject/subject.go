@@ -50,6 +50,7 @@ const (
 	LoamPacket = "loam-packet" // Loam on an interface, through packet sockets
 	LoamRing   = "loam-ring"   // the same with rings
 	LoamXDP    = "loam-xdp"    // Loam on an interface, through AF_XDP
+	LoamRelay  = "loam-relay"  // a whole program on Loam, its connections relayed by the gateway
 	GVisor     = "gvisor"
 	GVisorVnet = "gvisor-vnet" // gVisor on our tap link with segmentation offload
 	Linux      = "linux"

@@ -131,8 +131,9 @@ func loamReady(gp *g) {
 	pp := mp.p.ptr()
 	others := !runqempty(pp)
 	runqput(pp, gp, true)
+	loamResumes(mp, pp)
 	if others {
-		wakep()
+		loamWakep()
 	}
 	releasem(mp)
 }
@@ -144,7 +145,7 @@ func loamReady(gp *g) {
 func loamResumed() {
 	mp := acquirem()
 	if !runqempty(mp.p.ptr()) {
-		wakep()
+		loamWakep()
 	}
 	releasem(mp)
 }

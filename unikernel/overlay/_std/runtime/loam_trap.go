@@ -49,6 +49,15 @@ func sighandler(sig uint32, info *siginfo, ctxt unsafe.Pointer, gp *g) {
 		loamTrapped((*loamSigsys)(unsafe.Pointer(info)), &sigctxt{info, ctxt}, gp)
 		return
 	}
+	if sig == sigPreempt {
+		if getg().m.loam.state == loamAlarmOn {
+			loamRing()
+		}
+		if info.si_code == _SI_TIMER { // the program is not told
+			doSigPreempt(gp, &sigctxt{info, ctxt})
+			return
+		}
+	}
 	linuxSighandler(sig, info, ctxt, gp)
 }
 

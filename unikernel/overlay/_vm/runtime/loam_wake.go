@@ -11,18 +11,18 @@ import (
 //go:linkname loamHeld loam/kernel.Held
 var loamHeld uint32
 
+// loamAlarmClock is the clock of the alarms of threads (loam_debt.go): the thread's own time
+// on a CPU, so that none wakes a CPU which has become idle.
+const loamAlarmClock = _CLOCK_THREAD_CPUTIME_ID
+
 // loamCallShare is loam/kernel.CallShare.
 const loamCallShare = 0x1008
 
-// wakep is Go's, which wakes a thread if a P is idle, whenever a goroutine has become
-// runnable. Here it adds what the kernel cannot see: whether there is more to do than
-// this P will come to shortly, a few goroutines that hand something on to one another.
-// Then the thread is not held back. One that is runs after loam/kernel.patience at the
-// latest.
-//
-//go:linkname wakep
-func wakep() {
-	linuxWakep()
+// loamWoken is called when Go's rules for waking a thread have been followed. It adds what
+// the kernel cannot see: whether there is more to do than this P will come to shortly, a
+// few goroutines that hand something on to one another. Then the thread is not held back.
+// One that is runs after loam/kernel.patience at the latest.
+func loamWoken() {
 	if atomic.Load(&loamHeld) == 0 {
 		return
 	}

@@ -27,7 +27,7 @@ var deeds = map[string]func(*net.TCPConn) error{
 	"echo": echo, "addresses": addresses, "linger": linger, "deadline": deadline, "half": half, "broken": broken,
 	"options": options, "info": info, "vector": vector, "tree": tree, "file": file, "forward": forward, "pass": pass,
 	"blocking": blocking, "level": level, "edge": edge, "poll": poll, "peek": peek, "urgent": urgent, "queued": queued,
-	"table": table, "second": second, "never": never, "leave": leave, "exit": exit, "crash": crash, "twice": twice, "closing": closing,
+	"table": table, "second": second, "dual": dual, "never": never, "leave": leave, "exit": exit, "crash": crash, "twice": twice, "closing": closing,
 }
 
 func main() {
@@ -90,13 +90,42 @@ func addresses(c *net.TCPConn) error {
 		remote, _ = syscall.Getpeername(int(fd))
 	})
 	a, b := c.LocalAddr().(*net.TCPAddr), c.RemoteAddr().(*net.TCPAddr)
-	l, ok := local.(*syscall.SockaddrInet4)
-	r, ok2 := remote.(*syscall.SockaddrInet4)
-	if !ok || !ok2 || l.Port != a.Port || r.Port != b.Port || net.IP(l.Addr[:]).String() != a.IP.String() || net.IP(r.Addr[:]).String() != b.IP.String() {
+	if l, r := nameOf(local), nameOf(remote); l != a.String() || r != b.String() {
 		return fmt.Errorf("names %v and %v, of package net %v and %v", local, remote, a, b)
 	}
 	_, err = fmt.Fprintf(c, "%s %d %s", a.IP, a.Port, b.IP)
 	return err
+}
+
+// dual listens on the third port as Go does, for both versions of IP, and tells the names
+// of a connection that comes there.
+func dual(c *net.TCPConn) error {
+	defer c.Close()
+	l, err := net.Listen("tcp", ":"+os.Args[3])
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	if _, err := c.Write([]byte("listens\n")); err != nil {
+		return err
+	}
+	came, err := l.Accept()
+	if err != nil {
+		return err
+	}
+	came.SetDeadline(time.Now().Add(patience))
+	return addresses(came.(*net.TCPConn))
+}
+
+// nameOf is an address of either version; one of IPv4 that is mapped is that of IPv4.
+func nameOf(sa syscall.Sockaddr) string {
+	switch a := sa.(type) {
+	case *syscall.SockaddrInet4:
+		return (&net.TCPAddr{IP: a.Addr[:], Port: a.Port}).String()
+	case *syscall.SockaddrInet6:
+		return (&net.TCPAddr{IP: a.Addr[:], Port: a.Port}).String()
+	}
+	return "no name"
 }
 
 // linger resets.

@@ -336,7 +336,7 @@ func interfaces() {
 	check.Nil(err, "interfaces")
 	check.That(len(list) >= 1 && list[0].Name == "lo" && list[0].Flags&net.FlagLoopback != 0, "interfaces: %v", list)
 	addrs, err := list[0].Addrs()
-	check.That(err == nil && len(addrs) == 1 && addrs[0].String() == "127.0.0.1/8", "addresses: %v, %v", addrs, err)
+	check.That(err == nil && len(addrs) == 2 && addrs[0].String() == "127.0.0.1/8" && addrs[1].String() == "::1/128", "addresses: %v, %v", addrs, err)
 	i, err := net.InterfaceByName("lo")
 	check.That(err == nil && i.Index == 1, "lo: %v, %v", i, err)
 }

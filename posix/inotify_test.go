@@ -1,0 +1,64 @@
+package posix
+
+import (
+	"sync"
+	"syscall"
+	"testing"
+)
+
+// More events than may wait are one that says so.
+func TestInotifyOverflow(t *testing.T) {
+	p := process(t)
+	i := fd(t)(p.InotifyInit(syscall.IN_NONBLOCK))
+	_, errno := p.InotifyAddWatch(i, "/", syscall.IN_CREATE|syscall.IN_DELETE)
+	ok(t, errno)
+	for range maxQueued/2 + 2 {
+		ok(t, p.MkdirAt(atFDCWD, "/d", 0o755))
+		ok(t, p.UnlinkAt(atFDCWD, "/d", atRemoveDir))
+	}
+	b := make([]byte, (maxQueued+10)*2*inotifyHeader)
+	n, errno := p.Read(i, b)
+	ok(t, errno)
+	if want := maxQueued*2*inotifyHeader + inotifyHeader; n != want {
+		t.Fatalf("%d bytes of events, want %d", n, want)
+	}
+	if mask := b[n-inotifyHeader+5]; mask != syscall.IN_Q_OVERFLOW>>8 {
+		t.Errorf("the last event: %v", b[n-inotifyHeader:n])
+	}
+	_, errno = p.Read(i, b)
+	wantErrno(t, errno, syscall.EAGAIN, "a second read")
+}
+
+// Files change while instances come and go.
+func TestInotifyConcurrent(t *testing.T) {
+	p := process(t)
+	ok(t, p.MkdirAt(atFDCWD, "/w", 0o755))
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for range 100 {
+				f, errno := p.OpenAt(atFDCWD, "/w/f", create, 0o600)
+				if errno == 0 {
+					p.Write(f, []byte("text"))
+					p.Close(f)
+				}
+				p.UnlinkAt(atFDCWD, "/w/f", 0)
+			}
+		})
+		all.Go(func() {
+			b := make([]byte, 4096)
+			for range 100 {
+				i, _ := p.InotifyInit(syscall.IN_NONBLOCK)
+				n, _ := p.InotifyAddWatch(i, "/w", syscall.IN_ALL_EVENTS)
+				p.InotifyAddWatch(i, "/w/f", syscall.IN_ALL_EVENTS)
+				p.Read(i, b)
+				p.InotifyRmWatch(i, int32(n))
+				p.Close(i)
+			}
+		})
+	}
+	all.Wait()
+	if len(p.watchers.list) != 0 {
+		t.Errorf("left: %d instances", len(p.watchers.list))
+	}
+}

@@ -1,0 +1,9 @@
+package runtime
+
+// loamAlarmClock is the clock of the alarms of threads (loam_debt.go): CLOCK_MONOTONIC. That
+// of a thread's own time is looked at by Linux at its ticks only.
+const loamAlarmClock = 1
+
+// loamWoken is called when Go's rules for waking a thread have been followed. Linux does
+// the rest.
+func loamWoken() {}
