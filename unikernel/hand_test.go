@@ -361,6 +361,26 @@ func (s *served) second() {
 	s.wantReset(waiting)
 }
 
+// A connection that has ended does not become another, to the host.
+func TestPublishedReachesNothing(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	s := serve(t, handedOver)
+	c := s.dial(0, "reach")
+	s.write(c, strconv.Itoa(l.Addr().(*net.TCPAddr).Port)+"\n")
+	s.want(c, "go\n")
+	c.SetLinger(0)
+	c.Close()
+	s.wantLine("reached nothing")
+	l.(*net.TCPListener).SetDeadline(time.Now().Add(100 * time.Millisecond))
+	if _, err := l.Accept(); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the host is reached: %v", err)
+	}
+}
+
 // Connections end with their program, however it ends, and nothing is left behind.
 func TestPublishedEnds(t *testing.T) {
 	for _, how := range []string{"exit", "crash", "the command is killed"} {

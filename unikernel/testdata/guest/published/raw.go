@@ -403,3 +403,38 @@ func second(c *net.TCPConn) error {
 	_, err = c.Write([]byte("closed\n"))
 	return err
 }
+
+// reach tries to make a connection of the host's, which its client has reset, one to a
+// port of the host: by the host's numbers, which are 1<<24 more here (unikernel/rt.HostFD).
+func reach(c *net.TCPConn) error {
+	defer c.Close()
+	line, err := readLine(c)
+	if err != nil {
+		return err
+	}
+	port, err := strconv.Atoi(line)
+	if err != nil {
+		return err
+	}
+	if _, err := c.Write([]byte("go\n")); err != nil {
+		return err
+	}
+	if _, err := c.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
+		return fmt.Errorf("read: %v", err)
+	}
+	const fastOpen = 0x20000000 // MSG_FASTOPEN
+	to := &syscall.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}
+	for fd := 1 << 24; fd < 1<<24+64; fd++ {
+		for name, err := range map[string]error{
+			"connect": syscall.Connect(fd, to),
+			"sendto":  syscall.Sendto(fd, []byte("x"), fastOpen, to),
+			"sendmsg": syscall.Sendmsg(fd, []byte("x"), nil, to, fastOpen),
+		} {
+			if err == nil {
+				return fmt.Errorf("%s of descriptor %d of the host", name, fd-1<<24)
+			}
+		}
+	}
+	fmt.Println("reached nothing")
+	return nil
+}
