@@ -64,7 +64,7 @@ func (sh *shard) reassemble(p *packet) {
 	whole := *p
 	whole.fragment = false
 	whole.frame = frameOf(&d)
-	whole.headerLen = d.Header.Len()
+	whole.headerLen = uint16(d.Header.Len())
 	sh.passOn(&whole)
 }
 

@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"math"
 	"net/netip"
 
 	"loam/link"
@@ -48,7 +49,10 @@ func (p *packet) setChain(h *wire.IPv6) bool {
 		return true
 	}
 	c := ip.ParseChain(h, p.frame.Bytes())
-	p.proto, p.headerLen = c.Protocol, min(c.Offset, p.frame.Len())
+	if c.Offset > math.MaxUint16 { // no packet but one of options can have so many
+		return false
+	}
+	p.proto, p.headerLen = c.Protocol, uint16(min(c.Offset, p.frame.Len()))
 	p.problem, p.problemAt, p.toMany = 0, uint16(c.NextAt), c.Always
 	switch c.Action {
 	case ip.Discard:

@@ -15,7 +15,7 @@ type packet struct {
 	frame     *link.Frame
 	ifc       *Interface
 	src, dst  netip.Addr
-	headerLen int // of the IP header with its options, or extension headers
+	headerLen uint16 // of the IP header with its options, or extension headers
 	proto     wire.Protocol
 	tos       uint8
 	ttl       uint8

@@ -66,7 +66,7 @@ func (r *receiver) flush() {
 // receive takes one frame. It owns it.
 func (r *receiver) receive(t *tables, f *link.Frame) {
 	p := packet{frame: f, ifc: r.ifc}
-	etherType := typeOfIP(f.Bytes())
+	var etherType wire.EtherType
 	var from wire.MAC
 	if r.ifc.medium == link.Ethernet {
 		h, payload, err := wire.ParseEthernet(f.Bytes())
@@ -78,6 +78,8 @@ func (r *receiver) receive(t *tables, f *link.Frame) {
 		p.group = h.Dst.IsMulticast()
 		f.TrimFront(f.Len() - len(payload))
 		etherType, from = h.Type, h.Src
+	} else {
+		etherType = typeOfIP(f.Bytes())
 	}
 	switch etherType {
 	case wire.TypeIPv4:
@@ -149,9 +151,9 @@ func (r *receiver) receiveIPv4(t *tables, p *packet) {
 		return
 	}
 	p.src, p.dst = h.Src, h.Dst
-	p.headerLen, p.proto = h.Len(), h.Protocol
+	p.headerLen, p.proto = uint16(h.Len()), h.Protocol
 	p.tos, p.ttl, p.fragment = h.TOS, h.TTL, h.IsFragment()
-	p.frame.Resize(p.headerLen + len(payload)) // without the link's padding
+	p.frame.Resize(h.Len() + len(payload)) // without the link's padding
 	if r.ifc.forLease(p) {
 		if reason, ok := r.ifc.takeLease(p); !ok {
 			r.tally.count(reason)

@@ -196,12 +196,16 @@ func (c *TCPConn) send(sh *shard, l *txLink, out *tcp.Out) {
 	if c.narrow {
 		c.ipID = sh.stack.nextID(c.local.Addr(), c.remote.Addr(), wire.ProtoTCP)
 	}
-	h := ipHeader{id: c.ipID, atomic: !c.narrow, label: c.label, ttl: c.ttl, tos: c.tos, proto: wire.ProtoTCP, src: c.local.Addr(), dst: c.remote.Addr()}
+	tos := c.tos
 	if out.ECT {
-		h.tos |= 2
+		tos |= 2
+	}
+	if c.remote.Addr().Is4() {
+		putIPv4(f, &wire.IPv4{ID: c.ipID, DontFragment: !c.narrow, TTL: c.ttl, TOS: tos, Protocol: wire.ProtoTCP, Src: c.local.Addr(), Dst: c.remote.Addr()})
+	} else {
+		putIPv6(f, &wire.IPv6{FlowLabel: c.label, HopLimit: c.ttl, TrafficClass: tos, NextHeader: wire.ProtoTCP, Src: c.local.Addr(), Dst: c.remote.Addr()})
 	}
 	c.ipID += segments
-	h.put(f)
 	sh.tally.count(IPSent)
 	l.transmit(c.path.nextHop, f)
 }

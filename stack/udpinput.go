@@ -39,7 +39,7 @@ func (sh *shard) inputUDP(p *packet) {
 		p.frame.Free()
 		return
 	}
-	p.frame.TrimFront(p.headerLen + wire.UDPLen)
+	p.frame.TrimFront(int(p.headerLen) + wire.UDPLen)
 	p.frame.Resize(len(payload))
 	sh.deliverTo(c, p.frame, info)
 }

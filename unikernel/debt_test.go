@@ -19,6 +19,7 @@ func TestOwedWake(t *testing.T) {
 
 func testOwedWake(t *testing.T, o Options) {
 	c := dialProgram(t, o, "late")
+	defer c.Close() // the program ends
 	var late []time.Duration
 	for b := make([]byte, 8); len(late) < 300; {
 		if err := c.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -152,7 +152,7 @@ func (f *genBenchFlags) show(cmd *cobra.Command, rows []bench.Row, counted strin
 		return json.NewEncoder(out).Encode(rows)
 	}
 	base := "udp"
-	if len(f.methods) > 0 && !strings.Contains(strings.Join(f.methods, ","), base) {
+	if len(f.methods) > 0 && !slices.Contains(f.methods, base) {
 		base = f.methods[0]
 	}
 	fmt.Fprintf(out, "frames of %d bytes, by %s, in %d turns of %v\n\n", f.size, counted, f.rounds, f.time/time.Duration(f.rounds))

@@ -27,7 +27,11 @@ func (s *Summary) Text() string {
 		share = 100 * float64(s.Found()) / float64(s.Asked)
 	}
 	fmt.Fprintf(&b, "%d asked, %d found (%.4g %%)\n", s.Asked, s.Found(), share)
-	fmt.Fprintf(&b, "%d probes in %d passes, %.0f a second; %.1f s in all\n", s.Sent, len(s.PassSent), s.Rate(), s.Elapsed.Seconds())
+	passes := "passes"
+	if len(s.PassSent) == 1 {
+		passes = "pass"
+	}
+	fmt.Fprintf(&b, "%d probes in %d %s, %.0f a second; %.1f s in all\n", s.Sent, len(s.PassSent), passes, s.Rate(), s.Elapsed.Seconds())
 	var kinds []string
 	for a, n := range s.Answers {
 		if n > 0 {

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 
 	"loam/internal/netns"
@@ -62,44 +63,101 @@ func TestFanout(t *testing.T) {
 			defer a.Close()
 			b := open(t, afpacket.Config{Interface: to, Queues: 2, Ring: ring})
 			const flows, each = 32, 8
-			type arrival struct{ queue, flow int }
-			arrived := make(chan arrival) // from the receivers, which end with the device
+			// From the receivers, which end with the device. It has room for all, twice.
+			arrived := make(chan arrival, 2*flows*each)
+			var receivers sync.WaitGroup
 			for i, q := range b.Queues() {
-				go func() {
-					fs := make([]*link.Frame, 8)
-					for {
-						n, err := q.Recv(fs)
-						if err != nil {
-							return
-						}
-						for _, f := range fs[:n] {
-							arrived <- arrival{i, int(f.Bytes()[29])} // the last byte of the source address
-							f.Free()
-						}
-					}
-				}()
+				receivers.Go(func() { receiveFlows(t, q, i, arrived) })
 			}
-			for range each {
+			for round := range each {
 				for flow := range flows {
-					f := linktest.Unfinished(link.Ethernet, linktest.Transport{Protocol: 17, Payload: 20})
-					f.Bytes()[29] = byte(flow)
-					if n, err := a.Queues()[0].Send([]*link.Frame{f}); n != 1 || err != nil {
+					if n, err := a.Queues()[0].Send([]*link.Frame{flowFrame(flow, round)}); n != 1 || err != nil {
 						t.Fatal(n, err)
 					}
 				}
 			}
-			queueOf := map[int]int{}
+			first := map[int]arrival{}
 			for range flows * each {
 				got := <-arrived
-				if q, known := queueOf[got.flow]; known && q != got.queue {
-					t.Errorf("flow %d came to queues %d and %d", got.flow, q, got.queue)
+				if before, known := first[got.flow]; !known {
+					first[got.flow] = got
+				} else if before.queue != got.queue {
+					t.Errorf("flow %d came to queue %d in round %d, and to %d in round %d", got.flow, before.queue, before.round, got.queue, got.round)
 				}
-				queueOf[got.flow] = got.queue
 			}
 			if err := b.Close(); err != nil {
 				t.Error(err)
 			}
+			receivers.Wait()
+			if n := len(arrived); n > 0 {
+				t.Errorf("%d frames came twice", n)
+			}
 		})
+	}
+}
+
+// What others of this host send by the interface is not received, by several queues no more
+// than by one.
+func TestFanoutIgnoresOutgoing(t *testing.T) {
+	from, to := netns.Veth(t, 1500, 1)
+	near := open(t, afpacket.Config{Interface: from})
+	defer near.Close()
+	other := open(t, afpacket.Config{Interface: to})
+	defer other.Close()
+	b := open(t, afpacket.Config{Interface: to, Queues: 2})
+	arrived := make(chan arrival, 4)
+	var receivers sync.WaitGroup
+	for i, q := range b.Queues() {
+		receivers.Go(func() { receiveFlows(t, q, i, arrived) })
+	}
+	for round, d := range []*afpacket.Device{other, near} {
+		if n, err := d.Queues()[0].Send([]*link.Frame{flowFrame(0, round)}); n != 1 || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	if got := <-arrived; got.round != 1 { // of one flow, so in order
+		t.Error("a frame that left came in")
+	}
+	if err := b.Close(); err != nil {
+		t.Error(err)
+	}
+	receivers.Wait()
+}
+
+// arrival is a frame of TestFanout that came to a queue.
+type arrival struct{ queue, flow, round int }
+
+// Places in its frames, which are alike in front of the first.
+const (
+	flowAt  = 29 // last byte of the source address
+	roundAt = 61 // last byte of the payload
+)
+
+func flowFrame(flow, round int) *link.Frame {
+	f := linktest.Unfinished(link.Ethernet, linktest.Transport{Protocol: 17, Payload: 20})
+	f.Bytes()[flowAt], f.Bytes()[roundAt] = byte(flow), byte(round)
+	return f
+}
+
+// receiveFlows tells of what comes to queue i. What somebody else has sent is logged, and
+// belongs to no flow: between binding and joining a group a socket has all that arrives.
+func receiveFlows(t *testing.T, q link.Queue, i int, arrived chan<- arrival) {
+	model := flowFrame(0, 0)
+	defer model.Free()
+	fs := make([]*link.Frame, 8)
+	for {
+		n, err := q.Recv(fs)
+		if err != nil {
+			return
+		}
+		for _, f := range fs[:n] {
+			if b := f.Bytes(); len(b) == model.Len() && bytes.Equal(b[:flowAt], model.Bytes()[:flowAt]) {
+				arrived <- arrival{i, int(b[flowAt]), int(b[roundAt])}
+			} else {
+				t.Logf("queue %d: a frame of others: %x", i, b)
+			}
+			f.Free()
+		}
 	}
 }
 

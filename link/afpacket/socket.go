@@ -87,7 +87,8 @@ type fanout struct {
 // join adds a socket that receives. The first gets a number that the kernel knows
 // to be free.
 func (g *fanout) join(fd int) error {
-	mode := unix.PACKET_FANOUT_HASH
+	// A group does not look at PACKET_IGNORE_OUTGOING of its members.
+	mode := unix.PACKET_FANOUT_HASH | unix.PACKET_FANOUT_FLAG_IGNORE_OUTGOING
 	if g.id == 0 {
 		mode |= unix.PACKET_FANOUT_FLAG_UNIQUEID
 	}

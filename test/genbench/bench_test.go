@@ -120,7 +120,7 @@ func TestBeside(t *testing.T) {
 // pairTurn and pairWarm are how long a turn of a pair is, and what goes before it.
 const (
 	pairTurn = 250 * time.Millisecond
-	pairWarm = 50 * time.Millisecond
+	pairWarm = 150 * time.Millisecond
 )
 
 // pairs measures what is nearly as fast as what it is compared with once more, the two
