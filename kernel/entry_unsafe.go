@@ -16,3 +16,4 @@ import _ "unsafe" // for go:linkname
 //go:linkname Rung
 //go:linkname Emulated
 //go:linkname Held
+//go:linkname AlarmPatience

@@ -49,7 +49,9 @@ func Start(info, magic uint64) {
 		must(boot.ParsePVH(physical(boot.WindowAtBoot), info, &machine))
 	}
 	have = amd64.ReadFeatures()
-	Emulated = amd64.Emulated()
+	if Emulated = amd64.Emulated(); Emulated {
+		AlarmPatience = emulatedPatience
+	}
 	findTable()
 	addMemory(0, boot.WindowAtBoot)
 	mapAll()

@@ -7,3 +7,7 @@ const loamAlarmClock = 1
 // loamWoken is called when Go's rules for waking a thread have been followed. Linux does
 // the rest.
 func loamWoken() {}
+
+// loamPatience is for how long a wake is owed, in nanoseconds, and up to twice that:
+// the alarm is set at most once in that time, and tells debts by their number alone.
+const loamPatience = 500e3

@@ -19,10 +19,6 @@ import (
 	_ "unsafe" // for go:linkname
 )
 
-// loamPatience is for how long a wake is owed, in nanoseconds, and up to twice that:
-// the alarm is set at most once in that time, and tells debts by their number alone.
-const loamPatience = 500e3
-
 // loamDebt is what a P has more here. It belongs to the thread that has the P.
 type loamDebt struct {
 	tick  uint32 // schedtick while what a loop has readied may run

@@ -31,3 +31,10 @@ func loamWoken() {
 		loamCall(loamCallShare, 0, 0)
 	}
 }
+
+// loamPatience is for how long a wake is owed, in nanoseconds, and up to twice that:
+// the alarm is set at most once in that time, and tells debts by their number alone. The
+// kernel says how long that is, once, before the runtime begins.
+//
+//go:linkname loamPatience loam/kernel.AlarmPatience
+var loamPatience int64
