@@ -8,6 +8,9 @@ const loamAlarmClock = 1
 // the rest.
 func loamWoken() {}
 
+// loamOwes says that wakes may be owed here (loam_debt.go).
+const loamOwes = true
+
 // loamPatience is for how long a wake is owed, in nanoseconds, and up to twice that:
 // the alarm is set at most once in that time, and tells debts by their number alone.
 const loamPatience = 500e3

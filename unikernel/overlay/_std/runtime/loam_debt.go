@@ -98,7 +98,7 @@ func loamWatch() {
 func loamOwe() bool {
 	mp := getg().m
 	pp := mp.p.ptr()
-	if pp == nil || mp.curg == nil || pp.loam.tick != pp.schedtick || mp.loam.state == loamAlarmRefused {
+	if !loamOwes || pp == nil || mp.curg == nil || pp.loam.tick != pp.schedtick || mp.loam.state == loamAlarmRefused {
 		return false
 	}
 	if pp.runnext == 0 || atomic.Load(&pp.runqhead) != atomic.Load(&pp.runqtail) || sched.npidle.Load() == 0 {

@@ -32,6 +32,10 @@ func loamWoken() {
 	}
 }
 
+// loamOwes says that wakes may be owed here (loam_debt.go): in a machine the kernel has
+// a thread wait instead, which sees what all CPUs do.
+const loamOwes = false
+
 // loamPatience is for how long a wake is owed, in nanoseconds, and up to twice that:
 // the alarm is set at most once in that time, and tells debts by their number alone. The
 // kernel says how long that is, once, before the runtime begins.
