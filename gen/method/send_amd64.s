@@ -1,3 +1,7 @@
+//go:build linux && !dpdk
+
+// Builds with DPDK use cgo, and a package that does has no assembly of Go.
+
 #include "textflag.h"
 
 // func sendTimes(fd int, b *byte, length, flags uintptr, times int) (sent int, errno uintptr)
