@@ -165,13 +165,13 @@ func (sh *shard) deliverError(q *icmp.Quote, kind icmp.Kind, mtu int) bool {
 		}
 		return true
 	case wire.ProtoICMPv6:
-		if kind == icmp.TooBig && sh.pings[q.EchoID] != nil {
+		if kind == icmp.TooBig && q.Dst.Is6() && sh.pings[q.EchoID] != nil {
 			sh.stack.paths.learn(sh.now, q.Dst, mtu, q.Length)
 			return true
 		}
-		return sh.pingError(q, kind)
+		return q.Dst.Is6() && sh.pingError(q, kind)
 	case wire.ProtoICMP:
-		return sh.pingError(q, kind)
+		return q.Dst.Is4() && sh.pingError(q, kind)
 	}
 	return false
 }

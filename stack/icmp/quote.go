@@ -70,12 +70,17 @@ func (q *Quote) setTransport(b []byte) bool {
 		q.Seq = binary.BigEndian.Uint32(b[4:])
 	case wire.ProtoUDP:
 		q.SrcPort, q.DstPort = binary.BigEndian.Uint16(b), binary.BigEndian.Uint16(b[2:])
-	case wire.ProtoICMP, wire.ProtoICMPv6:
-		v4 := q.Protocol == wire.ProtoICMP && wire.ICMPv4Type(b[0]) == wire.ICMPv4Echo
-		if !v4 && (q.Protocol == wire.ProtoICMP || wire.ICMPv6Type(b[0]) != wire.ICMPv6Echo) {
-			return false
-		}
-		q.EchoID, q.EchoSeq = binary.BigEndian.Uint16(b[4:]), binary.BigEndian.Uint16(b[6:])
+	case wire.ProtoICMP:
+		return !q.Src.Is4() || q.setEcho(b, byte(wire.ICMPv4Echo))
+	case wire.ProtoICMPv6:
+		return q.Src.Is4() || q.setEcho(b, byte(wire.ICMPv6Echo))
 	}
 	return true
+}
+
+// setEcho reads a message of ICMP, of its own version of IP: of these, sockets send echo
+// requests only.
+func (q *Quote) setEcho(b []byte, request byte) bool {
+	q.EchoID, q.EchoSeq = binary.BigEndian.Uint16(b[4:]), binary.BigEndian.Uint16(b[6:])
+	return b[0] == request
 }

@@ -97,11 +97,16 @@ func FuzzQuote(f *testing.F) {
 		if !ok {
 			return
 		}
-		if !q.Src.Is4() || !q.Dst.Is4() || !bytes.Contains(b, q.Src.AsSlice()) {
+		if q.Src.Is4() != q.Dst.Is4() || !bytes.Contains(b, q.Src.AsSlice()) {
 			t.Fatalf("%+v is not in the bytes", q)
 		}
 		// What lies behind the part that every error carries makes no difference.
-		short := b[:int(b[0]&0xf)*4+minQuoted]
+		headers := int(b[0]&0xf) * 4
+		if q.Src.Is6() {
+			_, rest, _, _ := wire.SkipIPv6Ext(wire.Protocol(b[6]), b[wire.IPv6Len:])
+			headers = len(b) - len(rest)
+		}
+		short := b[:headers+minQuoted]
 		if again, ok := ParseQuote(short); !ok || again != q {
 			t.Fatalf("%+v of %d bytes, %+v of %d", q, len(b), again, len(short))
 		}
