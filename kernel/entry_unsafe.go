@@ -16,4 +16,3 @@ import _ "unsafe" // for go:linkname
 //go:linkname Rung
 //go:linkname Emulated
 //go:linkname Held
-//go:linkname AlarmPatience

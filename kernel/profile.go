@@ -19,16 +19,8 @@ import (
 // time, so samples still come where time is spent.
 //
 // A thread has another timer of that kind for itself, whose signal is SIGURG: the runtime
-// has it remind it of threads that it has not woken (runtime/loam_debt.go). Its number is
+// has it remind it of its monitor, which sleeps (runtime/loam_debt.go). Its number is
 // the thread's and alarms more.
-
-// AlarmPatience is for how long the runtime sets the alarm of a thread, in nanoseconds.
-// The alarm and its signal take as long as a tenth of a request where instructions are
-// emulated: there it is as long as the runtime's monitor lets a goroutine run.
-var AlarmPatience int64 = 500e3
-
-// emulatedPatience is AlarmPatience where instructions are emulated.
-const emulatedPatience = 10e6
 
 // profileInterval is what setitimer has set, in nanoseconds; 0: nothing.
 var profileInterval int64

@@ -49,9 +49,7 @@ func Start(info, magic uint64) {
 		must(boot.ParsePVH(physical(boot.WindowAtBoot), info, &machine))
 	}
 	have = amd64.ReadFeatures()
-	if Emulated = amd64.Emulated(); Emulated {
-		AlarmPatience = emulatedPatience
-	}
+	Emulated = amd64.Emulated()
 	findTable()
 	addMemory(0, boot.WindowAtBoot)
 	mapAll()

@@ -44,10 +44,10 @@ var hostLocal = map[optionName]bool{
 // keepsHere reports whether an option may be set and read back, and does nothing: the
 // host's connection is one of IPv4.
 func (s *hostTCP) keepsHere(key optionName) bool {
-	if key.level == syscall.IPPROTO_IPV6 {
-		return s.isInet6() && (harmless6[key.name] || key.name == syscall.IPV6_UNICAST_HOPS || key.name == ipv6TClass)
+	if key.level == syscall.IPPROTO_IPV6 && (key.name == syscall.IPV6_UNICAST_HOPS || key.name == ipv6TClass) {
+		return true
 	}
-	return tcpHarmless[key]
+	return tcpHarmless[key] || harmless6[key]
 }
 
 func (s *hostTCP) option(level, name int) ([]byte, Errno) {

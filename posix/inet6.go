@@ -34,9 +34,11 @@ var v6OnlyOption = optionName{syscall.IPPROTO_IPV6, syscall.IPV6_V6ONLY}
 
 // harmless6 are options that a program may set and read back although they change
 // nothing here.
-var harmless6 = map[int]bool{
-	ipv6MTUDiscover: true, ipv6AutoFlowLabel: true,
-	syscall.IPV6_MULTICAST_LOOP: true, syscall.IPV6_MULTICAST_HOPS: true,
+var harmless6 = map[optionName]bool{
+	{syscall.IPPROTO_IPV6, ipv6MTUDiscover}:             true,
+	{syscall.IPPROTO_IPV6, ipv6AutoFlowLabel}:           true,
+	{syscall.IPPROTO_IPV6, syscall.IPV6_MULTICAST_LOOP}: true,
+	{syscall.IPPROTO_IPV6, syscall.IPV6_MULTICAST_HOPS}: true,
 }
 
 // isInet6 reports whether the socket is one of AF_INET6.

@@ -92,7 +92,7 @@ func (s *tcpSocket) option(level, name int) ([]byte, Errno) {
 		opts := s.options()
 		return intValue(o.get(&opts)), 0
 	}
-	if tcpHarmless[key] || level == syscall.IPPROTO_IPV6 && harmless6[name] {
+	if tcpHarmless[key] || harmless6[key] {
 		return s.recall(key), 0
 	}
 	switch key {
@@ -142,7 +142,7 @@ func (s *tcpSocket) setOwnOption(level, name int, value []byte) Errno {
 		}
 		return bad
 	}
-	if tcpHarmless[key] || level == syscall.IPPROTO_IPV6 && harmless6[name] {
+	if tcpHarmless[key] || harmless6[key] {
 		return s.remember(key, value)
 	}
 	if level == syscall.SOL_SOCKET {

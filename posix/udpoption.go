@@ -71,7 +71,7 @@ func (s *udpSocket) option(level, name int) ([]byte, Errno) {
 		opts := s.options()
 		return intValue(o.get(&opts)), 0
 	}
-	if udpHarmless[key] || level == syscall.IPPROTO_IPV6 && harmless6[name] {
+	if udpHarmless[key] || harmless6[key] {
 		return s.recall(key), 0
 	}
 	if w := s.wanted(key); w != nil {
@@ -111,7 +111,7 @@ func (s *udpSocket) setOption(level, name int, value []byte) Errno {
 		}
 		return bad
 	}
-	if udpHarmless[key] || level == syscall.IPPROTO_IPV6 && harmless6[name] {
+	if udpHarmless[key] || harmless6[key] {
 		return s.setHarmless(key, value)
 	}
 	if w := s.wanted(key); w != nil {

@@ -206,7 +206,7 @@ func (sh *shard) expired6(first *ip.Datagram) {
 
 // scoped gives an address that is only known on a link the name of the link.
 func (i *Interface) scoped(a netip.Addr) netip.Addr {
-	if a.IsLinkLocalUnicast() && a.Is6() || a.IsLinkLocalMulticast() && a.Is6() {
+	if isScoped(a) {
 		return a.WithZone(i.name)
 	}
 	return a

@@ -120,13 +120,10 @@ func (c *hostConn) Queued(request int) int {
 // Descriptor implements posix.HostTCP.
 func (c *hostConn) Descriptor() int { return c.fd }
 
-// dupFDCloexec is F_DUPFD_CLOEXEC.
-const dupFDCloexec = 1030
-
 // Watch implements posix.HostTCP. It waits for a descriptor of its own: in the epoll set
 // of the runtime each stands once, and the program may have put this one there.
 func (c *hostConn) Watch(look func(of posix.Events) (over bool)) syscall.Errno {
-	n, _, errno := hostCall(syscall.SYS_FCNTL, uintptr(c.fd), dupFDCloexec, uintptr(hostHanded), 0, 0, 0)
+	n, _, errno := hostCall(syscall.SYS_FCNTL, uintptr(c.fd), syscall.F_DUPFD_CLOEXEC, uintptr(hostHanded), 0, 0, 0)
 	if errno != 0 {
 		return errno
 	}

@@ -201,8 +201,8 @@ func TestArguments(t *testing.T) {
 		{"a filter of its own", syscall.SYS_SETSOCKOPT, Gate, [6]uint64{12, syscall.SOL_SOCKET, syscall.SO_ATTACH_FILTER}, retTrap},
 		{"TCP_INFO", syscall.SYS_GETSOCKOPT, Gate, [6]uint64{12, syscall.IPPROTO_TCP, syscall.TCP_INFO}, retAllow},
 		{"a descriptor of the peer's process", syscall.SYS_GETSOCKOPT, Gate, [6]uint64{12, syscall.SOL_SOCKET, 77}, retTrap},
-		{"a copy of a connection", syscall.SYS_FCNTL, Gate, [6]uint64{12, fDupFDCloexec, 12}, retAllow},
-		{"a copy of a link", syscall.SYS_FCNTL, Gate, [6]uint64{4, fDupFDCloexec, 12}, retTrap},
+		{"a copy of a connection", syscall.SYS_FCNTL, Gate, [6]uint64{12, syscall.F_DUPFD_CLOEXEC, 12}, retAllow},
+		{"a copy of a link", syscall.SYS_FCNTL, Gate, [6]uint64{4, syscall.F_DUPFD_CLOEXEC, 12}, retTrap},
 		{"another mode of a connection", syscall.SYS_FCNTL, Gate, [6]uint64{12, syscall.F_SETFL, 0}, retTrap},
 		{"a signal at the parent's end", syscall.SYS_PRCTL, Gate, [6]uint64{syscall.PR_SET_PDEATHSIG}, retTrap},
 	} {

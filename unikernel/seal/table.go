@@ -74,7 +74,6 @@ const (
 		syscall.CLONE_SYSVSEM | syscall.CLONE_THREAD
 
 	msgFastOpen    = 0x20000000
-	fDupFDCloexec  = 1030
 	tcpUserTimeout = 18
 	siocAtMark     = 0x8905
 	fioNRead       = 0x541b
@@ -102,7 +101,7 @@ var (
 	notFast       = Test{2, Clear, []uint32{msgFastOpen}, "to nobody new (MSG_FASTOPEN)"}
 	notFastTo     = Test{3, Clear, []uint32{msgFastOpen}, "to nobody new (MSG_FASTOPEN)"}
 	queued        = Test{1, Equal, []uint32{fioNRead, syscall.TIOCOUTQ, siocAtMark}, "FIONREAD, TIOCOUTQ, SIOCATMARK"}
-	copied        = Test{1, Equal, []uint32{fDupFDCloexec, syscall.F_GETFL}, "F_DUPFD_CLOEXEC, F_GETFL"}
+	copied        = Test{1, Equal, []uint32{syscall.F_DUPFD_CLOEXEC, syscall.F_GETFL}, "F_DUPFD_CLOEXEC, F_GETFL"}
 	ofSocket      = Test{1, Equal, []uint32{syscall.SOL_SOCKET}, "SOL_SOCKET"}
 	ofTCP         = Test{1, Equal, []uint32{syscall.IPPROTO_TCP}, "IPPROTO_TCP"}
 	ofIP          = Test{1, Equal, []uint32{syscall.IPPROTO_IP}, "IPPROTO_IP"}

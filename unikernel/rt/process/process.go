@@ -23,11 +23,12 @@ func hostCall(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, r2 uintptr, err syscall
 // sealHost seals the process. The network is there, and all files of the host are
 // open that will be needed.
 func sealHost() error {
-	closeLeaked()
 	pollInit()
+	first := closeLeaked()
 	own := seal.Process{PID: uint32(syscall.Getpid()), Socket: rt.Handed(), First: -1}
 	if own.Socket >= 0 {
-		own.First = fillGaps(own.Socket)
+		own.First = first
+		fillGaps(own.Socket, first)
 	}
 	var places []seal.Place
 	callPlaces(func(name string, after uintptr) {
@@ -48,37 +49,35 @@ func sealHost() error {
 const maxLeaked = 1024
 
 // closeLeaked closes the descriptors that the program has inherited by mistake of
-// others. All of ours are to be closed on exec by now, and the standard streams are
-// below.
-func closeLeaked() {
-	for fd := 3; fd < maxLeaked; fd++ {
+// others, and returns a number above those that stay. All of ours are to be closed on
+// exec by now, and the standard streams are below.
+func closeLeaked() (end int) {
+	const firstOwn = 3
+	end = firstOwn
+	for fd := firstOwn; fd < maxLeaked; fd++ {
 		flags, _, errno := hostCall(syscall.SYS_FCNTL, uintptr(fd), syscall.F_GETFD, 0, 0, 0, 0)
-		if errno == 0 && flags&syscall.FD_CLOEXEC == 0 {
+		switch {
+		case errno != 0:
+		case flags&syscall.FD_CLOEXEC == 0:
 			hostCall(syscall.SYS_CLOSE, uintptr(fd), 0, 0, 0, 0, 0)
+		default:
+			end = fd + 1
 		}
 	}
+	return end
 }
 
-// dupFDCloexec is F_DUPFD_CLOEXEC.
-const dupFDCloexec = 1030
-
-// fillGaps has every number below the one that it returns be in use, and none from there
-// on: what is handed over from now on lies there, apart from all else. Copies of fd fill
-// the gaps.
-func fillGaps(fd int) (first int) {
-	for n := range maxLeaked {
-		if _, _, errno := hostCall(syscall.SYS_FCNTL, uintptr(n), syscall.F_GETFD, 0, 0, 0, 0); errno == 0 {
-			first = n + 1
-		}
-	}
+// fillGaps has every number below first be in use: what is handed over from now on lies
+// from there on, apart from all else. Copies of fd fill the gaps.
+func fillGaps(fd, first int) {
 	for {
-		n, _, errno := hostCall(syscall.SYS_FCNTL, uintptr(fd), dupFDCloexec, 0, 0, 0, 0)
+		n, _, errno := hostCall(syscall.SYS_FCNTL, uintptr(fd), syscall.F_DUPFD_CLOEXEC, 0, 0, 0, 0)
 		if errno != 0 {
-			return first
+			return
 		}
 		if int(n) >= first {
 			hostCall(syscall.SYS_CLOSE, n, 0, 0, 0, 0, 0)
-			return first
+			return
 		}
 	}
 }

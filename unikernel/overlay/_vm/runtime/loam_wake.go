@@ -36,9 +36,6 @@ func loamWoken() {
 // a thread wait instead, which sees what all CPUs do.
 const loamOwes = false
 
-// loamPatience is for how long a wake is owed, in nanoseconds, and up to twice that:
-// the alarm is set at most once in that time, and tells debts by their number alone. The
-// kernel says how long that is, once, before the runtime begins.
-//
-//go:linkname loamPatience loam/kernel.AlarmPatience
-var loamPatience int64
+// loamPatience is for how long the alarm is set, in nanoseconds: as long as the runtime's
+// monitor, for whose sake alone it is there, lets a goroutine run.
+const loamPatience = 10e6
