@@ -28,8 +28,7 @@ var tcpIntOptions = map[optionName]intOption[tcpOpts]{
 	{syscall.SOL_SOCKET, syscall.SO_RCVBUF}:    buffer(func(o *tcpOpts) *int { return &o.ReceiveBuffer }, defaultTCPReceive),
 	{syscall.SOL_SOCKET, syscall.SO_SNDBUF}:    buffer(func(o *tcpOpts) *int { return &o.SendBuffer }, defaultTCPSend),
 
-	{syscall.IPPROTO_TCP, syscall.TCP_CORK}:     flag(func(o *tcpOpts) *bool { return &o.Cork }),
-	{syscall.IPPROTO_TCP, syscall.TCP_QUICKACK}: flag(func(o *tcpOpts) *bool { return &o.QuickAck }),
+	{syscall.IPPROTO_TCP, syscall.TCP_CORK}: flag(func(o *tcpOpts) *bool { return &o.Cork }),
 	{syscall.IPPROTO_TCP, syscall.TCP_KEEPIDLE}: duration(func(o *tcpOpts) *time.Duration { return &o.KeepAliveIdle },
 		time.Second, 1, 32767, 2*time.Hour),
 	{syscall.IPPROTO_TCP, syscall.TCP_KEEPINTVL}: duration(func(o *tcpOpts) *time.Duration { return &o.KeepAliveInterval },
@@ -44,6 +43,15 @@ var tcpIntOptions = map[optionName]intOption[tcpOpts]{
 			return 1
 		},
 		func(o *tcpOpts, n int) Errno { o.Delay = n == 0; return 0 },
+	},
+	{syscall.IPPROTO_TCP, syscall.TCP_QUICKACK}: {
+		func(o *tcpOpts) int {
+			if o.DelayAck {
+				return 0
+			}
+			return 1
+		},
+		func(o *tcpOpts, n int) Errno { o.QuickAck, o.DelayAck = n != 0, n == 0; return 0 },
 	},
 	{syscall.IPPROTO_TCP, syscall.TCP_KEEPCNT}: {
 		func(o *tcpOpts) int {

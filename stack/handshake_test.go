@@ -34,6 +34,7 @@ func TestPassiveOpen(t *testing.T) {
 			t.Errorf("the connection is between %v and %v", c.LocalAddr(), c.RemoteAddr())
 		}
 		p.send(wire.ACK|wire.PSH, "hello")
+		p.want("data is acknowledged at once, at the start", "A", "")
 		wantRead(t, c, "data goes up", "hello", nil)
 		mustWrite(t, c, "hi")
 		p.want("and down", "A", "hi")

@@ -13,7 +13,8 @@ import (
 type TCPOptions struct {
 	Delay             bool          // the opposite of TCP_NODELAY, which Go programs expect to be on
 	Cork              bool          // TCP_CORK
-	QuickAck          bool          // TCP_QUICKACK
+	QuickAck          bool          // TCP_QUICKACK: 1
+	DelayAck          bool          // TCP_QUICKACK: 0; neither: quick at first, and as the connection is used
 	KeepAlive         bool          // SO_KEEPALIVE
 	KeepAliveIdle     time.Duration // TCP_KEEPIDLE; zero: two hours
 	KeepAliveInterval time.Duration // TCP_KEEPINTVL; zero: 75 s
@@ -83,7 +84,9 @@ func (b *optionBox) apply(now tcp.Time, c *TCPConn) {
 	m := c.machine
 	m.SetNoDelay(now, !o.Delay)
 	m.SetCork(now, o.Cork)
-	m.SetQuickAck(now, o.QuickAck)
+	if o.QuickAck || o.DelayAck {
+		m.SetQuickAck(now, o.QuickAck)
+	}
 	m.SetUserTimeout(now, o.UserTimeout)
 	idle := time.Duration(0)
 	if o.KeepAlive {

@@ -236,6 +236,9 @@ func (c *Conn) sentData(now Time, n int) {
 	if !c.timers.armed(timerRTO) {
 		c.armRTO(now) // RFC 6298 (5.1)
 	}
+	if n > 0 {
+		c.answered(now)
+	}
 	c.ackSent(true)
 }
 
