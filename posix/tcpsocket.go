@@ -54,6 +54,9 @@ func (s *tcpSocket) adopt(c *stack.TCPConn) *tcpSocket {
 
 func (s *tcpSocket) events() Events {
 	if c := s.conn.Load(); c != nil {
+		if s.q.edge.Load() {
+			c.TellEach()
+		}
 		return pollEvents(c.Events())
 	}
 	if l := s.listener.Load(); l != nil {
@@ -266,9 +269,6 @@ func (s *tcpSocket) read(b []byte) (int, Errno) {
 	n, err := c.TryRead(b)
 	switch err {
 	case nil:
-		if n < len(b) && s.q.edge.Load() {
-			c.Events() // asks to be told of what comes next
-		}
 		return n, 0
 	case io.EOF:
 		return 0, 0

@@ -61,6 +61,7 @@ type TCPConn struct {
 	urgentTo   atomic.Uint64 // with wishUrgent: what was written in front of it is urgent
 	sawUrgent  uint64        // end of the urgent data that was last published
 	toldUrgent bool          // and that it has come
+	toldTo     uint64        // with wishEach: how much had come when that was told last
 }
 
 // Bits of TCPConn.status. They are only ever set.
@@ -84,6 +85,7 @@ const (
 	wishWrite                         // a write found no room: likewise
 	wishUrgent                        // there is urgent data, to urgentTo
 	wishDrained                       // somebody waits until all is acknowledged: likewise
+	wishEach                          // tell of each arrival, read or not what came before; it stays
 )
 
 // Sizes of the send ring in bytes: what a program may have written and not yet
@@ -306,7 +308,15 @@ func (c *TCPConn) readable() bool {
 	return c.hasInput()
 }
 
-// writable is the same for room to write.
+// TellEach has Readable told at each arrival from now on, also while there is something to
+// read that was told of before (EPOLLET).
+func (c *TCPConn) TellEach() {
+	if c.wish.Load()&wishEach == 0 {
+		c.wish.Or(wishEach)
+	}
+}
+
+// writable is readable for room to write.
 func (c *TCPConn) writable() bool {
 	if c.hasRoom() {
 		return true

@@ -304,7 +304,7 @@ func (c *TCPConn) change(sh *shard, old, status uint32) {
 // that there is some now, and who waits for it that all is acknowledged.
 func (c *TCPConn) wakeProgram() {
 	wish := c.wish.Load()
-	if wish&wishRead != 0 && c.hasInput() {
+	if c.arrived(wish) {
 		c.wish.And(^wishRead)
 		c.readers.ring()
 		c.tell(Readable)
@@ -321,6 +321,19 @@ func (c *TCPConn) wakeProgram() {
 		c.wish.And(^wishDrained)
 		c.tell(Drained)
 	}
+}
+
+// arrived reports whether to tell that there is something to read.
+func (c *TCPConn) arrived(wish uint32) bool {
+	if wish&(wishRead|wishEach) == 0 || !c.hasInput() {
+		return false
+	}
+	if wish&wishEach == 0 {
+		return true
+	}
+	told := c.toldTo
+	c.toldTo = c.received.Committed()
+	return wish&wishRead != 0 || c.toldTo != told
 }
 
 // growSendBuffer lets the program have twice the congestion window in the ring.
