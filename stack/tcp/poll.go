@@ -50,7 +50,7 @@ func (c *Conn) Poll(now Time, maxPayload int, out *Out) bool {
 	out.SrcPort, out.DstPort = c.id.Local.Port(), c.id.Remote.Port()
 	switch a {
 	case reset, refusal:
-		c.sendReset(out, a)
+		c.sendReset(now, out, a)
 	case opening:
 		c.sendSYN(now, out)
 	case again:
