@@ -309,7 +309,20 @@ func (s *tcpSocket) send(b []byte, m Outgoing) (int, Errno) {
 	if m.Flags&syscall.MSG_OOB != 0 {
 		return s.sendUrgent(b)
 	}
+	if m.Flags&syscall.MSG_MORE != 0 {
+		return s.writeMore(b)
+	}
 	return s.write(b)
+}
+
+// writeMore writes bytes that more is to follow.
+func (s *tcpSocket) writeMore(b []byte) (int, Errno) {
+	c := s.conn.Load()
+	if c == nil {
+		return 0, syscall.EPIPE
+	}
+	n, err := c.TryWriteMore(b)
+	return n, toErrno(err)
 }
 
 // sendUrgent sends bytes of which the last is urgent.

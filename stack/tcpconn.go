@@ -85,6 +85,7 @@ const (
 	wishWrite                         // a write found no room: likewise
 	wishUrgent                        // there is urgent data, to urgentTo
 	wishDrained                       // somebody waits until all is acknowledged: likewise
+	wishMore                          // more is to follow what was written; it stays until that is written
 	wishEach                          // tell of each arrival, read or not what came before; it stays
 )
 
@@ -211,7 +212,19 @@ func (c *TCPConn) Drained() bool {
 // TryWrite takes as much of p as there is room for. Errors: ErrWouldBlock when
 // that is nothing; ErrPipe after CloseWrite and after the connection has ended
 // (the first time, why it ended); ErrClosed.
-func (c *TCPConn) TryWrite(p []byte) (int, error) { return c.tryWrite(p, false) }
+func (c *TCPConn) TryWrite(p []byte) (int, error) {
+	if c.wish.Load()&wishMore != 0 {
+		c.wish.And(^wishMore)
+	}
+	return c.tryWrite(p, false)
+}
+
+// TryWriteMore is TryWrite of bytes that more is to follow soon, so that they need not be sent
+// yet if they do not fill a segment (MSG_MORE).
+func (c *TCPConn) TryWriteMore(p []byte) (int, error) {
+	c.wish.Or(wishMore)
+	return c.tryWrite(p, false)
+}
 
 func (c *TCPConn) tryWrite(p []byte, urgent bool) (int, error) {
 	status := c.status.Load()

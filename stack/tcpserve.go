@@ -26,6 +26,7 @@ func (c *TCPConn) serve(sh *shard) {
 	if wish&wishUrgent != 0 {
 		m.SetUrgent(c.urgentTo.Load())
 	}
+	m.SetMore(sh.now, wish&wishMore != 0)
 	c.hearWritten(sh)
 	m.Consumed(sh.now)
 	if wish&wishAbort != 0 || wish&wishClose != 0 && c.received.Readable() > 0 {

@@ -98,6 +98,7 @@ type sender struct {
 	finSent bool
 	noDelay bool
 	cork    bool
+	more    bool // SetMore
 	force   bool // send what there is, be it small
 	urgent  bool // up is set and not acknowledged
 }

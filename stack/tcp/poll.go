@@ -216,7 +216,7 @@ func (c *Conn) tailAllowed() bool {
 	switch {
 	case c.snd.fin, c.hurries():
 		return true
-	case c.snd.cork:
+	case c.snd.cork, c.snd.more:
 		return false
 	}
 	return c.snd.noDelay || c.snd.small.LessEq(c.snd.una)
