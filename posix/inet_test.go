@@ -300,3 +300,31 @@ func TestNoErrorQueue(t *testing.T) {
 		wantErrno(t, p.SetSockOpt(s, syscall.IPPROTO_IP, syscall.IP_RECVERR, []byte{1, 0, 0, 0}), syscall.ENOPROTOOPT, "IP_RECVERR")
 	}
 }
+
+// TCP_MAXSEG bounds the segments of connections that are opened later (tcp(7)).
+func TestMaxSegment(t *testing.T) {
+	p := process(t)
+	key := syscall.TCP_MAXSEG
+	l := fd(t)(p.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0))
+	ok(t, p.SetSockOpt(l, syscall.IPPROTO_TCP, key, intValue(1100)))
+	wantErrno(t, p.SetSockOpt(l, syscall.IPPROTO_TCP, key, intValue(87)), syscall.EINVAL, "a size below the least")
+	wantErrno(t, p.SetSockOpt(l, syscall.IPPROTO_TCP, key, intValue(32768)), syscall.EINVAL, "a size above the most")
+	ok(t, p.Bind(l, localhost(0)))
+	ok(t, p.Listen(l, 5))
+	name, errno := p.GetSockName(l)
+	ok(t, errno)
+	client := fd(t)(p.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0))
+	ok(t, p.Connect(client, name))
+	server, _, errno := p.Accept4(l, 0)
+	ok(t, errno)
+	const timestamps = 12 // bytes of each segment
+	for name, c := range map[string]struct{ fd, want int }{
+		"listener": {l, 1100}, "server": {server, 1100 - timestamps}, "client": {client, 1100 - timestamps},
+	} {
+		b, errno := p.GetSockOpt(c.fd, syscall.IPPROTO_TCP, key)
+		ok(t, errno)
+		if got, _ := parseInt(b); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+}

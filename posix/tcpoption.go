@@ -44,6 +44,10 @@ var tcpIntOptions = map[optionName]intOption[tcpOpts]{
 		},
 		func(o *tcpOpts, n int) Errno { o.Delay = n == 0; return 0 },
 	},
+	{syscall.IPPROTO_TCP, tcpNotSentLowat}: {
+		func(o *tcpOpts) int { return o.UnsentLow },
+		func(o *tcpOpts, n int) Errno { o.UnsentLow = n; return 0 },
+	},
 	{syscall.IPPROTO_TCP, syscall.TCP_QUICKACK}: {
 		func(o *tcpOpts) int {
 			if o.DelayAck {
@@ -85,7 +89,6 @@ var tcpHarmless = map[optionName]bool{
 	{syscall.IPPROTO_TCP, syscall.TCP_SYNCNT}:       true,
 	{syscall.IPPROTO_TCP, syscall.TCP_LINGER2}:      true,
 	{syscall.IPPROTO_TCP, tcpFastOpen}:              true,
-	{syscall.IPPROTO_TCP, tcpNotSentLowat}:          true,
 	{syscall.IPPROTO_IP, syscall.IP_MTU_DISCOVER}:   true,
 	{syscall.IPPROTO_IP, syscall.IP_FREEBIND}:       true,
 	{syscall.IPPROTO_IP, ipBindAddressNoPort}:       true,
@@ -109,7 +112,7 @@ func (s *tcpSocket) option(level, name int) ([]byte, Errno) {
 	case optionName{syscall.SOL_SOCKET, syscall.SO_LINGER}:
 		return lingerValue(s.options()), 0
 	case optionName{syscall.IPPROTO_TCP, syscall.TCP_MAXSEG}:
-		return intValue(s.info().SndMSS), 0
+		return intValue(s.maxSegment()), 0
 	case optionName{syscall.IPPROTO_TCP, syscall.TCP_INFO}:
 		return infoValue(s.info(), s.listener.Load() != nil), 0
 	case optionName{syscall.IPPROTO_TCP, syscall.TCP_CONGESTION}:
@@ -138,6 +141,8 @@ func (s *tcpSocket) setOwnOption(level, name int, value []byte) Errno {
 		return syscall.EINVAL
 	case key == optionName{syscall.SOL_SOCKET, syscall.SO_LINGER}:
 		return s.setLinger(value)
+	case key == optionName{syscall.IPPROTO_TCP, syscall.TCP_MAXSEG}:
+		return s.setMaxSegment(value)
 	}
 	if o, ok := tcpIntOptions[key]; ok {
 		n, errno := parseInt(value)
@@ -168,6 +173,28 @@ func (s *tcpSocket) setLinger(value []byte) Errno {
 	return s.setOptions(func(o *tcpOpts) {
 		o.Linger, o.LingerTime = on, time.Duration(max(seconds, 0))*time.Second
 	})
+}
+
+// Bounds of TCP_MAXSEG (tcp_min_snd_mss, MAX_TCP_WINDOW).
+const leastMaxSegment, mostMaxSegment = 88, 32767
+
+func (s *tcpSocket) setMaxSegment(value []byte) Errno {
+	n, errno := parseInt(value)
+	if errno != 0 {
+		return errno
+	}
+	if n != 0 && (n < leastMaxSegment || n > mostMaxSegment) {
+		return syscall.EINVAL
+	}
+	return s.setOptions(func(o *tcpOpts) { o.MaxSegment = n })
+}
+
+// maxSegment is the segment size of the connection, and before there is one what was set.
+func (s *tcpSocket) maxSegment() int {
+	if n := s.options().MaxSegment; n != 0 && s.conn.Load() == nil {
+		return n
+	}
+	return s.info().SndMSS
 }
 
 // lingerValue is a struct linger.

@@ -22,6 +22,8 @@ type TCPOptions struct {
 	UserTimeout       time.Duration // TCP_USER_TIMEOUT; zero: none
 	ReceiveBuffer     int           // SO_RCVBUF in bytes; zero: grows as needed
 	SendBuffer        int           // SO_SNDBUF in bytes; zero: grows as needed
+	UnsentLow         int           // TCP_NOTSENT_LOWAT in bytes; zero, or less: none
+	MaxSegment        int           // TCP_MAXSEG, for connections that are not yet open; zero: what the path allows
 	TTL               uint8         // IP_TTL; zero: 64
 	TOS               uint8         // IP_TOS; the ECN bits are the stack's
 	HopLimit          uint8         // IPV6_UNICAST_HOPS; zero: 64
@@ -35,6 +37,14 @@ type TCPOptions struct {
 }
 
 const defaultTTL = 64
+
+// mss is the payload of a segment on a path that allows path bytes.
+func (o *TCPOptions) mss(path int) int {
+	if o.MaxSegment > 0 {
+		return min(path, o.MaxSegment)
+	}
+	return path
+}
 
 // optionBox holds the options that a program sets until the shard applies them
 // to the machine.
@@ -70,12 +80,6 @@ func (b *optionBox) abortive() bool {
 	return b.o.Linger && b.o.LingerTime == 0
 }
 
-func (b *optionBox) fixedSendBuffer() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.o.SendBuffer != 0
-}
-
 // apply hands the options to the machine. It runs on the shard.
 func (b *optionBox) apply(now tcp.Time, c *TCPConn) {
 	b.mu.Lock()
@@ -99,9 +103,7 @@ func (b *optionBox) apply(now tcp.Time, c *TCPConn) {
 	if o.ReceiveBuffer != 0 {
 		m.SetMaxReceiveBuffer(now, o.ReceiveBuffer)
 	}
-	if o.SendBuffer != 0 {
-		c.toSend.SetLimit(o.SendBuffer)
-	}
+	c.applySendBuffer(&o)
 	c.ttl, c.tos = o.TTL, o.TOS&^3
 	if c.remote.Addr().Is6() {
 		c.ttl, c.tos = o.HopLimit, o.TrafficClass&^3

@@ -35,12 +35,13 @@ type TCPConn struct {
 	writeMu       sync.Mutex // one writer at a time in toSend
 	turn          sync.Mutex // one Write at a time, until it has written all
 
-	status  atomic.Uint32 // statusBits, set by the shard and by the program
-	wish    atomic.Uint32 // wishBits, set by the program, taken by the shard
-	failure atomic.Pointer[error]
-	options optionBox
-	urgent  atomic.Uint64 // where the urgent byte is: see tcpurgent.go
-	notify  atomic.Uint64 // reading beyond this offset may open the window: tell the shard
+	unsentLow atomic.Uint32 // TCPOptions.UnsentLow, at least 0
+	status    atomic.Uint32 // statusBits, set by the shard and by the program
+	wish      atomic.Uint32 // wishBits, set by the program, taken by the shard
+	failure   atomic.Pointer[error]
+	options   optionBox
+	urgent    atomic.Uint64 // where the urgent byte is: see tcpurgent.go
+	notify    atomic.Uint64 // reading beyond this offset may open the window: tell the shard
 
 	// What follows belongs to the shard.
 	machine  *tcp.Conn
@@ -61,6 +62,8 @@ type TCPConn struct {
 	urgentTo   atomic.Uint64 // with wishUrgent: what was written in front of it is urgent
 	sawUrgent  uint64        // end of the urgent data that was last published
 	toldUrgent bool          // and that it has come
+	sendLimit  int           // of toSend, but for unsentLow
+	fixedSend  bool          // it does not grow
 	toldTo     uint64        // with wishEach: how much had come when that was told last
 }
 
@@ -87,13 +90,6 @@ const (
 	wishDrained                       // somebody waits until all is acknowledged: likewise
 	wishMore                          // more is to follow what was written; it stays until that is written
 	wishEach                          // tell of each arrival, read or not what came before; it stays
-)
-
-// Sizes of the send ring in bytes: what a program may have written and not yet
-// acknowledged. It grows with the congestion window.
-const (
-	minSendBuffer = 256 << 10
-	maxSendBuffer = 4 << 20
 )
 
 // LocalAddrPort and RemoteAddrPort name the ends.
@@ -337,10 +333,6 @@ func (c *TCPConn) writable() bool {
 	c.wish.Or(wishWrite)
 	return c.hasRoom()
 }
-
-// hasRoom reports whether it is worth while to write: a quarter of the ring is
-// free, so that a writer is not woken for each segment that is acknowledged.
-func (c *TCPConn) hasRoom() bool { return c.toSend.Room() >= c.toSend.Limit()/4 }
 
 // CloseRead discards what arrives from now on; reads return io.EOF.
 func (c *TCPConn) CloseRead() error {

@@ -242,6 +242,9 @@ func (c *TCPConn) settle(sh *shard) {
 		c.change(sh, old, status)
 	}
 	c.tellUrgent()
+	if c.unsentLow.Load() != 0 {
+		c.limitSend()
+	}
 	c.wakeProgram()
 	switch {
 	case m.Done():
@@ -335,16 +338,6 @@ func (c *TCPConn) arrived(wish uint32) bool {
 	told := c.toldTo
 	c.toldTo = c.received.Committed()
 	return wish&wishRead != 0 || c.toldTo != told
-}
-
-// growSendBuffer lets the program have twice the congestion window in the ring.
-func (c *TCPConn) growSendBuffer() {
-	if c.options.fixedSendBuffer() {
-		return
-	}
-	if want := 2 * c.machine.CongestionWindow(); want > c.toSend.Limit() {
-		c.toSend.SetLimit(min(want, maxSendBuffer))
-	}
 }
 
 // machineError translates why a machine ended.
