@@ -58,7 +58,7 @@ func (c *Conn) init(now Time, cfg *Config, id ID, iss, tsOffset uint32, mss int)
 	c.updateMSS()
 	c.window.Threshold = noThreshold
 	c.ack.quick = quickAcks
-	c.keep.heard = now
+	c.keep.heard, c.ack.last, c.snd.lastSent = now, at(now), now
 	if cfg.KeepAlive > 0 {
 		c.SetKeepAlive(now, cfg.KeepAlive, cfg.KeepAliveInterval, cfg.KeepAliveCount)
 	}

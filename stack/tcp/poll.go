@@ -41,6 +41,9 @@ func (c *Conn) Poll(now Time, maxPayload int, out *Out) bool {
 	if c.sent.len() == 0 {
 		c.restart(now)
 	}
+	if c.snd.holeMSS != 0 {
+		c.forgetHole(now)
+	}
 	a, n := c.next()
 	if a == nothing {
 		c.hold(now)
