@@ -328,3 +328,20 @@ func TestMaxSegment(t *testing.T) {
 		}
 	}
 }
+
+// Options of level IPPROTO_IP take a byte for an int, as on Linux (do_ip_setsockopt).
+func TestByteForInt(t *testing.T) {
+	p := process(t)
+	for _, typ := range []int{syscall.SOCK_STREAM, syscall.SOCK_DGRAM} {
+		s := fd(t)(p.Socket(syscall.AF_INET, typ, 0))
+		ok(t, p.SetSockOpt(s, syscall.IPPROTO_IP, syscall.IP_TOS, []byte{16}))
+		b, errno := p.GetSockOpt(s, syscall.IPPROTO_IP, syscall.IP_TOS)
+		ok(t, errno)
+		if got, _ := parseInt(b); got != 16 {
+			t.Errorf("IP_TOS of type %d is %d, want 16", typ, got)
+		}
+		wantErrno(t, p.SetSockOpt(s, syscall.IPPROTO_TCP, syscall.TCP_CORK, []byte{1}), map[int]Errno{
+			syscall.SOCK_STREAM: syscall.EINVAL, syscall.SOCK_DGRAM: syscall.ENOPROTOOPT,
+		}[typ], "a byte for an int of another level")
+	}
+}
