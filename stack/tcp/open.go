@@ -147,7 +147,7 @@ func (c *Conn) establish(now Time) {
 	c.snd.off = 0
 	c.snd.retries = 0
 	c.snd.usage = c.snd.nxt
-	c.snd.lastSent = now
+	c.snd.lastSent, c.ack.last = now, at(now)
 	c.snd.progress = now
 	c.rec.stamp = 0
 	c.soft = finished
