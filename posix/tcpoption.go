@@ -57,21 +57,8 @@ var tcpIntOptions = map[optionName]intOption[tcpOpts]{
 		},
 		func(o *tcpOpts, n int) Errno { o.QuickAck, o.DelayAck = n != 0, n == 0; return 0 },
 	},
-	{syscall.IPPROTO_TCP, syscall.TCP_KEEPCNT}: {
-		func(o *tcpOpts) int {
-			if o.KeepAliveCount == 0 {
-				return 9
-			}
-			return o.KeepAliveCount
-		},
-		func(o *tcpOpts, n int) Errno {
-			if n < 1 || n > 127 {
-				return syscall.EINVAL
-			}
-			o.KeepAliveCount = n
-			return 0
-		},
-	},
+	{syscall.IPPROTO_TCP, syscall.TCP_KEEPCNT}: count(func(o *tcpOpts) *int { return &o.KeepAliveCount }, tcp.DefaultKeepAliveCount),
+	{syscall.IPPROTO_TCP, syscall.TCP_SYNCNT}:  count(func(o *tcpOpts) *int { return &o.SynRetries }, tcp.DefaultSynRetries),
 
 	{syscall.IPPROTO_IP, syscall.IP_TTL}: octet(func(o *tcpOpts) *uint8 { return &o.TTL }, 1, 64),
 	{syscall.IPPROTO_IP, syscall.IP_TOS}: octet(func(o *tcpOpts) *uint8 { return &o.TOS }, 0, 0),
@@ -86,7 +73,6 @@ var tcpIntOptions = map[optionName]intOption[tcpOpts]{
 // rest is how this stack works anyway.
 var tcpHarmless = map[optionName]bool{
 	{syscall.IPPROTO_TCP, syscall.TCP_DEFER_ACCEPT}: true,
-	{syscall.IPPROTO_TCP, syscall.TCP_SYNCNT}:       true,
 	{syscall.IPPROTO_TCP, syscall.TCP_LINGER2}:      true,
 	{syscall.IPPROTO_TCP, tcpFastOpen}:              true,
 	{syscall.IPPROTO_IP, syscall.IP_MTU_DISCOVER}:   true,

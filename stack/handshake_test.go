@@ -207,6 +207,26 @@ func TestConnectTimeout(t *testing.T) {
 	})
 }
 
+// TCP_SYNCNT says how often a SYN is repeated (tcp(7)).
+func TestSynRetries(t *testing.T) {
+	byHand(t, func(t *testing.T, w *peer) {
+		c, err := w.s.DialTCP(netip.AddrPort{}, netip.AddrPortFrom(addrB, 80), stack.TCPOptions{SynRetries: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		p := w.tcp(80, 0)
+		p.take("the first SYN")
+		w.advance(time.Second)
+		p.take("a SYN again")
+		w.advance(10 * time.Second)
+		w.wantNone("it is not repeated more often")
+		if err := c.Err(); !errors.Is(err, stack.ErrTimeout) {
+			t.Errorf("the connection has ended with %v, want %v", err, stack.ErrTimeout)
+		}
+	})
+}
+
 // ICMP errors in answer to a SYN (RFC 1122 section 4.2.3.9).
 func TestConnectICMP(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {

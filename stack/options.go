@@ -24,6 +24,7 @@ type TCPOptions struct {
 	SendBuffer        int           // SO_SNDBUF in bytes; zero: grows as needed
 	UnsentLow         int           // TCP_NOTSENT_LOWAT in bytes; zero, or less: none
 	MaxSegment        int           // TCP_MAXSEG, for connections that are not yet open; zero: what the path allows
+	SynRetries        int           // TCP_SYNCNT, for connections that are not yet begun; zero: as tcp.Config says
 	TTL               uint8         // IP_TTL; zero: 64
 	TOS               uint8         // IP_TOS; the ECN bits are the stack's
 	HopLimit          uint8         // IPV6_UNICAST_HOPS; zero: 64
@@ -44,6 +45,16 @@ func (o *TCPOptions) mss(path int) int {
 		return min(path, o.MaxSegment)
 	}
 	return path
+}
+
+// config is what a connection to be opened takes of c.
+func (o *TCPOptions) config(c *tcp.Config) *tcp.Config {
+	if o.SynRetries <= 0 {
+		return c
+	}
+	own := *c
+	own.SynRetries = o.SynRetries
+	return &own
 }
 
 // optionBox holds the options that a program sets until the shard applies them
