@@ -144,7 +144,7 @@ func probeEmulator(ctx context.Context, path string) (e Emulator, lasting bool) 
 	}
 	tried := Emulator{Accelerator: KVM, Firmware: e.Firmware}
 	if err := bootProbe(ctx, program, tried); err != nil {
-		e.Why = "KVM does not run a guest: " + err.Error()
+		e.Why = "KVM does not run a guest: " + firstLine(err.Error())
 		return e, true
 	}
 	e.Accelerator = KVM
@@ -164,6 +164,12 @@ func parseVersion(out string) (version string, ok bool) {
 	minor, err2 := strconv.Atoi(parts[1])
 	new := major > oldestMajor || major == oldestMajor && minor >= oldestMinor
 	return version, err1 == nil && err2 == nil && new
+}
+
+// firstLine is what QEMU said first, which is why the rest went wrong.
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
 }
 
 // findFirmware finds qboot, which comes with QEMU for microvm: it leaves the devices of

@@ -80,7 +80,7 @@ func TestEmulatorIsRemembered(t *testing.T) {
 // answer with its reason, and within a bound.
 func TestProbe(t *testing.T) {
 	e, err := FindEmulator(t.Context())
-	if err != nil || e.Version == "" || (e.Accelerator == KVM) != (e.Why == "") {
+	if err != nil || e.Version == "" || (e.Accelerator == KVM) != (e.Why == "") || strings.Contains(e.Why, "\n") {
 		t.Errorf("%+v, %v", e, err)
 	}
 	t.Logf("%+v", e)
