@@ -27,7 +27,10 @@ const (
 
 // suspectHole is called when the first segment in flight has timed out.
 func (c *Conn) suspectHole(now Time) {
-	if c.state < Established || int(c.snd.retries)+1 < holeTimeouts || c.snd.wnd == 0 {
+	switch {
+	case c.state < Established || int(c.snd.retries)+1 < holeTimeouts,
+		c.snd.wnd == 0,     // the peer does not take anything
+		c.soft != finished: // it is known why nothing arrives: there is no way
 		return
 	}
 	size := holeMSS4

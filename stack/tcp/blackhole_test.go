@@ -53,6 +53,16 @@ func TestNarrowBlackHoleIsPassed(t *testing.T) {
 	c.want("A 1:537 ack 1") // every host takes as much
 }
 
+// A path of which a router, or this host, says that it leads nowhere is no black hole.
+func TestPathWithoutEndIsNoBlackHole(t *testing.T) {
+	c := wide(t)
+	for _, d := range []time.Duration{1, 1, 2, 4} {
+		c.advance(d * time.Second)
+		c.want("A 1:1461 ack 1")
+		c.ICMP(c.now, ICMPUnreachable, testISS+1, 0)
+	}
+}
+
 func TestLossOfSmallSegmentsIsNoBlackHole(t *testing.T) {
 	c := accept(t, nil, "S 0 win 50000 <mss 1460>")
 	c.want("SA 0 ack 1")
