@@ -113,7 +113,7 @@ func (f *genFlags) register(cmd *cobra.Command) {
 	flags.Uint64Var(&f.count, "count", 0, "end after so many frames")
 	flags.DurationVar(&f.time, "time", 0, "end after this `time`, such as 10s (default: with Ctrl-C)")
 	flags.IntVar(&f.queues, "queues", 1, "senders at once, each with a thread and a processor of its own")
-	flags.IntVar(&f.batch, "batch", 0, "frames that are handed over at once, at the most (default: the method's own, 64 to 1024)")
+	flags.IntVar(&f.batch, "batch", 0, "frames that are handed over at once, at the most (default: the method's own, 64 to 4096; with tags no more than 256)")
 	flags.StringVar(&f.rx, "rx", "", "receive on this interface too, `IF`, and tell what was lost")
 	flags.Uint64Var(&f.seed, "seed", 0, "of everything random: the same seed sends the same (default: another each time)")
 	flags.BoolVar(&f.bare, "bare", false, "leave out the tag that a sink looks for")
