@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"time"
 
@@ -92,11 +93,17 @@ func (f *sinkFlags) listen() (method.Receiver, error) {
 	return r, err
 }
 
-// receive runs the sink until ctx is done or the time is over.
+// receive runs the sink until ctx is done, the time is over, or the device is gone, which
+// its receiver need not notice.
 func (f *sinkFlags) receive(ctx context.Context, v show.View) (show.Result, error) {
 	r, err := f.listen()
 	if err != nil {
 		return show.NewResult(nil, nil), genError(err, false)
+	}
+	dev, err := net.InterfaceByName(f.dev)
+	if err != nil {
+		r.Close()
+		return show.NewResult(nil, nil), err
 	}
 	if f.reflect {
 		tx, err := open("packet", f.dev)
@@ -125,9 +132,14 @@ func (f *sinkFlags) receive(ctx context.Context, v show.View) (show.Result, erro
 		case <-tick.C:
 			now := s.Report()
 			v.Update(show.State{Received: &now})
+			if _, e := net.InterfaceByIndex(dev.Index); e == nil && s.Err() == nil {
+				continue
+			} else if e != nil {
+				err = genError(fmt.Errorf("%s is gone", f.dev), false)
+			}
 		case <-ctx.Done():
-			last, err := s.Stop()
-			return show.NewResult(nil, &last), err
 		}
+		last, failed := s.Stop()
+		return show.NewResult(nil, &last), errors.Join(failed, err)
 	}
 }

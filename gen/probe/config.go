@@ -95,6 +95,7 @@ type Status struct {
 // Summary is how a run went.
 type Summary struct {
 	Asked      uint64    // questions of this shard
+	Known      uint64    // of them, those whose answers are in the results of an earlier run
 	Sent       uint64    // probes
 	PassSent   []uint64  // of each pass
 	Answers    [8]uint64 // by Answer, duplicates left out for those that settle

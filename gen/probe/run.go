@@ -65,6 +65,7 @@ type run struct {
 	sent   atomic.Uint64 // probes handed over
 	caught []atomic.Uint64
 
+	known  uint64 // answers of earlier runs
 	counts counts
 	cancel context.CancelCauseFunc // ends the run with an error
 }
@@ -171,7 +172,7 @@ func (r *run) behind() uint64 {
 
 // remember takes in the answer of an earlier run.
 func (r *run) remember(addr netip.Addr, port uint16) {
-	if at, ok := r.space.position(question{addr, port}); ok {
-		r.seen.add(at)
+	if at, ok := r.space.position(question{addr, port}); ok && r.seen.add(at) {
+		r.known++
 	}
 }

@@ -3,7 +3,9 @@ package probe
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -225,6 +227,10 @@ func TestResume(t *testing.T) {
 		second, sum, err := n.run(t.Context(), cfg)
 		if err != nil || !sum.Finished || len(first)+len(second) != 4096 {
 			t.Errorf("%d and %d found, %+v, %v", len(first), len(second), sum, err)
+		}
+		want := fmt.Sprintf("4096 asked, %d found (100 %% of the rest; %d have answered before)\n", len(second), len(first))
+		if got := sum.Text(); !strings.HasPrefix(got, want) {
+			t.Errorf("%s\nwant %s", got, want)
 		}
 	})
 }
