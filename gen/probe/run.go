@@ -113,7 +113,7 @@ func Run(ctx context.Context, c *Config, senders []method.Sender, receivers []me
 	for _, rx := range receivers {
 		sum.RingDrops += rx.Drops()
 	}
-	if err := context.Cause(ctx); err != nil && !errors.Is(err, context.Canceled) {
+	if err := context.Cause(ctx); err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
 		return sum, err
 	}
 	return sum, nil
@@ -138,6 +138,9 @@ func newRun(c *Config, senders, receivers int) (*run, error) {
 	var err error
 	if r.space, err = newSpace(r.Addresses, r.Ports, r.Seed, r.Shard, r.Shards); err != nil {
 		return nil, err
+	}
+	if r.Most > 0 {
+		r.space.size = min(r.space.size, r.Most)
 	}
 	r.form = newForm(&r.Config, tagger{r.Key, r.Kind})
 	r.seen = newSeen(r.space.size)
