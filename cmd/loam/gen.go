@@ -261,11 +261,11 @@ func (f *genFlags) send(cmd *cobra.Command, c gen.Config) error {
 func sendAndReceive(ctx context.Context, c gen.Config, rx string, keep bool, v show.View) (show.Result, error) {
 	var s *sink.Sink
 	if rx != "" {
-		r, err := listen("ring", method.Config{Interface: rx})
+		rs, err := listen("ring", method.Config{Interface: rx})
 		if err != nil {
 			return show.NewResult(nil, nil), genError(err, false)
 		}
-		s = sink.Start(r)
+		s = sink.Start(rs...)
 	}
 	c.Observe = func(sample gen.Sample) {
 		state := show.State{Sent: &sample}
@@ -296,19 +296,16 @@ func sendAndReceive(ctx context.Context, c gen.Config, rx string, keep bool, v s
 // lateness is how long a sink waits for the last frames.
 const lateness = 300 * time.Millisecond
 
-// listen opens a receiver.
-func listen(name string, c method.Config) (method.Receiver, error) {
+// listen opens receivers.
+func listen(name string, c method.Config) ([]method.Receiver, error) {
 	m, err := method.ByName(name)
 	if err != nil {
 		return nil, err
 	}
-	if m.Listen == nil {
-		return nil, fmt.Errorf("the method %s does not receive", name)
-	}
 	if c.DeviceTime && (name == "xdp" || name == "tc") {
 		return nil, fmt.Errorf("the method %s does not tell times of a device: ring and packet do", name)
 	}
-	return m.Listen(c)
+	return sink.Open(m, c)
 }
 
 // genError tells what the user can put right from what went wrong on the way: all
