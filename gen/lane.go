@@ -36,8 +36,9 @@ type lane struct {
 	silent bool          // nothing goes in this step
 	missed time.Duration // in the steps that are over
 
-	ends uint64 // frames to send; MaxUint64: no end
-	done uint64
+	ends  uint64 // frames to send; MaxUint64: no end
+	done  uint64
+	batch int // frames that the sender is given at once, at the most
 
 	tagged bool
 	flow   int      // of the next frame
@@ -53,6 +54,10 @@ type lane struct {
 // follow one another closely: so the rate over a second is held on machines that
 // are elsewhere for some hundredths of one.
 const catchUp = 200 * time.Millisecond
+
+// taggedBatch is the most frames with tags that a sender is given at once where nobody says
+// otherwise: they have one time, and the last of a batch is to leave soon after it.
+const taggedBatch = 256
 
 // newLane makes the share that queue has of a stream.
 func newLane(s *Stream, p *frame.Program, index, queue, queues int) *lane {
@@ -125,7 +130,7 @@ func (l *lane) write(slot []byte) int {
 }
 
 // due is how many frames may go now, or were to go until until, if that is over.
-func (l *lane) due(now, until int64, batch int) int {
+func (l *lane) due(now, until int64) int {
 	if l.silent {
 		return 0
 	}
@@ -135,6 +140,7 @@ func (l *lane) due(now, until int64, batch int) int {
 		}
 		now = until - 1
 	}
+	batch := l.batch
 	if left := l.ends - l.done; left < uint64(batch) {
 		batch = int(left)
 	}

@@ -23,6 +23,7 @@ import (
 type run struct {
 	Config
 	method  method.Method
+	tagged  int // the Batch of streams with tags
 	workers []*worker
 	streams [][]*lane // by stream: its lane on each queue
 
@@ -43,8 +44,9 @@ func Run(ctx context.Context, c Config) (Report, error) {
 	if r.method, err = method.ByName(r.Method); err != nil {
 		return Report{}, bad("%v", err)
 	}
+	r.tagged = r.Batch
 	if r.Batch == 0 {
-		r.Batch = r.method.Batch
+		r.Batch, r.tagged = r.method.Batch, min(r.method.Batch, taggedBatch)
 	}
 	defer r.close()
 	if err := r.open(); err != nil {
@@ -65,7 +67,7 @@ func (r *run) open() error {
 	// The stack of the method loam has threads of its own, which want to be near.
 	pin := !r.Float && r.Method != "loam"
 	for q := range r.Queues {
-		r.workers = append(r.workers, &worker{queue: q, batch: r.Batch, pin: pin, steps: r.Steps})
+		r.workers = append(r.workers, &worker{queue: q, pin: pin, steps: r.Steps})
 	}
 	r.streams = make([][]*lane, len(r.Streams))
 	longest := 0
@@ -122,15 +124,24 @@ func (r *run) compile(s *Stream) (*frame.Program, endpoints, error) {
 // writes frames, else one for each, with its own ends.
 func (r *run) openQueue(w *worker, longest int, ends []endpoints) error {
 	var shared method.Sender
+	most := r.tagged
+	for i := range r.Streams {
+		if r.Streams[i].Bare {
+			most = r.Batch
+		}
+	}
 	for i := range r.Streams {
 		l := r.streams[i][w.queue]
 		w.lanes = append(w.lanes, l)
+		if l.batch = r.Batch; l.tagged {
+			l.batch = r.tagged
+		}
 		if shared != nil {
 			l.sender = shared
 			continue
 		}
 		c := method.Config{
-			Interface: r.Interface, Queue: w.queue, Size: longest, Batch: r.Batch, Qdisc: r.Qdisc, Plain: r.Plain, LeaveChecksum: r.LeaveChecksum, Copying: r.Copying,
+			Interface: r.Interface, Queue: w.queue, Size: longest, Batch: most, Qdisc: r.Qdisc, Plain: r.Plain, LeaveChecksum: r.LeaveChecksum, Copying: r.Copying,
 			Source: ends[i].source, Destination: ends[i].destination, SourceMAC: ends[i].sourceMAC, NextHop: ends[i].nextHop,
 		}
 		if c.Source.IsValid() && r.method.Layer == method.Payload {

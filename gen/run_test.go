@@ -108,6 +108,25 @@ func TestEveryMethodArrivesWhole(t *testing.T) {
 	}
 }
 
+// Frames with a time in them are not handed over by thousands, which takes milliseconds,
+// unless somebody says so.
+func TestTaggedBatches(t *testing.T) {
+	for _, c := range []struct {
+		bare  bool
+		batch int
+		calls uint64
+	}{{false, 0, 4}, {true, 0, 1}, {false, 512, 2}} {
+		l := newLab(t)
+		rep, err := Run(t.Context(), Config{
+			Method: "xdp", Interface: l.near, Batch: c.batch,
+			Streams: []Stream{{Template: l.udp(t), Count: 4 * taggedBatch, Bare: c.bare}},
+		})
+		if err != nil || rep.Counters.Left != 4*taggedBatch || rep.Counters.Kicks < c.calls || c.bare && rep.Counters.Kicks > c.calls {
+			t.Errorf("%+v: %+v, %v", c, rep.Counters, err)
+		}
+	}
+}
+
 // Streams keep their own rates, sizes and counts; flows and queues are numbered
 // by themselves.
 func TestStreamsFlowsQueues(t *testing.T) {

@@ -15,7 +15,6 @@ import (
 // worker drives the lanes of one queue.
 type worker struct {
 	queue   int
-	batch   int
 	pin     bool
 	senders []method.Sender
 	lanes   []*lane
@@ -84,7 +83,7 @@ func (w *worker) send(stop *atomic.Bool, until int64) error {
 				continue
 			}
 			finished = false
-			n := l.due(now, until, w.batch)
+			n := l.due(now, until)
 			if n == 0 {
 				if !l.silent {
 					next = min(next, l.clock.Next())

@@ -113,7 +113,7 @@ func (f *genFlags) register(cmd *cobra.Command) {
 	flags.Uint64Var(&f.count, "count", 0, "end after so many frames")
 	flags.DurationVar(&f.time, "time", 0, "end after this `time`, such as 10s (default: with Ctrl-C)")
 	flags.IntVar(&f.queues, "queues", 1, "senders at once, each with a thread and a processor of its own")
-	flags.IntVar(&f.batch, "batch", 0, "frames that are handed over at once, at the most (default: the method's own, 64 to 1024)")
+	flags.IntVar(&f.batch, "batch", 0, "frames that are handed over at once, at the most (default: the method's own, 64 to 4096; with tags no more than 256)")
 	flags.StringVar(&f.rx, "rx", "", "receive on this interface too, `IF`, and tell what was lost")
 	flags.Uint64Var(&f.seed, "seed", 0, "of everything random: the same seed sends the same (default: another each time)")
 	flags.BoolVar(&f.bare, "bare", false, "leave out the tag that a sink looks for")
@@ -261,11 +261,11 @@ func (f *genFlags) send(cmd *cobra.Command, c gen.Config) error {
 func sendAndReceive(ctx context.Context, c gen.Config, rx string, keep bool, v show.View) (show.Result, error) {
 	var s *sink.Sink
 	if rx != "" {
-		r, err := listen("ring", method.Config{Interface: rx})
+		rs, err := listen("ring", method.Config{Interface: rx})
 		if err != nil {
 			return show.NewResult(nil, nil), genError(err, false)
 		}
-		s = sink.Start(r)
+		s = sink.Start(rs...)
 	}
 	c.Observe = func(sample gen.Sample) {
 		state := show.State{Sent: &sample}
@@ -296,19 +296,16 @@ func sendAndReceive(ctx context.Context, c gen.Config, rx string, keep bool, v s
 // lateness is how long a sink waits for the last frames.
 const lateness = 300 * time.Millisecond
 
-// listen opens a receiver.
-func listen(name string, c method.Config) (method.Receiver, error) {
+// listen opens receivers.
+func listen(name string, c method.Config) ([]method.Receiver, error) {
 	m, err := method.ByName(name)
 	if err != nil {
 		return nil, err
 	}
-	if m.Listen == nil {
-		return nil, fmt.Errorf("the method %s does not receive", name)
-	}
 	if c.DeviceTime && (name == "xdp" || name == "tc") {
 		return nil, fmt.Errorf("the method %s does not tell times of a device: ring and packet do", name)
 	}
-	return m.Listen(c)
+	return sink.Open(m, c)
 }
 
 // genError tells what the user can put right from what went wrong on the way: all

@@ -38,8 +38,8 @@ when it is started again in the same way.
 The targets have to lie behind one router. Answers arrive through memory that is
 shared with the kernel (--method tc, xdp or ring). With tc and xdp the kernel does not
 see the answers while the run lasts: echo replies with the identifier of the run, TCP or
-UDP to the source ports, and errors about either. A port that is open is not left half open: what the kernel does not
-reset, probe does.
+UDP to the source ports, and errors about either. A port that is open is not left half
+open: what the kernel does not reset, probe does.
 
 Results go to standard output as JSON lines or CSV, progress to standard error.
 Once everything is open, root's privileges are given up. However the command ends,
@@ -66,7 +66,13 @@ func (f *probeFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	sum, err := session.Run(cmd.Context(), o)
+	ctx := cmd.Context()
+	if f.time > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, f.time)
+		defer cancel()
+	}
+	sum, err := session.Run(ctx, o)
 	var refusal *session.Refusal
 	if errors.As(err, &refusal) {
 		return &usageError{refusal.Wrong, refusal.Do}
@@ -75,7 +81,7 @@ func (f *probeFlags) run(cmd *cobra.Command, args []string) error {
 		fmt.Fprint(errs, sum.Text())
 	}
 	err = errors.Join(err, writeMetadata(metadata, sum))
-	return errors.Join(err, f.interrupted(cmd.Context(), errs, sum))
+	return errors.Join(err, f.interrupted(ctx, errs, sum))
 }
 
 // statusInterrupted is what a shell says of a program that Ctrl-C ended.
@@ -86,12 +92,16 @@ func (f *probeFlags) interrupted(ctx context.Context, errs io.Writer, sum probe.
 	if ctx.Err() == nil || sum.Finished {
 		return nil
 	}
-	if f.resume != "" {
-		fmt.Fprintln(errs, "loam: interrupted; the same command goes on")
-	} else {
-		fmt.Fprintln(errs, "loam: interrupted; with --resume FILE a run can go on")
+	how, status := "interrupted", error(exitError(statusInterrupted))
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		how, status = "the time is over", nil
 	}
-	return exitError(statusInterrupted)
+	if f.resume != "" {
+		fmt.Fprintf(errs, "loam: %s; the same command goes on\n", how)
+	} else {
+		fmt.Fprintf(errs, "loam: %s; with --resume FILE a run can go on\n", how)
+	}
+	return status
 }
 
 // progress is a line about how a run is doing.

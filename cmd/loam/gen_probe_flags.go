@@ -30,7 +30,8 @@ type probeFlags struct {
 	dev, method               string
 	src, srcPorts, dstMAC     string
 	ttl                       uint8
-	seed, shard, shards       uint64
+	seed, shard, shards, most uint64
+	time                      time.Duration
 	output, file, fields      string
 	resume, metadata          string
 	all, quiet, keep          bool
@@ -62,6 +63,8 @@ func (f *probeFlags) register(cmd *cobra.Command) {
 	flags.Uint64Var(&f.seed, "seed", 0, "of the order: the same seed, the same order (default: another each time)")
 	flags.Uint64Var(&f.shards, "shards", 1, "how many runs share the targets, with the same --seed")
 	flags.Uint64Var(&f.shard, "shard", 0, "which of them this is, from 0")
+	flags.Uint64VarP(&f.most, "max-targets", "n", 0, "ask only so many, the first in the order: a sample (default: all)")
+	flags.DurationVar(&f.time, "time", 0, "end after this `time`, as with Ctrl-C (default: when all have been asked)")
 	flags.StringVarP(&f.output, "output", "O", "json", "form of the results: json or csv")
 	flags.StringVarP(&f.file, "output-file", "o", "", "write the results to this `FILE`")
 	flags.StringVarP(&f.fields, "fields", "f", "", "what is told of each: answer,code,ttl,rtt_ms,from,time")
@@ -79,7 +82,7 @@ func (f *probeFlags) options(args []string) (o session.Options, err error) {
 		OutputFile: f.file, StateFile: f.resume, KeepPrivileges: f.keep,
 	}
 	c := &o.Probe
-	c.Seed, c.Shard, c.Shards = f.seed, f.shard, f.shards
+	c.Seed, c.Shard, c.Shards, c.Most = f.seed, f.shard, f.shards, f.most
 	c.Retries, c.RetryAfter, c.Wait, c.All, c.HopLimit = f.retries, f.retryAfter, f.wait, f.all, f.ttl
 	for _, step := range []func(*session.Options) error{
 		func(o *session.Options) error { return f.whom(o, args) }, f.kind, f.speed, f.from, f.results,
@@ -89,8 +92,8 @@ func (f *probeFlags) options(args []string) (o session.Options, err error) {
 		}
 	}
 	switch {
-	case f.retries < 0 || f.retryAfter < 0 || f.wait < 0:
-		return o, &usageError{"--retries, --retry-after and --wait count from 0", "leave them out"}
+	case f.retries < 0 || f.retryAfter < 0 || f.wait < 0 || f.time < 0:
+		return o, &usageError{"--retries, --retry-after, --wait and --time count from 0", "leave them out"}
 	case f.shards < 1 || f.shard >= f.shards:
 		return o, &usageError{fmt.Sprintf("there is no shard %d of %d", f.shard, f.shards), "they count from 0: --shards 2 --shard 0 and --shard 1"}
 	case f.shards > 1 && f.seed == 0:

@@ -33,7 +33,7 @@ func TestProbeFlags(t *testing.T) {
 	}
 	o, err := probeOptions(t, "192.0.2.0/24", "--tcp", "80,443,8000-8002", "--targets", list, "--exclude", "192.0.2.9", "-b", list,
 		"--rate", "10k", "--shards", "4", "--shard", "3", "--seed", "7", "--src", "192.0.2.1", "--src-ports", "50000-50009",
-		"--dst-mac", "02:00:00:00:00:01", "-O", "csv", "-o", "out", "--resume", "state", "--ttl", "9", "--retries", "5", "--all")
+		"--dst-mac", "02:00:00:00:00:01", "-O", "csv", "-o", "out", "--resume", "state", "--ttl", "9", "--retries", "5", "--all", "-n", "1000")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestProbeFlags(t *testing.T) {
 	}
 	if c.Kind != probe.SYN || !reflect.DeepEqual(c.Ports, []uint16{80, 443, 8000, 8001, 8002}) || c.Rate != 10_000 || c.Shard != 3 || c.Shards != 4 ||
 		c.Seed != 7 || c.Source.String() != "192.0.2.1" || c.LocalPorts != (probe.Ports{First: 50000, Last: 50009}) ||
-		c.NextHopMAC.String() != "02:00:00:00:00:01" || c.HopLimit != 9 || c.Retries != 5 || !c.All {
+		c.NextHopMAC.String() != "02:00:00:00:00:01" || c.HopLimit != 9 || c.Most != 1000 || c.Retries != 5 || !c.All {
 		t.Errorf("%+v", c)
 	}
 }

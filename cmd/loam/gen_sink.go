@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"time"
 
@@ -42,7 +43,8 @@ it was sent by tells the time there and back, by one clock.
 
 A flow has three numbers: the stream, the sender's queue, the flow. Frames that
 were lost after the last one that arrived are not known here: the sender's count
-tells. The kernel and others on the machine go on receiving as before.
+tells. The kernel and others on the machine go on receiving as before, but with xdp and
+tc: these take away all that may carry a tag, which ARP and ICMPv6 do not.
 
 With --device-time the latency ends when the device saw the frame, and not when the
 kernel did, if the device has a clock. It is switched on for all frames, and off at the
@@ -80,8 +82,8 @@ func open(name, dev string) (method.Sender, error) {
 	return m.Open(method.Config{Interface: dev})
 }
 
-// listen opens the receiver, with the kernel's times where the device has none.
-func (f *sinkFlags) listen() (method.Receiver, error) {
+// listen opens the receivers, with the kernel's times where the device has none.
+func (f *sinkFlags) listen() ([]method.Receiver, error) {
 	c := method.Config{Interface: f.dev, Promiscuous: f.promiscuous, DeviceTime: f.deviceTime}
 	r, err := listen(f.method, c)
 	if errors.Is(err, hwtime.ErrNone) {
@@ -92,23 +94,32 @@ func (f *sinkFlags) listen() (method.Receiver, error) {
 	return r, err
 }
 
-// receive runs the sink until ctx is done or the time is over.
+// receive runs the sink until ctx is done, the time is over, or the device is gone, which
+// its receiver need not notice.
 func (f *sinkFlags) receive(ctx context.Context, v show.View) (show.Result, error) {
-	r, err := f.listen()
+	rs, err := f.listen()
 	if err != nil {
 		return show.NewResult(nil, nil), genError(err, false)
 	}
-	if f.reflect {
+	dev, err := net.InterfaceByName(f.dev)
+	if err != nil {
+		sink.Close(rs)
+		return show.NewResult(nil, nil), err
+	}
+	for i := range rs {
+		if !f.reflect {
+			break
+		}
 		tx, err := open("packet", f.dev)
 		if err != nil {
-			r.Close()
+			sink.Close(rs)
 			return show.NewResult(nil, nil), genError(err, false)
 		}
-		r = sink.Reflect(r, tx)
+		rs[i] = sink.Reflect(rs[i], tx)
 	}
 	if !f.keep && !f.deviceTime {
 		if err := guard.Drop(); err != nil {
-			r.Close()
+			sink.Close(rs)
 			return show.NewResult(nil, nil), genError(err, false)
 		}
 	}
@@ -117,7 +128,7 @@ func (f *sinkFlags) receive(ctx context.Context, v show.View) (show.Result, erro
 		ctx, cancel = context.WithTimeout(ctx, f.time)
 		defer cancel()
 	}
-	s := sink.Start(r)
+	s := sink.Start(rs...)
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
@@ -125,9 +136,14 @@ func (f *sinkFlags) receive(ctx context.Context, v show.View) (show.Result, erro
 		case <-tick.C:
 			now := s.Report()
 			v.Update(show.State{Received: &now})
+			if _, e := net.InterfaceByIndex(dev.Index); e == nil && s.Err() == nil {
+				continue
+			} else if e != nil {
+				err = genError(fmt.Errorf("%s is gone", f.dev), false)
+			}
 		case <-ctx.Done():
-			last, err := s.Stop()
-			return show.NewResult(nil, &last), err
 		}
+		last, failed := s.Stop()
+		return show.NewResult(nil, &last), errors.Join(failed, err)
 	}
 }

@@ -23,7 +23,7 @@ func TestGenMistakes(t *testing.T) {
 		{"gen --dev lo --dst 10.0.0.2 --src-mac x", "--src-mac x is no address of Ethernet; write it as 02:00:00:00:00:01"},
 		{"gen --dev lo --dst 10.0.0.2 --vary ttl", "--vary ttl is no setting; write --vary FIELD=PATTERN, such as udp.sport=1024-2047"},
 		{"gen --dev lo --dst 10.0.0.2 --vary ip.tll=3", "ip.tll: there is no such field in IPv4; allowed: version, ihl, "},
-		{"gen --dev lo --dst 10.0.0.2 --template eth;ipx", `ip.dst: the template has no such layer; allowed: a field of eth, ipx` + help},
+		{"gen --dev lo --dst 10.0.0.2 --template eth;ipx", `ipx: there is no such layer; allowed: eth, vlan, qinq, mpls, arp, ip, ip6, icmp, icmp6, udp, tcp, vxlan, gre, payload` + help},
 		{"gen --dev lo --template @/nonexistent", "--template open /nonexistent: no such file or directory; give a file that can be read"},
 		{"gen --dev nosuch0 --dst 10.0.0.2", `stream 1: there is no interface "nosuch0": ip link lists those that there are`},
 		{"gen --dev lo --dst 8.8.8.8 --rate 2kpps", "stream 1: 8.8.8.8 is a public address, and more than 1000 frames a second to it may be an attack; use a lower --rate, or --public if they are yours to test"},

@@ -115,7 +115,7 @@ func place(t *Template, seed uint64) (layers []placed, data payload, err error) 
 		}
 		k, ok := kindOf(l.Kind, l.has)
 		if !ok {
-			return nil, data, &Error{Field: l.Kind, Wrong: "there is no such layer", Allowed: strings.Join(Kinds(), ", ")}
+			return nil, data, unknownLayer(l.Kind)
 		}
 		seen[l.Kind]++
 		p := placed{kind: k, layer: l, name: l.Kind, at: at, given: map[string]pattern{}}

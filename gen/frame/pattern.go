@@ -14,7 +14,8 @@ import (
 //	1024-2047          cycles over a range; 1024-2047+2 takes every second
 //	53,123,443         cycles over a list
 //	10.0.0.0/8         cycles over every address of a prefix
-//	random             any value that fits the field
+//	random             any value that fits the field; of who sends by Ethernet, any
+//	                   address that is no group's and no vendor's (02:...)
 //	random:A-B         any of a range, a prefix or a list
 //
 // All fields step at every frame, together: two that cycle over 4 and 6 values
@@ -71,6 +72,10 @@ func (f *field) wrong(name, format string, args ...any) error {
 
 // parsePattern reads what a user wrote for the field of that full name.
 func (f *field) parsePattern(name, s string) (p pattern, err error) {
+	if s == "random" && f.form == mac && f.name != "dst" {
+		const local, bits = 0x02 << 40, 40 // IEEE 802-2014 section 8.2
+		return pattern{random: true, base: value{0, local}, host: ones(bits)}, nil
+	}
 	if s == "random" {
 		return pattern{random: true, host: ones(f.width)}, nil
 	}

@@ -195,7 +195,11 @@ func (t *Template) find(name string) (*Layer, string, error) {
 		}
 	}
 	var present []string
-	for _, l := range t.Layers {
+	for i := range t.Layers {
+		l := &t.Layers[i]
+		if _, ok := kindOf(l.Kind, l.has); !ok && l.Kind != payloadKind {
+			return nil, "", unknownLayer(l.Kind)
+		}
 		present = append(present, l.Kind)
 	}
 	return nil, "", &Error{Field: name, Wrong: "the template has no such layer", Allowed: "a field of " + strings.Join(present, ", ")}
@@ -208,6 +212,10 @@ func (l *Layer) has(field string) bool {
 		}
 	}
 	return false
+}
+
+func unknownLayer(name string) error {
+	return &Error{Field: name, Wrong: "there is no such layer", Allowed: strings.Join(Kinds(), ", ")}
 }
 
 func unknownField(name string, k *kind) error {

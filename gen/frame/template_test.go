@@ -95,6 +95,12 @@ func TestSetAndGet(t *testing.T) {
 			t.Errorf("%s: %v, want %s", name, err, want)
 		}
 	}
+	if tm, err = Parse("eth; ipx"); err != nil {
+		t.Fatal(err)
+	}
+	if err := tm.Set("ip.dst", "10.0.0.1"); err == nil || !strings.HasPrefix(err.Error(), "ipx: there is no such layer") {
+		t.Errorf("of a layer that nobody knows is said: %v", err)
+	}
 }
 
 // FuzzTemplate: whatever a template file holds, it is refused or makes frames

@@ -18,6 +18,7 @@ import (
 // template names, every checksum good, and nothing to warn of.
 var templates = map[string]string{ // template -> layers as tshark names them
 	"eth dst=ff:ff:ff:ff:ff:ff; arp":                                 "eth:ethertype:arp",
+	"eth src=random; ip src=10.0.0.0/8; udp":                         "eth:ethertype:ip:udp:data",
 	"eth; arp op=2 tha=02:00:00:00:00:09":                            "eth:ethertype:arp",
 	"eth; ip; payload fill=count":                                    "eth:ethertype:ip:data",
 	"eth; ip src=10.0.0.0/8; icmp type=0 id=random; payload fill=1":  "eth:ethertype:ip:icmp:data",

@@ -183,3 +183,35 @@ func FuzzTag(f *testing.F) {
 		}
 	})
 }
+
+// A sender that is started again loses and doubles nothing by that; what is late of the run
+// before, or early of the new one, is told apart. Two at once are duplicates.
+func TestSenderBeginsAnew(t *testing.T) {
+	const ms = int64(time.Millisecond)
+	tr, start := NewTracker(), time.Now().UnixNano()
+	arrive := func(sequence uint64, sent int64) {
+		tr.Arrive(start+sent+ms, Tag{Sequence: sequence, Sent: (start + sent) & mask48}, 60)
+	}
+	for i := range 10 {
+		if i != 7 {
+			arrive(uint64(i), int64(i)*ms)
+		}
+	}
+	arrive(1, 2000*ms+1) // before number 0
+	arrive(0, 2000*ms)
+	arrive(7, 7*ms) // of the first run
+	arrive(3, 2001*ms)
+	arrive(3, 2001*ms)
+	want := Stats{Received: 14, Bytes: 14 * 60, Unique: 13, Duplicates: 1, Reordered: 2, Expected: 14, Restarts: 1}
+	if got := tr.Stats(); got != want || got.Lost(got.Expected) != 1 {
+		t.Errorf("%+v\nwant %+v", got, want)
+	}
+	two := NewTracker()
+	for i := range int64(1000) {
+		two.Arrive(start, Tag{Sequence: uint64(i), Sent: (start + i*ms) & mask48}, 60)
+		two.Arrive(start, Tag{Sequence: uint64(i / 2), Sent: (start + i*ms + 1) & mask48}, 60)
+	}
+	if got := two.Stats(); got.Restarts != 0 || got.Unique != 1000 || got.Lost(got.Expected) != 0 {
+		t.Errorf("of two at once: %+v", got)
+	}
+}

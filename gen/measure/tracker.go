@@ -17,9 +17,12 @@ import (
 //
 // What is older than the window of 65536 numbers cannot be told apart any more:
 // it is counted as Ancient, and as lost.
+//
+// A sender that is started again counts from 0 again, by a later time: see number.
 type Tracker struct {
 	window
 	stats   Stats
+	runs    runs
 	gaps    [maxGaps]gap // a ring of the latest
 	numGaps uint64
 	latency *hdrhistogram.Histogram
@@ -48,7 +51,19 @@ type Stats struct {
 	Ancient    uint64 // outside of the window
 	Expected   uint64 // one above the highest number: what was sent, as far as is seen
 	Negative   uint64 // sent after they arrived: the clocks do not agree
+	Restarts   uint64 // of the sender, which begins to count at 0 again
 }
+
+// runs are where those of a sender begin among the numbers of a Tracker.
+type runs struct {
+	base, before  uint64 // number of the first frame of this run, and of the one before
+	began, newest int64  // Tag.Sent of the first frame of this run that came, and of the latest
+}
+
+// silence is how long a sender sends nothing when it is started again, at the least. Two
+// that have the same numbers at once, by a mistake, leave no such time: their frames are
+// duplicates of one another.
+const silence = int64(100 * time.Millisecond)
 
 // NewTracker returns the tracker of a stream.
 func NewTracker() *Tracker {
@@ -62,9 +77,12 @@ func NewTracker() *Tracker {
 // Tag.Sent was read from: this gives one-way latency between machines whose
 // clocks agree, and round trips where a peer sends frames back.
 func (t *Tracker) Arrive(now int64, tag Tag, bytes int) {
+	if t.stats.Received == 0 {
+		t.runs.began, t.runs.newest = tag.Sent, tag.Sent
+	}
 	t.stats.Received++
 	t.stats.Bytes += uint64(bytes)
-	s := tag.Sequence
+	s := t.number(tag)
 	switch {
 	case s >= t.next:
 		if s > t.next {
@@ -85,6 +103,25 @@ func (t *Tracker) Arrive(now int64, tag Tag, bytes int) {
 	}
 	t.stats.Unique++
 	t.time(tag.Since(now))
+}
+
+// number is the place of a frame in all that its sender has sent. One with a number that
+// has been passed, sent long after the frames that passed it, is of a new run, which is
+// counted on from the highest number.
+func (t *Tracker) number(tag Tag) uint64 {
+	r := &t.runs
+	if (Tag{Sent: r.began}).Since(tag.Sent) < -silence {
+		return r.before + tag.Sequence // of the run before
+	}
+	later := (Tag{Sent: r.newest}).Since(tag.Sent)
+	if later > silence && r.base+tag.Sequence < t.next {
+		r.before, r.base, r.began = r.base, t.next, tag.Sent
+		t.stats.Restarts++
+	}
+	if later > 0 {
+		r.newest = tag.Sent
+	}
+	return r.base + tag.Sequence
 }
 
 // extent is how many arrivals the present one, with number s, is late.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"loam/link"
@@ -31,7 +32,7 @@ type loamSender struct {
 func openLoam(c Config) (Sender, error) {
 	c = c.WithDefaults()
 	if !c.Destination.Addr().Is4() || !c.Source.Addr().Is4() {
-		return nil, errors.New("loam: the stack has IPv4 only, and needs a source address")
+		return nil, errors.New("loam: this method sends by IPv4 only, and needs a source address")
 	}
 	dev, err := steer(c)
 	if err != nil {
@@ -126,7 +127,8 @@ type steered struct {
 
 type steeredQueue struct {
 	link.Queue
-	d *steered
+	d     *steered
+	whole atomic.Uint64
 }
 
 func steer(c Config) (*steered, error) {
@@ -143,7 +145,7 @@ func steer(c Config) (*steered, error) {
 	}
 	d := &steered{Device: dev}
 	h.Put(d.header[:])
-	d.queue = steeredQueue{dev.Queues()[0], d}
+	d.queue.Queue, d.queue.d = dev.Queues()[0], d
 	return d, nil
 }
 
@@ -155,8 +157,8 @@ func (d *steered) Info() link.Info {
 
 func (d *steered) Queues() []link.Queue { return []link.Queue{&d.queue} }
 
-// sent is how many frames the device took.
-func (d *steered) sent() uint64 { return d.Stats().TxFrames }
+// sent is how many packets the device took whole, down to the last fragment.
+func (d *steered) sent() uint64 { return d.queue.whole.Load() }
 
 // Recv drops what arrives.
 func (q *steeredQueue) Recv(fs []*link.Frame) (int, error) {
@@ -171,12 +173,25 @@ func (q *steeredQueue) Recv(fs []*link.Frame) (int, error) {
 
 // Send puts the header in front.
 func (q *steeredQueue) Send(fs []*link.Frame) (int, error) {
+	whole := 0
 	for _, f := range fs {
+		whole += last(f)
 		copy(f.Prepend(wire.EthernetLen), q.d.header[:])
 	}
 	n, err := q.Queue.Send(fs)
 	for _, f := range fs[n:] {
 		f.TrimFront(wire.EthernetLen)
+		whole -= last(f)
 	}
+	q.whole.Add(uint64(whole))
 	return n, err
+}
+
+// last is 1 for a packet of IPv4 that no fragment follows.
+func last(f *link.Frame) int {
+	const flagsAt, moreFragments = 6, 0x20 // RFC 791 section 3.1
+	if b := f.Bytes(); len(b) > flagsAt && b[flagsAt]&moreFragments != 0 {
+		return 0
+	}
+	return 1
 }

@@ -134,20 +134,20 @@ func (c Config) WithDefaults() Config {
 
 // Counters are of a Sender since it was opened.
 type Counters struct {
-	Handed uint64 // frames that the kernel, the device or the stack took
-	Bytes  uint64 // in them, as fill wrote them
+	Handed uint64 `json:"handed"` // frames that the kernel, the device or the stack took
+	Bytes  uint64 `json:"bytes"`  // in them, as fill wrote them
 	// Left are frames whose sending the kernel reported done: by completion ring, by
 	// ring status, or by a system call that does the work before it returns.
-	Left uint64
+	Left uint64 `json:"left"`
 	// Refused are frames that the kernel took and gave up, or would not take because
 	// of what they are (EMSGSIZE, EINVAL, a malformed header).
-	Refused uint64
+	Refused uint64 `json:"refused"`
 	// Times that the method had to wait, by reason.
-	Busy      uint64 // EAGAIN, EBUSY, a ring without a free slot
-	NoBuffers uint64 // ENOBUFS, ENOMEM
-	Down      uint64 // ENETDOWN, and ENXIO of a device that relinks
+	Busy      uint64 `json:"busy"`       // EAGAIN, EBUSY, a ring without a free slot
+	NoBuffers uint64 `json:"no_buffers"` // ENOBUFS, ENOMEM
+	Down      uint64 `json:"down"`       // ENETDOWN, and ENXIO of a device that relinks
 	// Kicks are system calls.
-	Kicks uint64
+	Kicks uint64 `json:"kicks"`
 }
 
 // Add adds o to c.

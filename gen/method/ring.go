@@ -3,10 +3,13 @@
 package method
 
 import (
+	"fmt"
+	"net"
 	"time"
 
 	"loam/link"
 	"loam/link/afpacket"
+	"loam/wire"
 )
 
 // ringMemory is the memory of the method ring: PACKET_TX_RING.
@@ -20,6 +23,7 @@ import (
 type ringMemory struct {
 	*afpacket.TxRing
 	size    int
+	longest int // frame that the interface takes
 	same    int // slots, up to the last one put, that hold the frame of repeat
 	offload link.Offload
 }
@@ -45,6 +49,10 @@ const maxCopied = 256
 
 func openRing(c Config) (Sender, error) {
 	c = c.WithDefaults()
+	i, err := net.InterfaceByName(c.Interface)
+	if err != nil {
+		return nil, fmt.Errorf("there is no interface %q: ip link lists those that there are", c.Interface)
+	}
 	r, err := afpacket.OpenTx(afpacket.TxConfig{
 		Interface: c.Interface, Slots: max(ringSlots, 2*c.Batch), Size: c.Size, Offloads: true, Bypass: !c.Qdisc,
 		Opaque: !c.Qdisc && !c.LeaveChecksum,
@@ -52,7 +60,7 @@ func openRing(c Config) (Sender, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &ringMemory{TxRing: r, size: c.Size}
+	m := &ringMemory{TxRing: r, size: c.Size, longest: i.MTU + wire.EthernetLen + wire.VLANTagLen}
 	if c.LeaveChecksum {
 		return &checksumRing{memorySender{m: m}, m}, nil
 	}
@@ -67,7 +75,9 @@ func (m *ringMemory) slot() []byte {
 	return slot[link.VirtioHeaderLen:][:m.size]
 }
 
-func (m *ringMemory) fits(int) bool { return true }
+// fits: of frames with a virtio-net header the kernel does not look at the length. A driver
+// that lets one fall has the ring stand still, and others may send it.
+func (m *ringMemory) fits(n int) bool { return n <= m.longest }
 
 func (m *ringMemory) put(n int) {
 	m.same = 0

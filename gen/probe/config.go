@@ -26,6 +26,7 @@ type Config struct {
 
 	Seed          uint64 // of the order
 	Shard, Shards uint64 // this run asks every Shards-th question, from the Shard-th (from 0) on; Shards 0 is 1
+	Most          uint64 // questions of it at the most, the first in the order; 0: all
 
 	Rate       float64       // probes a second at the most; 0: as fast as nothing is lost
 	Retries    int           // passes after the first, over those who have not settled
@@ -94,7 +95,8 @@ type Status struct {
 
 // Summary is how a run went.
 type Summary struct {
-	Asked      uint64    // questions of this shard
+	Asked      uint64    // questions of this shard, or Most
+	Known      uint64    // of them, those whose answers are in the results of an earlier run
 	Sent       uint64    // probes
 	PassSent   []uint64  // of each pass
 	Answers    [8]uint64 // by Answer, duplicates left out for those that settle

@@ -22,11 +22,14 @@ func perSecond(n uint64, d time.Duration) float64 {
 // Text is a few lines about the run.
 func (s *Summary) Text() string {
 	var b strings.Builder
-	share := 0.0
-	if s.Asked > 0 {
-		share = 100 * float64(s.Found()) / float64(s.Asked)
+	rest, share, before := s.Asked-s.Known, 0.0, ""
+	if rest > 0 {
+		share = 100 * float64(s.Found()) / float64(rest)
 	}
-	fmt.Fprintf(&b, "%d asked, %d found (%.4g %%)\n", s.Asked, s.Found(), share)
+	if s.Known > 0 {
+		before = fmt.Sprintf(" of the rest; %d have answered before", s.Known)
+	}
+	fmt.Fprintf(&b, "%d asked, %d found (%.4g %%%s)\n", s.Asked, s.Found(), share, before)
 	passes := "passes"
 	if len(s.PassSent) == 1 {
 		passes = "pass"
@@ -64,6 +67,7 @@ func (s Summary) MarshalJSON() ([]byte, error) {
 	}
 	return json.Marshal(struct {
 		Asked      uint64            `json:"asked"`
+		Known      uint64            `json:"answered_before"`
 		Found      uint64            `json:"found"`
 		Sent       uint64            `json:"sent"`
 		Passes     []uint64          `json:"passes"`
@@ -85,7 +89,7 @@ func (s Summary) MarshalJSON() ([]byte, error) {
 		RTTMax     float64           `json:"rtt_max_ms"`
 		Finished   bool              `json:"finished"`
 	}{
-		s.Asked, s.Found(), s.Sent, s.PassSent, s.Rate(), s.Sending.Seconds(), s.Elapsed.Seconds(), answers,
+		s.Asked, s.Known, s.Found(), s.Sent, s.PassSent, s.Rate(), s.Sending.Seconds(), s.Elapsed.Seconds(), answers,
 		s.Duplicates, s.Forged, s.Malformed, s.Foreign, s.Resets, s.RingDrops, s.LinkDrops, s.Slowed,
 		s.RTT.Count, milli(s.RTT.Min), milli(s.RTT.Mean), milli(s.RTT.Max), s.Finished,
 	})

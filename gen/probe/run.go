@@ -65,6 +65,7 @@ type run struct {
 	sent   atomic.Uint64 // probes handed over
 	caught []atomic.Uint64
 
+	known  uint64 // answers of earlier runs
 	counts counts
 	cancel context.CancelCauseFunc // ends the run with an error
 }
@@ -112,7 +113,7 @@ func Run(ctx context.Context, c *Config, senders []method.Sender, receivers []me
 	for _, rx := range receivers {
 		sum.RingDrops += rx.Drops()
 	}
-	if err := context.Cause(ctx); err != nil && !errors.Is(err, context.Canceled) {
+	if err := context.Cause(ctx); err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
 		return sum, err
 	}
 	return sum, nil
@@ -137,6 +138,9 @@ func newRun(c *Config, senders, receivers int) (*run, error) {
 	var err error
 	if r.space, err = newSpace(r.Addresses, r.Ports, r.Seed, r.Shard, r.Shards); err != nil {
 		return nil, err
+	}
+	if r.Most > 0 {
+		r.space.size = min(r.space.size, r.Most)
 	}
 	r.form = newForm(&r.Config, tagger{r.Key, r.Kind})
 	r.seen = newSeen(r.space.size)
@@ -171,7 +175,7 @@ func (r *run) behind() uint64 {
 
 // remember takes in the answer of an earlier run.
 func (r *run) remember(addr netip.Addr, port uint16) {
-	if at, ok := r.space.position(question{addr, port}); ok {
-		r.seen.add(at)
+	if at, ok := r.space.position(question{addr, port}); ok && r.seen.add(at) {
+		r.known++
 	}
 }

@@ -3,7 +3,9 @@ package probe
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -210,7 +212,7 @@ func TestResume(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond)
 		defer cancel()
 		first, sum, err := n.run(ctx, cfg)
-		if err != nil && !errors.Is(err, context.DeadlineExceeded) || sum.Finished || sum.Stopped.Next != sum.Sent || uint64(len(first)) != sum.Sent {
+		if err != nil || sum.Finished || sum.Stopped.Next != sum.Sent || uint64(len(first)) != sum.Sent {
 			t.Fatalf("%d found, %+v, %v", len(first), sum, err)
 		}
 		if len(marks) < 3 || marks[len(marks)-1] != sum.Stopped || marks[0].Next != 0 || marks[1].Next > 1000 {
@@ -225,6 +227,34 @@ func TestResume(t *testing.T) {
 		second, sum, err := n.run(t.Context(), cfg)
 		if err != nil || !sum.Finished || len(first)+len(second) != 4096 {
 			t.Errorf("%d and %d found, %+v, %v", len(first), len(second), sum, err)
+		}
+		want := fmt.Sprintf("4096 asked, %d found (100 %% of the rest; %d have answered before)\n", len(second), len(first))
+		if got := sum.Text(); !strings.HasPrefix(got, want) {
+			t.Errorf("%s\nwant %s", got, want)
+		}
+	})
+}
+
+// A sample is the first questions of the order, each of them asked, and an answer of
+// anybody else is none.
+func TestMost(t *testing.T) {
+	fake(t, func(t *testing.T) {
+		h := host{t: t}
+		n := network{t: t, answer: h.reply}
+		cfg := config(t, Echo, "10.0.0.0/20")
+		all, _, err := n.run(t.Context(), cfg)
+		if err != nil || len(all) != 4096 {
+			t.Fatal(len(all), err)
+		}
+		cfg.Most = 100
+		cfg.Answered = func(yield func(netip.Addr, uint16)) {
+			for _, r := range all[50:] { // of an earlier run that was to ask more
+				yield(r.Addr, r.Port)
+			}
+		}
+		some, sum, err := n.run(t.Context(), cfg)
+		if err != nil || !sum.Finished || sum.Asked != 100 || len(some)+int(sum.Known) != 100 || sum.Known < 50 || sum.Known > 100 {
+			t.Errorf("%d found, %+v, %v", len(some), sum, err)
 		}
 	})
 }

@@ -71,7 +71,7 @@ func (s *space) at(position uint64) question {
 	return question{s.addresses.At(number / n), s.ports[number%n]}
 }
 
-// position is where q is asked; ok is false if it is not, or in another shard.
+// position is where q is asked; ok is false if it is not, or by another shard.
 func (s *space) position(q question) (position uint64, ok bool) {
 	number, ok := s.addresses.Index(q.addr)
 	if !ok {
@@ -82,5 +82,6 @@ func (s *space) position(q question) (position uint64, ok bool) {
 		return 0, false
 	}
 	place := s.order.Position(number*uint64(len(s.ports)) + uint64(port))
-	return place / s.shards, place%s.shards == s.shard
+	position = place / s.shards
+	return position, place%s.shards == s.shard && position < s.size
 }

@@ -58,11 +58,11 @@ func (o *Options) trial(ctx context.Context, size int, pps float64, span time.Du
 	if err != nil {
 		return t, err
 	}
-	rx, err := m.Listen(method.Config{Interface: o.RX, Promiscuous: true})
+	rx, err := sink.Open(m, method.Config{Interface: o.RX, Promiscuous: true})
 	if err != nil {
 		return t, err
 	}
-	receiving := sink.Start(rx)
+	receiving := sink.Start(rx...)
 	c := gen.Config{Method: o.Method, Interface: o.TX, NextHop: o.NextHop, Streams: []gen.Stream{s}, Public: o.Public}
 	if count == 0 {
 		c.Time = span

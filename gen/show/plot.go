@@ -4,11 +4,10 @@ import (
 	"image/color"
 	"io"
 
-	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgsvg"
+
+	"loam/internal/chart"
 )
 
 // Plot draws the rates over the time, as SVG, when the run is over.
@@ -45,7 +44,7 @@ func (p *Plot) Update(s State) {
 // Finish implements View.
 func (p *Plot) Finish(Result) error {
 	defer p.W.Close()
-	c := plot.New()
+	c := chart.New()
 	c.X.Label.Text, c.Y.Label.Text = "seconds", "frames a second"
 	c.Y.Min = 0
 	for _, s := range []struct {
@@ -62,10 +61,7 @@ func (p *Plot) Finish(Result) error {
 		}
 		line.Color, line.Width = s.colour, vg.Points(1.5)
 		c.Add(line)
-		c.Legend.Add(s.name, line)
+		chart.Entry(c, s.name, line)
 	}
-	canvas := vgsvg.New(vg.Points(640), vg.Points(320))
-	c.Draw(draw.New(canvas))
-	_, err := canvas.WriteTo(p.W)
-	return err
+	return chart.Write(p.W, c, vg.Points(640), vg.Points(320))
 }

@@ -95,6 +95,7 @@ func receivedTable(out io.Writer, r *sink.Report, lost int64) error {
 		text string
 	}{
 		{r.Other, "frames had no tag"},
+		{r.Total.Restarts, "times a flow began anew: its frames are counted on"},
 		{r.Untracked, "frames were of flows beyond those that are followed"},
 		{r.Dropped, "frames found no room in our own ring: they are among the lost"},
 		{r.Total.Negative, "frames arrived before they were sent: the clocks do not agree, and latencies are wrong"},

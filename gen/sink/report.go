@@ -28,6 +28,7 @@ type Counts struct {
 	Reordered  uint64 `json:"reordered"`
 	Ancient    uint64 `json:"ancient"`  // later than can be told apart; lost too
 	Negative   uint64 `json:"negative"` // sent after they arrived: the clocks do not agree
+	Restarts   uint64 `json:"restarts"` // times that the sender began anew
 
 	Latency Latency       `json:"latency"`
 	Jitter  time.Duration `json:"jitter_ns"`  // RFC 3550 section 6.4.1; of all: the worst
@@ -68,7 +69,7 @@ func counts(t *measure.Tracker) Counts {
 	s := t.Stats()
 	return Counts{
 		Received: s.Received, Bytes: s.Bytes, Unique: s.Unique, Lost: s.Lost(s.Expected),
-		Duplicates: s.Duplicates, Reordered: s.Reordered, Ancient: s.Ancient, Negative: s.Negative,
+		Duplicates: s.Duplicates, Reordered: s.Reordered, Ancient: s.Ancient, Negative: s.Negative, Restarts: s.Restarts,
 		Latency: summary(t.Latency()), Jitter: t.Jitter(), Extent: t.Extents().Max(),
 	}
 }
@@ -83,6 +84,7 @@ func (c *Counts) add(o *Counts) {
 	c.Reordered += o.Reordered
 	c.Ancient += o.Ancient
 	c.Negative += o.Negative
+	c.Restarts += o.Restarts
 	c.Jitter = max(c.Jitter, o.Jitter)
 	c.Extent = max(c.Extent, o.Extent)
 }

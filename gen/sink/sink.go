@@ -147,6 +147,13 @@ func (s *Sink) fail(err error) {
 	}
 }
 
+// Err is the first error of a receiver, which receives no more.
+func (s *Sink) Err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
+
 // Received is how many frames have come, tagged or not.
 func (s *Sink) Received() uint64 { return s.received.Load() }
 

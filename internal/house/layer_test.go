@@ -108,6 +108,7 @@ const layers = `
 	gen/method, gen/probe/target, internal/siphash < gen/probe;
 	gen/method < gen/nexthop;
 	NONE < gen/guard;
+	NONE < internal/chart < gen/show;
 	gen/probe, gen/nexthop, gen/guard < gen/probe/session;
 	gen/method, gen/measure < gen/sink;
 	gen/nexthop, gen/pace, gen/sink, gen/guard < gen < gen/show < gen/bench;
@@ -153,6 +154,7 @@ var modules = map[string][]string{
 	"gen/show":          {"charm.land/bubbletea/v2", "github.com/prometheus/client_golang", "gonum.org/v1/plot"},
 	"gen/sink":          {"github.com/HdrHistogram/hdrhistogram-go"},
 
+	"internal/chart": {"gonum.org/v1/plot"},
 	"internal/netns": {"golang.org/x/sys/unix"},
 
 	// Devices of a host, which no guest has.

@@ -215,6 +215,20 @@ func TestDown(t *testing.T) {
 	}
 }
 
+// Of an interface that is no more is said that.
+func TestGone(t *testing.T) {
+	netns.Need(t)
+	const from = "loamgone"
+	netns.IP(t, "link", "add", from, "type", "veth", "peer", "name", from+"2")
+	netns.IP(t, "link", "set", from, "up")
+	tx := openTx(t, TxConfig{Interface: from})
+	netns.IP(t, "link", "del", from)
+	tx.Put(copy(tx.Slot(), frame(60, 0)))
+	if errno := tx.Kick(); errno != unix.ENODEV || tx.Waiting() != 1 {
+		t.Errorf("%v, %d waiting", errno, tx.Waiting())
+	}
+}
+
 // Nothing is allocated for a frame, sent or received.
 func TestAllocations(t *testing.T) {
 	netns.Need(t)

@@ -152,6 +152,9 @@ func (t *Tx) Kick() unix.Errno {
 		return 0
 	}
 	if errno == 0 && c.errno < 0 {
+		if unix.Errno(-c.errno) == unix.EINVAL && !t.up() {
+			return unix.ENODEV // as the program is told
+		}
 		return unix.Errno(-c.errno)
 	}
 	if errno == 0 && c.errno > 0 {

@@ -246,6 +246,50 @@ func TestThereAndBack(t *testing.T) {
 	}
 }
 
+// A sink by xdp has what comes to any queue, and of a sender that is started again it
+// takes nothing for lost or doubled.
+func TestSinkOfQueues(t *testing.T) {
+	l := newLab(t)
+	sink := l.start(t, true, "sink", "--dev", l.far, "--method", "xdp", "--json")
+	for end := time.Now().Add(20 * time.Second); sink.out.lastLine() == ""; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("the sink says nothing: %s", sink.errs.String())
+		}
+	}
+	const each = 1000
+	for run := range uint64(2) {
+		l.start(t, false, "--dev", l.near, "--dst", l.dst, "--method", "xdp", "--queues", "2", "--rate", "20kpps", "--count", fmt.Sprint(each), "--json").last(t)
+		sink.settle(t, (run+1)*each)
+	}
+	sink.Process.Signal(os.Interrupt)
+	if got := sink.last(t).Received.Total; got.Unique != 2*each || got.Lost != 0 || got.Duplicates != 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A sink whose device goes away says so and ends.
+func TestSinkWithoutDevice(t *testing.T) {
+	l := newLab(t)
+	for _, m := range []string{"ring", "tc"} {
+		const dev = "loamgone"
+		netns.IP(t, "link", "add", dev, "type", "veth", "peer", "name", dev+"2")
+		netns.IP(t, "link", "set", dev, "up")
+		p := l.start(t, false, "sink", "--dev", dev, "--method", m, "--json")
+		for end := time.Now().Add(20 * time.Second); p.out.lastLine() == ""; time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(end) {
+				p.Process.Kill()
+				t.Fatalf("%s: no line: %s", m, p.errs.String())
+			}
+		}
+		netns.IP(t, "link", "del", dev)
+		over := time.AfterFunc(20*time.Second, func() { p.Process.Kill() })
+		err := p.Wait()
+		if over.Stop(); err == nil || !strings.Contains(p.errs.String(), dev+" is gone") {
+			t.Errorf("%s: %v: %s", m, err, p.errs.String())
+		}
+	}
+}
+
 // A capture is replayed whole, and a file's streams are sent, by the command.
 func TestReplayAndRun(t *testing.T) {
 	l := newLab(t)

@@ -15,12 +15,11 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
-	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/plotutil"
 	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgsvg"
+
+	"loam/internal/chart"
 )
 
 const docs = "../../docs/probe"
@@ -120,7 +119,7 @@ func release() string {
 // bars draws what is sent and found a second.
 func bars(t *testing.T, rows []row) []byte {
 	t.Helper()
-	p := plot.New()
+	p := chart.New()
 	p.Title.Text = "probes sent and addresses found a second"
 	p.X.Label.Text, p.X.Min = "thousand a second", 0
 	var names []string
@@ -135,21 +134,19 @@ func bars(t *testing.T, rows []row) []byte {
 		title  string
 		values plotter.Values
 	}{{"sent", sent}, {"found", found}} {
-		chart, err := plotter.NewBarChart(one.values, vg.Points(width))
+		bar, err := plotter.NewBarChart(one.values, vg.Points(width))
 		if err != nil {
 			t.Fatal(err)
 		}
-		chart.Horizontal, chart.Color, chart.LineStyle.Width = true, plotutil.Color(i+2), 0
-		chart.Offset = vg.Points(width/2 - float64(i)*width)
-		p.Add(chart)
-		p.Legend.Add(one.title, chart)
+		bar.Horizontal, bar.Color, bar.LineStyle.Width = true, plotutil.Color(i+2), 0
+		bar.Offset = vg.Points(width/2 - float64(i)*width)
+		p.Add(bar)
+		chart.Entry(p, one.title, bar)
 	}
-	p.NominalY(names...)
+	chart.Names(p, names...)
 	p.X.Max = 1.05 * slices.Max(sent) // the legend stands at the end of the shortest, the last
-	canvas := vgsvg.New(vg.Points(640), vg.Points(float64(90+40*len(rows))))
-	p.Draw(draw.New(canvas))
 	var b bytes.Buffer
-	if _, err := canvas.WriteTo(&b); err != nil {
+	if err := chart.Write(&b, p, vg.Points(640), vg.Points(float64(90+40*len(rows)))); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()

@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
+	share "loam/internal/chart"
 	"loam/test/bench/plan"
 )
 
@@ -39,7 +40,7 @@ func bars(group, unit, label string) func(*plan.Results) (*chart, error) {
 		for _, o := range rows {
 			titles = append(titles, o.Title)
 		}
-		c.plot.NominalY(titles...)
+		share.Names(c.plot, titles...)
 		c.plot.X.Min, c.plot.X.Max = 0, most*1.12 // room for the figures
 		c.plot.Y.Min, c.plot.Y.Max = -0.5, float64(len(rows))-0.5
 		c.height = vg.Points(float64(len(rows))*(barWidth*float64(len(names))+barGap) + axisSpace)

@@ -8,11 +8,12 @@ import (
 	"strconv"
 
 	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgsvg"
+
+	share "loam/internal/chart"
 )
 
 // chart is a plot with its legend to the right of it, where it hides nothing.
@@ -29,10 +30,8 @@ const (
 	margin      = 6 // points
 )
 
-var sans = font.Font{Typeface: "Liberation", Variant: "Sans"}
-
 func newChart(x, y string) *chart {
-	plot.DefaultFont, plotter.DefaultFont = sans, sans
+	plot.DefaultFont, plotter.DefaultFont = share.Sans, share.Sans
 	c := &chart{plot: plot.New(), legend: plot.NewLegend(), height: height}
 	c.plot.X.Label.Text, c.plot.Y.Label.Text = x, y
 	for _, axis := range []*plot.Axis{&c.plot.X, &c.plot.Y} {
@@ -49,8 +48,7 @@ func newChart(x, y string) *chart {
 	return c
 }
 
-// save writes the chart as SVG. The font that gonum names is not everywhere;
-// the one that is added has the same widths.
+// save writes the chart as SVG.
 func (c *chart) save(file string) error {
 	svg := vgsvg.NewWith(vgsvg.UseWH(width, c.height))
 	canvas := draw.New(svg)
@@ -59,12 +57,10 @@ func (c *chart) save(file string) error {
 	c.plot.Draw(draw.Crop(canvas, margin, -legendWidth, margin, -margin))
 	c.legend.Draw(draw.Crop(canvas, width-legendWidth+2*margin, -margin, margin, -margin))
 	var b bytes.Buffer
-	if _, err := svg.WriteTo(&b); err != nil {
+	if err := share.Save(&b, svg); err != nil {
 		return err
 	}
-	named := []byte("font-family:Liberation Sans")
-	text := bytes.ReplaceAll(b.Bytes(), named, append(named, ", Arial, sans-serif"...))
-	return os.WriteFile(file, text, 0o644)
+	return os.WriteFile(file, b.Bytes(), 0o644)
 }
 
 // plainTicks are gonum's ticks with plain numbers.

@@ -1,0 +1,57 @@
+//go:build linux
+
+package sink
+
+import (
+	"fmt"
+
+	"loam/gen/method"
+	"loam/link/afxdp"
+	"loam/link/match"
+	"loam/wire"
+)
+
+// Open opens by a method what receives all that comes to an interface: of xdp, whose socket
+// has one queue, a receiver for each of them, of the others one. With an error none is
+// open.
+func Open(m method.Method, c method.Config) (all []method.Receiver, err error) {
+	if m.Listen == nil {
+		return nil, fmt.Errorf("the method %s does not receive", m.Name)
+	}
+	if (m.Name == "xdp" || m.Name == "tc") && len(c.Match) == 0 {
+		c.Match = carriers
+	}
+	queues := 1
+	if m.Name == "xdp" {
+		queues, _ = afxdp.Queues(c.Interface)
+	}
+	for c.Queue = range queues {
+		r, err := m.Listen(c)
+		if err != nil {
+			Close(all)
+			return nil, err
+		}
+		all = append(all, r)
+	}
+	return all, nil
+}
+
+// carriers are the frames that may carry a tag, for receivers that take what agrees away from
+// the kernel: not ARP, and not ICMPv6, by which hosts find one another.
+var carriers = func() (rules []match.Rule) {
+	for _, t := range []wire.EtherType{wire.TypeIPv4, wire.TypeVLAN, wire.TypeQinQ, wire.TypeMPLS} {
+		rules = append(rules, match.Rule{EtherType: t})
+	}
+	const ipv4, ipv6 = 4, 41 // in IPv6 (RFC 2473)
+	for _, p := range []wire.Protocol{wire.ProtoUDP, wire.ProtoTCP, ipv4, ipv6, wire.ProtoGRE} {
+		rules = append(rules, match.Rule{EtherType: wire.TypeIPv6, Protocol: p})
+	}
+	return rules
+}()
+
+// Close closes receivers that no sink has.
+func Close(all []method.Receiver) {
+	for _, r := range all {
+		r.Close()
+	}
+}
