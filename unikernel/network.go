@@ -32,8 +32,10 @@ type Network struct {
 	Forwards []usernet.Forward // UserNetwork: ports of the host that lead to the guest
 	Relay    bool              // UserNetwork: no connection is handed to the program (hand.go)
 	Tap      string            // TapNetwork: the name of the device, which is made if it is not there
-	Address  netip.Prefix      // TapNetwork: of the guest; not valid: by DHCP
+	Address  netip.Prefix      // TapNetwork: of the guest, of IPv4
 	Gateway  netip.Addr        // TapNetwork: of the guest; not valid: none
+	Address6 netip.Prefix      // TapNetwork: likewise of IPv6; if neither is valid: by DHCP, and by what routers say
+	Gateway6 netip.Addr        // TapNetwork: likewise; may be link-local
 	Trace    string            // a file for what passes, in pcapng; empty: none
 }
 
