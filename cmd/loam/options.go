@@ -36,7 +36,7 @@ type runFlags struct {
 func (f *runFlags) register(cmd *cobra.Command) {
 	f.registerShared(cmd, runMemory)
 	cmd.Flags().StringArrayVar(&f.disks, "disk", nil, "a disk for a virtual machine, /dev/vda, of the image `FILE` (repeat for more)")
-	cmd.Flags().StringArrayVarP(&f.publish, "publish", "p", nil, "forward a port to the program, `HOST:GUEST[/udp]`; HOST is PORT, of 127.0.0.1, or ADDRESS:PORT (repeat for more)")
+	cmd.Flags().StringArrayVarP(&f.publish, "publish", "p", nil, "forward a port to the program, `HOST:GUEST[/udp]`; HOST is PORT, of 127.0.0.1 and ::1, or ADDRESS:PORT (repeat for more)")
 	cmd.Flags().BoolVar(&f.relay, "relay", false, "have connections to published ports pass Loam's TCP in a process, too; without this they are Linux's, which the program gets handed over")
 	cmd.Flags().StringArrayVarP(&f.volumes, "volume", "v", nil, "give the program a folder or a file, to read, as it is now, `HOST[:GUEST]`; GUEST is an absolute path, else that of HOST (repeat for more)")
 }
@@ -103,9 +103,10 @@ type volume struct{ host, guest string }
 
 // publication lets a port of the host stand for a port of the program.
 type publication struct {
-	udp   bool
-	host  netip.AddrPort
-	guest uint16
+	udp      bool
+	host     netip.AddrPort
+	loopback bool // no address was given: 127.0.0.1, and ::1
+	guest    uint16
 }
 
 // network is what the program is connected to.
@@ -351,7 +352,7 @@ func parsePublication(s string) (p publication, ok bool) {
 		return p, false
 	}
 	if port, isPort := parsePort(host); isPort {
-		p.host = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), port)
+		p.host, p.loopback = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), port), true
 		return p, true
 	}
 	var err error

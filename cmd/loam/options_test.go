@@ -46,14 +46,14 @@ func TestRunOptions(t *testing.T) {
 		{".", runOptions{program: "."}},
 		{"./server -- -v --x=y", runOptions{program: "./server", args: []string{"-v", "--x=y"}}},
 		{"example.org/cmd/x@v1.2.3", runOptions{program: "example.org/cmd/x@v1.2.3"}},
-		{"-p 8080:80 main.go", runOptions{program: "main.go", publish: []publication{{host: local(8080), guest: 80}}}},
+		{"-p 8080:80 main.go", runOptions{program: "main.go", publish: []publication{{host: local(8080), loopback: true, guest: 80}}}},
 		{"main.go -p 8080:80/tcp --publish 53:53/udp", runOptions{program: "main.go", publish: []publication{
-			{host: local(8080), guest: 80},
-			{host: local(53), guest: 53, udp: true},
+			{host: local(8080), loopback: true, guest: 80},
+			{host: local(53), loopback: true, guest: 53, udp: true},
 		}}},
 		{"-p 8080:80 -p 8080:80/udp .", runOptions{program: ".", publish: []publication{
-			{host: local(8080), guest: 80},
-			{host: local(8080), guest: 80, udp: true},
+			{host: local(8080), loopback: true, guest: 80},
+			{host: local(8080), loopback: true, guest: 80, udp: true},
 		}}},
 		{"-p 0.0.0.0:8080:80 -p [::1]:9:9 .", runOptions{program: ".", publish: []publication{
 			{host: netip.MustParseAddrPort("0.0.0.0:8080"), guest: 80},
@@ -63,7 +63,7 @@ func TestRunOptions(t *testing.T) {
 		{"-v testdata:/srv/../data -v options.go:/etc/x .", runOptions{program: ".", volumes: []volume{
 			{"testdata", "/data"}, {"options.go", "/etc/x"},
 		}}},
-		{"--relay -p 8080:80 .", runOptions{program: ".", relay: true, publish: []publication{{host: local(8080), guest: 80}}}},
+		{"--relay -p 8080:80 .", runOptions{program: ".", relay: true, publish: []publication{{host: local(8080), loopback: true, guest: 80}}}},
 		{"--pcap all.pcapng .", runOptions{program: ".", pcap: "all.pcapng"}},
 		{"--platform process --net none .", runOptions{program: ".", platform: "process", net: network{kind: noNetwork}}},
 		{"--platform vm -m 2G --cpus 4 .", runOptions{program: ".", platform: "vm", memory: 2 << 30, cpus: 4, model: "q35"}},

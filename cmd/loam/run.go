@@ -108,6 +108,9 @@ func (o *runOptions) unikernel(ctx context.Context, say io.Writer) (unikernel.Op
 		if p.udp {
 			f.Proto = "udp"
 		}
+		if p.loopback {
+			f.Host = netip.AddrPortFrom(netip.Addr{}, p.host.Port())
+		}
 		u.Network.Forwards = append(u.Network.Forwards, f)
 	}
 	return u, nil
