@@ -467,6 +467,11 @@ func TestMulticast6(t *testing.T) {
 	if d.From.Addr().Zone() != "eth0" {
 		t.Errorf("the sender is %v", d.From)
 	}
+	c.(*stack.UDPConn).SetOptions(func(o *stack.UDPOptions) { o.HopLimit, o.GroupHops = 9, 5 })
+	c.Write([]byte("hello"))
+	if _, d, err := u.ReadDatagram(b); err != nil || d.TTL != 5 {
+		t.Errorf("with a hop limit for groups: %+v, %v", d, err)
+	}
 }
 
 // A stack that is told to has no IPv6.

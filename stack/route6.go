@@ -91,7 +91,7 @@ func (t *tables) route6(source, dst netip.Addr) (path, error) {
 	ifc := t.byIndex(r.Interface)
 	p := path{tables: t, ifc: ifc, nextHop: dst, source: t.source6(ifc, dst), mtu: t.mtu6(ifc)}
 	if r.Gateway.IsValid() {
-		if isScoped(p.source) && (!source.IsValid() || source.IsUnspecified()) {
+		if isScoped(p.source) && (!source.IsValid() || source.WithZone("").IsUnspecified()) {
 			return path{}, ErrNetUnreachable // no router would pass on what comes from there (RFC 4291 section 2.5.6)
 		}
 		p.nextHop = r.Gateway.WithZone("")

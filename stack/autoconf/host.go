@@ -67,7 +67,8 @@ type Host struct {
 	down     map[netip.Addr]bool // of routers, those that do not answer
 	mtu      int                 // of the link; 0: not said
 
-	changed  bool // Setup would say something else than before
+	changed  bool  // Setup may say something else than before
+	told     Setup // what it said last
 	counters Counters
 }
 

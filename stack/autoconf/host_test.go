@@ -171,6 +171,10 @@ func TestAddresses(t *testing.T) {
 	s := newScript(t)
 	s.hear(first, onLink(net1, 7200, 3600))
 	s.wantSetup("an address of the prefix", own1+"/64")
+	s.hear(first, onLink(net1, 7200, 3600))
+	if u, changed := s.Setup(); changed {
+		t.Errorf("to say the same again changes nothing: %+v", u)
+	}
 	s.advance(time.Hour)
 	s.wantSetup("its preferred lifetime ends", own1+"/64 deprecated")
 	s.hear(first, onLink(net1, 7200, 3600))

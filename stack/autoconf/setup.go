@@ -2,6 +2,7 @@ package autoconf
 
 import (
 	"net/netip"
+	"slices"
 
 	"loam/wire"
 )
@@ -55,7 +56,15 @@ func (h *Host) Setup() (Setup, bool) {
 	for _, r := range h.servers {
 		s.DNS = append(s.DNS, r.addr)
 	}
+	if s.equal(&h.told) { // most advertisements say what the last one said
+		return Setup{}, false
+	}
+	h.told = s
 	return s, true
+}
+
+func (s *Setup) equal(o *Setup) bool {
+	return s.MTU == o.MTU && slices.Equal(s.Addresses, o.Addresses) && slices.Equal(s.Routes, o.Routes) && slices.Equal(s.DNS, o.DNS)
 }
 
 func (h *Host) metric(router netip.Addr, p wire.Preference) int {
