@@ -302,7 +302,7 @@ func (sh *shard) forwardPing(p *packet, rest uint32, data []byte) {
 		return
 	}
 	r := &PingRequest{shard: sh, rest: rest, tos: p.tos, from: p.ifc, Src: p.src, Dst: p.dst, Data: append([]byte(nil), data...)}
-	sh.stack.start(func() {
+	sh.stack.crew.Start(func() {
 		defer sh.stack.forwards.Add(-1)
 		handler(r)
 	})
