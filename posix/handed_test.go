@@ -1,6 +1,7 @@
 package posix
 
 import (
+	"bytes"
 	"net/netip"
 	"sync"
 	"sync/atomic"
@@ -175,6 +176,35 @@ func TestHandedIsAccepted(t *testing.T) {
 	}
 	ok(t, p.Close(fd))
 	f.wantClosed(false, false)
+}
+
+// The host's connection is of IPv4 or IPv6, and the program's socket of IPv6: it says what
+// Linux says of a socket that nobody has changed.
+func TestHandedOptionsOfIPv6(t *testing.T) {
+	network := stack.New(stack.Config{})
+	defer network.Close()
+	p := New(Options{Network: network})
+	l, errno := p.Socket(syscall.AF_INET6, syscall.SOCK_STREAM|syscall.SOCK_NONBLOCK, 0)
+	ok(t, errno)
+	ok(t, p.Bind(l, Address{Family: syscall.AF_INET6, IP: netip.AddrPortFrom(netip.IPv6Unspecified(), 80)}))
+	ok(t, p.Listen(l, 5))
+	handTo(t, p, 20000)
+	fd, _, errno := p.Accept4(l, syscall.SOCK_NONBLOCK)
+	ok(t, errno)
+	for _, set := range []int{0, 7, -1} {
+		want := intValue(64)
+		if set > 0 {
+			want = intValue(set)
+		}
+		if set != 0 {
+			ok(t, p.SetSockOpt(fd, syscall.IPPROTO_IPV6, syscall.IPV6_UNICAST_HOPS, intValue(set)))
+		}
+		if v, errno := p.GetSockOpt(fd, syscall.IPPROTO_IPV6, syscall.IPV6_UNICAST_HOPS); errno != 0 || !bytes.Equal(v, want) {
+			t.Errorf("the hop limit, set to %d, is %v, %v", set, v, errno)
+		}
+	}
+	ok(t, p.Close(fd))
+	ok(t, p.Close(l))
 }
 
 // Nobody listens: not there, not for this address, not any more.

@@ -62,7 +62,7 @@ func (s *hostTCP) option(level, name int) ([]byte, Errno) {
 	case hostLocal[key]:
 		return s.recallGiven(key), 0
 	case s.keepsHere(key):
-		return s.recall(key), 0
+		return s.recallKept(key), 0
 	case key == optionName{syscall.SOL_SOCKET, syscall.SO_ACCEPTCONN}:
 		return boolValue(false), 0
 	case level == syscall.SOL_SOCKET:
@@ -71,6 +71,20 @@ func (s *hostTCP) option(level, name int) ([]byte, Errno) {
 		return nil, syscall.ENOPROTOOPT
 	}
 	return s.ask(key, size)
+}
+
+// defaultHops is the hop limit of who has set none.
+const defaultHops = 64
+
+// recallKept is what was set, or what the option is without.
+func (s *hostTCP) recallKept(key optionName) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.remembered[key]
+	if key.name == syscall.IPV6_UNICAST_HOPS && key.level == syscall.IPPROTO_IPV6 && n <= 0 { // -1 means the default, too
+		n = defaultHops
+	}
+	return intValue(n)
 }
 
 // recallGiven is what the listening socket was given, unless this one was given another.

@@ -121,6 +121,53 @@ func (w wantedControl) messages6(d stack.Datagram) []Control {
 	return list
 }
 
+// sourceOf is the address that IPV6_PKTINFO or IP_PKTINFO wants a datagram to come from,
+// with the name of its interface as a zone in IPv6; the zero address if neither is there.
+// Errors: EINVAL, ENODEV.
+func (s *udpSocket) sourceOf(list []Control) (from netip.Addr, errno Errno) {
+	for _, c := range list {
+		switch {
+		case c.Level == syscall.IPPROTO_IPV6 && c.Type == ipv6PktInfo && s.isInet6():
+			from, errno = s.packetInfo6(c.Data)
+		case c.Level == syscall.IPPROTO_IP && c.Type == syscall.IP_PKTINFO:
+			if len(c.Data) < syscall.SizeofInet4Pktinfo {
+				return from, syscall.EINVAL
+			}
+			from = netip.AddrFrom4([4]byte(c.Data[4:])) // ipi_spec_dst
+			if from.IsUnspecified() {
+				from = netip.Addr{}
+			}
+		}
+		if errno != 0 {
+			return from, errno
+		}
+	}
+	return from, 0
+}
+
+// packetInfo6 reads a struct in6_pktinfo.
+func (s *udpSocket) packetInfo6(b []byte) (netip.Addr, Errno) {
+	if len(b) < syscall.SizeofInet6Pktinfo {
+		return netip.Addr{}, syscall.EINVAL
+	}
+	from := netip.AddrFrom16([16]byte(b)).Unmap()
+	index := int(int32(binary.NativeEndian.Uint32(b[16:])))
+	switch {
+	case from.Is4():
+		return from, 0
+	case index == 0 && from.IsUnspecified():
+		return netip.Addr{}, 0
+	case index == 0:
+		return from, 0
+	}
+	for _, i := range s.net.Interfaces() {
+		if i.Index() == index {
+			return from.WithZone(i.Name()), 0
+		}
+	}
+	return from, syscall.ENODEV
+}
+
 // membership6 reads struct ipv6_mreq. Errors: EINVAL, ENODEV.
 func (s *udpSocket) membership6(value []byte) (membership, Errno) {
 	if len(value) < 20 {

@@ -106,6 +106,75 @@ func TestControl6(t *testing.T) {
 	}
 }
 
+// RFC 3542 section 6.2, ip(7): where a datagram comes from, as its sender wants it.
+func TestSendFrom(t *testing.T) {
+	p := process(t)
+	own := netip.MustParseAddr("fd00::9")
+	if err := p.net.AddAddress("lo", netip.PrefixFrom(own, 128)); err != nil {
+		t.Fatal(err)
+	}
+	server := fd(t)(p.Socket(syscall.AF_INET6, syscall.SOCK_DGRAM, 0))
+	ok(t, p.Bind(server, inet6("[::]:0")))
+	name, _ := p.GetSockName(server)
+	at := func(a string) Address {
+		return Address{Family: syscall.AF_INET6, IP: netip.AddrPortFrom(netip.MustParseAddr(a), name.IP.Port())}
+	}
+	six := func(a netip.Addr, index uint32) Control {
+		b := a.As16()
+		return Control{Level: syscall.IPPROTO_IPV6, Type: ipv6PktInfo, Data: binary.NativeEndian.AppendUint32(b[:], index)}
+	}
+	four := Control{Level: syscall.IPPROTO_IP, Type: syscall.IP_PKTINFO, Data: []byte{0, 0, 0, 0, 127, 0, 0, 9, 0, 0, 0, 0}}
+	client := fd(t)(p.Socket(syscall.AF_INET6, syscall.SOCK_DGRAM, 0))
+	for _, c := range []struct {
+		sentence string
+		to       Address
+		from     Control
+		want     string
+	}{
+		{"an address of ours", at("::1"), six(own, 0), "fd00::9"},
+		{"and the link that it is on", at("::1"), six(own, 1), "fd00::9"},
+		{"a link alone", at("::1"), six(netip.IPv6Unspecified(), 1), "::1"},
+		{"nothing", at("::1"), six(netip.IPv6Unspecified(), 0), "::1"},
+		{"a mapped address", at("::ffff:127.0.0.1"), six(netip.MustParseAddr("::ffff:127.0.0.7"), 0), "::ffff:127.0.0.7"},
+		{"an address of IPv4", at("::ffff:127.0.0.1"), four, "::ffff:127.0.0.9"},
+	} {
+		if _, errno := p.Send(client, []byte("x"), Outgoing{To: c.to, Control: []Control{c.from}}); errno != 0 {
+			t.Errorf("%s: %v", c.sentence, errno)
+			continue
+		}
+		r, errno := p.Recv(server, make([]byte, 10), 0)
+		if errno != 0 || r.From.IP.Addr().String() != c.want {
+			t.Errorf("%s: from %v, %v; want %s", c.sentence, r.From.IP, errno, c.want)
+		}
+	}
+	for sentence, c := range map[string]struct {
+		from Control
+		want Errno
+	}{
+		"another host's":     {six(netip.MustParseAddr("fd00::99"), 0), syscall.EINVAL},
+		"of another version": {four, syscall.EINVAL},
+		"no such link":       {six(own, 99), syscall.ENODEV},
+		"half a message":     {Control{Level: syscall.IPPROTO_IPV6, Type: ipv6PktInfo, Data: make([]byte, 19)}, syscall.EINVAL},
+	} {
+		_, errno := p.Send(client, []byte("x"), Outgoing{To: at("::1"), Control: []Control{c.from}})
+		wantErrno(t, errno, c.want, sentence)
+	}
+	for _, o := range []optionName{{syscall.IPPROTO_IPV6, syscall.IPV6_MULTICAST_HOPS}, {syscall.IPPROTO_IP, syscall.IP_MULTICAST_TTL}} {
+		for _, n := range []int{0, 9, -1} {
+			want := intValue(1)
+			if n > 0 {
+				want = intValue(n)
+			}
+			if n != 0 {
+				ok(t, p.SetSockOpt(client, o.level, o.name, intValue(n)))
+			}
+			if v, errno := p.GetSockOpt(client, o.level, o.name); errno != 0 || !slices.Equal(v, want) {
+				t.Errorf("option %v, set to %d, is %v, %v", o, n, v, errno)
+			}
+		}
+	}
+}
+
 // /proc/net/if_inet6 and ipv6_route, as proc(5) and net.Interfaces know them.
 func TestProcNet6(t *testing.T) {
 	p := process(t)

@@ -12,7 +12,8 @@ type udpOpts = stack.UDPOptions
 
 const defaultUDPBuffer = 212992 // net.core.rmem_default
 
-// udpIntOptions are the options that are kept with a socket of the stack.
+// udpIntOptions are the options that are kept with a socket of the stack. A group's limit
+// of 0, which would keep datagrams on this host, is 1 here.
 var udpIntOptions = map[optionName]intOption[udpOpts]{
 	{syscall.SOL_SOCKET, syscall.SO_BROADCAST}: flag(func(o *udpOpts) *bool { return &o.Broadcast }),
 	{syscall.SOL_SOCKET, syscall.SO_REUSEADDR}: flag(func(o *udpOpts) *bool { return &o.ReuseAddr }),
@@ -22,12 +23,14 @@ var udpIntOptions = map[optionName]intOption[udpOpts]{
 	{syscall.SOL_SOCKET, syscall.SO_SNDBUF}:    buffer(func(o *udpOpts) *int { return &o.SendBuffer }, defaultUDPBuffer),
 	{syscall.SOL_SOCKET, soSndBufForce}:        buffer(func(o *udpOpts) *int { return &o.SendBuffer }, defaultUDPBuffer),
 
-	{syscall.IPPROTO_IP, syscall.IP_TTL}: octet(func(o *udpOpts) *uint8 { return &o.TTL }, 1, 64),
-	{syscall.IPPROTO_IP, syscall.IP_TOS}: octet(func(o *udpOpts) *uint8 { return &o.TOS }, 0, 0),
+	{syscall.IPPROTO_IP, syscall.IP_TTL}:           octet(func(o *udpOpts) *uint8 { return &o.TTL }, 1, 64),
+	{syscall.IPPROTO_IP, syscall.IP_TOS}:           octet(func(o *udpOpts) *uint8 { return &o.TOS }, 0, 0),
+	{syscall.IPPROTO_IP, syscall.IP_MULTICAST_TTL}: octet(func(o *udpOpts) *uint8 { return &o.GroupTTL }, 0, 1),
 
 	v6OnlyOption: flag(func(o *udpOpts) *bool { return &o.V6Only }),
-	{syscall.IPPROTO_IPV6, syscall.IPV6_UNICAST_HOPS}: octet(func(o *udpOpts) *uint8 { return &o.HopLimit }, 1, 64),
-	{syscall.IPPROTO_IPV6, ipv6TClass}:                octet(func(o *udpOpts) *uint8 { return &o.TrafficClass }, 0, 0),
+	{syscall.IPPROTO_IPV6, syscall.IPV6_UNICAST_HOPS}:   octet(func(o *udpOpts) *uint8 { return &o.HopLimit }, 1, 64),
+	{syscall.IPPROTO_IPV6, syscall.IPV6_MULTICAST_HOPS}: octet(func(o *udpOpts) *uint8 { return &o.GroupHops }, 0, 1),
+	{syscall.IPPROTO_IPV6, ipv6TClass}:                  octet(func(o *udpOpts) *uint8 { return &o.TrafficClass }, 0, 0),
 }
 
 // udpHarmless are options that a program may set and read back although they
@@ -39,7 +42,6 @@ var udpHarmless = map[optionName]bool{
 	{syscall.IPPROTO_IP, syscall.IP_FREEBIND}:       true,
 	{syscall.IPPROTO_IP, syscall.IP_MULTICAST_LOOP}: true,
 	{syscall.IPPROTO_IP, syscall.IP_MULTICAST_IF}:   true,
-	{syscall.IPPROTO_IP, syscall.IP_MULTICAST_TTL}:  true,
 	{syscall.IPPROTO_IP, ipBindAddressNoPort}:       true,
 }
 

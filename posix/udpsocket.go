@@ -230,6 +230,10 @@ func (s *udpSocket) send(b []byte, m Outgoing) (int, Errno) {
 			return 0, errno
 		}
 	}
+	from, errno := s.sourceOf(m.Control)
+	if errno != 0 {
+		return 0, errno
+	}
 	s.mu.Lock()
 	shut := s.shutSend
 	to = s.toGroup(to)
@@ -241,7 +245,7 @@ func (s *udpSocket) send(b []byte, m Outgoing) (int, Errno) {
 	if errno != 0 {
 		return 0, errno
 	}
-	n, err := c.TryWriteTo(b, to)
+	n, err := c.TryWriteFrom(b, from, to)
 	return n, toErrno(err)
 }
 

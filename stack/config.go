@@ -25,6 +25,10 @@ type Config struct {
 	// MaxTimeWait bounds the connections in TIME-WAIT that no program holds, for
 	// each shard; beyond it the oldest gives way. Zero: 16384.
 	MaxTimeWait int
+	// DNSChanged is called when Stack.DNS says something else than before, by whoever
+	// has changed it: SetDNS, or a goroutine of the stack, which waits for it. Nil: nobody
+	// asks.
+	DNSChanged func()
 	// Resumed is called by a goroutine of the stack when it goes on after it has, or
 	// might have, waited. A runtime that leaves it to the present thread to run what such
 	// a goroutine has woken learns from it that the thread has something else to do

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 )
 
@@ -208,14 +209,34 @@ func (s *Stack) version(network string) string {
 }
 
 // SetDNS names the servers that Resolver asks, in order. DHCP sets them too.
-func (s *Stack) SetDNS(servers []netip.Addr) { s.dns.Store(&servers) }
+func (s *Stack) SetDNS(servers []netip.Addr) {
+	s.dns.Store(&servers)
+	s.tellDNS()
+}
 
-// DNS lists the servers that Resolver asks.
+// DNS lists the servers that Resolver asks: those of SetDNS, and behind them those that
+// routers name (RFC 8106 section 5.3.1).
 func (s *Stack) DNS() []netip.Addr {
+	var all []netip.Addr
 	if p := s.dns.Load(); p != nil {
-		return *p
+		all = slices.Clone(*p)
 	}
-	return nil
+	t := s.tables.Load()
+	for _, ifc := range t.interfaces {
+		for _, a := range t.learned[ifc.index].dns {
+			if !slices.Contains(all, a) {
+				all = append(all, a)
+			}
+		}
+	}
+	return all
+}
+
+// tellDNS tells who wants to know that DNS may say something else now.
+func (s *Stack) tellDNS() {
+	if f := s.config.DNSChanged; f != nil {
+		f()
+	}
 }
 
 // Resolver looks names up over this stack, at the servers of SetDNS.

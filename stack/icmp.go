@@ -43,7 +43,7 @@ func (sh *shard) inputEcho(p *packet, h wire.ICMPv4, data []byte) {
 		return
 	}
 	if _, ours := sh.tables.local[p.dst]; !ours && !p.dst.IsLoopback() {
-		sh.forwardPing(p, h, data)
+		sh.forwardPing(p, h.Rest, data)
 		return
 	}
 	sh.sendEchoReply(p.dst, p.src, p.tos, h, data)

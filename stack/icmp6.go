@@ -37,15 +37,22 @@ func (sh *shard) inputICMP6(p *packet) {
 // interface (RFC 4443 section 4.2).
 func (sh *shard) inputEcho6(p *packet, h wire.ICMPv6, data []byte) {
 	src := p.dst
-	if _, ours := sh.tables.local[p.dst]; !ours && !p.broadcast || p.src.IsUnspecified() {
+	switch _, ours := sh.tables.local[p.dst]; {
+	case p.src.IsUnspecified():
 		sh.tally.count(ICMPIgnored)
+		return
+	case !ours && !p.broadcast:
+		sh.forwardPing(p, h.Rest, data)
 		return
 	}
 	if p.broadcast {
 		src = sh.tables.source6(p.ifc, p.src)
 	}
-	h.Type = wire.ICMPv6EchoReply
-	if sh.sendICMP6(src, p.ifc.scoped(p.src), p.tos, h, data) {
+	sh.sendEchoReply6(src, p.ifc.scoped(p.src), p.tos, h.Rest, data)
+}
+
+func (sh *shard) sendEchoReply6(src, dst netip.Addr, tos uint8, rest uint32, data []byte) {
+	if sh.sendICMP6(src, dst, tos, wire.ICMPv6{Type: wire.ICMPv6EchoReply, Rest: rest}, data) {
 		sh.tally.count(ICMPEcho)
 	}
 }

@@ -43,6 +43,8 @@ type Interface struct {
 	wanted     chan neighMessage                         // from shards; never closed; full: the packets that wait are dropped
 	leases     chan []byte                               // DHCP messages from receivers; never closed; full: dropped, DHCP repeats
 	leasing    atomic.Bool                               // a DHCP client runs
+	routersIn  chan routerMessage                        // from receivers; never closed; full: dropped and counted
+	routing    atomic.Int32                              // its part in router discovery: routerless and so on
 
 	mu       sync.Mutex         // guards requests
 	requests []func(*ifaceLoop) // from anybody, run in order by loop
@@ -108,10 +110,10 @@ func (s *Stack) attach(dev link.Device, c InterfaceConfig, loopback bool) (*Inte
 		arpIn:  make(chan wire.ARP, 256),
 		ndIn:   make(chan neigh.Message, 256),
 		wanted: make(chan neighMessage, 256),
-		leases: make(chan []byte, 8),
-		wake:   make(chan struct{}, 1),
-		done:   make(chan struct{}),
-		ended:  make(chan struct{}),
+		leases: make(chan []byte, 8), routersIn: make(chan routerMessage, 32),
+		wake:  make(chan struct{}, 1),
+		done:  make(chan struct{}),
+		ended: make(chan struct{}),
 	}
 	ifc.neighbours.Store(&map[netip.Addr]*neighbour{})
 	for _, q := range dev.Queues() {
@@ -178,6 +180,7 @@ func (i *Interface) Detach() error {
 		t.addresses = slices.DeleteFunc(t.addresses, func(a Address) bool { return a.Interface == i.name })
 		t.tentative = slices.DeleteFunc(t.tentative, func(a Address) bool { return a.Interface == i.name })
 		t.routes = slices.DeleteFunc(t.routes, func(r Route) bool { return r.Interface == i.name })
+		delete(t.learned, i.index)
 		return nil
 	})
 	if err != nil {

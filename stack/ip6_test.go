@@ -212,7 +212,7 @@ func TestNeighborDiscovery(t *testing.T) {
 func TestDuplicateAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := attachPeer(t, stack.New(stack.Config{Shards: 1}), pipe.Config{}, stack.InterfaceConfig{MAC: macA})
-		w.advance(1100 * time.Millisecond)
+		w.advance(900 * time.Millisecond) // it is tried for a second at least
 		w.sendND(neigh.Message{
 			Neighbor: wire.Neighbor{Advertisement: true, Target: wire.LinkLocal6(macA), LinkAddr: macB, Override: true},
 			Src:      wire.LinkLocal6(macA), Dst: netip.IPv6LinkLocalAllNodes(), MAC: wire.MulticastMAC6(netip.IPv6LinkLocalAllNodes()),
@@ -466,6 +466,11 @@ func TestMulticast6(t *testing.T) {
 	}
 	if d.From.Addr().Zone() != "eth0" {
 		t.Errorf("the sender is %v", d.From)
+	}
+	c.(*stack.UDPConn).SetOptions(func(o *stack.UDPOptions) { o.HopLimit, o.GroupHops = 9, 5 })
+	c.Write([]byte("hello"))
+	if _, d, err := u.ReadDatagram(b); err != nil || d.TTL != 5 {
+		t.Errorf("with a hop limit for groups: %+v, %v", d, err)
 	}
 }
 

@@ -107,6 +107,9 @@ func (r *receiver) receiveND(p *packet, from wire.MAC) {
 	r.tally.count(NDReceived)
 	switch wire.ICMPv6Type(b[0]) {
 	case wire.ICMPv6NeighborSolicitation, wire.ICMPv6NeighborAdvertisement:
+	case wire.ICMPv6RouterSolicitation, wire.ICMPv6RouterAdvertisement:
+		r.receiveRouterMessage(p)
+		return
 	default:
 		r.tally.count(ICMPIgnored)
 		return

@@ -34,6 +34,12 @@ func (l *ifaceLoop) ready(addr netip.Addr) {
 		})
 		return nil
 	})
+	if addr == wire.LinkLocal6(l.mac) {
+		l.linkLocalReady()
+	}
+	if l.auto != nil {
+		l.tellAddress()
+	}
 }
 
 // duplicate is called when another host has an IPv6 address of ours. One that is
@@ -42,6 +48,9 @@ func (l *ifaceLoop) duplicate(addr netip.Addr) {
 	for _, a := range l.stack.tables.Load().tentative {
 		if a.Interface == l.name && a.Prefix.Addr() == addr {
 			l.stack.RemoveAddress(l.name, a.Prefix)
+			if l.auto != nil {
+				l.auto.host.Refused(addr)
+			}
 		}
 	}
 }
@@ -88,9 +97,21 @@ func (l *ifaceLoop) sendND() {
 		}
 		f := link.NewFrame(m.Len())
 		m.Put(f.Bytes())
-		wire.PutICMPv6Checksum(f.Bytes(), m.Src, m.Dst)
-		putIPv6(f, &wire.IPv6{NextHeader: wire.ProtoICMPv6, HopLimit: wire.NDHopLimit, Src: m.Src, Dst: m.Dst})
-		l.sendEthernet(m.MAC, wire.TypeIPv6, f)
-		l.stack.tally.count(NDSent)
+		l.sendDiscovery(f, m.Src, m.Dst, m.MAC)
+	}
+}
+
+// sendDiscovery sends a message of Neighbor Discovery, whose checksum is not there yet.
+func (l *ifaceLoop) sendDiscovery(f *link.Frame, src, dst netip.Addr, mac wire.MAC) {
+	wire.PutICMPv6Checksum(f.Bytes(), src, dst)
+	putIPv6(f, &wire.IPv6{NextHeader: wire.ProtoICMPv6, HopLimit: wire.NDHopLimit, Src: src, Dst: dst})
+	l.sendEthernet(mac, wire.TypeIPv6, f)
+	l.stack.tally.count(NDSent)
+}
+
+// hearNoRouter tells the machine of a neighbour that says it is no router.
+func (l *ifaceLoop) hearNoRouter(m *neigh.Message) {
+	if l.auto != nil && m.Advertisement && !m.Router {
+		l.auto.host.NotRouter(l.now, m.Target)
 	}
 }

@@ -131,9 +131,12 @@ type ifaceLoop struct {
 	dhcp  *leaser // nil: no DHCP client
 	timer *time.Timer
 	armed tcp.Time
+
+	auto       *autoconfigured // nil: routers are not listened to
+	advertised *advertising    // nil: the interface is no router's
 }
 
-// loop owns the neighbour cache and the DHCP client. It ends when the interface
+// loop owns the neighbour caches, the DHCP client and what routers say. It ends when the interface
 // is closed.
 func (i *Interface) loop() {
 	defer close(i.ended)
@@ -150,6 +153,10 @@ func (i *Interface) loop() {
 		case m := <-i.ndIn:
 			l.now = i.stack.now()
 			l.ndp.Receive(l.now, &m)
+			l.hearNoRouter(&m)
+		case m := <-i.routersIn:
+			l.now = i.stack.now()
+			l.receiveRouter(&m)
 		case m := <-i.wanted:
 			l.now = i.stack.now()
 			l.takeRequests() // an address that the packet comes from may be among them
@@ -171,6 +178,7 @@ func (i *Interface) loop() {
 		l.ndp.Advance(l.now)
 		l.publish()
 		l.advanceLease() // behind what publish may have told it
+		l.advanceRouters()
 		l.sendARP()
 		l.sendND()
 		l.arm()
@@ -215,9 +223,11 @@ func (l *ifaceLoop) publish() {
 		switch e.Kind {
 		case neigh.Resolved, neigh.Changed:
 			l.publishOne(e.Addr, e.MAC)
+			l.reached(e.Addr, true)
 			l.stack.tally.count(NeighResolved)
 		case neigh.Failed:
 			l.unpublish(e.Addr)
+			l.reached(e.Addr, false)
 			l.tellFailed(e.Addr)
 		case neigh.Gone:
 			l.unpublish(e.Addr)
@@ -295,7 +305,7 @@ func (l *ifaceLoop) sendFrame(f *link.Frame) {
 }
 
 func (l *ifaceLoop) arm() {
-	next := min(l.arp.Deadline(), l.ndp.Deadline(), l.leaseDeadline())
+	next := min(l.arp.Deadline(), l.ndp.Deadline(), l.leaseDeadline(), l.routersDeadline())
 	if next >= l.armed {
 		return
 	}

@@ -270,22 +270,29 @@ func (sh *shard) pingError(q *icmp.Quote, kind icmp.Kind) bool {
 // forwarder.
 type PingRequest struct {
 	shard    *shard
-	header   wire.ICMPv4
+	rest     uint32 // identifier and sequence number
 	tos      uint8
+	from     *Interface
 	Src, Dst netip.Addr // who asks whom
 	Data     []byte
 }
 
 // Seq is the sequence number.
-func (r *PingRequest) Seq() uint16 { return r.header.EchoSeq() }
+func (r *PingRequest) Seq() uint16 { return uint16(r.rest) }
 
 // Reply answers in Dst's name, with the data of the request.
 func (r *PingRequest) Reply() {
-	r.shard.post(func(sh *shard) { sh.sendEchoReply(r.Dst, r.Src, r.tos, r.header, r.Data) })
+	r.shard.post(func(sh *shard) {
+		if r.Dst.Is6() {
+			sh.sendEchoReply6(r.Dst, r.from.scoped(r.Src), r.tos, r.rest, r.Data)
+			return
+		}
+		sh.sendEchoReply(r.Dst, r.Src, r.tos, wire.ICMPv4{Rest: r.rest}, r.Data)
+	})
 }
 
 // forwardPing gives a request to the forwarder.
-func (sh *shard) forwardPing(p *packet, h wire.ICMPv4, data []byte) {
+func (sh *shard) forwardPing(p *packet, rest uint32, data []byte) {
 	handler := sh.stack.forwarder.Ping
 	if handler == nil {
 		sh.tally.count(ICMPIgnored)
@@ -294,7 +301,7 @@ func (sh *shard) forwardPing(p *packet, h wire.ICMPv4, data []byte) {
 	if !sh.beginForward() {
 		return
 	}
-	r := &PingRequest{shard: sh, header: h, tos: p.tos, Src: p.src, Dst: p.dst, Data: append([]byte(nil), data...)}
+	r := &PingRequest{shard: sh, rest: rest, tos: p.tos, from: p.ifc, Src: p.src, Dst: p.dst, Data: append([]byte(nil), data...)}
 	sh.stack.crew.Start(func() {
 		defer sh.stack.forwards.Add(-1)
 		handler(r)

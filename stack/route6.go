@@ -18,6 +18,14 @@ const maxIPv6 = wire.IPv6Len + wire.MaxIPv6Payload
 // ipv6MTU is the largest IPv6 packet.
 func (i *Interface) ipv6MTU() int { return min(i.mtu, maxIPv6) }
 
+// mtu6 is the largest IPv6 packet on the link of an interface, as far as its routers say.
+func (t *tables) mtu6(ifc *Interface) int {
+	if m := t.learned[ifc.index].mtu; m != 0 {
+		return min(m, ifc.ipv6MTU())
+	}
+	return ifc.ipv6MTU()
+}
+
 // isScoped reports whether an address means something on one link only.
 func isScoped(a netip.Addr) bool {
 	return a.Is6() && (a.IsLinkLocalUnicast() || a.IsLinkLocalMulticast() || a.IsInterfaceLocalMulticast())
@@ -74,15 +82,18 @@ func (t *tables) route6(source, dst netip.Addr) (path, error) {
 		if err != nil {
 			return path{}, err
 		}
-		return path{tables: t, ifc: ifc, nextHop: dst, source: t.source6(ifc, dst), mtu: ifc.ipv6MTU()}, nil
+		return path{tables: t, ifc: ifc, nextHop: dst, source: t.source6(ifc, dst), mtu: t.mtu6(ifc)}, nil
 	}
 	r, ok := t.lookup.Lookup(dst)
 	if !ok {
 		return path{}, ErrNetUnreachable
 	}
 	ifc := t.byIndex(r.Interface)
-	p := path{tables: t, ifc: ifc, nextHop: dst, source: t.source6(ifc, dst), mtu: ifc.ipv6MTU()}
+	p := path{tables: t, ifc: ifc, nextHop: dst, source: t.source6(ifc, dst), mtu: t.mtu6(ifc)}
 	if r.Gateway.IsValid() {
+		if isScoped(p.source) && (!source.IsValid() || source.WithZone("").IsUnspecified()) {
+			return path{}, ErrNetUnreachable // no router would pass on what comes from there (RFC 4291 section 2.5.6)
+		}
 		p.nextHop = r.Gateway.WithZone("")
 	}
 	if r.MTU != 0 {

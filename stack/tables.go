@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
 	"time"
@@ -13,13 +14,14 @@ import (
 // readers need no lock and see one consistent state. Changes are rare and made
 // under Stack.mu.
 type tables struct {
-	interfaces []*Interface           // in order of index, with gaps closed
-	local      map[netip.Addr]local   // destinations that are this host
-	addresses  []Address              // as configured, in order
-	tentative  []Address              // of these, the ones that are not to be used yet (RFC 4862)
-	own6       map[int][]netip.Prefix // the others of IPv6, by index of the interface
-	routes     []Route                // as configured, in order
-	lookup     ip.Table               // routes and connected prefixes
+	interfaces []*Interface         // in order of index, with gaps closed
+	local      map[netip.Addr]local // destinations that are this host
+	addresses  []Address            // as configured, in order
+	tentative  []Address            // of these, the ones that are not to be used yet (RFC 4862)
+	own6       map[int][]ip.Own     // the others of IPv6, by index of the interface
+	routes     []Route              // as configured, in order
+	learned    map[int]learned      // from routers of IPv6, by index of the interface
+	lookup     ip.Table             // routes and connected prefixes
 }
 
 // local says what an address of ours is.
@@ -67,7 +69,7 @@ func (t *tables) byName(name string) *Interface {
 // rebuild derives local and lookup from the configured lists.
 func (t *tables) rebuild() {
 	t.local = make(map[netip.Addr]local)
-	t.own6 = make(map[int][]netip.Prefix)
+	t.own6 = make(map[int][]ip.Own)
 	var routes []ip.Route
 	for _, a := range t.addresses {
 		ifc := t.byName(a.Interface)
@@ -76,7 +78,7 @@ func (t *tables) rebuild() {
 			if slices.Contains(t.tentative, a) {
 				continue
 			}
-			t.own6[ifc.index] = append(t.own6[ifc.index], a.Prefix)
+			t.own6[ifc.index] = append(t.own6[ifc.index], ip.Own{Prefix: a.Prefix, Deprecated: slices.Contains(t.learned[ifc.index].deprecated, addr)})
 		}
 		t.local[addr] = local{ifc: ifc}
 		if ifc.loopback {
@@ -112,7 +114,9 @@ func (s *Stack) change(f func(*tables) error) error {
 		addresses:  slices.Clone(old.addresses),
 		tentative:  slices.Clone(old.tentative),
 		routes:     slices.Clone(old.routes),
+		learned:    make(map[int]learned),
 	}
+	maps.Copy(t.learned, old.learned)
 	if err := f(t); err != nil {
 		return err
 	}

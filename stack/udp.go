@@ -22,9 +22,11 @@ type UDPOptions struct {
 	Broadcast     bool  // SO_BROADCAST: sending to broadcast addresses is allowed
 	ReuseAddr     bool  // SO_REUSEADDR
 	ReusePort     bool  // SO_REUSEPORT
-	TTL           uint8 // IP_TTL; zero: 64 (1 for multicast)
+	TTL           uint8 // IP_TTL; zero: 64
+	GroupTTL      uint8 // IP_MULTICAST_TTL: the same for groups; zero: 1
 	TOS           uint8 // IP_TOS
-	HopLimit      uint8 // IPV6_UNICAST_HOPS; zero: 64 (1 for multicast)
+	HopLimit      uint8 // IPV6_UNICAST_HOPS; zero: 64
+	GroupHops     uint8 // IPV6_MULTICAST_HOPS: the same for groups; zero: 1
 	TrafficClass  uint8 // IPV6_TCLASS
 	V6Only        bool  // IPV6_V6ONLY: bound to all addresses of IPv6, not those of IPv4 as well
 	ReceiveBuffer int   // SO_RCVBUF; zero: 2 MiB
@@ -252,6 +254,14 @@ func (c *UDPConn) hasRoom() bool {
 // option, ErrClosed, and what an ICMP error said about an earlier datagram of a
 // connected socket.
 func (c *UDPConn) TryWriteTo(p []byte, to netip.AddrPort) (int, error) {
+	return c.TryWriteFrom(p, netip.Addr{}, to)
+}
+
+// TryWriteFrom is TryWriteTo from an address of ours that may be another one than the
+// socket is bound to; a zone says which link a scoped destination is on that does not say
+// so itself. The zero address is the socket's, or whichever fits. Errors: ErrInvalid, too,
+// for what is no address of ours, or not of the destination's version of IP.
+func (c *UDPConn) TryWriteFrom(p []byte, from netip.Addr, to netip.AddrPort) (int, error) {
 	if err := c.Err(); err != nil {
 		return 0, err
 	}
@@ -277,7 +287,10 @@ func (c *UDPConn) TryWriteTo(p []byte, to netip.AddrPort) (int, error) {
 	case !c.hasRoom():
 		return 0, ErrWouldBlock
 	}
-	out, err := c.build(t, p, remote, &options)
+	if from, err = t.sourceOfOurs(from, remote.Addr()); err != nil {
+		return 0, err
+	}
+	out, err := c.build(t, p, from, remote, &options)
 	if err != nil {
 		return 0, err
 	}
@@ -285,9 +298,26 @@ func (c *UDPConn) TryWriteTo(p []byte, to netip.AddrPort) (int, error) {
 	return len(p), nil
 }
 
-// build makes the IP packet of a datagram.
-func (c *UDPConn) build(t *tables, p []byte, remote netip.AddrPort, o *UDPOptions) (outgoing, error) {
-	path, err := t.route(c.source(), remote.Addr())
+// sourceOfOurs checks an address that a program wants a datagram to dst to come from.
+func (t *tables) sourceOfOurs(from, dst netip.Addr) (netip.Addr, error) {
+	bare := from.WithZone("")
+	if !from.IsValid() || bare.IsUnspecified() && dst.Is6() {
+		return from, nil
+	}
+	l, ours := t.local[bare]
+	if !ours && !from.IsLoopback() || l.broadcast || from.Is4() != dst.Is4() {
+		return from, ErrInvalid
+	}
+	return from, nil
+}
+
+// build makes the IP packet of a datagram. from is as in TryWriteFrom.
+func (c *UDPConn) build(t *tables, p []byte, from netip.Addr, remote netip.AddrPort, o *UDPOptions) (outgoing, error) {
+	src := c.source()
+	if from.IsValid() {
+		src = from
+	}
+	path, err := t.route(src, remote.Addr())
 	if err != nil {
 		return outgoing{}, err
 	}
@@ -295,8 +325,7 @@ func (c *UDPConn) build(t *tables, p []byte, remote netip.AddrPort, o *UDPOption
 	if broadcast && !o.Broadcast {
 		return outgoing{}, ErrAccess
 	}
-	src := c.source()
-	if !src.IsValid() {
+	if src = src.WithZone(""); !src.IsValid() || src.IsUnspecified() {
 		src = path.source
 	}
 	header := ipHeader{proto: wire.ProtoUDP, src: src, dst: remote.Addr(), ttl: o.TTL, tos: o.TOS}
@@ -317,11 +346,13 @@ func (c *UDPConn) build(t *tables, p []byte, remote netip.AddrPort, o *UDPOption
 	h.Put(f.Prepend(wire.UDPLen))
 	whole := f.Len()+headerLen <= path.mtu
 	finishUDP(f, path.ifc, src, remote.Addr(), whole)
-	if header.ttl == 0 {
+	switch dst := remote.Addr(); {
+	case dst.IsMulticast() && dst.Is6():
+		header.ttl = max(o.GroupHops, 1)
+	case dst.IsMulticast():
+		header.ttl = max(o.GroupTTL, 1)
+	case header.ttl == 0:
 		header.ttl = defaultTTL
-		if remote.Addr().IsMulticast() {
-			header.ttl = 1
-		}
 	}
 	header.put(f)
 	size := f.Cap()

@@ -32,8 +32,10 @@ type Network struct {
 	Forwards []usernet.Forward // UserNetwork: ports of the host that lead to the guest
 	Relay    bool              // UserNetwork: no connection is handed to the program (hand.go)
 	Tap      string            // TapNetwork: the name of the device, which is made if it is not there
-	Address  netip.Prefix      // TapNetwork: of the guest; not valid: by DHCP
+	Address  netip.Prefix      // TapNetwork: of the guest, of IPv4
 	Gateway  netip.Addr        // TapNetwork: of the guest; not valid: none
+	Address6 netip.Prefix      // TapNetwork: likewise of IPv6; if neither is valid: by DHCP, and by what routers say
+	Gateway6 netip.Addr        // TapNetwork: likewise; may be link-local
 	Trace    string            // a file for what passes, in pcapng; empty: none
 }
 
@@ -74,6 +76,9 @@ var (
 	userAddress = netip.MustParsePrefix("10.0.2.15/24")
 	userGateway = netip.MustParseAddr("10.0.2.2")
 	userDNS     = netip.MustParseAddr("10.0.2.3")
+
+	userAddress6 = netip.MustParsePrefix("fd6c:6f61:6d00::15/64")
+	userGateway6 = netip.MustParseAddr("fd6c:6f61:6d00::2")
 )
 
 // openNetwork makes the network's outside, for a guest that can use so many queues.
@@ -170,8 +175,11 @@ func (n *network) openUser(o *Network, hostname string, platform Platform) error
 	mtu := userMTU
 	n.config.Links = []guest.Link{{
 		Kind: guest.Socket, Name: guestLink, FDs: []int{n.give(theirs)}, MTU: mtu,
-		Address: userAddress, Gateway: userGateway,
+		Address: userAddress, Gateway: userGateway, Address6: userAddress6, Alone: true,
 	}}
+	if usernet.HostHasIPv6() { // else it leads nowhere, which the program is told at once
+		n.config.Links[0].Gateway6 = userGateway6
+	}
 	if platform == Machine { // the other end is QEMU, and its other end a card
 		mtu = cardMTU
 		n.config.Links[0].Kind, n.config.Links[0].FDs, n.config.Links[0].MTU = guest.Card, nil, mtu
@@ -196,6 +204,7 @@ func (n *network) openUser(o *Network, hostname string, platform Platform) error
 	}
 	gateway, err := usernet.New(usernet.Config{
 		Device: dev, Prefix: userAddress, Gateway: userGateway, DNS: userDNS, Guest: userAddress.Addr(),
+		Prefix6: userAddress6, Gateway6: userGateway6,
 		Hostname: hostname, Forwards: o.Forwards, Program: program,
 	})
 	var port *usernet.ForwardError

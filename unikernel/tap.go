@@ -14,7 +14,7 @@ import (
 // does not come through the loam command.
 //
 // A device that is not there is made, and vanishes with the guest. The host's
-// side of it then gets the guest's gateway as its address, since otherwise
+// side of it then gets the guest's gateways as its addresses, since otherwise
 // nobody could answer there. A device that is there is left as it is.
 func (n *network) openTap(o *Network, queues int) error {
 	_, err := net.InterfaceByName(o.Tap)
@@ -31,13 +31,14 @@ func (n *network) openTap(o *Network, queues int) error {
 	}
 	l := guest.Link{
 		Kind: guest.Tap, Name: guestLink, MTU: info.MTU, MAC: info.MAC, Offloads: info.Offloads,
-		Address: o.Address, Gateway: o.Gateway,
+		Address: o.Address, Gateway: o.Gateway, Address6: o.Address6, Gateway6: o.Gateway6,
 	}
 	for _, f := range files {
 		l.FDs = append(l.FDs, n.give(f))
 	}
 	if made {
-		if err := setUp(o.Tap, netip.PrefixFrom(o.Gateway, o.Address.Bits())); err != nil {
+		err := setUp(o.Tap, netip.PrefixFrom(o.Gateway, o.Address.Bits()), netip.PrefixFrom(o.Gateway6, o.Address6.Bits()))
+		if err != nil {
 			return errorf("make it yourself and name it", "%s was made and cannot be set up: %v", o.Tap, err)
 		}
 	} else if ifc, err := net.InterfaceByName(o.Tap); err == nil && ifc.Flags&net.FlagUp == 0 {

@@ -19,7 +19,8 @@ import (
 const onTap = "LOAM_TEST_TAP"
 
 // A program in a virtual machine has a tap device for a cable: with all offloads, and
-// a queue for each CPU where the device can have them. The other end is Linux.
+// a queue for each CPU where the device can have them. The other end is Linux, which the
+// command gives addresses of both versions of IP.
 func TestMachineTap(t *testing.T) {
 	if !netns.Can() {
 		t.Skip("needs a network namespace: run as root, or allow unprivileged user namespaces")
@@ -47,6 +48,9 @@ func hostTap(machine string) error {
 		status int
 		err    error
 	}
+	if err := os.WriteFile("/proc/sys/net/ipv6/conf/default/disable_ipv6", []byte("0"), 0); err != nil {
+		return err
+	}
 	ended := make(chan end, 1) // the goroutine sends once
 	go func() {
 		status, err := Run(context.Background(), Options{
@@ -55,10 +59,15 @@ func hostTap(machine string) error {
 			Network: Network{
 				Kind: TapNetwork, Tap: "loam0",
 				Address: netip.MustParsePrefix("192.0.2.2/24"), Gateway: netip.MustParseAddr("192.0.2.1"),
+				Address6: netip.MustParsePrefix("fd00:2::2/64"), Gateway6: netip.MustParseAddr("fd00:2::1"),
 			},
 		})
 		ended <- end{status, err}
 	}()
+	at := netip.MustParseAddrPort("192.0.2.2:7")
+	if cpus == 2 {
+		at = netip.MustParseAddrPort("[fd00:2::2]:7")
+	}
 	sent := bytes.Repeat([]byte("through the tap "), 200_000)
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
@@ -68,7 +77,7 @@ func hostTap(machine string) error {
 			return fmt.Errorf("the machine ended before anybody was answered: %v", e)
 		case <-tick.C:
 		}
-		if got := throughEcho(netip.MustParseAddrPort("192.0.2.2:7"), sent); len(got) > 0 {
+		if got := throughEcho(at, sent); len(got) > 0 {
 			if !bytes.Equal(got, sent) {
 				return fmt.Errorf("%d bytes came back of %d, or others", len(got), len(sent))
 			}

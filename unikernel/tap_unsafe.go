@@ -2,6 +2,7 @@ package unikernel
 
 import (
 	"encoding/binary"
+	"net"
 	"net/netip"
 	"syscall"
 	"unsafe"
@@ -13,9 +14,9 @@ type ifreq struct {
 	data [24]byte
 }
 
-// setUp gives the host's side of an interface an address, if there is one, and
-// brings it up.
-func setUp(name string, address netip.Prefix) error {
+// setUp gives the host's side of an interface addresses of both versions of IP, if there
+// are any, and brings it up.
+func setUp(name string, address, address6 netip.Prefix) error {
 	s, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return err
@@ -30,7 +31,36 @@ func setUp(name string, address netip.Prefix) error {
 		}
 	}
 	flags := binary.NativeEndian.AppendUint16(nil, syscall.IFF_UP|syscall.IFF_RUNNING)
-	return control(s, syscall.SIOCSIFFLAGS, name, flags)
+	if err := control(s, syscall.SIOCSIFFLAGS, name, flags); err != nil || !address6.IsValid() {
+		return err
+	}
+	return setAddress6(name, address6)
+}
+
+// in6Ifreq is struct in6_ifreq (linux/ipv6.h).
+type in6Ifreq struct {
+	address [16]byte
+	bits    uint32
+	index   int32
+}
+
+// setAddress6 adds an address of IPv6 to an interface.
+func setAddress6(name string, address netip.Prefix) error {
+	ifc, err := net.InterfaceByName(name)
+	if err != nil {
+		return err
+	}
+	s, err := syscall.Socket(syscall.AF_INET6, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer syscall.Close(s)
+	r := in6Ifreq{address.Addr().As16(), uint32(address.Bits()), int32(ifc.Index)}
+	// Safety: the kernel reads a struct in6_ifreq during the call.
+	if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, uintptr(s), syscall.SIOCSIFADDR, uintptr(unsafe.Pointer(&r))); errno != 0 {
+		return errno
+	}
+	return nil
 }
 
 // netmask is the mask of an IPv4 prefix, as an address.

@@ -23,6 +23,16 @@ type Config struct {
 	Prefix              netip.Prefix
 	Gateway, DNS, Guest netip.Addr
 
+	// Prefix6 is the guest's subnet of IPv6, of 64 bits; zero: fd6c:6f61:6d00::/64. Of the addresses
+	// in it Gateway6 and DNS6 are, unless they are given, the second and the third. The
+	// gateway advertises the prefix, so that guests make themselves addresses in it, and
+	// itself as their router if the host has an address of IPv6 beyond its own link.
+	Prefix6        netip.Prefix
+	Gateway6, DNS6 netip.Addr
+
+	// NoIPv6 leaves the guest's network without IPv6; so does a device that cannot carry it.
+	NoIPv6 bool
+
 	// Hostname, if given, makes the guest known to itself as
 	// Hostname.loam.internal: see dnsnames.go.
 	Hostname string
@@ -36,8 +46,8 @@ type Config struct {
 	// gateway closes it.
 	Program *net.UnixConn
 
-	// HostLoopback makes the services of the host's 127.0.0.1 reachable for the
-	// guest, at the address of the gateway. It is off because much that listens
+	// HostLoopback makes the services of the host's 127.0.0.1 and ::1 reachable for the
+	// guest, at the addresses of the gateway. It is off because much that listens
 	// there trusts whoever can connect: a guest should not reach a database or a
 	// desktop's control socket without having been meant to.
 	HostLoopback bool
@@ -55,6 +65,7 @@ type Config struct {
 	// What follows stands in for the host in tests.
 
 	dial       func(context.Context, netip.AddrPort) (*net.TCPConn, error)
+	hostIPv6   func() bool   // HostHasIPv6
 	resolvConf string        // path
 	dnsTimeout time.Duration // of one server
 	linger     time.Duration // how long a finished connection may take to be read
@@ -74,18 +85,23 @@ type Limits struct {
 // Forward has a port of the host lead to a port of the guest.
 type Forward struct {
 	Proto string // "tcp" or "udp"
-	// Host is where the gateway listens. A zero address means 127.0.0.1, so that
-	// only programs of the host get in; port 0 one that is free.
+	// Host is where the gateway listens. A zero address means 127.0.0.1, and ::1 if the
+	// host has it, so that only programs of the host get in; port 0 one that is free.
 	Host netip.AddrPort
 	// Guest is where it leads. A zero address means Config.Guest; port 0 the
 	// port of Host.
 	Guest netip.AddrPort
+
+	loopback bool // no address of the host was given
 }
 
 // String is "tcp 127.0.0.1:8080 to 10.0.2.15:80".
 func (f Forward) String() string { return fmt.Sprintf("%s %s to %s", f.Proto, f.Host, f.Guest) }
 
-var defaultPrefix = netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 0, 2, 0}), 24)
+var (
+	defaultPrefix  = netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 0, 2, 0}), 24)
+	defaultPrefix6 = netip.PrefixFrom(netip.AddrFrom16([16]byte{0xfd, 'l', 'o', 'a', 'm'}), 64)
+)
 
 // Places in Prefix of the three addresses.
 const (
@@ -94,7 +110,10 @@ const (
 	guestPlace   = 15
 )
 
-var hostLoopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+var (
+	hostLoopback  = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	hostLoopback6 = netip.IPv6Loopback()
+)
 
 // withDefaults fills in what was not given and checks what was.
 func (c Config) withDefaults() (Config, error) {
@@ -108,8 +127,17 @@ func (c Config) withDefaults() (Config, error) {
 	place(&c.Gateway, c.Prefix, gatewayPlace)
 	place(&c.DNS, c.Prefix, dnsPlace)
 	place(&c.Guest, c.Prefix, guestPlace)
-	if err := c.checkAddresses(); err != nil {
+	if !c.Prefix6.IsValid() {
+		c.Prefix6 = defaultPrefix6
+	}
+	c.Prefix6 = c.Prefix6.Masked()
+	place6(&c.Gateway6, c.Prefix6, gatewayPlace)
+	place6(&c.DNS6, c.Prefix6, dnsPlace)
+	if err := errors.Join(c.checkAddresses(), c.checkAddresses6()); err != nil {
 		return c, err
+	}
+	if c.hostIPv6 == nil {
+		c.hostIPv6 = HostHasIPv6
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -154,6 +182,28 @@ func place(a *netip.Addr, p netip.Prefix, n byte) {
 	*a = netip.AddrFrom4(b)
 }
 
+// place6 is place for IPv6.
+func place6(a *netip.Addr, p netip.Prefix, n byte) {
+	if a.IsValid() {
+		return
+	}
+	b := p.Addr().As16()
+	b[15] += n
+	*a = netip.AddrFrom16(b)
+}
+
+// checkAddresses6 is checkAddresses for IPv6.
+func (c *Config) checkAddresses6() error {
+	p := c.Prefix6
+	if p.Bits() != 64 || !p.Addr().Is6() || p.Addr().Is4In6() || p.Addr().IsMulticast() || p.Addr().IsLinkLocalUnicast() {
+		return fmt.Errorf("usernet: %s cannot be the guest's network of IPv6: use a prefix of 64 bits, such as %s", p, defaultPrefix6)
+	}
+	if !p.Contains(c.Gateway6) || !p.Contains(c.DNS6) || c.Gateway6 == c.DNS6 || c.Gateway6 == p.Addr() || c.DNS6 == p.Addr() {
+		return fmt.Errorf("usernet: gateway %s and name server %s are not two hosts in %s", c.Gateway6, c.DNS6, p)
+	}
+	return nil
+}
+
 func (c *Config) checkAddresses() error {
 	if !c.Prefix.Addr().Is4() || c.Prefix.Bits() == 0 || c.Prefix.Bits() > 30 {
 		return fmt.Errorf("usernet: %s cannot be the guest's network: use an IPv4 prefix of 1 to 30 bits, such as %s", c.Prefix, defaultPrefix)
@@ -178,7 +228,7 @@ func (f *Forward) complete(guest netip.Addr) error {
 		return fmt.Errorf("usernet: a port forward has protocol %q: use tcp or udp", f.Proto)
 	}
 	if !f.Host.Addr().IsValid() {
-		f.Host = netip.AddrPortFrom(hostLoopback, f.Host.Port())
+		f.Host, f.loopback = netip.AddrPortFrom(hostLoopback, f.Host.Port()), true
 	}
 	if !f.Guest.Addr().IsValid() {
 		f.Guest = netip.AddrPortFrom(guest, f.Guest.Port())

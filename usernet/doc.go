@@ -17,15 +17,18 @@
 // TCP ports themselves (hand.go, Config.Program): these pass no stack of Loam's.
 //
 // The guest's network has the addresses that QEMU's user network made usual:
-// 10.0.2.0/24 with the gateway at .2, a name server at .3 and the guest at .15.
+// 10.0.2.0/24 with the gateway at .2, a name server at .3 and the guest at .15. In IPv6
+// it is fd6c:6f61:6d00::/64, a prefix of our own (RFC 4193) that has the same places; the
+// gateway advertises it (ipv6.go), and itself as a router if the host has IPv6.
 // See Config for what may differ.
 //
 // # What the guest can reach
 //
 // Whatever the process that runs the gateway can reach, with three exceptions.
 // The loopback network of the host is out of reach unless Config.HostLoopback
-// is set: then the gateway's address stands for 127.0.0.1. The rest of the
-// guest's own subnet is empty. Broadcast and multicast are not forwarded. In
+// is set: then the gateway's addresses stand for 127.0.0.1 and ::1. The rest of the
+// guest's own subnets is empty. Broadcast, multicast and link-local addresses of
+// IPv6 are not forwarded. In
 // particular the host's other addresses, and the networks that it is connected
 // to, are in reach.
 //

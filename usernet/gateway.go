@@ -24,7 +24,8 @@ type Gateway struct {
 	connections slots // TCP connections, both directions
 	dials       slots // attempts to connect from the host
 	flows       *flowTable
-	pinger      *pinger
+	pinger      *pinger // of IPv4
+	pinger6     *pinger
 	dns         *dnsForwarder
 	published   *published
 	handing     *handing    // nil: all connections are relayed
@@ -65,8 +66,10 @@ func New(c Config) (*Gateway, error) {
 	// a second shard would only divide what could be handled in one turn.
 	g.stack = stack.New(stack.Config{Shards: 1, Log: c.Log, TCP: tcpConfig()})
 	g.stack.Forward(stack.Forwarder{TCP: g.handleTCP, UDP: g.handleUDP, Ping: g.handlePing})
-	socket, err := newICMPSocket()
+	socket, err := newICMPSocket(ipv4)
 	g.pinger = newPinger(c.Limits.Pings, socket, err, &g.tally, c.Log)
+	socket, err = newICMPSocket(ipv6)
+	g.pinger6 = newPinger(c.Limits.Pings, socket, err, &g.tally, c.Log)
 	if err := g.start(); err != nil {
 		g.Close()
 		return nil, closing(c, err)
@@ -101,7 +104,7 @@ func (g *Gateway) start() error {
 	c := &g.config
 	hostConf := &resolvConf{path: c.resolvConf}
 	g.dns = newDNSForwarder(c, &g.tally, hostConf)
-	ifc, err := g.stack.Attach(c.Device, stack.InterfaceConfig{Name: linkName, AcceptAny: true, NoIPv6: true})
+	ifc, err := g.stack.Attach(c.Device, stack.InterfaceConfig{Name: linkName, AcceptAny: true, NoIPv6: c.NoIPv6, NoDetection: true})
 	if err != nil {
 		return err
 	}
@@ -112,15 +115,20 @@ func (g *Gateway) start() error {
 	if err := g.stack.AddAddress(linkName, netip.PrefixFrom(c.DNS, c.DNS.BitLen())); err != nil {
 		return err
 	}
-	if err := g.startDNS(); err != nil {
+	if err := g.startDNS(c.DNS); err != nil {
+		return err
+	}
+	if err := g.startIPv6(ifc); err != nil {
 		return err
 	}
 	if err := g.startDHCP(ifc.MTU(), hostConf.get().search); err != nil {
 		return err
 	}
 	g.wg.Go(g.expireFlows)
-	if g.pinger.socket != nil {
-		g.wg.Go(g.pinger.loop)
+	for _, p := range [...]*pinger{g.pinger, g.pinger6} {
+		if p.socket != nil {
+			g.wg.Go(p.loop)
+		}
 	}
 	for i := range g.published.udp {
 		p := &g.published.udp[i]
@@ -136,8 +144,9 @@ func (g *Gateway) start() error {
 	return nil
 }
 
-func (g *Gateway) startDNS() error {
-	at := netip.AddrPortFrom(g.config.DNS, dnsPort)
+// startDNS answers questions that come to an address of the gateway.
+func (g *Gateway) startDNS(addr netip.Addr) error {
+	at := netip.AddrPortFrom(addr, dnsPort)
 	udp, err := g.stack.ListenUDP(at, stack.UDPOptions{})
 	if err != nil {
 		return err
@@ -210,8 +219,10 @@ func (g *Gateway) Close() error {
 		if g.handing != nil {
 			g.handing.conn.Close()
 		}
-		if g.pinger.socket != nil {
-			g.pinger.socket.close()
+		for _, p := range [...]*pinger{g.pinger, g.pinger6} {
+			if p.socket != nil {
+				p.socket.close()
+			}
 		}
 		for _, t := range g.tables() {
 			for _, f := range t.close() {

@@ -8,10 +8,9 @@ import (
 	"sync"
 
 	"loam/stack"
-	"loam/wire"
 )
 
-// Ping. One ICMP socket of the host carries the echo requests of the guest, with
+// Ping. One ICMP socket of the host, for each version of IP, carries the echo requests of the guest, with
 // sequence numbers of our own; when the real host's reply comes, the request is
 // answered. Nothing is answered that nobody answered.
 //
@@ -52,7 +51,11 @@ func (g *Gateway) handlePing(r *stack.PingRequest) {
 		g.deny(PingDenied, r.Dst)
 		return
 	}
-	g.pinger.send(dst, r.Data, r.Reply)
+	p := g.pinger
+	if dst.Is6() {
+		p = g.pinger6
+	}
+	p.send(dst, r.Data, r.Reply)
 }
 
 // send asks dst and has reply called when it has answered.
@@ -103,11 +106,11 @@ func (p *pinger) loop() {
 		if err != nil { // ICMP about a request; the guest's ping will time out
 			continue
 		}
-		h, _, err := wire.ParseICMPv4(msg)
-		if err != nil || h.Type != wire.ICMPv4EchoReply || !p.socket.owns(h.EchoID()) {
+		seq, ok := p.socket.answered(msg)
+		if !ok {
 			continue // a raw socket hears everybody's
 		}
-		if e, ok := p.take(from, h.EchoSeq()); ok {
+		if e, ok := p.take(from, seq); ok {
 			p.tally.count(PingIn)
 			e.reply()
 		} else {

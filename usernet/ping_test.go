@@ -11,7 +11,7 @@ import (
 // newTestPinger is a pinger with whatever socket this machine allows.
 func newTestPinger(t *testing.T, places int) (*pinger, *tally) {
 	t.Helper()
-	socket, err := newICMPSocket()
+	socket, err := newICMPSocket(ipv4)
 	if err != nil {
 		t.Skip(err)
 	}
@@ -40,7 +40,7 @@ func TestPingIsAnsweredWhenTheHostIs(t *testing.T) {
 func TestPingRequestsWithoutAnAnswerAreBounded(t *testing.T) {
 	const places, many = 4, 100
 	counts := new(tally)
-	socket, err := newICMPSocket()
+	socket, err := newICMPSocket(ipv4)
 	if err != nil {
 		t.Skip(err)
 	}

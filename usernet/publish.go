@@ -24,11 +24,10 @@ func bindForwards(list []Forward) (*published, error) {
 	p := new(published)
 	for i := range list {
 		f := &list[i]
-		var err error
-		if f.Proto == "tcp" {
-			err = p.bindTCP(f)
-		} else {
-			err = p.bindUDP(f)
+		chosen := f.Host.Port() != 0
+		err := p.bind(f)
+		if err == nil && f.loopback {
+			err = p.bindLoopback6(*f, chosen)
 		}
 		if err != nil {
 			p.close()
@@ -36,6 +35,27 @@ func bindForwards(list []Forward) (*published, error) {
 		}
 	}
 	return p, nil
+}
+
+func (p *published) bind(f *Forward) error {
+	if f.Proto == "tcp" {
+		return p.bindTCP(f)
+	}
+	return p.bindUDP(f)
+}
+
+// bindLoopback6 listens at ::1 too, where the host has that; a port that nobody has chosen
+// may be taken there.
+func (p *published) bindLoopback6(f Forward, chosen bool) error {
+	f.Host = netip.AddrPortFrom(hostLoopback6, f.Host.Port())
+	err := p.bind(&f)
+	switch {
+	case errors.Is(err, syscall.EADDRNOTAVAIL), errors.Is(err, syscall.EAFNOSUPPORT):
+		return nil
+	case errors.Is(err, syscall.EADDRINUSE) && !chosen:
+		return nil
+	}
+	return err
 }
 
 func (p *published) bindTCP(f *Forward) error {

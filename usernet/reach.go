@@ -16,10 +16,13 @@ func (c *Config) reach(dst netip.Addr) (netip.Addr, bool) {
 	switch {
 	case dst == c.Gateway:
 		return hostLoopback, c.HostLoopback
-	case c.Prefix.Contains(dst): // nobody else is there
+	case dst == c.Gateway6:
+		return hostLoopback6, c.HostLoopback
+	case c.Prefix.Contains(dst), c.Prefix6.Contains(dst): // nobody else is there
 	case dst.IsLoopback(), dst.IsMulticast(), dst == limitedBroadcast, thisNetwork.Contains(dst):
+	case dst.IsUnspecified(), dst.Is4In6(), dst.Is6() && dst.IsLinkLocalUnicast():
 	default:
-		return dst, dst.Is4()
+		return dst, true
 	}
 	return netip.Addr{}, false
 }
@@ -34,7 +37,7 @@ func (c *Config) reachPort(dst netip.AddrPort) (netip.AddrPort, bool) {
 // services is a puzzle to whoever started them, so the log says once what to do.
 func (g *Gateway) deny(which Counter, dst netip.Addr) {
 	g.tally.count(which)
-	if dst == g.config.Gateway {
+	if dst == g.config.Gateway || dst == g.config.Gateway6 {
 		g.hint.Do(func() {
 			g.config.Log.Warn("the guest tried to reach the host's loopback network, which is not open to it: set HostLoopback to open it", "address", dst)
 		})

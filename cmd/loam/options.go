@@ -27,8 +27,8 @@ type runFlags struct {
 	relay    bool
 	volumes  []string
 	net      string
-	ip       string
-	gateway  string
+	ips      []string
+	gateways []string
 	env      []string
 	pcap     string
 }
@@ -36,7 +36,7 @@ type runFlags struct {
 func (f *runFlags) register(cmd *cobra.Command) {
 	f.registerShared(cmd, runMemory)
 	cmd.Flags().StringArrayVar(&f.disks, "disk", nil, "a disk for a virtual machine, /dev/vda, of the image `FILE` (repeat for more)")
-	cmd.Flags().StringArrayVarP(&f.publish, "publish", "p", nil, "forward a port to the program, `HOST:GUEST[/udp]`; HOST is PORT, of 127.0.0.1, or ADDRESS:PORT (repeat for more)")
+	cmd.Flags().StringArrayVarP(&f.publish, "publish", "p", nil, "forward a port to the program, `HOST:GUEST[/udp]`; HOST is PORT, of 127.0.0.1 and ::1, or ADDRESS:PORT (repeat for more)")
 	cmd.Flags().BoolVar(&f.relay, "relay", false, "have connections to published ports pass Loam's TCP in a process, too; without this they are Linux's, which the program gets handed over")
 	cmd.Flags().StringArrayVarP(&f.volumes, "volume", "v", nil, "give the program a folder or a file, to read, as it is now, `HOST[:GUEST]`; GUEST is an absolute path, else that of HOST (repeat for more)")
 }
@@ -56,8 +56,8 @@ func (f *runFlags) registerShared(cmd *cobra.Command, memory string) {
 	flags.IntVar(&f.cpus, "cpus", 1, "the CPUs of a virtual machine, `N`")
 	flags.StringVar(&f.machine, "machine", "q35", "what machine QEMU builds, `q35|pc|microvm`")
 	flags.StringVar(&f.net, "net", "user", "the network, `user|tap:NAME|none`; user needs no privilege")
-	flags.StringVar(&f.ip, "ip", "", "with --net tap:NAME, the program's address and prefix, `CIDR` (default: ask DHCP)")
-	flags.StringVar(&f.gateway, "gw", "", "with --ip, the router's address, `IP`")
+	flags.StringSliceVar(&f.ips, "ip", nil, "with --net tap:NAME, the program's address and prefix, `CIDR`, one each of IPv4 and IPv6 (default: ask DHCP, and listen to routers of IPv6)")
+	flags.StringSliceVar(&f.gateways, "gw", nil, "with --ip, the router's address, `IP`, likewise")
 	flags.StringArrayVarP(&f.env, "env", "e", nil, "set a variable of the program's environment, `KEY=VALUE` (repeat for more)")
 	flags.StringVar(&f.pcap, "pcap", "", "write every packet of the program to `FILE`, for Wireshark")
 }
@@ -66,7 +66,13 @@ func (f *runFlags) registerShared(cmd *cobra.Command, memory string) {
 func (f *runFlags) shared() []string {
 	args := []string{
 		"--platform=" + f.platform, "--memory=" + f.memory, "--cpus=" + strconv.Itoa(f.cpus), "--machine=" + f.machine,
-		"--net=" + f.net, "--ip=" + f.ip, "--gw=" + f.gateway, "--pcap=" + f.pcap,
+		"--net=" + f.net, "--pcap=" + f.pcap,
+	}
+	for _, ip := range f.ips {
+		args = append(args, "--ip="+ip)
+	}
+	for _, gw := range f.gateways {
+		args = append(args, "--gw="+gw)
 	}
 	for _, kv := range f.env {
 		args = append(args, "--env="+kv)
@@ -97,17 +103,20 @@ type volume struct{ host, guest string }
 
 // publication lets a port of the host stand for a port of the program.
 type publication struct {
-	udp   bool
-	host  netip.AddrPort
-	guest uint16
+	udp      bool
+	host     netip.AddrPort
+	loopback bool // no address was given: 127.0.0.1, and ::1
+	guest    uint16
 }
 
 // network is what the program is connected to.
 type network struct {
-	kind    networkKind
-	tap     string       // the device's name
-	address netip.Prefix // of the program on it; not valid: by DHCP
-	gateway netip.Addr   // not valid: there is none
+	kind     networkKind
+	tap      string       // the device's name
+	address  netip.Prefix // of the program on it, of IPv4
+	gateway  netip.Addr   // not valid: there is none
+	address6 netip.Prefix // of IPv6; if neither is valid: by DHCP, and by what routers say
+	gateway6 netip.Addr   // not valid: there is none
 }
 
 type networkKind int
@@ -209,21 +218,46 @@ func (f *runFlags) network() (n network, err error) {
 	default:
 		return n, &usageError{fmt.Sprintf("there is no network %q", f.net), "use --net user, --net tap:NAME or --net none"}
 	}
-	if n.kind != tapNetwork && (f.ip != "" || f.gateway != "") {
+	if n.kind != tapNetwork && len(f.ips)+len(f.gateways) > 0 {
 		return n, &usageError{
 			"--ip and --gw have no use with --net " + f.net,
 			"leave them out, or use --net tap:NAME",
 		}
 	}
-	if f.ip != "" {
-		if n.address, err = parseAddress(f.ip); err != nil {
-			return n, err
+	return n, n.addresses(f.ips, f.gateways)
+}
+
+// addresses takes the values of --ip and --gw, at most one each of either version.
+func (n *network) addresses(ips, gateways []string) error {
+	for _, s := range ips {
+		p, err := parseAddress(s)
+		if err != nil {
+			return err
 		}
+		own := &n.address
+		if p.Addr().Is6() {
+			own = &n.address6
+		}
+		if own.IsValid() {
+			return &usageError{fmt.Sprintf("--ip %s and --ip %s are of one version of IP", own, p), "give one address of IPv4, one of IPv6, or both"}
+		}
+		*own = p
 	}
-	if f.gateway != "" {
-		n.gateway, err = parseGateway(f.gateway, n.address)
+	for _, s := range gateways {
+		a, err := netip.ParseAddr(s)
+		if err != nil || a.Zone() != "" || a.Is4In6() {
+			return &usageError{fmt.Sprintf("--gw %s is no address", s), "write it as 192.0.2.1 or fe80::1"}
+		}
+		own, gateway := n.address, &n.gateway
+		if a.Is6() {
+			own, gateway = n.address6, &n.gateway6
+		}
+		if err := checkGateway(a, own, *gateway); err != nil {
+			return err
+		}
+		*gateway = a
 	}
-	return n, err
+	return nil
 }
 
 // validDevice follows dev_valid_name of Linux, net/core/dev.c: 1 to 15 bytes
@@ -238,11 +272,11 @@ func parseAddress(s string) (netip.Prefix, error) {
 	p, err := netip.ParsePrefix(s)
 	a := p.Addr()
 	switch {
-	case err != nil || !a.Is4():
-		return p, &usageError{fmt.Sprintf("--ip %s is no IPv4 address with a prefix", s), "write it as 192.0.2.2/24"}
+	case err != nil || a.Is4In6():
+		return p, &usageError{fmt.Sprintf("--ip %s is no address with a prefix", s), "write it as 192.0.2.2/24 or 2001:db8::2/64"}
 	case a.IsUnspecified() || a.IsMulticast() || a.IsLoopback() || a == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
 		return p, &usageError{fmt.Sprintf("--ip %s cannot be the address of a host", s), "use one that belongs to the network behind the device"}
-	case p.Bits() < 31 && (a == p.Masked().Addr() || a == broadcast(p)):
+	case a.Is4() && p.Bits() < 31 && (a == p.Masked().Addr() || a == broadcast(p)):
 		return p, &usageError{fmt.Sprintf("--ip %s is the first or last address of its network", s), "use one in between"}
 	}
 	return p, nil
@@ -257,20 +291,21 @@ func broadcast(p netip.Prefix) netip.Addr {
 	return netip.AddrFrom4(b)
 }
 
-func parseGateway(s string, own netip.Prefix) (netip.Addr, error) {
-	a, err := netip.ParseAddr(s)
+// checkGateway refuses a router that is no neighbour of our own address, or the second of
+// a version.
+func checkGateway(a netip.Addr, own netip.Prefix, other netip.Addr) error {
 	switch {
-	case err != nil || !a.Is4():
-		return a, &usageError{fmt.Sprintf("--gw %s is no IPv4 address", s), "write it as 192.0.2.1"}
 	case !own.IsValid():
-		return a, &usageError{"--gw needs --ip", "give the program's own address too, or leave both out for DHCP"}
-	case !own.Contains(a) || a == own.Addr():
-		return a, &usageError{
-			fmt.Sprintf("--gw %s is not a neighbour of --ip %s", s, own),
+		return &usageError{fmt.Sprintf("--gw %s needs --ip", a), "give the program's own address of that version too, or leave both out for DHCP and routers"}
+	case other.IsValid():
+		return &usageError{fmt.Sprintf("--gw %s and --gw %s are of one version of IP", other, a), "give one router for each"}
+	case !own.Contains(a) && !(a.Is6() && a.IsLinkLocalUnicast()) || a == own.Addr():
+		return &usageError{
+			fmt.Sprintf("--gw %s is not a neighbour of --ip %s", a, own),
 			"use the address of the router in " + own.Masked().String(),
 		}
 	}
-	return a, nil
+	return nil
 }
 
 func (f *runFlags) publications(kind networkKind) ([]publication, error) {
@@ -317,7 +352,7 @@ func parsePublication(s string) (p publication, ok bool) {
 		return p, false
 	}
 	if port, isPort := parsePort(host); isPort {
-		p.host = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), port)
+		p.host, p.loopback = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), port), true
 		return p, true
 	}
 	var err error

@@ -98,6 +98,7 @@ func (o *runOptions) unikernel(ctx context.Context, say io.Writer) (unikernel.Op
 		Env:     o.env,
 		Network: unikernel.Network{
 			Kind: kinds[o.net.kind], Tap: o.net.tap, Address: o.net.address, Gateway: o.net.gateway,
+			Address6: o.net.address6, Gateway6: o.net.gateway6,
 			Trace: o.pcap, Relay: o.relay,
 		},
 	}
@@ -106,6 +107,9 @@ func (o *runOptions) unikernel(ctx context.Context, say io.Writer) (unikernel.Op
 		f := usernet.Forward{Proto: "tcp", Host: p.host, Guest: netip.AddrPortFrom(netip.Addr{}, p.guest)}
 		if p.udp {
 			f.Proto = "udp"
+		}
+		if p.loopback {
+			f.Host = netip.AddrPortFrom(netip.Addr{}, p.host.Port())
 		}
 		u.Network.Forwards = append(u.Network.Forwards, f)
 	}

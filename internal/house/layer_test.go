@@ -33,7 +33,7 @@ const layers = `
 	# stands below the others; beyond that none of them knows another.
 	NONE < stack/timer;
 	wire, internal/siphash, internal/list, stack/timer
-	< stack/tcp, stack/neigh, stack/ip, stack/icmp, stack/dhcp,
+	< stack/tcp, stack/neigh, stack/ip, stack/icmp, stack/autoconf, stack/dhcp,
 	  stack/port
 	< MACHINES;
 

@@ -116,7 +116,7 @@ func TestFragment6(t *testing.T) {
 
 // RFC 6724 section 5, rule 6: addresses of sites for sites.
 func TestSourceLabels(t *testing.T) {
-	own := []netip.Prefix{netip.MustParsePrefix("2001:db8::1/64"), netip.MustParsePrefix("fd00::1/64"), netip.MustParsePrefix("fe80::1/64")}
+	own := []Own{{Prefix: prefix("2001:db8::1/64")}, {Prefix: prefix("fd00::1/64")}, {Prefix: prefix("fe80::1/64")}}
 	for dst, want := range map[string]string{"2a00::1": "2001:db8::1", "fd11::2": "fd00::1", "fe80::9": "fe80::1", "ff02::1": "fe80::1", "ff0e::1": "2001:db8::1"} {
 		if got, ok := Source(netip.MustParseAddr(dst), own); !ok || got != netip.MustParseAddr(want) {
 			t.Errorf("to %s from %v, want %s", dst, got, want)

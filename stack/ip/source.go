@@ -6,14 +6,20 @@ import (
 )
 
 // Source address selection: the rules of RFC 6724 section 5 that say something
-// about a host without mobility or temporary addresses (1, 2, 6 and 8), for both
+// about a host without mobility or temporary addresses (1, 2, 3, 6 and 8), for both
 // families; for IPv4 by section 3.2. RFC 1122 section 3.3.4.3 asks for no more.
 
-// Source picks the address among own to send to dst from; the length of each is
-// that of its subnet. The first of equals wins. There is none if own has no
-// address of that family, or only loopback addresses and dst is elsewhere.
-func Source(dst netip.Addr, own []netip.Prefix) (netip.Addr, bool) {
-	var best netip.Prefix
+// Own is an address of this host; the length is that of its subnet.
+type Own struct {
+	netip.Prefix
+	Deprecated bool // to be avoided: its preferred lifetime has ended (RFC 4862 section 5.5.4)
+}
+
+// Source picks the address among own to send to dst from. The first of equals wins.
+// There is none if own has no address of that family, or only loopback addresses and
+// dst is elsewhere.
+func Source(dst netip.Addr, own []Own) (netip.Addr, bool) {
+	var best Own
 	for _, p := range own {
 		a := p.Addr()
 		if a.Is4() != dst.Is4() || scopeOf(a) == hostScope && scopeOf(dst) != hostScope {
@@ -27,7 +33,7 @@ func Source(dst netip.Addr, own []netip.Prefix) (netip.Addr, bool) {
 }
 
 // better reports whether a is to be preferred over b as the source for dst.
-func better(dst netip.Addr, a, b netip.Prefix) bool {
+func better(dst netip.Addr, a, b Own) bool {
 	// Rule 1: the same address.
 	if a.Addr() == dst || b.Addr() == dst {
 		return b.Addr() != dst
@@ -39,12 +45,16 @@ func better(dst netip.Addr, a, b netip.Prefix) bool {
 		}
 		return sb < sd
 	}
+	// Rule 3: one that is not deprecated.
+	if a.Deprecated != b.Deprecated {
+		return b.Deprecated
+	}
 	// Rule 6: the same label.
 	if la, lb, ld := labelOf(a.Addr()), labelOf(b.Addr()), labelOf(dst); la != lb && (la == ld || lb == ld) {
 		return la == ld
 	}
 	// Rule 8: the longest common prefix.
-	return commonBits(dst, a) > commonBits(dst, b)
+	return commonBits(dst, a.Prefix) > commonBits(dst, b.Prefix)
 }
 
 // label says which kind of addresses prefer each other (RFC 6724 section 2.1): those

@@ -1,7 +1,6 @@
 package ip
 
 import (
-	"net/netip"
 	"strings"
 	"testing"
 )
@@ -27,11 +26,15 @@ func TestSource(t *testing.T) {
 		{"IPv6", "fe80::1/64 2001:db8::1/64 2001:db8:1::1/64", "2001:db8:1::9", "2001:db8:1::1"},
 		{"IPv6 beyond 64 bits", "2001:db8::1:0:0:1/112 2001:db8::2:0:0:1/112", "2001:db8::2:0:0:9", "2001:db8::2:0:0:1"},
 		{"IPv6 link-local", "2001:db8::1/64 fe80::1/64", "fe80::9", "fe80::1"},
+		{"a deprecated address is avoided", "!2001:db8:1::1/64 2001:db8:2::1/64", "2001:db8:1::9", "2001:db8:2::1"},
+		{"unless it is the destination", "!2001:db8:1::1/64 2001:db8:2::1/64", "2001:db8:1::1", "2001:db8:1::1"},
+		{"or the only one that reaches so far", "!2001:db8:1::1/64 fe80::1/64", "2001:db8:2::9", "2001:db8:1::1"},
 		{"IPv6 multicast on the link", "2001:db8::1/64 fe80::1/64", "ff02::1", "fe80::1"},
 	} {
-		var own []netip.Prefix
+		var own []Own
 		for _, p := range strings.Fields(test.own) {
-			own = append(own, prefix(p))
+			p, deprecated := strings.CutPrefix(p, "!")
+			own = append(own, Own{prefix(p), deprecated})
 		}
 		got, ok := Source(addr(test.dst), own)
 		if ok != (test.want != "") || ok && got != addr(test.want) {

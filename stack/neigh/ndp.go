@@ -26,6 +26,7 @@ import (
 type NDP struct {
 	*Cache
 	mac     wire.MAC
+	router  bool // we are one, and say so
 	own     []ownAddress
 	answers messageQueue
 	packets NDPCounters
@@ -83,6 +84,9 @@ func NewNDP(cfg NDPConfig) *NDP {
 
 // NDPCounters returns the counters of messages; those of the table are Counters.
 func (n *NDP) NDPCounters() NDPCounters { return n.packets }
+
+// SetRouter has advertisements say that we are a router.
+func (n *NDP) SetRouter() { n.router = true }
 
 // Add begins to use the address of p, whose length is that of the subnet. A Ready
 // event says when it can be used: at once, or with detect after up to two seconds,
@@ -177,7 +181,7 @@ func (n *NDP) solicited(now time.Duration, m *Message) {
 // answer sends an advertisement (section 7.2.4). Who asks without saying where it is
 // is answered to where the question came from.
 func (n *NDP) answer(m *Message) {
-	reply := Message{Neighbor: wire.Neighbor{Advertisement: true, Target: m.Target, LinkAddr: n.mac, Solicited: true, Override: true}, Src: m.Target, Dst: m.Src, MAC: m.LinkAddr}
+	reply := Message{Neighbor: wire.Neighbor{Advertisement: true, Target: m.Target, LinkAddr: n.mac, Router: n.router, Solicited: true, Override: true}, Src: m.Target, Dst: m.Src, MAC: m.LinkAddr}
 	switch {
 	case m.Src.IsUnspecified():
 		reply.Solicited, reply.Dst, reply.MAC = false, allNodes, wire.MulticastMAC6(allNodes)

@@ -10,13 +10,20 @@ import (
 	"testing"
 )
 
-// TestRunDHCP: a program of "loam run" on a tap gets its address from dnsmasq, and
-// serves HTTP there: as a process, and in a virtual machine.
-func TestRunDHCP(t *testing.T) {
+// buildLoam builds the loam command.
+func buildLoam(t *testing.T) string {
+	t.Helper()
 	command := filepath.Join(t.TempDir(), "loam")
 	if out, err := exec.Command("go", "build", "-o", command, "../../cmd/loam").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
+	return command
+}
+
+// TestRunDHCP: a program of "loam run" on a tap gets its address from dnsmasq, and
+// serves HTTP there: as a process, and in a virtual machine.
+func TestRunDHCP(t *testing.T) {
+	command := buildLoam(t)
 	for _, platform := range []string{"process", "vm"} {
 		t.Run(platform, func(t *testing.T) {
 			l, router := openLab(t)

@@ -78,8 +78,11 @@ type Link struct {
 	MTU      int
 	MAC      wire.MAC      // of this end; zero: any
 	Offloads link.Offloads // of a Tap: what its other end was told
-	Address  netip.Prefix  // not valid: ask DHCP
+	Address  netip.Prefix  // of IPv4
 	Gateway  netip.Addr    // default route; not valid: none
+	Address6 netip.Prefix  // of IPv6; if neither is valid: ask DHCP, and listen to routers
+	Gateway6 netip.Addr    // likewise
+	Alone    bool          // nobody else on the link can have the addresses
 	Trace    int           // a descriptor to write what passes to, in pcapng; 0: none
 }
 
@@ -148,6 +151,15 @@ func (c Config) Encode() string {
 		}
 		if l.Gateway.IsValid() {
 			fmt.Fprintf(&b, " gateway=%s", l.Gateway)
+		}
+		if l.Address6.IsValid() {
+			fmt.Fprintf(&b, " address6=%s", l.Address6)
+		}
+		if l.Gateway6.IsValid() {
+			fmt.Fprintf(&b, " gateway6=%s", l.Gateway6)
+		}
+		if l.Alone {
+			b.WriteString(" alone=yes")
 		}
 		if l.Trace != 0 {
 			fmt.Fprintf(&b, " trace=%d", l.Trace)
@@ -257,6 +269,12 @@ func (c *Config) set(l *Link, m *Mount, line, key, value string) (err error) {
 		l.Address, err = netip.ParsePrefix(value)
 	case "link gateway":
 		l.Gateway, err = netip.ParseAddr(value)
+	case "link address6":
+		l.Address6, err = netip.ParsePrefix(value)
+	case "link gateway6":
+		l.Gateway6, err = netip.ParseAddr(value)
+	case "link alone":
+		l.Alone = true
 	case "link trace":
 		l.Trace, err = strconv.Atoi(value)
 	default:

@@ -19,7 +19,8 @@ func TestRoundTrip(t *testing.T) {
 		{Folder: "/home/a b%", Mounts: []Mount{{Archive: 4, Path: "/"}, {Archive: 5, Path: "/ö\n", File: true, Writable: true}, {Archive: 6, Path: "/d", Deferred: true}}},
 		{Links: []Link{
 			{Kind: Socket, Name: "eth0", FDs: []int{3}, MTU: 65535, MAC: wire.MAC{2, 0, 0, 0, 0, 1},
-				Address: netip.MustParsePrefix("10.0.2.15/24"), Gateway: netip.MustParseAddr("10.0.2.2"), Trace: 4},
+				Address: netip.MustParsePrefix("10.0.2.15/24"), Gateway: netip.MustParseAddr("10.0.2.2"), Trace: 4,
+				Address6: netip.MustParsePrefix("fd00::f/64"), Gateway6: netip.MustParseAddr("fe80::2"), Alone: true},
 			{Kind: Tap, Name: "eth1", FDs: []int{5, 6}, MTU: 1500, Offloads: link.OffloadChecksum | link.OffloadTSO4},
 		}},
 	} {

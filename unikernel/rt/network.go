@@ -25,7 +25,10 @@ func attachLinks(s *stack.Stack, p Platform, c guest.Config) error {
 	return nil
 }
 
-var defaultRoute = netip.PrefixFrom(netip.IPv4Unspecified(), 0)
+var (
+	everywhere  = netip.PrefixFrom(netip.IPv4Unspecified(), 0)
+	everywhere6 = netip.PrefixFrom(netip.IPv6Unspecified(), 0)
+)
 
 // attach brings one link into the stack and configures it.
 func attach(s *stack.Stack, p Platform, l guest.Link, hostname string) error {
@@ -42,35 +45,61 @@ func attach(s *stack.Stack, p Platform, l guest.Link, hostname string) error {
 		atExit(func() { traced.Close() })
 		dev = traced
 	}
-	ifc, err := s.Attach(dev, stack.InterfaceConfig{Name: l.Name})
+	ifc, err := s.Attach(dev, stack.InterfaceConfig{Name: l.Name, NoDetection: l.Alone})
 	if err != nil {
 		return err
 	}
-	if !l.Address.IsValid() {
-		return lease(ifc, hostname)
+	if !l.Address.IsValid() && !l.Address6.IsValid() {
+		return configure(ifc, hostname)
 	}
-	if err := s.AddAddress(l.Name, l.Address); err != nil {
+	if err := addAddress(s, l.Name, l.Address, l.Gateway, everywhere); err != nil {
 		return err
 	}
-	if !l.Gateway.IsValid() {
-		return nil
-	}
-	return s.AddRoute(stack.Route{Dst: defaultRoute, Gateway: l.Gateway, Interface: l.Name})
+	return addAddress(s, l.Name, l.Address6, l.Gateway6, everywhere6)
 }
 
-// leaseTime is how long the program waits for an address before it begins.
-const leaseTime = 10 * time.Second
+// addAddress gives a link the address of one version of IP and the router to all others,
+// if there are any.
+func addAddress(s *stack.Stack, link string, address netip.Prefix, gateway netip.Addr, all netip.Prefix) error {
+	if !address.IsValid() {
+		return nil
+	}
+	if err := s.AddAddress(link, address); err != nil || !gateway.IsValid() {
+		return err
+	}
+	return s.AddRoute(stack.Route{Dst: all, Gateway: gateway, Interface: link})
+}
 
-// lease asks DHCP. A program that gets no answer begins all the same, as a host
-// does: the client goes on asking.
-func lease(ifc *stack.Interface, hostname string) error {
+// leaseTime is how long the program waits for an address before it begins, and
+// laterTime how long still for one of IPv4 when it has one of IPv6.
+const (
+	leaseTime = 10 * time.Second
+	laterTime = time.Second
+)
+
+// configure asks DHCP, and listens to routers of IPv6. A program that gets no answer
+// begins all the same, as a host does: both go on asking.
+func configure(ifc *stack.Interface, hostname string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), leaseTime)
 	defer cancel()
+	go waitLess(ctx, cancel, ifc)
 	if _, err := ifc.DHCP(ctx, hostname); err != nil && ctx.Err() == nil {
 		return err
 	}
-	if ctx.Err() != nil {
-		fmt.Fprintf(os.Stderr, "loam: %s: no DHCP server has answered for %v; --ip gives an address\n", ifc.Name(), leaseTime)
+	if ctx.Err() == context.DeadlineExceeded {
+		fmt.Fprintf(os.Stderr, "loam: %s: no DHCP server and no router of IPv6 has answered for %v; --ip gives an address\n", ifc.Name(), leaseTime)
 	}
 	return nil
+}
+
+// waitLess ends ctx soon after routers have given the interface an address.
+func waitLess(ctx context.Context, cancel context.CancelFunc, ifc *stack.Interface) {
+	if _, err := ifc.Autoconfigure(ctx); err != nil { // none in time, or no IPv6 on this link
+		return
+	}
+	select {
+	case <-time.After(laterTime):
+		cancel()
+	case <-ctx.Done():
+	}
 }

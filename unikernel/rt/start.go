@@ -88,7 +88,8 @@ func start(p Platform, c guest.Config) error {
 	if err != nil {
 		return fmt.Errorf("the program's files: %w", err)
 	}
-	network := stack.New(stack.Config{Resumed: resumed})
+	resolv := new(resolvConf)
+	network := stack.New(stack.Config{Resumed: resumed, DNSChanged: resolv.update})
 	process = posix.New(posix.Options{
 		Network:  network,
 		Files:    tree,
@@ -116,9 +117,10 @@ func start(p Platform, c guest.Config) error {
 		to := p.Results(c)
 		atExit(func() { sendResults(to, c.Results) })
 	}
-	return writeEtc(tree, map[string]string{
-		"resolv.conf": resolvText(network.DNS()), "hosts": hostsText(c), "hostname": hostname(c) + "\n",
-	})
+	if err := resolv.begin(tree, network); err != nil {
+		return err
+	}
+	return writeEtc(tree, map[string]string{"hosts": hostsText(c), "hostname": hostname(c) + "\n"})
 }
 
 // openDoor has Loam serve the calls of posix.Table, and all that are in no list.
@@ -192,24 +194,15 @@ func end() {
 //go:noinline
 func park() { select {} }
 
-// resolvText is /etc/resolv.conf. Without a server names cannot be looked up;
-// the file then has none, and package net asks the loopback, where nobody
-// answers.
-func resolvText(servers []netip.Addr) string {
-	var b strings.Builder
-	for _, a := range servers {
-		b.WriteString("nameserver " + a.String() + "\n")
-	}
-	return b.String()
-}
-
 // hostsText is /etc/hosts.
 func hostsText(c guest.Config) string {
 	var b strings.Builder
 	b.WriteString("127.0.0.1 localhost\n")
 	for _, l := range c.Links {
-		if c.Hostname != "" && l.Address.IsValid() {
-			b.WriteString(l.Address.Addr().String() + " " + c.Hostname + "\n")
+		for _, a := range [...]netip.Prefix{l.Address, l.Address6} {
+			if c.Hostname != "" && a.IsValid() {
+				b.WriteString(a.Addr().String() + " " + c.Hostname + "\n")
+			}
 		}
 	}
 	return b.String()

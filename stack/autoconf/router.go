@@ -1,0 +1,60 @@
+package autoconf
+
+import (
+	"math/rand/v2"
+	"time"
+)
+
+// When a router speaks (RFC 4861 sections 6.2.1 and 10).
+const (
+	minAdvertiseInterval     = 200 * time.Second
+	maxAdvertiseInterval     = 600 * time.Second
+	initialAdvertiseInterval = 16 * time.Second
+	initialAdvertisements    = 3
+	minDelayBetween          = 3 * time.Second
+	maxAnswerDelay           = 500 * time.Millisecond
+)
+
+// DefaultLifetime is how long a router is to be believed in, in seconds: three times the
+// longest that it is silent.
+const DefaultLifetime = 3 * int(maxAdvertiseInterval/time.Second)
+
+// Router is an interface that advertises itself to all nodes of a link: now and then, and
+// soon after it was asked, but never twice within three seconds.
+type Router struct {
+	random *rand.Rand
+	sent   int           // advertisements, up to initialAdvertisements
+	last   time.Duration // when the last one was sent
+	next   time.Duration // when the next one is due
+}
+
+// NewRouter returns a router that advertises itself first at now.
+func NewRouter(now time.Duration, seed uint64) *Router {
+	return &Router{random: rand.New(rand.NewPCG(seed, seed)), next: now}
+}
+
+// Deadline is when Poll has something to say.
+func (r *Router) Deadline() time.Duration { return r.next }
+
+// Solicited is called for each solicitation (section 6.2.6): the answer is to all nodes.
+func (r *Router) Solicited(now time.Duration) {
+	at := now + time.Duration(r.random.Int64N(int64(maxAnswerDelay)))
+	if r.sent > 0 {
+		at = max(at, r.last+minDelayBetween)
+	}
+	r.next = min(r.next, at)
+}
+
+// Poll reports whether an advertisement is to be sent. It counts as sent then.
+func (r *Router) Poll(now time.Duration) bool {
+	if now < r.next {
+		return false
+	}
+	r.last, r.sent = now, min(r.sent+1, initialAdvertisements)
+	wait := minAdvertiseInterval + time.Duration(r.random.Int64N(int64(maxAdvertiseInterval-minAdvertiseInterval)))
+	if r.sent < initialAdvertisements {
+		wait = initialAdvertiseInterval
+	}
+	r.next = now + wait
+	return true
+}

@@ -1,0 +1,288 @@
+package stack
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+
+	"loam/link"
+	"loam/stack/autoconf"
+	"loam/stack/neigh"
+	"loam/stack/tcp"
+	"loam/wire"
+)
+
+// Routers of IPv6: an interface that configures itself by what routers say, or that is
+// one itself. The machines of package autoconf are run by the interface's loop.
+
+// routerMessage is a message to do with routers, with what is around it.
+type routerMessage struct {
+	src           netip.Addr
+	advertisement *wire.RouterAdvertisement // nil: a solicitation
+	solicitation  wire.RouterSolicitation
+}
+
+// Roles of an interface in router discovery.
+const (
+	routerless int32 = iota // messages are ignored
+	routerHost              // advertisements are believed
+	routerSelf              // solicitations are answered
+)
+
+// autoconfigured is the part of an interface that listens to routers.
+type autoconfigured struct {
+	host    *autoconf.Host
+	held    autoconf.Setup      // what has been configured
+	ours    []netip.Prefix      // of its addresses, the ones that nobody had configured before
+	waiting []chan netip.Prefix // of calls of Autoconfigure, each with one place: sent to once
+}
+
+// advertising is the part that is a router.
+type advertising struct {
+	router        *autoconf.Router
+	advertisement wire.RouterAdvertisement
+}
+
+// learned is what an interface has learnt from routers, for tables.
+type learned struct {
+	deprecated []netip.Addr // of its addresses
+	dns        []netip.Addr // servers; link-local ones with a zone
+	mtu        int          // of IPv6; 0: the interface's
+}
+
+// Autoconfigure looks for routers, and makes addresses, routes and name servers of what
+// they advertise for as long as they do, until the interface is closed (RFC 4861, 4862,
+// 4191, 8106). It returns the first address that can be used, or when ctx ends; then the
+// interface goes on listening. Errors: ErrFamily without IPv6 or on a link without
+// stations, ErrInvalid for an interface that is a router, ErrClosed.
+func (i *Interface) Autoconfigure(ctx context.Context) (netip.Prefix, error) {
+	switch {
+	case !i.ipv6 || i.medium != link.Ethernet:
+		return netip.Prefix{}, ErrFamily
+	case !i.routing.CompareAndSwap(routerless, routerHost) && i.routing.Load() != routerHost:
+		return netip.Prefix{}, ErrInvalid
+	}
+	got := make(chan netip.Prefix, 1)
+	i.post(func(l *ifaceLoop) { l.startAutoconf(got) })
+	select {
+	case p := <-got:
+		return p, nil
+	case <-ctx.Done():
+		i.post(func(l *ifaceLoop) { l.auto.waiting = removeOne(l.auto.waiting, got) })
+		return netip.Prefix{}, context.Cause(ctx)
+	case <-i.ended:
+		return netip.Prefix{}, ErrClosed
+	}
+}
+
+// Advertise makes the interface a router for its link, which says a of itself for as long
+// as the stack is there; its link-layer address is filled in. Errors: ErrFamily without
+// IPv6 or on a link without stations, ErrInvalid if it has a part in router discovery
+// already.
+func (i *Interface) Advertise(a wire.RouterAdvertisement) error {
+	switch {
+	case !i.ipv6 || i.medium != link.Ethernet:
+		return ErrFamily
+	case !i.routing.CompareAndSwap(routerless, routerSelf):
+		return ErrInvalid
+	}
+	a.LinkAddr = i.mac
+	i.post(func(l *ifaceLoop) {
+		l.ndp.SetRouter()
+		l.advertised = &advertising{advertisement: a}
+		l.linkLocalReady()
+	})
+	return nil
+}
+
+func (l *ifaceLoop) startAutoconf(got chan netip.Prefix) {
+	if l.auto == nil {
+		config := autoconf.Config{MAC: l.mac, MTU: l.mtu, Seed: l.stack.seed ^ uint64(l.index)<<16}
+		l.auto = &autoconfigured{host: autoconf.NewHost(config)}
+		l.linkLocalReady()
+	}
+	l.auto.waiting = append(l.auto.waiting, got)
+	l.tellAddress()
+}
+
+// linkLocalReady begins to speak, if there is an address to speak from.
+func (l *ifaceLoop) linkLocalReady() {
+	if _, ready := l.stack.tables.Load().local[wire.LinkLocal6(l.mac)]; !ready {
+		return
+	}
+	switch {
+	case l.auto != nil:
+		l.auto.host.Start(l.now)
+	case l.advertised != nil && l.advertised.router == nil:
+		l.advertised.router = autoconf.NewRouter(l.now, l.stack.seed^uint64(l.index)<<16)
+	}
+}
+
+// tellAddress tells those who wait for an address.
+func (l *ifaceLoop) tellAddress() {
+	t := l.stack.tables.Load()
+	for _, a := range l.auto.held.Addresses {
+		if _, ready := t.local[a.Prefix.Addr()]; !ready {
+			continue
+		}
+		for _, got := range l.auto.waiting {
+			got <- a.Prefix
+		}
+		l.auto.waiting = nil
+		return
+	}
+}
+
+// receiveRouter takes a message from a receiver.
+func (l *ifaceLoop) receiveRouter(m *routerMessage) {
+	mac := m.solicitation.LinkAddr
+	if m.advertisement != nil {
+		mac = m.advertisement.LinkAddr
+	}
+	if !mac.IsZero() && !m.src.IsUnspecified() { // RFC 4861 sections 6.2.6 and 6.3.4
+		l.ndp.Learn(l.now, m.src, mac, neigh.Asked)
+	}
+	switch {
+	case m.advertisement != nil && l.auto != nil:
+		l.auto.host.Receive(l.now, m.src, m.advertisement)
+	case m.advertisement == nil && l.advertised != nil && l.advertised.router != nil:
+		l.advertised.router.Solicited(l.now)
+	}
+}
+
+// advanceRouters lets the machines act, sends what they say, and configures what has been
+// learnt.
+func (l *ifaceLoop) advanceRouters() {
+	if l.auto != nil {
+		l.auto.host.Advance(l.now)
+		if m, ok := l.auto.host.Poll(l.now); ok {
+			l.sendRouterMessage(netip.IPv6LinkLocalAllRouters(), m.Len(), m.Put)
+		}
+		if u, ok := l.auto.host.Setup(); ok {
+			l.setUp(u)
+		}
+	}
+	if r := l.advertised; r != nil && r.router != nil && r.router.Poll(l.now) {
+		l.sendRouterMessage(netip.IPv6LinkLocalAllNodes(), r.advertisement.Len(), r.advertisement.Put)
+	}
+}
+
+func (l *ifaceLoop) routersDeadline() tcp.Time {
+	d := tcp.Never
+	if l.auto != nil {
+		d = l.auto.host.Deadline()
+	}
+	if l.advertised != nil && l.advertised.router != nil {
+		d = min(d, l.advertised.router.Deadline())
+	}
+	return d
+}
+
+// sendRouterMessage sends a message of n bytes to a group, from the link-local address.
+func (l *ifaceLoop) sendRouterMessage(group netip.Addr, n int, put func([]byte)) {
+	f := link.NewFrame(n)
+	put(f.Bytes())
+	l.sendDiscovery(f, wire.LinkLocal6(l.mac), group, wire.MulticastMAC6(group))
+}
+
+// reached tells the machine whether a neighbour answers.
+func (l *ifaceLoop) reached(addr netip.Addr, answers bool) {
+	if l.auto != nil && addr.Is6() {
+		l.auto.host.Reached(addr, answers)
+	}
+}
+
+// setUp makes the interface what has been learnt. Addresses come first, so that there is
+// one to speak from when a route says that there is somebody to speak to.
+func (l *ifaceLoop) setUp(u autoconf.Setup) {
+	a := l.auto
+	wanted := func(p netip.Prefix) bool {
+		return slices.ContainsFunc(u.Addresses, func(w autoconf.Address) bool { return w.Prefix == p })
+	}
+	a.ours = slices.DeleteFunc(a.ours, func(p netip.Prefix) bool {
+		if wanted(p) {
+			return false
+		}
+		l.stack.RemoveAddress(l.name, p)
+		return true
+	})
+	held := a.held
+	a.held = u
+	what := learned{mtu: u.MTU}
+	for _, w := range u.Addresses {
+		if !slices.Contains(a.ours, w.Prefix) && l.stack.AddAddress(l.name, w.Prefix) == nil {
+			a.ours = append(a.ours, w.Prefix)
+		}
+		if w.Deprecated {
+			what.deprecated = append(what.deprecated, w.Prefix.Addr())
+		}
+	}
+	for _, server := range u.DNS {
+		what.dns = append(what.dns, l.scoped(server))
+	}
+	before, after := l.learntRoutes(held.Routes), l.learntRoutes(u.Routes)
+	l.stack.change(func(t *tables) error {
+		t.routes = slices.DeleteFunc(t.routes, func(r Route) bool {
+			return slices.Contains(before, r) && !slices.Contains(after, r)
+		})
+		for _, r := range after {
+			if !slices.Contains(t.routes, r) {
+				t.routes = append(t.routes, r)
+			}
+		}
+		t.learned[l.index] = what
+		return nil
+	})
+	if !slices.Equal(held.DNS, u.DNS) {
+		l.stack.tellDNS()
+	}
+	l.tellAddress()
+}
+
+// learntRoutes are routes of the machine as the stack has them.
+func (l *ifaceLoop) learntRoutes(list []autoconf.Route) []Route {
+	var all []Route
+	for _, r := range list {
+		all = append(all, Route{Dst: r.Dst, Gateway: r.Gateway, Interface: l.name, Metric: r.Metric})
+	}
+	return all
+}
+
+// receiveRouterMessage reads a message that is to do with routers (RFC 4861 sections 6.1.1
+// and 6.1.2), and passes it on if the interface has a use for it.
+func (r *receiver) receiveRouterMessage(p *packet) {
+	b := p.payload()
+	m := routerMessage{src: p.src}
+	var err error
+	role := routerSelf
+	sound := p.ttl == wire.NDHopLimit
+	switch wire.ICMPv6Type(b[0]) {
+	case wire.ICMPv6RouterSolicitation:
+		m.solicitation, err = wire.ParseRouterSolicitation(b)
+		sound = sound && (!p.src.IsUnspecified() || m.solicitation.LinkAddr.IsZero())
+	case wire.ICMPv6RouterAdvertisement:
+		role = routerHost
+		sound = sound && p.src.IsLinkLocalUnicast()
+		if sound && r.ifc.routing.Load() == role {
+			var a wire.RouterAdvertisement
+			a, err = wire.ParseRouterAdvertisement(b)
+			m.advertisement = &a
+		}
+	}
+	switch {
+	case r.ifc.routing.Load() != role:
+		r.tally.count(ICMPIgnored)
+		return
+	case err != nil || !sound:
+		r.tally.count(NDMalformed)
+		return
+	case !p.frame.ChecksumValid && !wire.ICMPv6ChecksumOK(b, p.src, p.dst):
+		r.tally.count(ICMPChecksum)
+		return
+	}
+	select {
+	case r.ifc.routersIn <- m:
+	default:
+		r.tally.count(NDOverflow)
+	}
+}

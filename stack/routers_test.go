@@ -1,0 +1,240 @@
+package stack_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"loam/link/pipe"
+	"loam/stack"
+	"loam/stack/neigh"
+	"loam/wire"
+)
+
+// Hosts that configure themselves, and routers that tell them how.
+
+var (
+	routerB  = wire.LinkLocal6(macB)
+	network6 = netip.MustParsePrefix("2001:db8:1::/64")
+	learntA  = netip.MustParsePrefix("2001:db8:1::ff:fe00:a/64")
+)
+
+// advertisementB is what the peer says as a router.
+func advertisementB() wire.RouterAdvertisement {
+	return wire.RouterAdvertisement{
+		Lifetime: 1800, LinkAddr: macB, MTU: 1400,
+		Prefixes: []wire.PrefixInfo{{Prefix: network6, OnLink: true, Autonomous: true, Valid: 7200, Preferred: 3600}},
+		DNS:      []wire.DNSServers{{Servers: []netip.Addr{routerB}, Lifetime: 1800}},
+	}
+}
+
+// sendAdvertisement sends one to all nodes, with a hop limit.
+func (w *peer) sendAdvertisement(a wire.RouterAdvertisement, hops uint8) {
+	w.t.Helper()
+	all := netip.IPv6LinkLocalAllNodes()
+	b := make([]byte, a.Len())
+	a.Put(b)
+	wire.PutICMPv6Checksum(b, routerB, all)
+	w.send(ethernet(wire.MulticastMAC6(all), wire.TypeIPv6, packet6(wire.IPv6{NextHeader: wire.ProtoICMPv6, HopLimit: hops, Src: routerB, Dst: all}, b)))
+}
+
+// listening is a peer whose stack has asked for routers, and got no answer.
+func listening(t *testing.T, c stack.InterfaceConfig) *peer {
+	t.Helper()
+	c.MAC = macA
+	w := attachPeer(t, stack.New(stack.Config{Shards: 1}), pipe.Config{}, c)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	if p, err := w.ifc.Autoconfigure(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("nobody has answered: %v, %v", p, err)
+	}
+	return w
+}
+
+func TestAutoconfigure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := listening(t, stack.InterfaceConfig{})
+		w.want("the link-local address is tried", "nd who-has fe80::ff:fe00:a from :: at 00:00:00:00:00:00")
+		if f := w.want("then a router is looked for", "icmp6 fe80::ff:fe00:a > ff02::2 type 133 code 0"); f.ip.TTL != 255 {
+			t.Errorf("with a hop limit of %d", f.ip.TTL)
+		}
+		w.wantNone("once")
+		w.advance(4500 * time.Millisecond)
+		w.want("and again, if none answers", "icmp6 fe80::ff:fe00:a > ff02::2 type 133 code 0")
+
+		w.sendAdvertisement(advertisementB(), 255)
+		if _, err := w.s.Dial("udp", "[2001:db8:ffff::1]:9"); !errors.Is(err, syscall.ENETUNREACH) {
+			t.Errorf("without an address to be answered at, nobody far away is in reach: %v", err)
+		}
+		got, err := w.ifc.Autoconfigure(t.Context())
+		if err != nil || got != learntA {
+			t.Errorf("the address is %v, %v", got, err)
+		}
+		w.want("which was tried", "nd who-has 2001:db8:1::ff:fe00:a from :: at 00:00:00:00:00:00")
+		if dns := w.s.DNS(); !slices.Equal(dns, []netip.Addr{routerB.WithZone("eth0")}) {
+			t.Errorf("the servers are %v", dns)
+		}
+		c, err := w.s.Dial("udp", "[2001:db8:ffff::1]:9")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if _, err := c.Write([]byte("hello")); err != nil {
+			t.Fatal(err)
+		}
+		w.want("the router is where it said", fmt.Sprintf("udp %v:%d > 2001:db8:ffff::1:9 %q", learntA.Addr(), c.LocalAddr().(*net.UDPAddr).Port, "hello"))
+		c.Write(make([]byte, 1400))
+		w.want("the MTU is what it said", "ip 2001:db8:1::ff:fe00:a > 2001:db8:ffff::1 protocol 17 offset 0 length 1352")
+		w.advance(0)
+		w.forget()
+
+		w.advance(time.Hour)
+		w.forget()
+		if _, err := c.Write([]byte("hello")); !errors.Is(err, syscall.ENETUNREACH) {
+			t.Errorf("the router is gone: %v", err)
+		}
+		w.advance(time.Hour)
+		for _, a := range w.s.Addresses() {
+			if a.Prefix == learntA {
+				t.Errorf("the address is still there")
+			}
+		}
+		if dns := w.s.DNS(); len(dns) != 0 {
+			t.Errorf("the servers are %v", dns)
+		}
+	})
+}
+
+// What a router cannot have said, and what is none of this host's business.
+func TestAdvertisementsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := listening(t, stack.InterfaceConfig{NoDetection: true})
+		before := w.s.Counters()
+		w.sendAdvertisement(advertisementB(), 254)
+		w.wantRefused("it has passed a router", before, stack.NDMalformed)
+		before = w.s.Counters()
+		a := advertisementB()
+		b := make([]byte, a.Len())
+		a.Put(b)
+		wire.PutICMPv6Checksum(b, addrB6, routerB)
+		w.send(ethernet(macA, wire.TypeIPv6, packet6(wire.IPv6{NextHeader: wire.ProtoICMPv6, HopLimit: 255, Dst: wire.LinkLocal6(macA)}, b)))
+		w.wantRefused("from an address that is not the link's", before, stack.NDMalformed)
+		if n := len(w.s.Routes()); n != 0 {
+			t.Errorf("%d routes were learnt", n)
+		}
+		if err := w.ifc.Advertise(a); !errors.Is(err, stack.ErrInvalid) {
+			t.Errorf("a host is no router: %v", err)
+		}
+		if _, err := w.s.Interfaces()[0].Autoconfigure(t.Context()); !errors.Is(err, stack.ErrFamily) {
+			t.Errorf("the loopback has no routers: %v", err)
+		}
+	})
+}
+
+// RFC 4862 section 5.4.5.
+func TestLearntAddressIsTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := listening(t, stack.InterfaceConfig{})
+		w.sendAdvertisement(advertisementB(), 255)
+		w.advance(0)
+		w.sendND(neigh.Message{
+			Neighbor: wire.Neighbor{Advertisement: true, Target: learntA.Addr(), LinkAddr: macB, Override: true},
+			Src:      learntA.Addr(), Dst: netip.IPv6LinkLocalAllNodes(), MAC: wire.MulticastMAC6(netip.IPv6LinkLocalAllNodes()),
+		})
+		w.advance(5 * time.Second)
+		w.forget()
+		w.sendAdvertisement(advertisementB(), 255)
+		w.advance(5 * time.Second)
+		w.wantNone("the address is not tried again")
+		if n := len(w.s.Addresses()); n != 3 {
+			t.Errorf("the addresses are %v", w.s.Addresses())
+		}
+		if n := len(w.s.Routes()); n != 2 {
+			t.Errorf("the router and the link are still there: %v", w.s.Routes())
+		}
+	})
+}
+
+// Two routers; one stops to answer. RFC 4861 section 6.3.6.
+func TestRouterFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := listening(t, stack.InterfaceConfig{NoDetection: true})
+		a := advertisementB()
+		a.Preference, a.LinkAddr = wire.PreferHigh, wire.MAC{}
+		w.sendAdvertisement(a, 255)
+		w.advance(0)
+		metric := func() int {
+			for _, r := range w.s.Routes() {
+				if r.Gateway == routerB {
+					return r.Metric
+				}
+			}
+			return -1
+		}
+		if m := metric(); m != 1 {
+			t.Errorf("the metric is %d", m)
+		}
+		c, err := w.s.Dial("udp", "[2001:db8:ffff::1]:9")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		c.Write([]byte("hello"))
+		w.advance(10 * time.Second)
+		if m := metric(); m != 5 {
+			t.Errorf("nobody answers for it, and the metric is %d", m)
+		}
+	})
+}
+
+// A stack that is a router, and one that finds it.
+func TestAdvertise(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		near, far := pipe.New(pipe.Config{})
+		host, router := stack.New(stack.Config{}), stack.New(stack.Config{})
+		defer host.Close()
+		defer router.Close()
+		b, err := router.Attach(far, stack.InterfaceConfig{Name: "eth0", MAC: macB, AcceptAny: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		own := netip.MustParsePrefix("2001:db8:1::1/64")
+		if err := router.AddAddress("eth0", own); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.Advertise(advertisementB()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.Autoconfigure(t.Context()); !errors.Is(err, stack.ErrInvalid) {
+			t.Errorf("a router is no host: %v", err)
+		}
+		time.Sleep(time.Minute)
+		a, err := host.Attach(near, stack.InterfaceConfig{Name: "eth0", MAC: macA})
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		if p, err := a.Autoconfigure(t.Context()); err != nil || p != learntA {
+			t.Fatalf("the host is at %v, %v", p, err)
+		}
+		if d := time.Since(start); d > 5*time.Second {
+			t.Errorf("that took %v", d)
+		}
+		for _, to := range []netip.Addr{own.Addr(), routerB.WithZone("eth0")} {
+			if _, err := host.Ping(t.Context(), to, 100); err != nil {
+				t.Errorf("ping %v: %v", to, err)
+			}
+		}
+		time.Sleep(time.Minute)
+		if !slices.ContainsFunc(host.Routes(), func(r stack.Route) bool { return r.Gateway == routerB }) {
+			t.Errorf("the router says that it is one: %v", host.Routes())
+		}
+	})
+}

@@ -1,0 +1,175 @@
+//go:build linux
+
+package interop
+
+import (
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"loam/stack"
+	"loam/wire"
+)
+
+// Routers of IPv6: dnsmasq advertises the kernel to Loam, and Loam itself to the kernel.
+
+// newRouterLab is a lab whose kernel has an address of IPv6 at its end, and forwards; Loam
+// has none.
+func newRouterLab(t *testing.T) (l *lab, network netip.Prefix) {
+	t.Helper()
+	l = newLab(t, setup{noAddress: true})
+	l.openIPv6("lo", l.tap)
+	network = l.forwardIPv6()
+	l.eventually("the kernel has a link-local address", func() bool {
+		return strings.Contains(l.run("ip", "-6", "-brief", "address", "show", "dev", l.tap, "scope", "link", "-tentative"), "fe80")
+	})
+	return l, network
+}
+
+// forwardIPv6 makes the kernel a router with an address in the network that it returns.
+func (l *lab) forwardIPv6() netip.Prefix {
+	l.Helper()
+	prefix := netip.AddrFrom16([16]byte{0xfd, 0x78, 3: l.linux.addr.As4()[2]})
+	l.linux.addr = prefix.Next()
+	l.must(os.WriteFile("/proc/sys/net/ipv6/conf/all/forwarding", []byte("1"), 0))
+	l.ip("-6", "address", "add", l.linux.addr.String()+"/64", "dev", l.tap, "nodad")
+	return netip.PrefixFrom(prefix, 64)
+}
+
+// openIPv6 switches IPv6 on at interfaces of the kernel.
+func (l *lab) openIPv6(names ...string) {
+	l.Helper()
+	for _, name := range names {
+		l.must(os.WriteFile("/proc/sys/net/ipv6/conf/"+name+"/disable_ipv6", []byte("0"), 0))
+	}
+}
+
+// TestDnsmasqRouter: Loam makes itself an address of what dnsmasq advertises, reaches by
+// way of the kernel what is behind it, and asks the name server that it was told of.
+func TestDnsmasqRouter(t *testing.T) {
+	l, network := newRouterLab(t)
+	beyond := netip.MustParseAddr("fd99::1")
+	l.ip("-6", "address", "add", beyond.String()+"/128", "dev", "lo", "nodad")
+	l.startDnsmasq(l.linux.addr.String(), "--interface="+l.tap, "--enable-ra", "--ra-param="+l.tap+",mtu:1400,10,600",
+		"--dhcp-range="+network.Addr().String()+",ra-only,64,1h", "--dhcp-option=option6:dns-server,["+l.linux.addr.String()+"]")
+
+	own, err := l.ifc.Autoconfigure(l.ctx)
+	l.must(err)
+	station := wire.LinkLocal6(l.ifc.MAC()).As16()
+	want := network.Addr().As16()
+	copy(want[8:], station[8:])
+	if own != netip.PrefixFrom(netip.AddrFrom16(want), 64) {
+		t.Errorf("the address is %v", own)
+	}
+	if dns := l.stack.DNS(); !slices.Equal(dns, []netip.Addr{l.linux.addr}) {
+		t.Errorf("the name servers are %v", dns)
+	}
+	if got, err := l.stack.Resolver().LookupNetIP(l.ctx, "ip4", "web.test."); err != nil || len(got) != 1 {
+		t.Errorf("web.test is %v, %v", got, err)
+	}
+	if r, err := l.stack.Ping(l.ctx, beyond, 3000); err != nil || r.Len != 3000 {
+		t.Errorf("ping: %+v, %v", r, err)
+	}
+	l.linux.addr, l.loam.addr = beyond, own.Addr()
+	for _, d := range l.directions() {
+		client, server := l.connect(d)
+		l.exchange(d.String(), client, server, 1<<20)
+	}
+	if !slices.ContainsFunc(l.stack.Routes(), func(r stack.Route) bool { return r.Gateway.IsLinkLocalUnicast() && r.Dst.Bits() == 0 }) {
+		t.Errorf("the routes are %v", l.stack.Routes())
+	}
+}
+
+// TestLoamIsRouter: the kernel takes Loam for its router.
+func TestLoamIsRouter(t *testing.T) {
+	l := newLab(t, setup{noAddress: true})
+	l.openIPv6("lo", l.tap)
+	network := netip.MustParsePrefix("fd79::/64")
+	l.must(os.WriteFile("/proc/sys/net/ipv6/conf/all/forwarding", []byte("0"), 0))
+	l.must(os.WriteFile("/proc/sys/net/ipv6/conf/"+l.tap+"/accept_ra", []byte("2"), 0))
+	own := netip.PrefixFrom(network.Addr().Next(), 64)
+	l.must(l.stack.AddAddress(l.tap, own))
+	l.must(l.ifc.Advertise(wire.RouterAdvertisement{
+		HopLimit: 64, Lifetime: 1800, MTU: 1400,
+		Prefixes: []wire.PrefixInfo{{Prefix: network, OnLink: true, Autonomous: true, Valid: 7200, Preferred: 3600}},
+	}))
+	l.eventually("the kernel has an address", func() bool {
+		return strings.Contains(l.run("ip", "-6", "address", "show", "dev", l.tap, "-tentative"), "inet6 fd79::")
+	})
+	routes := l.run("ip", "-6", "route")
+	if !strings.Contains(routes, "default via "+wire.LinkLocal6(l.ifc.MAC()).String()) || !strings.Contains(routes, "mtu 1400") {
+		t.Errorf("the kernel's routes are\n%s", routes)
+	}
+	ln, err := l.stack.Listen("tcp", net.JoinHostPort(own.Addr().String(), "0"))
+	l.must(err)
+	defer ln.Close()
+	go echo(ln)
+	c, err := l.linux.dial(l.ctx, "tcp", ln.Addr().String())
+	l.must(err)
+	c.Close()
+}
+
+// TestRunIPv6: a program of "loam run" on a tap serves HTTP to who comes by IPv6: at an
+// address that routers have led it to, and at one that it was given.
+func TestRunIPv6(t *testing.T) {
+	command := buildLoam(t)
+	for _, platform := range []string{"process", "vm"} {
+		t.Run("routers/"+platform, func(t *testing.T) {
+			l, network := newTapRouter(t, platform)
+			l.startDnsmasq(l.linux.addr.String(), "--interface="+l.tap, "--enable-ra", "--dhcp-range="+network.Addr().String()+",ra-only,64,1h")
+			l.serveAt(command, platform, func() netip.Addr {
+				var own netip.Addr
+				l.eventually("the program has asked for routers", func() bool {
+					for _, word := range strings.Fields(l.run("ip", "-6", "neigh", "show", "dev", l.tap)) {
+						if a, err := netip.ParseAddr(word); err == nil && a.IsLinkLocalUnicast() {
+							own = a
+						}
+					}
+					return own.IsValid()
+				})
+				b, id := network.Addr().As16(), own.As16()
+				copy(b[8:], id[8:])
+				return netip.AddrFrom16(b)
+			})
+		})
+		t.Run("given/"+platform, func(t *testing.T) {
+			l, _ := newTapRouter(t, platform)
+			own := l.linux.addr.Next()
+			l.serveAt(command, platform, func() netip.Addr { return own }, "--ip", own.String()+"/64", "--gw", l.linux.addr.String())
+		})
+	}
+}
+
+// newTapRouter is newRouterLab for a program that takes the tap itself.
+func newTapRouter(t *testing.T, platform string) (*lab, netip.Prefix) {
+	t.Helper()
+	l, kernel := openLab(t)
+	if platform == "vm" {
+		l.need("qemu-system-x86_64")
+	}
+	l.makeTap(setup{}, kernel)
+	l.Cleanup(l.remove)
+	l.openIPv6("lo", l.tap)
+	l.linux = linuxHost(kernel)
+	return l, l.forwardIPv6()
+}
+
+// serveAt starts a server and gets its page from the address that where finds.
+func (l *lab) serveAt(command, platform string, where func() netip.Addr, flags ...string) {
+	l.Helper()
+	args := append([]string{"run", "--platform", platform, "--net", "tap:" + l.tap}, flags...)
+	program := l.start(command, append(args, "../../examples/web")...)
+	program.says("listening on")
+	page := l.run("curl", "-6", "--silent", "--show-error", "--fail", "--retry", "9", "--retry-all-errors", "http://["+where().String()+"]:8080/")
+	if !strings.Contains(page, "<html") {
+		l.Errorf("the page is %q", page)
+	}
+	l.must(program.cmd.Process.Signal(os.Interrupt))
+	<-program.ended
+	if status := program.cmd.ProcessState.ExitCode(); status != 0 {
+		l.Errorf("exit status %d", status)
+	}
+}

@@ -1,0 +1,290 @@
+package wire
+
+import (
+	"encoding/binary"
+	"net/netip"
+)
+
+// Router discovery (RFC 4861 sections 4.1 and 4.2): the question of a host for the
+// routers of its link, and what a router says of itself and of the link. The options
+// are those of RFC 4861 sections 4.6.1, 4.6.2 and 4.6.4, of RFC 4191 section 2.3 and of
+// RFC 8106 section 5.1; others are skipped.
+
+// Sizes of the messages without options, in bytes.
+const (
+	RouterSolicitationLen  = 8
+	RouterAdvertisementLen = 16
+)
+
+// Options of Neighbor Discovery that routers send, and their sizes in bytes.
+const (
+	optPrefixInfo = 3
+	optMTU        = 5
+	optRouteInfo  = 24
+	optRDNSS      = 25
+
+	prefixInfoLen = 32
+	mtuOptionLen  = 8
+)
+
+// LifetimeForever is a lifetime that does not end, in the fields of 32 bits that count
+// seconds.
+const LifetimeForever uint32 = 1<<32 - 1
+
+// Preference says which of several routers is to be taken (RFC 4191 section 2.1).
+type Preference int8
+
+// Preferences; the zero value is the one of routers that do not know of any.
+const (
+	PreferLow    Preference = -1
+	PreferMedium Preference = 0
+	PreferHigh   Preference = 1
+
+	preferReserved Preference = -2
+)
+
+// RouterSolicitation asks the routers of a link to advertise themselves.
+type RouterSolicitation struct {
+	LinkAddr MAC // the source's; zero: not said
+}
+
+// RouterAdvertisement is what a router says. Lifetimes are in seconds.
+type RouterAdvertisement struct {
+	HopLimit      uint8      // for packets of hosts; 0: not said
+	Managed       bool       // addresses are to be had by DHCPv6
+	Other         bool       // other configuration is
+	Preference    Preference // as a default router
+	Lifetime      uint16     // as a default router; 0: it is none
+	ReachableTime uint32     // milliseconds; 0: not said
+	RetransTimer  uint32     // milliseconds; 0: not said
+	LinkAddr      MAC        // the router's; zero: not said
+	MTU           uint32     // of the link; 0: not said
+	Prefixes      []PrefixInfo
+	Routes        []RouteInfo
+	DNS           []DNSServers
+}
+
+// PrefixInfo is about a prefix of the link.
+type PrefixInfo struct {
+	Prefix     netip.Prefix // masked
+	OnLink     bool         // addresses in it are reached without a router
+	Autonomous bool         // hosts may make addresses of it
+	Valid      uint32       // lifetime of what is said, from now on
+	Preferred  uint32       // lifetime of addresses as preferred ones
+}
+
+// RouteInfo is about a network that the router leads to.
+type RouteInfo struct {
+	Prefix     netip.Prefix // masked
+	Preference Preference
+	Lifetime   uint32
+}
+
+// DNSServers are name servers.
+type DNSServers struct {
+	Servers  []netip.Addr
+	Lifetime uint32
+}
+
+// ParseRouterSolicitation reads a whole ICMPv6 message, by section 6.1.1 as far as that
+// is about the message itself. It does not check the checksum.
+func ParseRouterSolicitation(b []byte) (s RouterSolicitation, err error) {
+	if err := checkRouterMessage(b, ICMPv6RouterSolicitation, RouterSolicitationLen); err != nil {
+		return s, err
+	}
+	err = eachNDOption(b[RouterSolicitationLen:], func(kind uint8, data []byte) {
+		if kind == optSourceLinkAddr && len(data) == linkAddrOptionLen-2 {
+			s.LinkAddr = MAC(data)
+		}
+	})
+	return s, err
+}
+
+// Len is the size of the message in bytes.
+func (s *RouterSolicitation) Len() int {
+	return RouterSolicitationLen + s.LinkAddr.optionLen()
+}
+
+// Put writes the message with an empty checksum into the first Len bytes of b: see
+// PutICMPv6Checksum.
+func (s *RouterSolicitation) Put(b []byte) {
+	ICMPv6{Type: ICMPv6RouterSolicitation}.Put(b)
+	s.LinkAddr.putOption(b[RouterSolicitationLen:])
+}
+
+// ParseRouterAdvertisement reads a whole ICMPv6 message, by section 6.1.2 as far as that
+// is about the message itself. What it returns holds nothing of b. An option that makes no
+// sense is skipped. It does not check the checksum.
+func ParseRouterAdvertisement(b []byte) (a RouterAdvertisement, err error) {
+	if err := checkRouterMessage(b, ICMPv6RouterAdvertisement, RouterAdvertisementLen); err != nil {
+		return a, err
+	}
+	flags := b[5]
+	a = RouterAdvertisement{
+		HopLimit: b[4], Managed: flags&0x80 != 0, Other: flags&0x40 != 0, Preference: preferenceOf(flags),
+		Lifetime:      binary.BigEndian.Uint16(b[6:]),
+		ReachableTime: binary.BigEndian.Uint32(b[8:]), RetransTimer: binary.BigEndian.Uint32(b[12:]),
+	}
+	if a.Preference == preferReserved { // RFC 4191 section 2.2
+		a.Preference = PreferMedium
+	}
+	err = eachNDOption(b[RouterAdvertisementLen:], a.setOption)
+	return a, err
+}
+
+func checkRouterMessage(b []byte, kind ICMPv6Type, least int) error {
+	switch {
+	case len(b) < least:
+		return ErrShort
+	case ICMPv6Type(b[0]) != kind || b[1] != 0:
+		return ErrField
+	}
+	return nil
+}
+
+// eachNDOption calls f with what is in each option, without its first two bytes.
+func eachNDOption(b []byte, f func(kind uint8, data []byte)) error {
+	for len(b) > 0 {
+		kind, data, rest, ok := nextNDOption(b)
+		if !ok {
+			return ErrOption
+		}
+		f(kind, data)
+		b = rest
+	}
+	return nil
+}
+
+// preferenceOf reads the preference out of an octet of flags.
+func preferenceOf(flags uint8) Preference {
+	return Preference(int8(flags<<3) >> 6)
+}
+
+// flags is the reverse.
+func (p Preference) flags() uint8 { return uint8(p) & 3 << 3 }
+
+// setOption takes what an option says, if that makes sense.
+func (a *RouterAdvertisement) setOption(kind uint8, data []byte) {
+	switch {
+	case kind == optSourceLinkAddr && len(data) == linkAddrOptionLen-2:
+		a.LinkAddr = MAC(data)
+	case kind == optMTU && len(data) == mtuOptionLen-2:
+		a.MTU = binary.BigEndian.Uint32(data[2:])
+	case kind == optPrefixInfo && len(data) == prefixInfoLen-2 && data[0] <= 128:
+		a.Prefixes = append(a.Prefixes, PrefixInfo{
+			Prefix: prefixOf(data[14:], data[0]), OnLink: data[1]&0x80 != 0, Autonomous: data[1]&0x40 != 0,
+			Valid: binary.BigEndian.Uint32(data[2:]), Preferred: binary.BigEndian.Uint32(data[6:]),
+		})
+	case kind == optRouteInfo && len(data) <= 22 && data[0] <= 128 && len(data)-6 >= (int(data[0])+63)/64*8:
+		if p := preferenceOf(data[1]); p != preferReserved {
+			a.Routes = append(a.Routes, RouteInfo{prefixOf(data[6:], data[0]), p, binary.BigEndian.Uint32(data[2:])})
+		}
+	case kind == optRDNSS && len(data) >= 22 && len(data)%16 == 6:
+		list := DNSServers{Lifetime: binary.BigEndian.Uint32(data[2:])}
+		for rest := data[6:]; len(rest) > 0; rest = rest[16:] {
+			list.Servers = append(list.Servers, netip.AddrFrom16([16]byte(rest)))
+		}
+		a.DNS = append(a.DNS, list)
+	}
+}
+
+// prefixOf is the prefix of so many bits whose first bytes are b.
+func prefixOf(b []byte, bits uint8) netip.Prefix {
+	var a [16]byte
+	copy(a[:], b)
+	return netip.PrefixFrom(netip.AddrFrom16(a), int(bits)).Masked()
+}
+
+// Len is the size of the message in bytes.
+func (a *RouterAdvertisement) Len() int {
+	n := RouterAdvertisementLen + a.LinkAddr.optionLen() + prefixInfoLen*len(a.Prefixes)
+	if a.MTU != 0 {
+		n += mtuOptionLen
+	}
+	for i := range a.Routes {
+		n += a.Routes[i].optionLen()
+	}
+	for i := range a.DNS {
+		n += 8 + 16*len(a.DNS[i].Servers)
+	}
+	return n
+}
+
+// optionLen is the shortest that the prefix fits in (RFC 4191 section 2.3).
+func (r *RouteInfo) optionLen() int { return 8 + (r.Prefix.Bits()+63)/64*8 }
+
+// Put writes the message with an empty checksum into the first Len bytes of b: see
+// PutICMPv6Checksum.
+func (a *RouterAdvertisement) Put(b []byte) {
+	ICMPv6{Type: ICMPv6RouterAdvertisement}.Put(b)
+	b[4], b[5] = a.HopLimit, uint8(flag(a.Managed, 0x80)|flag(a.Other, 0x40))|a.Preference.flags()
+	binary.BigEndian.PutUint16(b[6:], a.Lifetime)
+	binary.BigEndian.PutUint32(b[8:], a.ReachableTime)
+	binary.BigEndian.PutUint32(b[12:], a.RetransTimer)
+	b = b[RouterAdvertisementLen:]
+	b = b[a.LinkAddr.putOption(b):]
+	if a.MTU != 0 {
+		b = begunOption(b, optMTU, mtuOptionLen)
+		binary.BigEndian.PutUint32(b[4:], a.MTU)
+		b = b[mtuOptionLen:]
+	}
+	for i := range a.Prefixes {
+		b = a.Prefixes[i].put(b)
+	}
+	for i := range a.Routes {
+		r := &a.Routes[i]
+		n := r.optionLen()
+		b = begunOption(b, optRouteInfo, n)
+		b[2], b[3] = uint8(r.Prefix.Bits()), r.Preference.flags()
+		binary.BigEndian.PutUint32(b[4:], r.Lifetime)
+		prefix := r.Prefix.Addr().As16()
+		copy(b[8:n], prefix[:])
+		b = b[n:]
+	}
+	for i := range a.DNS {
+		n := 8 + 16*len(a.DNS[i].Servers)
+		b = begunOption(b, optRDNSS, n)
+		binary.BigEndian.PutUint32(b[4:], a.DNS[i].Lifetime)
+		for j, s := range a.DNS[i].Servers {
+			server := s.As16()
+			copy(b[8+16*j:], server[:])
+		}
+		b = b[n:]
+	}
+}
+
+// put writes the option and returns what is behind it.
+func (p *PrefixInfo) put(b []byte) []byte {
+	b = begunOption(b, optPrefixInfo, prefixInfoLen)
+	b[2], b[3] = uint8(p.Prefix.Bits()), uint8(flag(p.OnLink, 0x80)|flag(p.Autonomous, 0x40))
+	binary.BigEndian.PutUint32(b[4:], p.Valid)
+	binary.BigEndian.PutUint32(b[8:], p.Preferred)
+	prefix := p.Prefix.Addr().As16()
+	copy(b[16:], prefix[:])
+	return b[prefixInfoLen:]
+}
+
+// begunOption writes the beginning of an option of n bytes, and zeros for the rest of it.
+func begunOption(b []byte, kind uint8, n int) []byte {
+	clear(b[:n])
+	b[0], b[1] = kind, uint8(n/8)
+	return b
+}
+
+// optionLen is the size of the option that says where the source is; 0 for none.
+func (m MAC) optionLen() int {
+	if m.IsZero() {
+		return 0
+	}
+	return linkAddrOptionLen
+}
+
+// putOption writes that option and returns its size.
+func (m MAC) putOption(b []byte) int {
+	if m.IsZero() {
+		return 0
+	}
+	b[0], b[1] = optSourceLinkAddr, linkAddrOptionLen/8
+	copy(b[2:], m[:])
+	return linkAddrOptionLen
+}
