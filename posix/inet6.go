@@ -121,6 +121,37 @@ func (w wantedControl) messages6(d stack.Datagram) []Control {
 	return list
 }
 
+// The options of RFC 3678 that join and leave a group of either family (linux/in.h).
+const (
+	mcastJoinGroup  = 42
+	mcastLeaveGroup = 45
+)
+
+// groupRequest reads struct group_req: the index of an interface and, from its eighth byte
+// on, an address. Errors: EINVAL, ENODEV.
+func (s *udpSocket) groupRequest(level int, value []byte) (membership, Errno) {
+	const offset, size = 8, 136
+	if len(value) < size {
+		return membership{}, syscall.EINVAL
+	}
+	a, errno := ParseAddress(value[offset:])
+	if errno != 0 {
+		return membership{}, errno
+	}
+	m := membership{group: a.IP.Addr().WithZone("")}
+	if wants6 := level == syscall.IPPROTO_IPV6; wants6 != (a.Family == syscall.AF_INET6) || !m.group.IsMulticast() {
+		return m, syscall.EINVAL
+	}
+	index := int(binary.NativeEndian.Uint32(value))
+	if index == 0 {
+		return m, 0
+	}
+	if m.on = s.interfaceOf(index); m.on == nil {
+		return m, syscall.ENODEV
+	}
+	return m, 0
+}
+
 // membership6 reads struct ipv6_mreq. Errors: EINVAL, ENODEV.
 func (s *udpSocket) membership6(value []byte) (membership, Errno) {
 	if len(value) < 20 {
@@ -134,13 +165,10 @@ func (s *udpSocket) membership6(value []byte) (membership, Errno) {
 	if index == 0 {
 		return m, 0
 	}
-	for _, i := range s.net.Interfaces() {
-		if i.Index() == index {
-			m.on = i
-			return m, 0
-		}
+	if m.on = s.interfaceOf(index); m.on == nil {
+		return m, syscall.ENODEV
 	}
-	return m, syscall.ENODEV
+	return m, 0
 }
 
 // setMulticastInterface is IPV6_MULTICAST_IF: where datagrams to groups go that do
@@ -151,10 +179,8 @@ func (s *udpSocket) setMulticastInterface(value []byte) Errno {
 		return errno
 	}
 	zone := ""
-	for _, i := range s.net.Interfaces() {
-		if i.Index() == index {
-			zone = i.Name()
-		}
+	if i := s.interfaceOf(index); i != nil {
+		zone = i.Name()
 	}
 	if zone == "" && index != 0 {
 		return syscall.ENODEV

@@ -124,6 +124,9 @@ func (s *udpSocket) setOption(level, name int, value []byte) Errno {
 		return errno
 	}
 	switch {
+	case level != syscall.SOL_SOCKET && (name == mcastJoinGroup || name == mcastLeaveGroup):
+		m, errno := s.groupRequest(level, value)
+		return s.member(m, errno, name == mcastJoinGroup)
 	case level == syscall.IPPROTO_IP && (name == syscall.IP_ADD_MEMBERSHIP || name == syscall.IP_DROP_MEMBERSHIP):
 		m, errno := s.membership(value)
 		return s.member(m, errno, name == syscall.IP_ADD_MEMBERSHIP)

@@ -230,9 +230,15 @@ func (s *udpSocket) send(b []byte, m Outgoing) (int, Errno) {
 			return 0, errno
 		}
 	}
+	by, errno := s.sendBy(m.Control)
+	if errno != 0 {
+		return 0, errno
+	}
 	s.mu.Lock()
 	shut := s.shutSend
-	to = s.toGroup(to)
+	if by.On == nil {
+		to = s.toGroup(to)
+	}
 	s.mu.Unlock()
 	if shut {
 		return 0, syscall.EPIPE
@@ -241,7 +247,7 @@ func (s *udpSocket) send(b []byte, m Outgoing) (int, Errno) {
 	if errno != 0 {
 		return 0, errno
 	}
-	n, err := c.TryWriteTo(b, to)
+	n, err := c.TryWriteBy(b, to, by)
 	return n, toErrno(err)
 }
 

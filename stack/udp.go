@@ -252,6 +252,43 @@ func (c *UDPConn) hasRoom() bool {
 // option, ErrClosed, and what an ICMP error said about an earlier datagram of a
 // connected socket.
 func (c *UDPConn) TryWriteTo(p []byte, to netip.AddrPort) (int, error) {
+	return c.TryWriteBy(p, to, UDPSend{})
+}
+
+// UDPSend says how one datagram goes, where that is not by the socket and its options:
+// the control messages of ip(7) and RFC 3542.
+type UDPSend struct {
+	Source netip.Addr // an address of this host; zero: the socket's
+	On     *Interface // for groups and link-local addresses; nil: by the routes
+	TTL    uint8      // or hop limit; zero: the socket's
+	TOS    uint8      // or traffic class
+	HasTOS bool       // TOS is meant, and not the socket's
+}
+
+// header changes what the options have set.
+func (o *UDPSend) header(h *ipHeader) {
+	if o.TTL != 0 {
+		h.ttl = o.TTL
+	}
+	if o.HasTOS {
+		h.tos = o.TOS
+	}
+}
+
+// ownSource checks the source of a datagram. Errors: ErrInvalid if it is not one of ours,
+// or not of the destination's family.
+func (t *tables) ownSource(source, dst netip.Addr) (netip.Addr, error) {
+	source = source.Unmap().WithZone("")
+	l, ours := t.local[source]
+	if source.Is4() != dst.Is4() || l.broadcast || !ours && !(source.Is4() && source.IsLoopback()) {
+		return source, ErrInvalid
+	}
+	return source, nil
+}
+
+// TryWriteBy is TryWriteTo for a datagram that goes its own way. Errors besides its:
+// ErrInvalid for a source that is not ours.
+func (c *UDPConn) TryWriteBy(p []byte, to netip.AddrPort, by UDPSend) (int, error) {
 	if err := c.Err(); err != nil {
 		return 0, err
 	}
@@ -277,7 +314,7 @@ func (c *UDPConn) TryWriteTo(p []byte, to netip.AddrPort) (int, error) {
 	case !c.hasRoom():
 		return 0, ErrWouldBlock
 	}
-	out, err := c.build(t, p, remote, &options)
+	out, err := c.build(t, p, remote, &options, by)
 	if err != nil {
 		return 0, err
 	}
@@ -285,19 +322,37 @@ func (c *UDPConn) TryWriteTo(p []byte, to netip.AddrPort) (int, error) {
 	return len(p), nil
 }
 
+// pathTo finds the source address and the path of a datagram.
+func (c *UDPConn) pathTo(t *tables, dst netip.Addr, by *UDPSend) (src netip.Addr, p path, err error) {
+	src = c.source()
+	if by.Source.IsValid() {
+		if src, err = t.ownSource(by.Source, dst); err != nil {
+			return src, p, err
+		}
+	}
+	if by.On != nil && dst.Is4() && dst.IsMulticast() {
+		p = t.pathOn(by.On, dst)
+	} else {
+		if by.On != nil && dst.Zone() == "" && (isScoped(dst) || dst.IsMulticast()) {
+			dst = dst.WithZone(by.On.name)
+		}
+		p, err = t.route(src, dst)
+	}
+	if !src.IsValid() {
+		src = p.source
+	}
+	return src, p, err
+}
+
 // build makes the IP packet of a datagram.
-func (c *UDPConn) build(t *tables, p []byte, remote netip.AddrPort, o *UDPOptions) (outgoing, error) {
-	path, err := t.route(c.source(), remote.Addr())
+func (c *UDPConn) build(t *tables, p []byte, remote netip.AddrPort, o *UDPOptions, by UDPSend) (outgoing, error) {
+	src, path, err := c.pathTo(t, remote.Addr(), &by)
 	if err != nil {
 		return outgoing{}, err
 	}
 	broadcast := remote.Addr() == limitedBroadcast || t.local[remote.Addr()].broadcast
 	if broadcast && !o.Broadcast {
 		return outgoing{}, ErrAccess
-	}
-	src := c.source()
-	if !src.IsValid() {
-		src = path.source
 	}
 	header := ipHeader{proto: wire.ProtoUDP, src: src, dst: remote.Addr(), ttl: o.TTL, tos: o.TOS}
 	headerLen := wire.IPv4MinLen
@@ -311,6 +366,7 @@ func (c *UDPConn) build(t *tables, p []byte, remote netip.AddrPort, o *UDPOption
 	} else {
 		header.id = c.stack.nextID(src, remote.Addr(), wire.ProtoUDP)
 	}
+	by.header(&header)
 	f := link.NewFrame(len(p))
 	copy(f.Bytes(), p)
 	h := wire.UDP{SrcPort: c.local.Port(), DstPort: remote.Port(), PayloadLen: len(p)}
