@@ -136,6 +136,9 @@ func (s *udpSocket) setOption(level, name int, value []byte) Errno {
 	case level == syscall.IPPROTO_IPV6 && name == syscall.IPV6_MULTICAST_IF:
 		return s.setMulticastInterface(value)
 	case level == syscall.SOL_SOCKET:
+		if errno, known := s.filterOption(name, value); known {
+			return errno
+		}
 		return s.socketBase.setOption(name, value)
 	}
 	return syscall.ENOPROTOOPT

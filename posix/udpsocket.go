@@ -23,6 +23,7 @@ type udpSocket struct {
 	shutRead bool
 	shutSend bool
 	wants    wantedControl
+	filter   stack.Filter
 
 	groupIndex int    // IPV6_MULTICAST_IF
 	groupZone  string // the same by name
@@ -56,6 +57,7 @@ func (s *udpSocket) bindTo(local netip.AddrPort) (*stack.UDPConn, Errno) {
 			return nil, toErrno(err)
 		}
 	}
+	c.SetFilter(s.filter)
 	s.conn.Store(c)
 	c.Watch(s.relay)
 	return c, 0

@@ -55,6 +55,39 @@ type UDPConn struct {
 	groups  []membership
 	closed  bool
 	peer    atomic.Pointer[netip.AddrPort] // copy of remote for the shards
+
+	filter atomic.Pointer[Filter]
+}
+
+// Filter says how many bytes of a datagram, which begins with its UDP header, a socket
+// keeps; 0: it does not get the datagram. Several shards may call it at once.
+type Filter func(datagram []byte) uint32
+
+// SetFilter has f look at all datagrams that arrive from now on; nil: nobody.
+func (c *UDPConn) SetFilter(f Filter) {
+	if f == nil {
+		c.filter.Store(nil)
+		return
+	}
+	c.filter.Store(&f)
+}
+
+// filtered cuts a payload to what the filter keeps, and reports whether it keeps any. Its
+// header is put before it again meanwhile, without the checksum.
+func (c *UDPConn) filtered(f *link.Frame, info *Datagram) bool {
+	filter := c.filter.Load()
+	if filter == nil {
+		return true
+	}
+	h := wire.UDP{SrcPort: info.From.Port(), DstPort: info.To.Port(), PayloadLen: f.Len()}
+	h.Put(f.Prepend(wire.UDPLen))
+	n := (*filter)(f.Bytes())
+	f.TrimFront(wire.UDPLen)
+	if keep := int(max(n, wire.UDPLen) - wire.UDPLen); keep < f.Len() {
+		f.Resize(keep)
+		info.Len = keep
+	}
+	return n > 0
 }
 
 // ListenUDP makes a socket bound to local; the zero address means any, port 0
