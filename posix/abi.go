@@ -57,6 +57,9 @@ const (
 // Socket options of level IPPROTO_IP (linux/in.h).
 const ipBindAddressNoPort = 24
 
+// udpSegment is UDP_SEGMENT, of level IPPROTO_UDP (linux/udp.h).
+const udpSegment = 103
+
 // Requests of ioctl(2) (asm-generic/ioctls.h, linux/sockios.h).
 const (
 	fioNBIO    = 0x5421

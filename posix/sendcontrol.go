@@ -9,7 +9,7 @@ import (
 )
 
 // Control messages of datagrams that are sent (ip(7), RFC 3542 section 6): from which
-// address, by which interface, how far, and as which kind of traffic.
+// address, by which interface, how far, as which kind of traffic, and cut into which pieces.
 
 // sendBy reads them. Messages of a level that is not the socket's are passed over, as by
 // Linux. Errors: EINVAL for one that is not known or not well formed, ENODEV.
@@ -17,7 +17,10 @@ func (s *udpSocket) sendBy(control []Control) (by stack.UDPSend, errno Errno) {
 	for _, c := range control {
 		switch {
 		case c.Level == syscall.IPPROTO_UDP:
-			errno = syscall.EINVAL
+			if c.Type != udpSegment || len(c.Data) != 2 {
+				return by, syscall.EINVAL
+			}
+			by.Segment = int(binary.NativeEndian.Uint16(c.Data))
 		case c.Level == syscall.IPPROTO_IP:
 			errno = s.sendBy4(&by, c)
 		case c.Level == syscall.IPPROTO_IPV6 && s.isInet6():

@@ -52,7 +52,8 @@ func TestSendControl(t *testing.T) {
 		"a TOS of 256":       control(0, syscall.IP_TOS, intValue(256)...),
 		"no TOS":             control(0, syscall.IP_TOS),
 		"another type":       control(0, 99),
-		"UDP_SEGMENT":        control(syscall.IPPROTO_UDP, 103, 0, 1),
+		"another of UDP":     control(syscall.IPPROTO_UDP, 99, 0, 1),
+		"no length":          control(syscall.IPPROTO_UDP, udpSegment, 1),
 	} {
 		wantErrno(t, send(c), syscall.EINVAL, what)
 	}
@@ -82,6 +83,53 @@ func TestSendControl6(t *testing.T) {
 	wantErrno(t, send(pktInfo("::ffff:127.0.0.1", 0)), syscall.EINVAL, "an address of IPv4")
 	wantErrno(t, send(control(syscall.IPPROTO_IPV6, ipv6PktInfo, 1)), syscall.EINVAL, "half an in6_pktinfo")
 	wantErrno(t, send(control(syscall.IPPROTO_IPV6, 99)), syscall.EINVAL, "another type")
+}
+
+// udp(7): what is sent at once is cut into datagrams of the length that UDP_SEGMENT says,
+// for the socket or for one call.
+func TestSegments(t *testing.T) {
+	p := process(t)
+	s := fd(t)(p.Socket(syscall.AF_INET, syscall.SOCK_DGRAM, 0))
+	ok(t, p.Bind(s, localhost(0)))
+	name, _ := p.GetSockName(s)
+	c := fd(t)(p.Socket(syscall.AF_INET, syscall.SOCK_DGRAM, 0))
+	send := func(n int, list ...Control) Errno {
+		got, errno := p.Send(c, make([]byte, n), Outgoing{To: name, Control: list})
+		if errno == 0 && got != n {
+			t.Errorf("%d bytes sent, want %d", got, n)
+		}
+		return errno
+	}
+	wants := func(sizes ...int) {
+		t.Helper()
+		for _, want := range sizes {
+			r, errno := p.Recv(s, make([]byte, 100), 0)
+			if ok(t, errno); r.N != want {
+				t.Errorf("a datagram of %d bytes, want %d", r.N, want)
+			}
+		}
+	}
+	pieces := func(n uint16) Control {
+		return control(syscall.IPPROTO_UDP, udpSegment, binary.NativeEndian.AppendUint16(nil, n)...)
+	}
+	set := func(n int) Errno { return p.SetSockOpt(c, syscall.IPPROTO_UDP, udpSegment, intValue(n)) }
+	ok(t, send(25, pieces(10)))
+	wants(10, 10, 5)
+	ok(t, send(20, pieces(10)))
+	wants(10, 10)
+	ok(t, send(0, pieces(10)))
+	wants(0)
+	wantErrno(t, send(129, pieces(1)), syscall.EINVAL, "129 segments")
+	wantErrno(t, set(1<<16), syscall.EINVAL, "a length of more than 16 bits")
+	ok(t, set(20))
+	value, errno := p.GetSockOpt(c, syscall.IPPROTO_UDP, udpSegment)
+	if ok(t, errno); value[0] != 20 {
+		t.Errorf("the option reads %v, want 20", value)
+	}
+	ok(t, send(25))
+	wants(20, 5)
+	ok(t, send(25, pieces(15)))
+	wants(15, 10)
 }
 
 // groupReq is struct group_req (RFC 3678).

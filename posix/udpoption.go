@@ -1,6 +1,7 @@
 package posix
 
 import (
+	"math"
 	"syscall"
 
 	"loam/stack"
@@ -84,6 +85,10 @@ func (s *udpSocket) option(level, name int) ([]byte, Errno) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return intValue(s.groupIndex), 0
+	case level == syscall.IPPROTO_UDP && name == udpSegment:
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return intValue(s.segment), 0
 	case level == syscall.SOL_SOCKET && name == syscall.SO_ACCEPTCONN:
 		return boolValue(false), 0
 	case level == syscall.SOL_SOCKET:
@@ -135,6 +140,8 @@ func (s *udpSocket) setOption(level, name int, value []byte) Errno {
 		return s.member(m, errno, name == ipv6AddMembership)
 	case level == syscall.IPPROTO_IPV6 && name == syscall.IPV6_MULTICAST_IF:
 		return s.setMulticastInterface(value)
+	case level == syscall.IPPROTO_UDP && name == udpSegment:
+		return s.setSegment(value)
 	case level == syscall.SOL_SOCKET:
 		if errno, known := s.filterOption(name, value); known {
 			return errno
@@ -151,4 +158,19 @@ func (s *udpSocket) setHarmless(key optionName, value []byte) Errno {
 		value = intValue(int(value[0]))
 	}
 	return s.remember(key, value)
+}
+
+// setSegment is UDP_SEGMENT: into datagrams of which length what is sent at once is cut.
+func (s *udpSocket) setSegment(value []byte) Errno {
+	n, errno := parseInt(value)
+	if errno == 0 && (n < 0 || n > math.MaxUint16) {
+		errno = syscall.EINVAL
+	}
+	if errno != 0 {
+		return errno
+	}
+	s.mu.Lock()
+	s.segment = n
+	s.mu.Unlock()
+	return 0
 }

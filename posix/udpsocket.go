@@ -24,6 +24,7 @@ type udpSocket struct {
 	shutSend bool
 	wants    wantedControl
 	filter   stack.Filter
+	segment  int // UDP_SEGMENT
 
 	groupIndex int    // IPV6_MULTICAST_IF
 	groupZone  string // the same by name
@@ -238,6 +239,9 @@ func (s *udpSocket) send(b []byte, m Outgoing) (int, Errno) {
 	}
 	s.mu.Lock()
 	shut := s.shutSend
+	if by.Segment == 0 {
+		by.Segment = s.segment
+	}
 	if by.On == nil {
 		to = s.toGroup(to)
 	}

@@ -296,7 +296,14 @@ type UDPSend struct {
 	TTL    uint8      // or hop limit; zero: the socket's
 	TOS    uint8      // or traffic class
 	HasTOS bool       // TOS is meant, and not the socket's
+
+	// Segment is how long each datagram is, of several that the bytes are cut into, but
+	// for the last; 0: there is one (UDP_SEGMENT).
+	Segment int
 }
+
+// maxSegments is how many datagrams one call sends (UDP_MAX_SEGMENTS of linux/udp.h).
+const maxSegments = 128
 
 // header changes what the options have set.
 func (o *UDPSend) header(h *ipHeader) {
@@ -320,7 +327,7 @@ func (t *tables) ownSource(source, dst netip.Addr) (netip.Addr, error) {
 }
 
 // TryWriteBy is TryWriteTo for a datagram that goes its own way. Errors besides its:
-// ErrInvalid for a source that is not ours.
+// ErrInvalid for a source that is not ours, or for too many segments.
 func (c *UDPConn) TryWriteBy(p []byte, to netip.AddrPort, by UDPSend) (int, error) {
 	if err := c.Err(); err != nil {
 		return 0, err
@@ -347,12 +354,22 @@ func (c *UDPConn) TryWriteBy(p []byte, to netip.AddrPort, by UDPSend) (int, erro
 	case !c.hasRoom():
 		return 0, ErrWouldBlock
 	}
-	out, err := c.build(t, p, remote, &options, by)
-	if err != nil {
-		return 0, err
+	if by.Segment <= 0 || by.Segment >= len(p) {
+		by.Segment = max(len(p), 1)
+	} else if len(p) > by.Segment*maxSegments {
+		return 0, ErrInvalid
 	}
-	c.stack.shardFor(out.local, remote).submit(&out)
-	return len(p), nil
+	for done := 0; ; {
+		segment := p[done:min(done+by.Segment, len(p))]
+		out, err := c.build(t, segment, remote, &options, by)
+		if err != nil {
+			return 0, err
+		}
+		c.stack.shardFor(out.local, remote).submit(&out)
+		if done += len(segment); done == len(p) {
+			return done, nil
+		}
+	}
 }
 
 // pathTo finds the source address and the path of a datagram.
