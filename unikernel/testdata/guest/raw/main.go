@@ -25,6 +25,7 @@ func main() {
 	sequenced()
 	names()
 	requests()
+	secondResult()
 	filter()
 	times()
 	check.Done()
@@ -344,6 +345,15 @@ func requests() {
 	check.Equal(e, syscall.ENODEV, "SIOCGIFINDEX of none")
 	_, _, e = syscall.Syscall(syscall.SYS_IOCTL, uintptr(s), syscall.TIOCSCTTY, 1)
 	check.Equal(e, syscall.ENOTTY, "TIOCSCTTY")
+}
+
+// secondResult: Linux leaves the register of the second result, which is the third
+// argument.
+func secondResult() {
+	_, second, e := syscall.Syscall(syscall.SYS_FCNTL, 1, syscall.F_GETFD, 77)
+	check.That(second == 77 && e == 0, "the second result: %d, %v", second, e)
+	_, second, e = syscall.RawSyscall6(syscall.SYS_LISTEN, 1<<20, 0, 77, 0, 0, 0)
+	check.That(second == 0 && e == syscall.EBADF, "the second result of an error: %d, %v", second, e)
 }
 
 // filter: a socket filter that wants three bytes behind the header.
