@@ -37,7 +37,7 @@ type suite struct {
 
 func (s suite) String() string { return s.module + "@" + s.version }
 
-// readSuites reads lines of "module@version [-flag...] package...".
+// readSuites reads lines of "module@version [-flag...] packages".
 func readSuites(text string) ([]suite, error) {
 	var list []suite
 	lines := bufio.NewScanner(strings.NewReader(text))
@@ -57,7 +57,7 @@ func readSuites(text string) ([]suite, error) {
 			}
 		}
 		if !ok || s.patterns == nil {
-			return nil, fmt.Errorf("modules.txt: %q is no line of: module@version [-flag...] package...", line)
+			return nil, fmt.Errorf("modules.txt: %q is no line of: module@version [-flag...] packages", line)
 		}
 		list = append(list, s)
 	}
