@@ -54,7 +54,7 @@ boots: ## 1000 boots of a small program in a row, for a quarter of an hour (LOAM
 
 .PHONY: vmservers
 vmservers: ## the same in virtual machines, ten minutes for each, half an hour in all; goes on where it was stopped; writes docs/servers-vm.md
-	@go test ./test/servers -count=1 -timeout=3h -v -run=TestMachines -parallel=15 -all -machines=all -seconds=600 -record=$(CURDIR)/docs/servers-vm.jsonl
+	@go test ./test/servers -count=1 -timeout=3h -v -run=TestMachines -parallel=12 -all -machines=all -seconds=600 -record=$(CURDIR)/docs/servers-vm.jsonl
 
 .PHONY: idle
 idle: ## how much of a host's CPU an idle virtual machine takes, for a few minutes: docs/idle.md

@@ -35,6 +35,7 @@ type cpu struct {
 	shareAt int64     // when another CPU is woken for what is ready; 0: nothing is
 
 	busySince int64 // when it was idle last; 0: it is now
+	widenAt   int64 // when to widen next; 0: it has not been done yet
 
 	charged   thread.ID // whose the time since chargedAt is
 	chargedAt int64

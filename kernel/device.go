@@ -79,7 +79,7 @@ func mapRegisters(pa, size uint64) int64 {
 
 // overlapsMemory reports whether a range has ordinary memory in it.
 func overlapsMemory(start, end uint64) bool {
-	for _, r := range machine.Usable[:machine.Ranges] {
+	for _, r := range UsableMemory() {
 		if start < r.End && r.Start < end {
 			return true
 		}
@@ -111,6 +111,9 @@ func WindowTo(pa uint64) uintptr { return windowAddress + uintptr(pa) }
 
 // FirmwareTables is where ACPI's tables begin, if the monitor has said so, else 0.
 func FirmwareTables() uint64 { return machine.RSDP }
+
+// UsableMemory is where ordinary memory is.
+func UsableMemory() []boot.Range { return machine.Usable[:machine.Ranges] }
 
 // FirmwareMemory is physical memory, for package boot/acpi; nil if it is not seen.
 func FirmwareMemory(pa, size uint64) []byte { return physicalAt(pa, size) }

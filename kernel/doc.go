@@ -33,6 +33,6 @@
 // start.go, stack.go, the way from the monitor to the first instruction of the runtime;
 // enter.go; then call.go, memory.go, fault.go, wait.go, deliver.go, profile.go,
 // trapped.go; clock.go, reference.go, wall.go; smp.go, firmware.go,
-// interrupt.go, device.go.
+// interrupt.go, device.go; widen.go.
 // Assembly: unikernel/overlay/_vm/runtime.
 package kernel

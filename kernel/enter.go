@@ -56,6 +56,7 @@ func leave(c *cpu) (frameAt, vector uintptr) {
 	if uint64(now) >= clock.Due() {
 		correct(c)
 	}
+	c.widen(now)
 	c.charge(now)
 	threads.Expire(now)
 	for {

@@ -15,7 +15,7 @@ func (s *Stack) Close() error {
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
-		s.wg.Wait()
+		s.crew.Wait()
 		return nil
 	}
 	s.closed = true
@@ -34,7 +34,7 @@ func (s *Stack) Close() error {
 	for _, sh := range s.shards {
 		sh.stop()
 	}
-	s.wg.Wait()
+	s.crew.Wait()
 	return errors.Join(errs...)
 }
 

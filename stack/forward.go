@@ -97,7 +97,7 @@ func (fw *forwarding) inputTCP(sh *shard, id tcp.ID, p *packet, seg *tcp.Segment
 		fw.pending = make(map[flow]*TCPRequest)
 	}
 	fw.pending[key] = r
-	sh.stack.start(func() {
+	sh.stack.crew.Start(func() {
 		handler(r)
 		r.Reject()
 	})

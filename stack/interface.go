@@ -126,10 +126,10 @@ func (s *Stack) attach(dev link.Device, c InterfaceConfig, loopback bool) (*Inte
 		ifc.index = s.nextIndex
 		t.interfaces = append(t.interfaces, ifc)
 		for i := range ifc.receivers {
-			s.start(ifc.receivers[i].loop)
-			s.start(ifc.ports[i].loop)
+			s.crew.Start(ifc.receivers[i].loop)
+			s.crew.Start(ifc.ports[i].loop)
 		}
-		s.start(ifc.loop)
+		s.crew.Start(ifc.loop)
 		return nil
 	})
 	if err != nil {

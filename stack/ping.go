@@ -295,7 +295,7 @@ func (sh *shard) forwardPing(p *packet, h wire.ICMPv4, data []byte) {
 		return
 	}
 	r := &PingRequest{shard: sh, header: h, tos: p.tos, Src: p.src, Dst: p.dst, Data: append([]byte(nil), data...)}
-	sh.stack.start(func() {
+	sh.stack.crew.Start(func() {
 		defer sh.stack.forwards.Add(-1)
 		handler(r)
 	})

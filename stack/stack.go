@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"loam/internal/crew"
 	"loam/stack/tcp"
 )
 
@@ -38,7 +39,7 @@ type Stack struct {
 	nextIndex int
 	retired   Counters // of receivers that have ended
 
-	wg sync.WaitGroup // every goroutine of the stack
+	crew crew.Crew // every goroutine of the stack
 }
 
 // New makes a stack.
@@ -57,21 +58,10 @@ func New(config Config) *Stack {
 		s.shards = append(s.shards, newShard(s, i))
 	}
 	for _, sh := range s.shards {
-		s.start(sh.loop)
+		s.crew.Start(sh.loop)
 	}
 	s.attachLoopback()
 	return s
-}
-
-// start starts a goroutine of the stack. It begins with a function of this
-// package, and not with one of sync (wg.Go): that is how the runtime of a program
-// on Loam knows the kernel's goroutines from the program's.
-func (s *Stack) start(loop func()) {
-	s.wg.Add(1)
-	go func() {
-		defer s.wg.Done()
-		loop()
-	}()
 }
 
 // now is the time that protocol machines are given: since the stack was made.

@@ -173,7 +173,7 @@ func (sh *shard) forwardUDP(from, to netip.AddrPort) *UDPConn {
 	c.remote = from
 	c.peer.Store(&from)
 	c.enter(sh)
-	sh.stack.start(func() {
+	sh.stack.crew.Start(func() {
 		defer sh.stack.forwards.Add(-1)
 		handler(c)
 	})

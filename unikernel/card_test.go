@@ -64,19 +64,29 @@ func TestMachineCards(t *testing.T) {
 // The power button ends the program as SIGTERM does, for as long as it does not want
 // otherwise.
 func TestMachineButton(t *testing.T) {
-	for _, model := range []string{"q35", "microvm"} {
-		t.Run(model, func(t *testing.T) { testButton(t, model) })
+	e, err := FindEmulator(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]MachineConfig{
+		"q35":          {Model: "q35"},
+		"q35 by qboot": {Model: "q35", Emulator: Emulator{Firmware: e.Firmware}},
+		"pc by qboot":  {Model: "pc", Emulator: Emulator{Firmware: e.Firmware}},
+		"microvm":      {Model: "microvm"},
+	} {
+		t.Run(name, func(t *testing.T) { testButton(t, c) })
 	}
 }
 
-func testButton(t *testing.T, model string) {
+func testButton(t *testing.T, machine MachineConfig) {
 	host := freePort(t)
 	monitor := filepath.Join(t.TempDir(), "monitor")
+	machine.Monitor = monitor
 	ended := make(chan int, 1) // the goroutine sends once
 	go func() {
 		status, err := Run(t.Context(), Options{
 			Target:  Target{Args: []string{"./testdata/guest/once"}, Platform: Machine},
-			Machine: MachineConfig{Model: model, Monitor: monitor},
+			Machine: machine,
 			Network: Network{Kind: UserNetwork, Forwards: []usernet.Forward{
 				{Proto: "tcp", Host: host, Guest: netip.AddrPortFrom(netip.Addr{}, 7)},
 			}},

@@ -27,9 +27,9 @@ type MachineConfig struct {
 	Memory uint64 // in bytes; 0: DefaultMemory
 	CPUs   int    // 0: one
 	Model  string // of QEMU's -machine; empty: q35
-	// Accelerator should be that of FindEmulator.
-	Accelerator Accelerator
-	Disks       []string // files, images of disks as they are
+	// Emulator should be that of FindEmulator; of the zero value the firmware is QEMU's own.
+	Emulator Emulator
+	Disks    []string // files, images of disks as they are
 	// Monitor is where QEMU makes a socket for its machine protocol (QMP); empty: it
 	// makes none.
 	Monitor string

@@ -40,7 +40,7 @@ func newMonitor(c *MachineConfig, n *network) *monitor {
 	m := &monitor{}
 	m.complaint = &m.said
 	cpu := "max"
-	if c.Accelerator == KVM {
+	if c.Emulator.Accelerator == KVM {
 		cpu = "host"
 	}
 	model := c.Model
@@ -48,7 +48,7 @@ func newMonitor(c *MachineConfig, n *network) *monitor {
 		model += ",sata=off" // its disks are virtio's; firmware would look for others at each start
 	}
 	m.args = []string{
-		"-machine", model, "-accel", c.Accelerator.String(), "-cpu", cpu,
+		"-machine", model, "-accel", c.Emulator.Accelerator.String(), "-cpu", cpu,
 		"-m", strconv.FormatUint(c.Memory>>20, 10) + "M", "-smp", strconv.Itoa(c.CPUs),
 		"-display", "none", "-nodefaults", "-no-user-config", "-no-reboot", "-device", "isa-debug-exit",
 	}
@@ -56,8 +56,11 @@ func newMonitor(c *MachineConfig, n *network) *monitor {
 		m.files, n.files = n.files, nil
 		m.addCard(c.Model, n.cable)
 	}
-	if c.Accelerator == KVM { // an emulator's processor has its random numbers from where the device has them
+	if c.Emulator.Accelerator == KVM { // an emulator's processor has its random numbers from where the device has them
 		m.args = append(m.args, "-device", virtio("rng", c.Model))
+	}
+	if c.Model != "microvm" && c.Emulator.Firmware != "" {
+		m.args = append(m.args, "-bios", c.Emulator.Firmware)
 	}
 	if c.Model == "microvm" {
 		m.args = append(m.args, "-global", "virtio-mmio.force-legacy=false") // its devices speak virtio 1.0 then

@@ -21,9 +21,9 @@ func (p Platform) String() string {
 
 // Choice is the best platform that this machine has.
 type Choice struct {
-	Platform    Platform
-	Accelerator Accelerator // of platform Machine
-	Why         string      // a sentence for people, without its full stop
+	Platform Platform
+	Emulator Emulator // of platform Machine
+	Why      string   // a sentence for people, without its full stop
 }
 
 // Choose takes a virtual machine where there is a QEMU to make it, and a process
@@ -36,16 +36,16 @@ func Choose(ctx context.Context) (Choice, error) {
 	case e.Version == "":
 		return Choice{Platform: Process, Why: "as a process: " + e.Why}, nil
 	case e.Accelerator == KVM:
-		return Choice{Machine, KVM, "in a virtual machine, by KVM"}, nil
+		return Choice{Machine, e, "in a virtual machine, by KVM"}, nil
 	}
-	return Choice{Machine, TCG, "in a virtual machine that QEMU emulates: " + e.Why}, nil
+	return Choice{Machine, e, "in a virtual machine that QEMU emulates: " + e.Why}, nil
 }
 
-// ChooseAccelerator is for who wants a virtual machine and nothing else.
-func ChooseAccelerator(ctx context.Context) (Accelerator, error) {
+// ChooseMachine is for who wants a virtual machine and nothing else.
+func ChooseMachine(ctx context.Context) (Choice, error) {
 	e, err := FindEmulator(ctx)
 	if err == nil && e.Version == "" {
 		err = errorf("install QEMU 7.2 or later (Debian: apt-get install qemu-system-x86), or use --platform process", "%s", e.Why)
 	}
-	return e.Accelerator, err
+	return Choice{Platform: Machine, Emulator: e}, err
 }

@@ -48,7 +48,7 @@ func TestChooseProcess(t *testing.T) {
 			if err != nil || c.Platform != Process || !strings.Contains(c.Why, why) {
 				t.Errorf("%+v, %v", c, err)
 			}
-			if _, err := ChooseAccelerator(t.Context()); err == nil || !strings.Contains(err.Error(), why) || !strings.Contains(err.Error(), "apt-get install") {
+			if _, err := ChooseMachine(t.Context()); err == nil || !strings.Contains(err.Error(), why) || !strings.Contains(err.Error(), "apt-get install") {
 				t.Errorf("%v", err)
 			}
 		})
@@ -80,20 +80,26 @@ func TestEmulatorIsRemembered(t *testing.T) {
 // answer with its reason, and within a bound.
 func TestProbe(t *testing.T) {
 	e, err := FindEmulator(t.Context())
-	if err != nil || e.Version == "" || (e.Accelerator == KVM) != (e.Why == "") {
+	if err != nil || e.Version == "" || (e.Accelerator == KVM) != (e.Why == "") || strings.Contains(e.Why, "\n") {
 		t.Errorf("%+v, %v", e, err)
 	}
 	t.Logf("%+v", e)
 }
 
-// The guest that KVM is tried with runs where guests run.
+// The guest that KVM is tried with runs where guests run, by either firmware.
 func TestProbeGuest(t *testing.T) {
+	e, err := FindEmulator(t.Context())
+	if err != nil || e.Firmware == "" {
+		t.Fatalf("%+v, %v: QEMU comes with qboot", e, err)
+	}
 	program, err := buildProbe(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := bootProbe(t.Context(), program, TCG); err != nil {
-		t.Error(err)
+	for _, firmware := range []string{"", e.Firmware} {
+		if err := bootProbe(t.Context(), program, Emulator{Firmware: firmware}); err != nil {
+			t.Errorf("firmware %q: %v", firmware, err)
+		}
 	}
 }
 

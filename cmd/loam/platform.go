@@ -22,8 +22,7 @@ func choosePlatform(ctx context.Context, name string, say io.Writer) (unikernel.
 	case platformProcess:
 		return unikernel.Choice{Platform: unikernel.Process}, nil
 	case platformVM:
-		a, err := unikernel.ChooseAccelerator(ctx)
-		return unikernel.Choice{Platform: unikernel.Machine, Accelerator: a}, err
+		return unikernel.ChooseMachine(ctx)
 	}
 	c, err := unikernel.Choose(ctx)
 	if err == nil {

@@ -93,7 +93,7 @@ func (o *runOptions) unikernel(ctx context.Context, say io.Writer) (unikernel.Op
 	}
 	u := unikernel.Options{
 		Target:  unikernel.Target{Args: []string{o.program}, Platform: choice.Platform},
-		Machine: unikernel.MachineConfig{Memory: o.memory, CPUs: o.cpus, Model: o.model, Disks: o.disks, Accelerator: choice.Accelerator},
+		Machine: unikernel.MachineConfig{Memory: o.memory, CPUs: o.cpus, Model: o.model, Disks: o.disks, Emulator: choice.Emulator},
 		Args:    o.args,
 		Env:     o.env,
 		Network: unikernel.Network{

@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 
 	"loam/driver/virtio"
+	"loam/internal/crew"
 )
 
 // SectorSize is the unit of the device's addresses, in bytes, whatever its blocks
@@ -52,7 +53,7 @@ type Disk struct {
 	broken   chan struct{} // has one place: fail sends (full: it is known), loop receives
 	done     chan struct{} // closed by Close
 	closing  sync.Once
-	ended    sync.WaitGroup
+	crew     crew.Crew
 	err      error // of closing
 }
 
@@ -174,7 +175,7 @@ func (d *Disk) stop() {
 func (d *Disk) Close() error {
 	d.closing.Do(func() {
 		close(d.done)
-		d.ended.Wait()
+		d.crew.Wait()
 		d.mu.Lock()
 		if d.failure == nil {
 			d.failure = virtio.ErrClosed

@@ -76,11 +76,7 @@ func Open(v *virtio.Device) (*Disk, error) {
 	d.mu.Lock()
 	d.queue.Arm(1)
 	d.mu.Unlock()
-	d.ended.Add(1)
-	go func() { // not d.ended.Go: see Stack.start in package stack
-		defer d.ended.Done()
-		d.loop()
-	}()
+	d.crew.Start(d.loop)
 	return d, nil
 }
 

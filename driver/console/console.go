@@ -16,6 +16,7 @@ import (
 
 	"loam/driver"
 	"loam/driver/virtio"
+	"loam/internal/crew"
 )
 
 // featureSize is VIRTIO_CONSOLE_F_SIZE; the queues and the configuration are those
@@ -57,7 +58,7 @@ type Device struct {
 	done    chan struct{} // closed when the console is closed, or given up
 	stopped sync.Once     // closes done
 	closing sync.Once
-	ended   sync.WaitGroup
+	crew    crew.Crew
 	err     error // of closing
 }
 
@@ -100,11 +101,7 @@ func Open(v *virtio.Device) (*Device, error) {
 	d.post()
 	d.in.turn <- struct{}{}
 	d.out.turn <- struct{}{}
-	d.ended.Add(1)
-	go func() { // not d.ended.Go: see Stack.start in package stack
-		defer d.ended.Done()
-		d.loop()
-	}()
+	d.crew.Start(d.loop)
 	return d, nil
 }
 
@@ -335,7 +332,7 @@ func (d *Device) Close() error {
 	d.closing.Do(func() {
 		d.drain()
 		d.stopped.Do(func() { close(d.done) })
-		d.ended.Wait()
+		d.crew.Wait()
 		<-d.in.turn // whoever had it has left
 		<-d.out.turn
 		if d.err = d.device.Close(); d.err == nil {

@@ -103,10 +103,16 @@ func (f *Function) Registers(bar int, offset, size uint64) (driver.Registers, er
 	return r, nil
 }
 
+// Placed reports whether any BAR in memory has an address: firmware has seen to them then.
+func (b *Bus) Placed() bool {
+	return slices.ContainsFunc(b.functions, func(f *Function) bool {
+		return slices.ContainsFunc(f.bars[:], func(r BAR) bool { return r.Size > 0 && r.Address != 0 && !r.Ports })
+	})
+}
+
 // Assign gives an address to every BAR in memory that has none, and opens the
 // bridges in front, from a range of physical addresses that nobody uses. It is for
-// machines whose firmware has not done that: it gives nothing to a bus where
-// anything has an address already, but for bus 0.
+// machines whose firmware has not done that: see Placed.
 func (b *Bus) Assign(start, end uint64) error {
 	s := &space{next: start, end: end}
 	return b.assign(0, s)

@@ -11,6 +11,7 @@ import (
 
 	"loam/boot/acpi"
 	"loam/driver"
+	"loam/internal/crew"
 )
 
 // Errors.
@@ -56,7 +57,7 @@ type Control struct {
 	mask    uint32           // of it
 	done    chan struct{}    // closed by Close
 	closing sync.Once
-	ended   sync.WaitGroup
+	crew    crew.Crew
 }
 
 // Open reads what firmware says about power. dsdt may be nil: see acpi.Tables.DSDT.
@@ -89,7 +90,7 @@ func Open(m driver.Machine, p acpi.Power, dsdt []byte, trigger driver.Trigger) (
 	port := uint16(p.Event1A.Address)
 	m.Out16(port, eventButton) // what was before
 	m.Out16(port+uint16(p.EventLen/2), eventButton)
-	c.begin()
+	c.crew.Start(c.loop)
 	return c, nil
 }
 
@@ -111,18 +112,8 @@ func (c *Control) openButton(b acpi.Button) (err error) {
 	if c.irq, err = c.machine.Line(b.GSI, trigger); err != nil {
 		return fmt.Errorf("power: the button's interrupt: %w", err)
 	}
-	c.begin()
+	c.crew.Start(c.loop)
 	return nil
-}
-
-// begin starts the goroutine. It begins with a function of this package, and not with one
-// of sync, for the reason that Stack.start in package stack gives.
-func (c *Control) begin() {
-	c.ended.Add(1)
-	go func() {
-		defer c.ended.Done()
-		c.loop()
-	}()
 }
 
 // wasPressed reports whether it was since the last time. The line is shared with other
@@ -226,7 +217,7 @@ func (c *Control) Reset() error {
 func (c *Control) Close() {
 	c.closing.Do(func() {
 		close(c.done)
-		c.ended.Wait()
+		c.crew.Wait()
 		if c.irq == nil {
 			return
 		}

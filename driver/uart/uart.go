@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"loam/driver"
+	"loam/internal/crew"
 )
 
 // Errors.
@@ -95,7 +96,7 @@ type Port struct {
 	done    chan struct{} // closed when the port is closed, or has gone
 	stopped sync.Once     // closes done
 	closing sync.Once
-	ended   sync.WaitGroup
+	crew    crew.Crew
 }
 
 // Counters count since the port was opened.
@@ -123,11 +124,7 @@ func Open(m driver.Machine, base uint16, gsi uint32, t driver.Trigger) (*Port, e
 		reading: make(chan struct{}, 1), writing: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 	p.setUp()
-	p.ended.Add(1)
-	go func() { // not p.ended.Go: see Stack.start in package stack
-		defer p.ended.Done()
-		p.loop()
-	}()
+	p.crew.Start(p.loop)
 	return p, nil
 }
 
@@ -335,7 +332,7 @@ func (p *Port) Close() error {
 	p.closing.Do(func() {
 		p.drain()
 		p.stopped.Do(func() { close(p.done) })
-		p.ended.Wait()
+		p.crew.Wait()
 		p.irq.Close()
 	})
 	return nil

@@ -1,9 +1,8 @@
 package virtio
 
 import (
-	"sync"
-
 	"loam/driver"
+	"loam/internal/crew"
 )
 
 // interrupts are those of a device. There are three ways:
@@ -16,8 +15,8 @@ type interrupts struct {
 	all    []driver.Interrupt
 	shared chan struct{} // config, where one interrupt serves all
 
-	stop  chan struct{} // closed by close: the goroutine ends
-	ended sync.WaitGroup
+	stop chan struct{} // closed by close: the goroutine ends
+	crew crew.Crew
 }
 
 // connect connects the interrupts of the device. What was connected before an error
@@ -92,30 +91,32 @@ func (d *Device) dispatch(i driver.Interrupt, reason func() uint32) {
 	x.all = append(x.all, i)
 	x.shared = make(chan struct{}, 1)
 	x.config = x.shared
-	x.ended.Add(1)
-	go func() { // not x.ended.Go: see Stack.start in package stack
-		defer x.ended.Done()
-		for {
+	x.crew.Start(func() { d.distribute(i, reason) })
+}
+
+// distribute wakes whom an interrupt is for, until close.
+func (d *Device) distribute(i driver.Interrupt, reason func() uint32) {
+	x := &d.interrupts
+	for {
+		select {
+		case <-i.C():
+		case <-x.stop:
+			return
+		}
+		why := reason()
+		i.Done()
+		if why&interruptConfig != 0 {
 			select {
-			case <-i.C():
-			case <-x.stop:
-				return
-			}
-			why := reason()
-			i.Done()
-			if why&interruptConfig != 0 {
-				select {
-				case x.shared <- struct{}{}:
-				default:
-				}
-			}
-			if why&interruptQueue != 0 {
-				for _, q := range d.queues {
-					q.ring()
-				}
+			case x.shared <- struct{}{}:
+			default:
 			}
 		}
-	}()
+		if why&interruptQueue != 0 {
+			for _, q := range d.queues {
+				q.ring()
+			}
+		}
+	}
 }
 
 // close ends the goroutine and gives the interrupts back. The device is stopped.
@@ -124,7 +125,7 @@ func (x *interrupts) close() {
 		return
 	}
 	close(x.stop)
-	x.ended.Wait()
+	x.crew.Wait()
 	for _, i := range x.all {
 		i.Close()
 	}

@@ -26,6 +26,9 @@ const layers = `
 	# Formats, a keyed hash, a list, and names for counters.
 	NONE < wire, internal/siphash, internal/list, internal/counter;
 
+	# Goroutines of one owner.
+	NONE < internal/crew < stack, link/fd, link/virtionet, driver/power, driver/uart, driver/virtio;
+
 	# Protocol machines: one package each, pure (pure_test.go). The timing wheel
 	# stands below the others; beyond that none of them knows another.
 	NONE < stack/timer;

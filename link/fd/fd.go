@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"loam/internal/crew"
 	"loam/link"
 )
 
@@ -124,7 +125,7 @@ type Room struct {
 	mu      sync.Mutex // guards started and closed
 	started bool
 	closed  bool
-	ended   sync.WaitGroup
+	crew    crew.Crew
 }
 
 // NewRoom returns a Room that asks retry whether there is room again.
@@ -144,8 +145,7 @@ func (r *Room) Short() {
 	}
 	if !r.started {
 		r.started = true
-		r.ended.Add(1) // and not Go: see stack.Stack.start
-		go r.loop()
+		r.crew.Start(r.loop)
 	}
 	select {
 	case r.short <- struct{}{}:
@@ -154,7 +154,6 @@ func (r *Room) Short() {
 }
 
 func (r *Room) loop() {
-	defer r.ended.Done()
 	for range r.short {
 		if r.file.raw.Write(r.retry) != nil {
 			return // closed
@@ -171,7 +170,7 @@ func (r *Room) Close() {
 		close(r.short)
 	}
 	r.mu.Unlock()
-	r.ended.Wait()
+	r.crew.Wait()
 	r.bell.Close()
 }
 

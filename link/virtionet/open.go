@@ -110,24 +110,14 @@ func Open(card *virtio.Device, c Config) (*Device, error) {
 	d.readStatus()
 	for _, p := range d.pairs {
 		p.receiver.start()
-		d.begin(p.sender.loop)
+		d.crew.Start(p.sender.loop)
 	}
-	d.begin(d.loop)
+	d.crew.Start(d.loop)
 	if err := d.usePairs(); err != nil {
 		d.Close()
 		return nil, err
 	}
 	return d, nil
-}
-
-// begin starts a goroutine of the device. It begins with a function of this package,
-// and not with one of sync, for the reason that Stack.start gives.
-func (d *Device) begin(loop func()) {
-	d.ended.Add(1)
-	go func() {
-		defer d.ended.Done()
-		loop()
-	}()
 }
 
 // wants are the features to take of those that a card offers.

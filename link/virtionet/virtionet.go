@@ -24,6 +24,7 @@ import (
 
 	"loam/driver"
 	"loam/driver/virtio"
+	"loam/internal/crew"
 	"loam/link"
 )
 
@@ -49,7 +50,7 @@ type Device struct {
 
 	closing sync.Once
 	err     error // of closing
-	ended   sync.WaitGroup
+	crew    crew.Crew
 }
 
 // pair is a pair of queues.
@@ -156,7 +157,7 @@ func (d *Device) state() error {
 func (d *Device) Close() error {
 	d.closing.Do(func() {
 		d.stop(link.ErrClosed)
-		d.ended.Wait()
+		d.crew.Wait()
 		for _, p := range d.pairs { // whoever was in Recv or Send has left
 			p.receiver.mu.Lock()
 			defer p.receiver.mu.Unlock()

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -62,6 +63,9 @@ func TestMachines(t *testing.T) {
 	if names == "all" {
 		names = allMachines
 	}
+	for _, s := range inMachines(t) {
+		s.build(t, loam)
+	}
 	for _, machine := range strings.Split(names, ",") {
 		t.Run(machine, func(t *testing.T) {
 			t.Parallel()
@@ -75,6 +79,16 @@ func TestMachines(t *testing.T) {
 				})
 			}
 		})
+	}
+}
+
+// build builds a server once, so that those that start it together in many machines find it
+// in the cache of go build: else the time in which a server has to be up goes there.
+func (s *server) build(t *testing.T, loam string) {
+	t.Helper()
+	out, err := exec.Command(loam, "build", "-o", filepath.Join(t.TempDir(), "program"), s.pkg).CombinedOutput()
+	if err != nil {
+		t.Fatalf("loam build %s: %v\n%s", s.pkg, err, out)
 	}
 }
 

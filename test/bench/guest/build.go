@@ -31,6 +31,7 @@ type Files struct {
 	Config     string // and what goes with it
 	Linux      string // Debian's kernel
 	Archive    string // its initial file system
+	Firmware   string // which q35 starts by, as with loam run; empty: QEMU's own
 	ForProgram int64  // the size of Plain
 }
 
@@ -59,6 +60,11 @@ func Build(ctx context.Context, dir string) (*Files, error) {
 	if err := f.buildForLoam(ctx, program); err != nil {
 		return nil, err
 	}
+	e, err := unikernel.FindEmulator(ctx)
+	if err != nil {
+		return nil, err
+	}
+	f.Firmware = e.Firmware
 	st, err := os.Stat(f.Plain)
 	if err != nil {
 		return nil, err

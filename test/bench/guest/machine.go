@@ -61,6 +61,9 @@ func Boot(f *Files, kernel, model string, cpus int, tap *os.File, logPath string
 		"-chardev", "file,id=log,path=/dev/fd/4,append=on", "-serial", "chardev:log",
 		"-netdev", "tap,id=cable,fd=3,vhost=off",
 	}
+	if model == Q35 && f.Firmware != "" {
+		args = append(args, "-bios", f.Firmware)
+	}
 	card := "virtio-net-pci,romfile=" // without firmware for booting from the network
 	if model == MicroVM {
 		card = "virtio-net-device"

@@ -49,7 +49,8 @@ In a virtual machine QEMU (-accel tcg, which emulates every instruction) gives b
 %d MiB, and a virtio card on a tap; the client is Linux, on the same two CPUs. Linux is Debian's
 linux-image-cloud-amd64 as it is, with a first process of ours that loads the drivers, sets the
 address and becomes the program; the rest of a distribution is not there. With what settings it
-runs is written in test/bench/guest/machine.go. Each machine is booted twice and the second time
+runs is written in test/bench/guest/machine.go. Both start by qboot, QEMU's small firmware, as
+loam run does it. Each machine is booted twice and the second time
 counts: after a pause the first boot takes up to 0.2 s longer, whatever is booted.
 `, m.CPU, m.CPUs, m.Kernel, m.Go, m.Loam, m.Date, r.Reps, r.Span, r.Took, m.Load, guest.Memory>>20)
 	if r.Cut {

@@ -66,7 +66,9 @@ var hardware = sync.OnceValue(func() *devices {
 		places.DSDT = d.firmware.DSDT()
 	}
 	var noBus error
-	places.Bus, noBus = pci.Scan(m, d.firmware)
+	if places.Bus, noBus = pci.Scan(m, d.firmware); noBus == nil {
+		noBus = place(places.Bus, d.firmware)
+	}
 	found, refused := virtio.Find(m, places)
 	d.found, d.why = found, errors.Join(append(refused, noBus)...)
 	return d
