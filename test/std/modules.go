@@ -219,11 +219,15 @@ func (o *options) runModules(ctx context.Context) error {
 // runSuites runs suites on both sides, as far as the folder does not have them, and says
 // which packages they are.
 func (o *options) runSuites(ctx context.Context, dir string, on platform, suites []suite, reasons []*reason) ([]string, error) {
-	command, remove, err := o.command(ctx, dir)
-	if err != nil {
-		return nil, err
+	var command string
+	if o.from == "" {
+		made, remove, err := o.command(ctx, dir)
+		if err != nil {
+			return nil, err
+		}
+		defer remove()
+		command = made
 	}
-	defer remove()
 	var all []string
 	for _, s := range suites {
 		if err := s.fetch(ctx, dir); err != nil {
