@@ -303,3 +303,48 @@ func TestNoErrorQueue(t *testing.T) {
 		wantErrno(t, p.SetSockOpt(s, syscall.IPPROTO_IP, syscall.IP_RECVERR, []byte{1, 0, 0, 0}), syscall.ENOPROTOOPT, "IP_RECVERR")
 	}
 }
+
+// TCP_MAXSEG bounds the segments of connections that are opened later (tcp(7)).
+func TestMaxSegment(t *testing.T) {
+	p := process(t)
+	key := syscall.TCP_MAXSEG
+	l := fd(t)(p.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0))
+	ok(t, p.SetSockOpt(l, syscall.IPPROTO_TCP, key, intValue(1100)))
+	wantErrno(t, p.SetSockOpt(l, syscall.IPPROTO_TCP, key, intValue(87)), syscall.EINVAL, "a size below the least")
+	wantErrno(t, p.SetSockOpt(l, syscall.IPPROTO_TCP, key, intValue(32768)), syscall.EINVAL, "a size above the most")
+	ok(t, p.Bind(l, localhost(0)))
+	ok(t, p.Listen(l, 5))
+	name, errno := p.GetSockName(l)
+	ok(t, errno)
+	client := fd(t)(p.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0))
+	ok(t, p.Connect(client, name))
+	server, _, errno := p.Accept4(l, 0)
+	ok(t, errno)
+	const timestamps = 12 // bytes of each segment
+	for name, c := range map[string]struct{ fd, want int }{
+		"listener": {l, 1100}, "server": {server, 1100 - timestamps}, "client": {client, 1100 - timestamps},
+	} {
+		b, errno := p.GetSockOpt(c.fd, syscall.IPPROTO_TCP, key)
+		ok(t, errno)
+		if got, _ := parseInt(b); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+}
+
+// Options of level IPPROTO_IP take a byte for an int, as on Linux (do_ip_setsockopt).
+func TestByteForInt(t *testing.T) {
+	p := process(t)
+	for _, typ := range []int{syscall.SOCK_STREAM, syscall.SOCK_DGRAM} {
+		s := fd(t)(p.Socket(syscall.AF_INET, typ, 0))
+		ok(t, p.SetSockOpt(s, syscall.IPPROTO_IP, syscall.IP_TOS, []byte{16}))
+		b, errno := p.GetSockOpt(s, syscall.IPPROTO_IP, syscall.IP_TOS)
+		ok(t, errno)
+		if got, _ := parseInt(b); got != 16 {
+			t.Errorf("IP_TOS of type %d is %d, want 16", typ, got)
+		}
+		wantErrno(t, p.SetSockOpt(s, syscall.IPPROTO_TCP, syscall.TCP_CORK, []byte{1}), map[int]Errno{
+			syscall.SOCK_STREAM: syscall.EINVAL, syscall.SOCK_DGRAM: syscall.ENOPROTOOPT,
+		}[typ], "a byte for an int of another level")
+	}
+}

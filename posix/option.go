@@ -51,6 +51,25 @@ func duration[T any](field func(*T) *time.Duration, unit time.Duration, least, m
 	}
 }
 
+// count is a number from 1 to 127. Unset, it reads as fallback.
+func count[T any](field func(*T) *int, fallback int) intOption[T] {
+	return intOption[T]{
+		func(o *T) int {
+			if n := *field(o); n != 0 {
+				return n
+			}
+			return fallback
+		},
+		func(o *T, n int) Errno {
+			if n < 1 || n > 127 {
+				return syscall.EINVAL
+			}
+			*field(o) = n
+			return 0
+		},
+	}
+}
+
 // octet is a number of one byte that reads as fallback when it is zero; -1 sets
 // it to that.
 func octet[T any](field func(*T) *uint8, least, fallback int) intOption[T] {

@@ -208,11 +208,15 @@ func (p *Process) GetSockOpt(fd, level, name int) ([]byte, Errno) {
 	return s.option(level, name)
 }
 
-// SetSockOpt is setsockopt(2).
+// SetSockOpt is setsockopt(2). An option of level IPPROTO_IP whose value is an int may be given
+// as a byte.
 func (p *Process) SetSockOpt(fd, level, name int, value []byte) Errno {
 	_, s, errno := p.socket(fd)
 	if errno != 0 {
 		return errno
+	}
+	if level == syscall.IPPROTO_IP && len(value) > 0 && len(value) < 4 {
+		value = intValue(int(value[0]))
 	}
 	return s.setOption(level, name, value)
 }

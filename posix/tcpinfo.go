@@ -51,7 +51,7 @@ func infoValue(i tcp.Info, listening bool) []byte {
 	v.times(i.RTO, i.ATO)
 	v.words(i.SndMSS, i.RcvMSS)
 	v.words(i.Unacked, i.Sacked, i.Lost, i.Retrans, 0)
-	v.words(0, 0, 0, 0) // when data and acknowledgments came last: not kept
+	v.millis(i.LastDataSent, 0, i.LastDataRecv, i.LastAckRecv) // Linux leaves the second out, too
 	v.words(i.PathMSS+40, i.RcvWnd)
 	v.times(i.RTT, i.RTTVar)
 	v.words(i.SndSsthresh, i.SndCwnd, i.AdvMSS, i.Reordering)
@@ -89,6 +89,12 @@ func (w *infoWriter) longs(values ...uint64) {
 func (w *infoWriter) times(values ...tcp.Time) {
 	for _, v := range values {
 		w.words(int(v / time.Microsecond))
+	}
+}
+
+func (w *infoWriter) millis(values ...tcp.Time) {
+	for _, v := range values {
+		w.words(int(v / time.Millisecond))
 	}
 }
 

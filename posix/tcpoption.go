@@ -30,8 +30,7 @@ var tcpIntOptions = map[optionName]intOption[tcpOpts]{
 	{syscall.SOL_SOCKET, soRcvBufForce}:        buffer(func(o *tcpOpts) *int { return &o.ReceiveBuffer }, defaultTCPReceive),
 	{syscall.SOL_SOCKET, soSndBufForce}:        buffer(func(o *tcpOpts) *int { return &o.SendBuffer }, defaultTCPSend),
 
-	{syscall.IPPROTO_TCP, syscall.TCP_CORK}:     flag(func(o *tcpOpts) *bool { return &o.Cork }),
-	{syscall.IPPROTO_TCP, syscall.TCP_QUICKACK}: flag(func(o *tcpOpts) *bool { return &o.QuickAck }),
+	{syscall.IPPROTO_TCP, syscall.TCP_CORK}: flag(func(o *tcpOpts) *bool { return &o.Cork }),
 	{syscall.IPPROTO_TCP, syscall.TCP_KEEPIDLE}: duration(func(o *tcpOpts) *time.Duration { return &o.KeepAliveIdle },
 		time.Second, 1, 32767, 2*time.Hour),
 	{syscall.IPPROTO_TCP, syscall.TCP_KEEPINTVL}: duration(func(o *tcpOpts) *time.Duration { return &o.KeepAliveInterval },
@@ -47,21 +46,21 @@ var tcpIntOptions = map[optionName]intOption[tcpOpts]{
 		},
 		func(o *tcpOpts, n int) Errno { o.Delay = n == 0; return 0 },
 	},
-	{syscall.IPPROTO_TCP, syscall.TCP_KEEPCNT}: {
-		func(o *tcpOpts) int {
-			if o.KeepAliveCount == 0 {
-				return 9
-			}
-			return o.KeepAliveCount
-		},
-		func(o *tcpOpts, n int) Errno {
-			if n < 1 || n > 127 {
-				return syscall.EINVAL
-			}
-			o.KeepAliveCount = n
-			return 0
-		},
+	{syscall.IPPROTO_TCP, tcpNotSentLowat}: {
+		func(o *tcpOpts) int { return o.UnsentLow },
+		func(o *tcpOpts, n int) Errno { o.UnsentLow = n; return 0 },
 	},
+	{syscall.IPPROTO_TCP, syscall.TCP_QUICKACK}: {
+		func(o *tcpOpts) int {
+			if o.DelayAck {
+				return 0
+			}
+			return 1
+		},
+		func(o *tcpOpts, n int) Errno { o.QuickAck, o.DelayAck = n != 0, n == 0; return 0 },
+	},
+	{syscall.IPPROTO_TCP, syscall.TCP_KEEPCNT}: count(func(o *tcpOpts) *int { return &o.KeepAliveCount }, tcp.DefaultKeepAliveCount),
+	{syscall.IPPROTO_TCP, syscall.TCP_SYNCNT}:  count(func(o *tcpOpts) *int { return &o.SynRetries }, tcp.DefaultSynRetries),
 
 	{syscall.IPPROTO_IP, syscall.IP_TTL}: octet(func(o *tcpOpts) *uint8 { return &o.TTL }, 1, 64),
 	{syscall.IPPROTO_IP, syscall.IP_TOS}: octet(func(o *tcpOpts) *uint8 { return &o.TOS }, 0, 0),
@@ -76,10 +75,8 @@ var tcpIntOptions = map[optionName]intOption[tcpOpts]{
 // rest is how this stack works anyway.
 var tcpHarmless = map[optionName]bool{
 	{syscall.IPPROTO_TCP, syscall.TCP_DEFER_ACCEPT}: true,
-	{syscall.IPPROTO_TCP, syscall.TCP_SYNCNT}:       true,
 	{syscall.IPPROTO_TCP, syscall.TCP_LINGER2}:      true,
 	{syscall.IPPROTO_TCP, tcpFastOpen}:              true,
-	{syscall.IPPROTO_TCP, tcpNotSentLowat}:          true,
 	{syscall.IPPROTO_IP, syscall.IP_MTU_DISCOVER}:   true,
 	{syscall.IPPROTO_IP, syscall.IP_FREEBIND}:       true,
 	{syscall.IPPROTO_IP, ipBindAddressNoPort}:       true,
@@ -103,7 +100,7 @@ func (s *tcpSocket) option(level, name int) ([]byte, Errno) {
 	case optionName{syscall.SOL_SOCKET, syscall.SO_LINGER}:
 		return lingerValue(s.options()), 0
 	case optionName{syscall.IPPROTO_TCP, syscall.TCP_MAXSEG}:
-		return intValue(s.info().SndMSS), 0
+		return intValue(s.maxSegment()), 0
 	case optionName{syscall.IPPROTO_TCP, syscall.TCP_INFO}:
 		return infoValue(s.info(), s.listener.Load() != nil), 0
 	case optionName{syscall.IPPROTO_TCP, syscall.TCP_CONGESTION}:
@@ -132,6 +129,8 @@ func (s *tcpSocket) setOwnOption(level, name int, value []byte) Errno {
 		return syscall.EINVAL
 	case key == optionName{syscall.SOL_SOCKET, syscall.SO_LINGER}:
 		return s.setLinger(value)
+	case key == optionName{syscall.IPPROTO_TCP, syscall.TCP_MAXSEG}:
+		return s.setMaxSegment(value)
 	}
 	if o, ok := tcpIntOptions[key]; ok {
 		n, errno := parseInt(value)
@@ -162,6 +161,28 @@ func (s *tcpSocket) setLinger(value []byte) Errno {
 	return s.setOptions(func(o *tcpOpts) {
 		o.Linger, o.LingerTime = on, time.Duration(max(seconds, 0))*time.Second
 	})
+}
+
+// Bounds of TCP_MAXSEG (tcp_min_snd_mss, MAX_TCP_WINDOW).
+const leastMaxSegment, mostMaxSegment = 88, 32767
+
+func (s *tcpSocket) setMaxSegment(value []byte) Errno {
+	n, errno := parseInt(value)
+	if errno != 0 {
+		return errno
+	}
+	if n != 0 && (n < leastMaxSegment || n > mostMaxSegment) {
+		return syscall.EINVAL
+	}
+	return s.setOptions(func(o *tcpOpts) { o.MaxSegment = n })
+}
+
+// maxSegment is the segment size of the connection, and before there is one what was set.
+func (s *tcpSocket) maxSegment() int {
+	if n := s.options().MaxSegment; n != 0 && s.conn.Load() == nil {
+		return n
+	}
+	return s.info().SndMSS
 }
 
 // lingerValue is a struct linger.

@@ -54,6 +54,9 @@ func (s *tcpSocket) adopt(c *stack.TCPConn) *tcpSocket {
 
 func (s *tcpSocket) events() Events {
 	if c := s.conn.Load(); c != nil {
+		if s.q.edge.Load() {
+			c.TellEach()
+		}
 		return pollEvents(c.Events())
 	}
 	if l := s.listener.Load(); l != nil {
@@ -266,9 +269,6 @@ func (s *tcpSocket) read(b []byte) (int, Errno) {
 	n, err := c.TryRead(b)
 	switch err {
 	case nil:
-		if n < len(b) && s.q.edge.Load() {
-			c.Events() // asks to be told of what comes next
-		}
 		return n, 0
 	case io.EOF:
 		return 0, 0
@@ -309,7 +309,20 @@ func (s *tcpSocket) send(b []byte, m Outgoing) (int, Errno) {
 	if m.Flags&syscall.MSG_OOB != 0 {
 		return s.sendUrgent(b)
 	}
+	if m.Flags&syscall.MSG_MORE != 0 {
+		return s.writeMore(b)
+	}
 	return s.write(b)
+}
+
+// writeMore writes bytes that more is to follow.
+func (s *tcpSocket) writeMore(b []byte) (int, Errno) {
+	c := s.conn.Load()
+	if c == nil {
+		return 0, syscall.EPIPE
+	}
+	n, err := c.TryWriteMore(b)
+	return n, toErrno(err)
 }
 
 // sendUrgent sends bytes of which the last is urgent.

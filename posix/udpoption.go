@@ -117,7 +117,7 @@ func (s *udpSocket) setOption(level, name int, value []byte) Errno {
 		return bad
 	}
 	if udpHarmless[key] || harmless6[key] {
-		return s.setHarmless(key, value)
+		return s.remember(key, value)
 	}
 	if w := s.wanted(key); w != nil {
 		n, errno := parseInt(value)
@@ -149,15 +149,6 @@ func (s *udpSocket) setOption(level, name int, value []byte) Errno {
 		return s.socketBase.setOption(name, value)
 	}
 	return syscall.ENOPROTOOPT
-}
-
-// setHarmless remembers a value, which for some of the multicast options may be
-// a byte.
-func (s *udpSocket) setHarmless(key optionName, value []byte) Errno {
-	if len(value) == 1 {
-		value = intValue(int(value[0]))
-	}
-	return s.remember(key, value)
 }
 
 // setSegment is UDP_SEGMENT: into datagrams of which length what is sent at once is cut.

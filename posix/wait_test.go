@@ -147,3 +147,34 @@ func TestPoll(t *testing.T) {
 		t.Errorf("%d, %v, %v", n, errno, fds)
 	}
 }
+
+// Edge-triggered, each arrival is an event, whether what came before has been read or not
+// (epoll(7)).
+func TestEpollEdgeTellsOfMore(t *testing.T) {
+	for name, pair := range map[string]func(p *Process) (from, to int){
+		"tcp":  func(p *Process) (int, int) { return tcpPair(t, p, syscall.SOCK_NONBLOCK) },
+		"unix": func(p *Process) (int, int) { return unixPair(t, p, syscall.SOCK_STREAM) },
+		"pipe": func(p *Process) (int, int) {
+			fds, errno := p.Pipe2(0)
+			ok(t, errno)
+			return fds[1], fds[0]
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := process(t)
+			from, to := pair(p)
+			ep := fd(t)(p.EpollCreate(0))
+			ok(t, p.EpollCtl(ep, syscall.EPOLL_CTL_ADD, to, EpollEvent{uint32(PollIn) | epollET, 99}))
+			for i, data := range []string{"one", "two", "three"} {
+				p.Write(from, []byte(data))
+				if got := epollWait(t, p, ep, long); len(got) != 1 {
+					t.Fatalf("after arrival %d: %v", i, got)
+				}
+				if got := epollWait(t, p, ep, 10*time.Millisecond); len(got) != 0 {
+					t.Errorf("again after arrival %d: %v", i, got)
+				}
+				p.Read(to, make([]byte, 1))
+			}
+		})
+	}
+}

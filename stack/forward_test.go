@@ -63,6 +63,7 @@ func TestForwardTCP(t *testing.T) {
 		}
 		p.want("then the handshake goes on, in the server's name", "SA", "")
 		p.send(wire.ACK, "hello")
+		p.want("data is acknowledged at once, at the start", "A", "")
 		wantRead(t, c, "data arrives", "hello", nil)
 		mustWrite(t, c, "hi")
 		p.want("and leaves", "A", "hi")

@@ -34,6 +34,7 @@ func TestPassiveOpen(t *testing.T) {
 			t.Errorf("the connection is between %v and %v", c.LocalAddr(), c.RemoteAddr())
 		}
 		p.send(wire.ACK|wire.PSH, "hello")
+		p.want("data is acknowledged at once, at the start", "A", "")
 		wantRead(t, c, "data goes up", "hello", nil)
 		mustWrite(t, c, "hi")
 		p.want("and down", "A", "hi")
@@ -203,6 +204,26 @@ func TestConnectTimeout(t *testing.T) {
 		w.forget()
 		p.send(wire.SYN|wire.ACK, "")
 		w.want("an answer that comes now is reset", "tcp 10.0.0.1:"+portText(p.remote)+" > 10.0.0.2:80 R")
+	})
+}
+
+// TCP_SYNCNT says how often a SYN is repeated (tcp(7)).
+func TestSynRetries(t *testing.T) {
+	byHand(t, func(t *testing.T, w *peer) {
+		c, err := w.s.DialTCP(netip.AddrPort{}, netip.AddrPortFrom(addrB, 80), stack.TCPOptions{SynRetries: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		p := w.tcp(80, 0)
+		p.take("the first SYN")
+		w.advance(time.Second)
+		p.take("a SYN again")
+		w.advance(10 * time.Second)
+		w.wantNone("it is not repeated more often")
+		if err := c.Err(); !errors.Is(err, stack.ErrTimeout) {
+			t.Errorf("the connection has ended with %v, want %v", err, stack.ErrTimeout)
+		}
 	})
 }
 

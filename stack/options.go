@@ -13,7 +13,8 @@ import (
 type TCPOptions struct {
 	Delay             bool          // the opposite of TCP_NODELAY, which Go programs expect to be on
 	Cork              bool          // TCP_CORK
-	QuickAck          bool          // TCP_QUICKACK
+	QuickAck          bool          // TCP_QUICKACK: 1
+	DelayAck          bool          // TCP_QUICKACK: 0; neither: quick at first, and as the connection is used
 	KeepAlive         bool          // SO_KEEPALIVE
 	KeepAliveIdle     time.Duration // TCP_KEEPIDLE; zero: two hours
 	KeepAliveInterval time.Duration // TCP_KEEPINTVL; zero: 75 s
@@ -21,6 +22,9 @@ type TCPOptions struct {
 	UserTimeout       time.Duration // TCP_USER_TIMEOUT; zero: none
 	ReceiveBuffer     int           // SO_RCVBUF in bytes; zero: grows as needed
 	SendBuffer        int           // SO_SNDBUF in bytes; zero: grows as needed
+	UnsentLow         int           // TCP_NOTSENT_LOWAT in bytes; zero, or less: none
+	MaxSegment        int           // TCP_MAXSEG, for connections that are not yet open; zero: what the path allows
+	SynRetries        int           // TCP_SYNCNT, for connections that are not yet begun; zero: as tcp.Config says
 	TTL               uint8         // IP_TTL; zero: 64
 	TOS               uint8         // IP_TOS; the ECN bits are the stack's
 	HopLimit          uint8         // IPV6_UNICAST_HOPS; zero: 64
@@ -34,6 +38,24 @@ type TCPOptions struct {
 }
 
 const defaultTTL = 64
+
+// mss is the payload of a segment on a path that allows path bytes.
+func (o *TCPOptions) mss(path int) int {
+	if o.MaxSegment > 0 {
+		return min(path, o.MaxSegment)
+	}
+	return path
+}
+
+// config is what a connection to be opened takes of c.
+func (o *TCPOptions) config(c *tcp.Config) *tcp.Config {
+	if o.SynRetries <= 0 {
+		return c
+	}
+	own := *c
+	own.SynRetries = o.SynRetries
+	return &own
+}
 
 // optionBox holds the options that a program sets until the shard applies them
 // to the machine.
@@ -69,12 +91,6 @@ func (b *optionBox) abortive() bool {
 	return b.o.Linger && b.o.LingerTime == 0
 }
 
-func (b *optionBox) fixedSendBuffer() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.o.SendBuffer != 0
-}
-
 // apply hands the options to the machine. It runs on the shard.
 func (b *optionBox) apply(now tcp.Time, c *TCPConn) {
 	b.mu.Lock()
@@ -83,7 +99,9 @@ func (b *optionBox) apply(now tcp.Time, c *TCPConn) {
 	m := c.machine
 	m.SetNoDelay(now, !o.Delay)
 	m.SetCork(now, o.Cork)
-	m.SetQuickAck(now, o.QuickAck)
+	if o.QuickAck || o.DelayAck {
+		m.SetQuickAck(now, o.QuickAck)
+	}
 	m.SetUserTimeout(now, o.UserTimeout)
 	idle := time.Duration(0)
 	if o.KeepAlive {
@@ -96,9 +114,7 @@ func (b *optionBox) apply(now tcp.Time, c *TCPConn) {
 	if o.ReceiveBuffer != 0 {
 		m.SetMaxReceiveBuffer(now, o.ReceiveBuffer)
 	}
-	if o.SendBuffer != 0 {
-		c.toSend.SetLimit(o.SendBuffer)
-	}
+	c.applySendBuffer(&o)
 	c.ttl, c.tos = o.TTL, o.TOS&^3
 	if c.remote.Addr().Is6() {
 		c.ttl, c.tos = o.HopLimit, o.TrafficClass&^3

@@ -114,7 +114,7 @@ func TestDataAfterClose(t *testing.T) {
 		c.Close()
 		p.want("the end", "FA", "")
 		p.send(wire.ACK, "are you there?")
-		w.want("nobody is: a reset", "tcp 10.0.0.1:80 > 10.0.0.2:5000 RA")
+		w.want("nobody is: a reset", "tcp 10.0.0.1:80 > 10.0.0.2:5000 R")
 	})
 }
 

@@ -35,12 +35,13 @@ type TCPConn struct {
 	writeMu       sync.Mutex // one writer at a time in toSend
 	turn          sync.Mutex // one Write at a time, until it has written all
 
-	status  atomic.Uint32 // statusBits, set by the shard and by the program
-	wish    atomic.Uint32 // wishBits, set by the program, taken by the shard
-	failure atomic.Pointer[error]
-	options optionBox
-	urgent  atomic.Uint64 // where the urgent byte is: see tcpurgent.go
-	notify  atomic.Uint64 // reading beyond this offset may open the window: tell the shard
+	unsentLow atomic.Uint32 // TCPOptions.UnsentLow, at least 0
+	status    atomic.Uint32 // statusBits, set by the shard and by the program
+	wish      atomic.Uint32 // wishBits, set by the program, taken by the shard
+	failure   atomic.Pointer[error]
+	options   optionBox
+	urgent    atomic.Uint64 // where the urgent byte is: see tcpurgent.go
+	notify    atomic.Uint64 // reading beyond this offset may open the window: tell the shard
 
 	// What follows belongs to the shard.
 	machine  *tcp.Conn
@@ -61,6 +62,9 @@ type TCPConn struct {
 	urgentTo   atomic.Uint64 // with wishUrgent: what was written in front of it is urgent
 	sawUrgent  uint64        // end of the urgent data that was last published
 	toldUrgent bool          // and that it has come
+	sendLimit  int           // of toSend, but for unsentLow
+	fixedSend  bool          // it does not grow
+	toldTo     uint64        // with wishEach: how much had come when that was told last
 }
 
 // Bits of TCPConn.status. They are only ever set.
@@ -84,13 +88,8 @@ const (
 	wishWrite                         // a write found no room: likewise
 	wishUrgent                        // there is urgent data, to urgentTo
 	wishDrained                       // somebody waits until all is acknowledged: likewise
-)
-
-// Sizes of the send ring in bytes: what a program may have written and not yet
-// acknowledged. It grows with the congestion window.
-const (
-	minSendBuffer = 256 << 10
-	maxSendBuffer = 4 << 20
+	wishMore                          // more is to follow what was written; it stays until that is written
+	wishEach                          // tell of each arrival, read or not what came before; it stays
 )
 
 // LocalAddrPort and RemoteAddrPort name the ends.
@@ -209,7 +208,19 @@ func (c *TCPConn) Drained() bool {
 // TryWrite takes as much of p as there is room for. Errors: ErrWouldBlock when
 // that is nothing; ErrPipe after CloseWrite and after the connection has ended
 // (the first time, why it ended); ErrClosed.
-func (c *TCPConn) TryWrite(p []byte) (int, error) { return c.tryWrite(p, false) }
+func (c *TCPConn) TryWrite(p []byte) (int, error) {
+	if c.wish.Load()&wishMore != 0 {
+		c.wish.And(^wishMore)
+	}
+	return c.tryWrite(p, false)
+}
+
+// TryWriteMore is TryWrite of bytes that more is to follow soon, so that they need not be sent
+// yet if they do not fill a segment (MSG_MORE).
+func (c *TCPConn) TryWriteMore(p []byte) (int, error) {
+	c.wish.Or(wishMore)
+	return c.tryWrite(p, false)
+}
 
 func (c *TCPConn) tryWrite(p []byte, urgent bool) (int, error) {
 	status := c.status.Load()
@@ -306,7 +317,15 @@ func (c *TCPConn) readable() bool {
 	return c.hasInput()
 }
 
-// writable is the same for room to write.
+// TellEach has Readable told at each arrival from now on, also while there is something to
+// read that was told of before (EPOLLET).
+func (c *TCPConn) TellEach() {
+	if c.wish.Load()&wishEach == 0 {
+		c.wish.Or(wishEach)
+	}
+}
+
+// writable is readable for room to write.
 func (c *TCPConn) writable() bool {
 	if c.hasRoom() {
 		return true
@@ -314,10 +333,6 @@ func (c *TCPConn) writable() bool {
 	c.wish.Or(wishWrite)
 	return c.hasRoom()
 }
-
-// hasRoom reports whether it is worth while to write: a quarter of the ring is
-// free, so that a writer is not woken for each segment that is acknowledged.
-func (c *TCPConn) hasRoom() bool { return c.toSend.Room() >= c.toSend.Limit()/4 }
 
 // CloseRead discards what arrives from now on; reads return io.EOF.
 func (c *TCPConn) CloseRead() error {

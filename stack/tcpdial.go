@@ -163,7 +163,7 @@ func (sh *shard) dial(flow *port.Flow, o TCPOptions) *TCPConn {
 	c := sh.newConn(id, o)
 	c.flow = flow
 	key := sh.stack.key
-	c.machine = tcp.Dial(sh.now, &sh.tcpConfig, id, key.ISN(sh.now, id), key.TimestampOffset(id), sh.mss(id), &c.toSend, (*arriving)(c))
+	c.machine = tcp.Dial(sh.now, o.config(&sh.tcpConfig), id, key.ISN(sh.now, id), key.TimestampOffset(id), o.mss(sh.mss(id)), &c.toSend, (*arriving)(c))
 	sh.tally.count(TCPActiveOpens)
 	sh.add(c)
 	return c

@@ -103,6 +103,7 @@ func (sh *shard) newConn(id tcp.ID, o TCPOptions) *TCPConn {
 	c := &TCPConn{shard: sh, local: id.Local, remote: id.Remote, ipID: uint16(sh.random.Uint32())}
 	c.label = sh.stack.flowLabel(id.Local, id.Remote)
 	c.options.o = o
+	c.sendLimit = minSendBuffer
 	c.toSend.SetLimit(minSendBuffer)
 	c.timer.Owner = c
 	return c

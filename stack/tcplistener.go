@@ -253,7 +253,7 @@ func (l *TCPListener) open(sh *shard, id tcp.ID, syn *tcp.Segment) {
 		return
 	}
 	key := sh.stack.key
-	c.machine = tcp.Accept(sh.now, &sh.tcpConfig, id, key.ISN(sh.now, id), key.TimestampOffset(id), sh.mss(id), syn, &c.toSend, (*arriving)(c))
+	c.machine = tcp.Accept(sh.now, &sh.tcpConfig, id, key.ISN(sh.now, id), key.TimestampOffset(id), c.options.o.mss(sh.mss(id)), syn, &c.toSend, (*arriving)(c))
 	c.listener = l
 	l.halfOpen.Add(1)
 	sh.tally.count(TCPPassiveOpens)
@@ -264,7 +264,8 @@ const cookiePeriod = time.Minute
 
 func (l *TCPListener) sendCookie(sh *shard, id tcp.ID, syn *tcp.Segment) {
 	var h wire.TCP
-	sh.stack.key.CookieSYNACK(sh.now, uint32(sh.now/cookiePeriod), &sh.tcpConfig, id, sh.mss(id), syn, &h)
+	o := l.Options()
+	sh.stack.key.CookieSYNACK(sh.now, uint32(sh.now/cookiePeriod), &sh.tcpConfig, id, o.mss(sh.mss(id)), syn, &h)
 	l.lastCookie.Store(int64(sh.now))
 	sh.tally.count(TCPCookiesSent)
 	sh.sendStateless(id, &h)
@@ -288,7 +289,7 @@ func (l *TCPListener) inputCookie(sh *shard, id tcp.ID, ack *tcp.Segment) bool {
 	if c == nil {
 		return false
 	}
-	c.machine = sh.stack.key.CookieAccept(sh.now, uint32(sh.now/cookiePeriod), &sh.tcpConfig, id, sh.mss(id), ack, &c.toSend, (*arriving)(c))
+	c.machine = sh.stack.key.CookieAccept(sh.now, uint32(sh.now/cookiePeriod), &sh.tcpConfig, id, c.options.o.mss(sh.mss(id)), ack, &c.toSend, (*arriving)(c))
 	if c.machine == nil {
 		sh.stack.ports.close(c.flow)
 		sh.tally.count(TCPCookiesBad)

@@ -26,6 +26,7 @@ func (c *TCPConn) serve(sh *shard) {
 	if wish&wishUrgent != 0 {
 		m.SetUrgent(c.urgentTo.Load())
 	}
+	m.SetMore(sh.now, wish&wishMore != 0)
 	c.hearWritten(sh)
 	m.Consumed(sh.now)
 	if wish&wishAbort != 0 || wish&wishClose != 0 && c.received.Readable() > 0 {
@@ -241,6 +242,9 @@ func (c *TCPConn) settle(sh *shard) {
 		c.change(sh, old, status)
 	}
 	c.tellUrgent()
+	if c.unsentLow.Load() != 0 {
+		c.limitSend()
+	}
 	c.wakeProgram()
 	switch {
 	case m.Done():
@@ -304,7 +308,7 @@ func (c *TCPConn) change(sh *shard, old, status uint32) {
 // that there is some now, and who waits for it that all is acknowledged.
 func (c *TCPConn) wakeProgram() {
 	wish := c.wish.Load()
-	if wish&wishRead != 0 && c.hasInput() {
+	if c.arrived(wish) {
 		c.wish.And(^wishRead)
 		c.readers.ring()
 		c.tell(Readable)
@@ -323,14 +327,17 @@ func (c *TCPConn) wakeProgram() {
 	}
 }
 
-// growSendBuffer lets the program have twice the congestion window in the ring.
-func (c *TCPConn) growSendBuffer() {
-	if c.options.fixedSendBuffer() {
-		return
+// arrived reports whether to tell that there is something to read.
+func (c *TCPConn) arrived(wish uint32) bool {
+	if wish&(wishRead|wishEach) == 0 || !c.hasInput() {
+		return false
 	}
-	if want := 2 * c.machine.CongestionWindow(); want > c.toSend.Limit() {
-		c.toSend.SetLimit(min(want, maxSendBuffer))
+	if wish&wishEach == 0 {
+		return true
 	}
+	told := c.toldTo
+	c.toldTo = c.received.Committed()
+	return wish&wishRead != 0 || c.toldTo != told
 }
 
 // machineError translates why a machine ended.

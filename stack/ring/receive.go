@@ -64,6 +64,13 @@ func (q *Receive) Commit(off uint64) {
 	q.committed = max(q.committed, off)
 }
 
+// Committed is how far Commit has come: all that was ever readable.
+func (q *Receive) Committed() uint64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.committed
+}
+
 // Consumed is the offset of the first byte that the program has not read.
 func (q *Receive) Consumed() uint64 {
 	q.mu.Lock()

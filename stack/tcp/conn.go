@@ -14,6 +14,7 @@ package tcp
 //	program.go      SEND, RECEIVE, CLOSE, ABORT       timers.go    USER TIMEOUT and the others
 //
 // Loss: sent.go is the record of what is in flight; rtt.go and rto.go RFC 6298;
+// blackhole.go what passes a path that drops without a word;
 // rack.go and probe.go RFC 8985; recovery.go what state the sender is in, prr.go
 // RFC 9937, undo.go and frto.go how it finds that nothing was lost after all.
 //
@@ -70,13 +71,14 @@ type sender struct {
 
 	wnd, maxWnd uint32 // what the peer offers, and the most that it ever offered
 	scale       uint8  // of the window field of segments that arrive
+	holeMSS     uint16 // what passes a suspected black hole; 0: none is suspected
 
 	// off is the offset of una in the outgoing stream, where the SYN counts as
 	// the number in front of offset 0: it is -1 until the SYN is acknowledged.
 	off uint64
 	end uint64 // Outgoing.End when the program last wrote
 
-	mss     uint16 // payload of a segment without options: least of the next two
+	mss     uint16 // payload of a segment without options: least of the next two, and holeMSS
 	pathMSS uint16
 	peerMSS uint16
 	advMSS  uint16 // what we told the peer
@@ -88,6 +90,7 @@ type sender struct {
 	retries     uint8
 	probes      uint8 // of a closed window, unanswered
 	persists    uint8 // of a closed window, since it closed
+	holeAt      uint8 // when a black hole was suspected, in minutes, which wrap
 
 	burst     uint32 // payload that the owner takes in one frame
 	maxFlight uint32 // most in flight in this window, see validate
@@ -98,6 +101,7 @@ type sender struct {
 	finSent bool
 	noDelay bool
 	cork    bool
+	more    bool // SetMore
 	force   bool // send what there is, be it small
 	urgent  bool // up is set and not acknowledged
 }

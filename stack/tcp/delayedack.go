@@ -6,8 +6,9 @@ package tcp
 // buffer, or the peer would have to wait), or after a delay, in the hope that data
 // goes the other way. It is acknowledged at once: out of
 // order or filling a gap, at the start (the peer is in slow start, and each
-// acknowledgment opens its window), after a FIN. An acknowledgment that rides on
-// data marks the connection as interactive, and ends the hurry at the start.
+// acknowledgment opens its window), after a FIN. Data that goes out no later after data
+// has come in than an acknowledgment may be marks the connection as interactive, and
+// ends the hurry at the start: the next acknowledgment may ride on an answer.
 
 type ackPolicy struct {
 	quick       uint8 // acknowledgments that are still given at once
@@ -60,15 +61,18 @@ func (c *Conn) duplicateAck() {
 	}
 }
 
+// answered notes that data leaves: the program answers, if data has just come.
+func (c *Conn) answered(now Time) {
+	if c.rcv.off > 0 && c.ack.last.since(now) <= c.cfg.delayedAck() {
+		c.ack.interactive = true
+		c.ack.quick = 0
+	}
+}
+
 // ackSent notes that a segment with the current acknowledgment leaves, with data
 // or without.
 func (c *Conn) ackSent(withData bool) {
-	if withData {
-		if c.timers.armed(timerAck) {
-			c.ack.interactive = true
-			c.ack.quick = 0
-		}
-	} else if c.ack.dups > 0 {
+	if !withData && c.ack.dups > 0 {
 		c.ack.dups--
 	}
 	if c.ack.quick > 0 && c.rcv.lastAck != c.rcv.nxt {

@@ -56,6 +56,21 @@ func TestAcksAreQuickAtStart(t *testing.T) {
 	}
 }
 
+func TestAnswerEndsTheHurryAtStart(t *testing.T) {
+	c := accept(t, nil, "S 0 win 50000 <mss 1000>")
+	c.want("SA 0 ack 1")
+	c.send("A 1 ack 1")
+	c.send("PA 1:11 ack 1")
+	c.want("A 1 ack 11")
+	c.advance(5 * ms)
+	c.write(10)
+	c.want("PA 1:11 ack 11")
+	c.send("PA 11:21 ack 11")
+	c.wantIdle() // for the next answer
+	c.wantTimer(40 * ms)
+	c.want("A 11 ack 21")
+}
+
 func TestAcksAreQuickAgainAfterPause(t *testing.T) {
 	c := established(t, nil, "")
 	c.send("PA 1:11 ack 1")

@@ -200,8 +200,10 @@ func (x *fuzzer) setting(k int) {
 	switch k {
 	case 235, 236:
 		x.c.SetNoDelay(x.now, on)
-	case 237, 238:
+	case 237:
 		x.c.SetCork(x.now, on)
+	case 238:
+		x.c.SetMore(x.now, on)
 	case 239:
 		x.c.SetQuickAck(x.now, on)
 	case 240:

@@ -28,6 +28,10 @@ type Info struct {
 	AdvMSS  int  // MSS told to the peer
 	PathMSS int  // payload that the path allows
 
+	LastDataSent Time // since data was sent last, or the connection began
+	LastDataRecv Time // since data was received last, likewise
+	LastAckRecv  Time // since anything was received last, likewise
+
 	Unacked int // in flight
 	Sacked  int // of them, acknowledged selectively or by duplicates
 	Lost    int // of them, taken for lost
@@ -96,7 +100,11 @@ func (c *Conn) Info(now Time) Info {
 		SndMSS:  mss,
 		RcvMSS:  int(c.rcv.mss),
 		AdvMSS:  int(c.snd.advMSS),
-		PathMSS: int(c.snd.pathMSS),
+		PathMSS: c.pathMSS(),
+
+		LastDataSent: now - c.snd.lastSent,
+		LastDataRecv: c.ack.last.since(now),
+		LastAckRecv:  now - c.keep.heard,
 
 		SndCwnd:      int(c.window.Size) / mss,
 		SndCwndBytes: int(c.window.Size),
@@ -127,6 +135,14 @@ func (c *Conn) Info(now Time) Info {
 		i.Congestion = c.cc.Name()
 	}
 	return i
+}
+
+// pathMSS is the payload that the path allows, as far as is known or suspected.
+func (c *Conn) pathMSS() int {
+	if c.snd.holeMSS != 0 {
+		return int(min(c.snd.pathMSS, c.snd.holeMSS))
+	}
+	return int(c.snd.pathMSS)
 }
 
 // infoBytes fills in the sums of the two streams.

@@ -58,7 +58,7 @@ func (c *Conn) init(now Time, cfg *Config, id ID, iss, tsOffset uint32, mss int)
 	c.updateMSS()
 	c.window.Threshold = noThreshold
 	c.ack.quick = quickAcks
-	c.keep.heard = now
+	c.keep.heard, c.ack.last, c.snd.lastSent = now, at(now), now
 	if cfg.KeepAlive > 0 {
 		c.SetKeepAlive(now, cfg.KeepAlive, cfg.KeepAliveInterval, cfg.KeepAliveCount)
 	}
@@ -147,7 +147,7 @@ func (c *Conn) establish(now Time) {
 	c.snd.off = 0
 	c.snd.retries = 0
 	c.snd.usage = c.snd.nxt
-	c.snd.lastSent = now
+	c.snd.lastSent, c.ack.last = now, at(now)
 	c.snd.progress = now
 	c.rec.stamp = 0
 	c.soft = finished

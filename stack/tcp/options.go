@@ -78,6 +78,9 @@ func (c *Conn) agree(now Time, syn *Segment) {
 // updateMSS follows a change of what the path or the peer allows.
 func (c *Conn) updateMSS() {
 	c.snd.mss = min(c.snd.pathMSS, c.snd.peerMSS)
+	if c.snd.holeMSS != 0 {
+		c.snd.mss = min(c.snd.mss, c.snd.holeMSS)
+	}
 	c.window.MSS = uint32(c.snd.mss)
 	if c.ts.on {
 		c.window.MSS -= timestampsLen

@@ -13,6 +13,12 @@ func (c *Conn) Notice() int {
 	return max(0, min(int(c.rcv.size/2), max(2*int(c.snd.advMSS), has))-more)
 }
 
+// Reach is how many bytes behind the last acknowledged one have been sent, or may be sent at
+// once as far as both windows go.
+func (c *Conn) Reach() int {
+	return max(c.flight(), min(int(c.window.Size), int(c.snd.wnd)))
+}
+
 // CongestionWindow is how many bytes may be in flight.
 func (c *Conn) CongestionWindow() int {
 	if c.cc == nil {

@@ -11,12 +11,13 @@ package tcp
 // accepted, and every later segment starts one byte off.
 //
 // If the window is open but too small for a segment worth sending (silly window
-// avoidance, section 3.8.6.2.1), or the program has corked the connection, the
+// avoidance, section 3.8.6.2.1), or the program has corked the connection or said that more
+// follows, the
 // timer overrides that.
 
 import "time"
 
-// corkTime is the longest that SetCork holds data back.
+// corkTime is the longest that SetCork and SetMore hold data back.
 const corkTime = 200 * time.Millisecond
 
 // hold is called when there is nothing to send now: it arms the timer if that is
@@ -30,7 +31,7 @@ func (c *Conn) hold(now Time) {
 		return
 	}
 	d := c.backedOff(c.snd.persists)
-	if c.snd.wnd > 0 && c.snd.cork {
+	if c.snd.wnd > 0 && (c.snd.cork || c.snd.more) {
 		d = min(d, corkTime)
 	}
 	c.timers[timerPersist] = now + d

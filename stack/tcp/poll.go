@@ -41,6 +41,9 @@ func (c *Conn) Poll(now Time, maxPayload int, out *Out) bool {
 	if c.sent.len() == 0 {
 		c.restart(now)
 	}
+	if c.snd.holeMSS != 0 {
+		c.forgetHole(now)
+	}
 	a, n := c.next()
 	if a == nothing {
 		c.hold(now)
@@ -50,7 +53,7 @@ func (c *Conn) Poll(now Time, maxPayload int, out *Out) bool {
 	out.SrcPort, out.DstPort = c.id.Local.Port(), c.id.Remote.Port()
 	switch a {
 	case reset, refusal:
-		c.sendReset(out, a)
+		c.sendReset(now, out, a)
 	case opening:
 		c.sendSYN(now, out)
 	case again:
@@ -216,7 +219,7 @@ func (c *Conn) tailAllowed() bool {
 	switch {
 	case c.snd.fin, c.hurries():
 		return true
-	case c.snd.cork:
+	case c.snd.cork, c.snd.more:
 		return false
 	}
 	return c.snd.noDelay || c.snd.small.LessEq(c.snd.una)

@@ -85,6 +85,42 @@ func TestCork(t *testing.T) {
 	c.want("FPA 1201:1301 ack 1") // nor behind the end
 }
 
+func TestMoreIsAwaited(t *testing.T) {
+	c := established(t, &Config{NoDelay: true}, "")
+	c.SetMore(c.now, true)
+	c.write(100)
+	c.wantIdle()
+	c.write(1000)
+	c.want("A 1:1001 ack 1")
+	c.wantIdle()
+	c.SetMore(c.now, false)
+	c.want("PA 1001:1101 ack 1")
+	c.send("A 1 ack 1101")
+	c.SetMore(c.now, true)
+	c.write(100)
+	c.wantIdle()
+	c.wantTimer(200 * ms) // no longer than that
+	c.want("PA 1101:1201 ack 1")
+}
+
+func TestNoDelaySendsWhatIsHeld(t *testing.T) {
+	for name, hold := range map[string]func(c *Conn, now Time){
+		"cork": func(c *Conn, now Time) { c.SetCork(now, true) },
+		"more": func(c *Conn, now Time) { c.SetMore(now, true) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := established(t, nil, "")
+			hold(c.Conn, c.now)
+			c.write(100)
+			c.wantIdle()
+			c.SetNoDelay(c.now, true)
+			c.want("PA 1:101 ack 1")
+			c.write(100)
+			c.wantIdle() // what comes later is held as before
+		})
+	}
+}
+
 func TestPeerWindowIsRespected(t *testing.T) {
 	c := established(t, nil, "")
 	c.send("A 1 ack 1 win 2500")

@@ -62,11 +62,21 @@ func (c *Conn) Abort(now Time) {
 	}
 }
 
-// SetNoDelay switches Nagle's algorithm off (TCP_NODELAY).
-func (c *Conn) SetNoDelay(now Time, on bool) { c.snd.noDelay = on }
+// SetNoDelay switches Nagle's algorithm off (TCP_NODELAY). What was held back before goes,
+// be it by SetCork or SetMore.
+func (c *Conn) SetNoDelay(now Time, on bool) {
+	if on && !c.snd.noDelay && c.unsent() > 0 {
+		c.snd.force = true
+	}
+	c.snd.noDelay = on
+}
 
 // SetCork holds back what does not fill a segment, for at most 200 ms (TCP_CORK).
 func (c *Conn) SetCork(now Time, on bool) { c.snd.cork = on }
+
+// SetMore says whether more is to follow what has been written: what does not fill a segment
+// waits for that, for at most 200 ms (MSG_MORE).
+func (c *Conn) SetMore(now Time, on bool) { c.snd.more = on }
 
 // SetUserTimeout bounds the time that sent data may stay unacknowledged; 0 goes
 // back to counting retransmissions (TCP_USER_TIMEOUT).

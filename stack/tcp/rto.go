@@ -21,6 +21,7 @@ func (c *Conn) retransmitTimeout(now Time) {
 		c.sent.setFlags(c.sent.at(0), sentLost, sentRetrans)
 		c.ecn.asked = false // RFC 3168 section 6.1.1.1: perhaps the bits were the trouble
 	} else {
+		c.suspectHole(now)
 		c.enterLoss(now)
 	}
 	// A peer that closes its window over data in flight answers, but cannot

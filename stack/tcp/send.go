@@ -12,10 +12,7 @@ func (c *Conn) fill(now Time, out *Out) {
 		out.Flags |= wire.ECE
 	}
 	c.putWindow(&out.TCP)
-	if c.ts.on {
-		out.HasTimestamps = true
-		out.TSVal, out.TSEcr = c.ts.clock(now), c.ts.recent
-	}
+	c.putTimestamps(now, out)
 	if n := c.rcv.blocks(c.ts.on); n > 0 {
 		c.rcv.putSACK(&out.TCPOptions, n)
 	}
@@ -66,7 +63,7 @@ func (c *Conn) sendSYN(now Time, out *Out) {
 
 // sendReset sends a reset: one that ends the connection, or one that refuses a
 // segment.
-func (c *Conn) sendReset(out *Out, a action) {
+func (c *Conn) sendReset(now Time, out *Out, a action) {
 	c.count(ResetsOut)
 	if a == refusal {
 		c.todo &^= todoRefuse
@@ -78,6 +75,15 @@ func (c *Conn) sendReset(out *Out, a action) {
 	out.Seq = uint32(c.numberForAck())
 	out.Ack = uint32(c.rcv.nxt)
 	out.Flags = wire.RST | wire.ACK
+	c.putTimestamps(now, out) // RFC 7323 section 3.2: SHOULD
+}
+
+// putTimestamps adds the option, if both sides use it.
+func (c *Conn) putTimestamps(now Time, out *Out) {
+	if c.ts.on {
+		out.HasTimestamps = true
+		out.TSVal, out.TSEcr = c.ts.clock(now), c.ts.recent
+	}
 }
 
 // sendNew sends n bytes that were never sent, or the FIN, or both.
@@ -235,6 +241,9 @@ func (c *Conn) sentData(now Time, n int) {
 	c.timers.stop(timerPersist)
 	if !c.timers.armed(timerRTO) {
 		c.armRTO(now) // RFC 6298 (5.1)
+	}
+	if n > 0 {
+		c.answered(now)
 	}
 	c.ackSent(true)
 }

@@ -189,13 +189,15 @@ func TestCloseWithUnreadDataResets(t *testing.T) {
 	c.wantEnd(ErrAborted)
 }
 
+// The reset has the number that the peer expects, be it without our FIN: any other would be
+// challenged (RFC 5961 section 3).
 func TestDataAfterCloseResets(t *testing.T) {
 	for _, s := range []State{FinWait1, FinWait2} {
 		c := inState(t, s)
 		c.Close(c.now)
 		c.wantIdle()
 		c.send("PA 1:101 ack 1")
-		c.want("RA 2 ack 1")
+		c.want("R 1")
 		c.wantEnd(ErrAborted)
 		c.wantCount(DropGone, 1)
 	}

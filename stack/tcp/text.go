@@ -55,7 +55,10 @@ func (c *Conn) text(now Time, seg *Segment, seq Seq) {
 	}
 	if len(p) > 0 && c.gone {
 		c.count(DropGone)
-		c.reset(aborted)
+		// With the number that the peer expects, which may not have our FIN yet: it would
+		// challenge any other (RFC 5961 section 3).
+		c.refuse(seg)
+		c.close(aborted)
 		return
 	}
 	if fin && !c.rcv.finSeen {
@@ -83,6 +86,7 @@ func (c *Conn) inOrder(now Time, seg *Segment, p []byte) {
 	}
 	filled := false
 	if c.rcv.gaps() {
+		c.noteOverlap(len(p))
 		filled = c.fillGap()
 	}
 	if len(p) > 0 || filled {
@@ -95,6 +99,14 @@ func (c *Conn) inOrder(now Time, seg *Segment, p []byte) {
 	}
 	if filled || c.rcv.gaps() {
 		c.todo |= todoAck // RFC 5681 section 4.2
+	}
+}
+
+// noteOverlap has the peer told of what it sent twice: the first part of the n bytes in
+// front of RCV.NXT that had come behind a gap (RFC 2883 section 4.2).
+func (c *Conn) noteOverlap(n int) {
+	if c.rcv.dup.empty() {
+		c.rcv.noteDuplicate(c.rcv.behind.overlap(0, span{c.rcv.nxt.Add(-n), c.rcv.nxt}))
 	}
 }
 

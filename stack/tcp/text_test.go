@@ -170,7 +170,24 @@ func TestDataBeyondWindowIsNotTaken(t *testing.T) {
 	c.send("FA 4000:4096 ack 1") // here it is the last one inside
 	c.drain()
 	c.send("A 1:4001 ack 1")
-	c.want("A 1 ack 4097 <>")
+	c.want("A 1 ack 4097 <sack 3001-4001>")
 	c.wantReadable(4095)
 	c.wantState(CloseWait)
+}
+
+// RFC 2883 section 4.2: of a segment that fills a gap, the first part that had come before
+// is told.
+func TestPartialDuplicateIsTold(t *testing.T) {
+	c := established(t, nil, ", sackOK")
+	c.send("PA 1001:2001 ack 1")
+	c.want("A 1 ack 1 <sack 1001-2001>")
+	c.send("PA 4001:5001 ack 1")
+	c.want("A 1 ack 1 <sack 4001-5001 1001-2001>")
+	c.send("PA 1:3001 ack 1")
+	c.want("A 1 ack 3001 <sack 1001-2001 4001-5001>")
+	c.send("PA 3001:4001 ack 1")
+	c.want("A 1 ack 5001 <>")
+	c.send("PA 5001:6001 ack 1") // nothing twice
+	c.send("PA 6001:7001 ack 1")
+	c.want("A 1 ack 7001 <>")
 }

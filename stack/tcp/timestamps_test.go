@@ -20,6 +20,14 @@ func TestPAWS(t *testing.T) {
 	c.wantEnd(ErrReset)
 }
 
+// "TSopt [...] SHOULD be sent in an <RST> segment" (section 3.2).
+func TestResetHasTimestamps(t *testing.T) {
+	c := established(t, nil, ", ts 7000 0")
+	c.advance(time.Second)
+	c.Abort(c.now)
+	c.want("RA 1 ack 1 <ts 3601010 7010>")
+}
+
 func TestPAWSAcrossTimestampWrap(t *testing.T) {
 	c := accept(t, nil, "S 0 win 50000 <mss 1000, ts -10 0>")
 	c.want("SA 0 ack 1")

@@ -1,0 +1,50 @@
+package stack_test
+
+import (
+	"strings"
+	"testing"
+
+	"loam/stack"
+	"loam/wire"
+)
+
+// With TCP_NOTSENT_LOWAT a write takes no more than what may be sent at once and that much,
+// and there is room again when less than half of it has not been sent (tcp(7)).
+func TestUnsentIsBounded(t *testing.T) {
+	openByHand(t, func(t *testing.T, w *peer, p *tcpPeer, c *stack.TCPConn) {
+		p.window = 14600
+		p.send(wire.ACK, "")
+		const low = 3000
+		if err := c.SetOptions(func(o *stack.TCPOptions) { o.UnsentLow = low }); err != nil {
+			t.Fatal(err)
+		}
+		data := strings.Repeat("x", 100000)
+		if n, err := c.TryWrite([]byte(data)); n != 14600+low || err != nil {
+			t.Errorf("a write of much took %d bytes, %v; want %d", n, err, 14600+low)
+		}
+		if n, err := c.TryWrite([]byte(data)); err != stack.ErrWouldBlock {
+			t.Errorf("another took %d bytes, %v", n, err)
+		}
+		for sent := 0; sent < 14600; {
+			f := w.next()
+			if f == nil {
+				t.Fatalf("%d bytes were sent, want 14600", sent)
+			}
+			sent += len(f.data)
+		}
+		p.expect += 14600
+		p.window = 1460
+		p.send(wire.ACK, "")
+		w.next()
+		if c.Events()&stack.Writable != 0 {
+			t.Error("there is room though 1540 bytes have not been sent")
+		}
+		p.expect += 1460
+		p.send(wire.ACK, "")
+		w.next()
+		if c.Events()&stack.Writable == 0 {
+			t.Error("there is no room though 80 bytes only have not been sent")
+		}
+		c.Abort()
+	})
+}
