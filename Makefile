@@ -32,6 +32,10 @@ dpdk: ## the method over DPDK, which is left out otherwise: needs Debian's libdp
 std: ## Go's own tests on Loam beside Linux, in full, and the table docs/std.md
 	@go run ./test/std
 
+.PHONY: modules
+modules: ## the test suites of well-known modules on Loam beside Linux, and the table docs/modules.md
+	@go run ./test/std -modules
+
 .PHONY: std-vm
 std-vm: ## the same in a virtual machine, for an hour or more, and the table docs/std-vm-full.md
 	@go run ./test/std -platform vm

@@ -263,5 +263,7 @@ func (f *File) Close() error {
 	if f.handle == nil {
 		return nil
 	}
-	return f.handle.Close()
+	err := f.handle.Close()
+	f.tree.tellClosed(f.place.Node)
+	return err
 }

@@ -44,6 +44,13 @@ type Named interface {
 	Name() (Directory, string)
 }
 
+// Lasting is a Node that outlives its last name for as long as it is open.
+type Lasting interface {
+	Node
+	// InUse reports whether there are handles.
+	InUse() bool
+}
+
 // Watch has everything told to w from now on; nil: to nobody.
 func (t *Tree) Watch(w Watcher) {
 	if w == nil {
@@ -90,10 +97,20 @@ func (t *Tree) tellRemoved(dir Directory, name string, n Node) {
 	t.tellGone(n)
 }
 
-// tellGone is for a file that may have lost its last name.
+// tellGone is for a file that may have lost its last name, or its last handle.
 func (t *Tree) tellGone(n Node) {
+	if l, ok := n.(Lasting); ok && l.InUse() {
+		return
+	}
 	if a := n.Attr(); a.Mode.Type() == Dir || a.Links == 0 {
 		t.tell(n, RemovedSelf)
+	}
+}
+
+// tellClosed is for a file of which a handle has gone.
+func (t *Tree) tellClosed(n Node) {
+	if _, ok := n.(Lasting); ok && t.watcher.Load() != nil {
+		t.tellGone(n)
 	}
 }
 

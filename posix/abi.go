@@ -57,16 +57,18 @@ const (
 // Socket options of level IPPROTO_IP (linux/in.h).
 const ipBindAddressNoPort = 24
 
+// udpSegment is UDP_SEGMENT, of level IPPROTO_UDP (linux/udp.h).
+const udpSegment = 103
+
 // Requests of ioctl(2) (asm-generic/ioctls.h, linux/sockios.h).
 const (
-	fioNBIO    = 0x5421
-	fioNRead   = 0x541b
-	sioInq     = fioNRead
-	sioOutq    = 0x5411
-	sioAtMark  = 0x8905
-	fioClex    = 0x5451
-	fioNClex   = 0x5450
-	sioGifConf = 0x8912
+	fioNBIO   = 0x5421
+	fioNRead  = 0x541b
+	sioInq    = fioNRead
+	sioOutq   = 0x5411
+	sioAtMark = 0x8905
+	fioClex   = 0x5451
+	fioNClex  = 0x5450
 )
 
 // Flags of fcntl(2), epoll_ctl(2) and others.

@@ -35,9 +35,11 @@ func (h *handedPorts) remove(s *tcpSocket, port uint16) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	list := slices.DeleteFunc(h.byPort[port], func(x *tcpSocket) bool { return x == s })
-	if h.byPort[port] = list; len(list) == 0 {
+	if len(list) == 0 {
 		delete(h.byPort, port)
+		return
 	}
+	h.byPort[port] = list
 }
 
 // find finds who listens at an address, or nil. Of several (SO_REUSEPORT) the client's

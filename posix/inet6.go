@@ -121,51 +121,35 @@ func (w wantedControl) messages6(d stack.Datagram) []Control {
 	return list
 }
 
-// sourceOf is the address that IPV6_PKTINFO or IP_PKTINFO wants a datagram to come from,
-// with the name of its interface as a zone in IPv6; the zero address if neither is there.
-// Errors: EINVAL, ENODEV.
-func (s *udpSocket) sourceOf(list []Control) (from netip.Addr, errno Errno) {
-	for _, c := range list {
-		switch {
-		case c.Level == syscall.IPPROTO_IPV6 && c.Type == ipv6PktInfo && s.isInet6():
-			from, errno = s.packetInfo6(c.Data)
-		case c.Level == syscall.IPPROTO_IP && c.Type == syscall.IP_PKTINFO:
-			if len(c.Data) < syscall.SizeofInet4Pktinfo {
-				return from, syscall.EINVAL
-			}
-			from = netip.AddrFrom4([4]byte(c.Data[4:])) // ipi_spec_dst
-			if from.IsUnspecified() {
-				from = netip.Addr{}
-			}
-		}
-		if errno != 0 {
-			return from, errno
-		}
-	}
-	return from, 0
-}
+// The options of RFC 3678 that join and leave a group of either family (linux/in.h).
+const (
+	mcastJoinGroup  = 42
+	mcastLeaveGroup = 45
+)
 
-// packetInfo6 reads a struct in6_pktinfo.
-func (s *udpSocket) packetInfo6(b []byte) (netip.Addr, Errno) {
-	if len(b) < syscall.SizeofInet6Pktinfo {
-		return netip.Addr{}, syscall.EINVAL
+// groupRequest reads struct group_req: the index of an interface and, from its eighth byte
+// on, an address. Errors: EINVAL, ENODEV.
+func (s *udpSocket) groupRequest(level int, value []byte) (membership, Errno) {
+	const offset, size = 8, 136
+	if len(value) < size {
+		return membership{}, syscall.EINVAL
 	}
-	from := netip.AddrFrom16([16]byte(b)).Unmap()
-	index := int(int32(binary.NativeEndian.Uint32(b[16:])))
-	switch {
-	case from.Is4():
-		return from, 0
-	case index == 0 && from.IsUnspecified():
-		return netip.Addr{}, 0
-	case index == 0:
-		return from, 0
+	a, errno := ParseAddress(value[offset:])
+	if errno != 0 {
+		return membership{}, errno
 	}
-	for _, i := range s.net.Interfaces() {
-		if i.Index() == index {
-			return from.WithZone(i.Name()), 0
-		}
+	m := membership{group: a.IP.Addr().WithZone("")}
+	if wants6 := level == syscall.IPPROTO_IPV6; wants6 != (a.Family == syscall.AF_INET6) || !m.group.IsMulticast() {
+		return m, syscall.EINVAL
 	}
-	return from, syscall.ENODEV
+	index := int(binary.NativeEndian.Uint32(value))
+	if index == 0 {
+		return m, 0
+	}
+	if m.on = s.interfaceOf(index); m.on == nil {
+		return m, syscall.ENODEV
+	}
+	return m, 0
 }
 
 // membership6 reads struct ipv6_mreq. Errors: EINVAL, ENODEV.
@@ -181,13 +165,10 @@ func (s *udpSocket) membership6(value []byte) (membership, Errno) {
 	if index == 0 {
 		return m, 0
 	}
-	for _, i := range s.net.Interfaces() {
-		if i.Index() == index {
-			m.on = i
-			return m, 0
-		}
+	if m.on = s.interfaceOf(index); m.on == nil {
+		return m, syscall.ENODEV
 	}
-	return m, syscall.ENODEV
+	return m, 0
 }
 
 // setMulticastInterface is IPV6_MULTICAST_IF: where datagrams to groups go that do
@@ -198,10 +179,8 @@ func (s *udpSocket) setMulticastInterface(value []byte) Errno {
 		return errno
 	}
 	zone := ""
-	for _, i := range s.net.Interfaces() {
-		if i.Index() == index {
-			zone = i.Name()
-		}
+	if i := s.interfaceOf(index); i != nil {
+		zone = i.Name()
 	}
 	if zone == "" && index != 0 {
 		return syscall.ENODEV

@@ -218,3 +218,12 @@ func TestHandedToDualStack(t *testing.T) {
 		}
 	}
 }
+
+// A listener for IPv6 alone, before any other, is in no table of those that hear IPv4.
+func TestListenerFor6Alone(t *testing.T) {
+	p := process(t)
+	s := fd(t)(p.Socket(syscall.AF_INET6, syscall.SOCK_STREAM, 0))
+	ok(t, p.Bind(s, inet6("[::1]:0")))
+	ok(t, p.Listen(s, 1))
+	ok(t, p.Close(s))
+}

@@ -130,7 +130,10 @@ func TestTCPOptions(t *testing.T) {
 		for _, c := range []struct{ level, name, set, want int }{
 			{syscall.SOL_SOCKET, syscall.SO_KEEPALIVE, 5, 1},
 			{syscall.SOL_SOCKET, syscall.SO_RCVBUF, 50_000, 100_000},
+			{syscall.SOL_SOCKET, soRcvBufForce, 50_000, 100_000},
+			{syscall.SOL_SOCKET, soSndBufForce, 50_000, 100_000},
 			{syscall.SOL_SOCKET, syscall.SO_PRIORITY, 3, 3},
+			{syscall.SOL_SOCKET, syscall.SO_BROADCAST, 1, 1},
 			{syscall.IPPROTO_TCP, syscall.TCP_NODELAY, 1, 1},
 			{syscall.IPPROTO_TCP, syscall.TCP_KEEPIDLE, 9, 9},
 			{syscall.IPPROTO_TCP, syscall.TCP_KEEPCNT, 3, 3},

@@ -1,6 +1,8 @@
 package posix
 
 import (
+	"encoding/binary"
+	"slices"
 	"sync"
 	"syscall"
 	"testing"
@@ -27,6 +29,31 @@ func TestInotifyOverflow(t *testing.T) {
 	}
 	_, errno = p.Read(i, b)
 	wantErrno(t, errno, syscall.EAGAIN, "a second read")
+}
+
+// inotify(7): a file that has lost its name is there until nobody has it open.
+func TestInotifyRemovedWhileOpen(t *testing.T) {
+	p := process(t)
+	file := fd(t)(openFile(p))
+	i := fd(t)(p.InotifyInit(syscall.IN_NONBLOCK))
+	_, errno := p.InotifyAddWatch(i, "/file", syscall.IN_ATTRIB|syscall.IN_DELETE_SELF)
+	ok(t, errno)
+	masks := func() (list []uint32) {
+		b := make([]byte, 20*inotifyHeader)
+		n, _ := p.Read(i, b)
+		for at := 0; at < n; at += inotifyHeader {
+			list = append(list, binary.NativeEndian.Uint32(b[at+4:]))
+		}
+		return list
+	}
+	ok(t, p.UnlinkAt(atFDCWD, "/file", 0))
+	if got := masks(); !slices.Equal(got, []uint32{syscall.IN_ATTRIB}) {
+		t.Errorf("after unlink: %#x, want IN_ATTRIB", got)
+	}
+	ok(t, p.Close(file))
+	if got := masks(); !slices.Equal(got, []uint32{syscall.IN_DELETE_SELF, syscall.IN_IGNORED}) {
+		t.Errorf("after close: %#x, want IN_DELETE_SELF and IN_IGNORED", got)
+	}
 }
 
 // Files change while instances come and go.

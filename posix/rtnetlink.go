@@ -67,19 +67,23 @@ func nameAttribute(b []byte) string {
 	return ""
 }
 
+// kindOf is the ARPHRD_* of an interface, and its IFF_*.
+func kindOf(i *stack.Interface) (kind uint16, flags uint32) {
+	const up = syscall.IFF_UP | syscall.IFF_RUNNING | iffLowerUp
+	switch {
+	case i.IsLoopback():
+		return arphrdLoopback, up | syscall.IFF_LOOPBACK
+	case i.Device().Info().Medium == link.IP:
+		return arphrdNone, up | syscall.IFF_POINTOPOINT | syscall.IFF_MULTICAST
+	}
+	return arphrdEther, up | syscall.IFF_BROADCAST | syscall.IFF_MULTICAST
+}
+
 func describeLink(r *reply, i *stack.Interface) {
 	b, end := r.message(syscall.RTM_NEWLINK)
 	defer end()
-	kind, flags := uint16(arphrdEther), uint32(syscall.IFF_UP|syscall.IFF_RUNNING|iffLowerUp)
+	kind, flags := kindOf(i)
 	mac := i.MAC()
-	switch {
-	case i.IsLoopback():
-		kind, flags = arphrdLoopback, flags|syscall.IFF_LOOPBACK
-	case i.Device().Info().Medium == link.IP:
-		kind, flags = arphrdNone, flags|syscall.IFF_POINTOPOINT|syscall.IFF_MULTICAST
-	default:
-		flags |= syscall.IFF_BROADCAST | syscall.IFF_MULTICAST
-	}
 	*b = append(*b, syscall.AF_UNSPEC, 0)
 	*b = binary.NativeEndian.AppendUint16(*b, kind)
 	*b = binary.NativeEndian.AppendUint32(*b, uint32(i.Index()))

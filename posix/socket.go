@@ -80,7 +80,7 @@ func (s *socketBase) timeouts() (recv, send time.Duration) {
 // although nothing here depends on them: they tune what this system does not
 // have, or choose what it does anyway.
 var harmless = map[int]bool{
-	syscall.SO_DEBUG: true, syscall.SO_DONTROUTE: true, syscall.SO_OOBINLINE: true,
+	syscall.SO_DEBUG: true, syscall.SO_DONTROUTE: true, syscall.SO_OOBINLINE: true, syscall.SO_BROADCAST: true,
 	syscall.SO_NO_CHECK: true, syscall.SO_PRIORITY: true, syscall.SO_RCVLOWAT: true,
 	syscall.SO_TIMESTAMP: true, soMark: true, soBusyPoll: true, soIncomingCPU: true,
 	soMaxPacingRate: true, soRxqOvfl: true, soPassSec: true,

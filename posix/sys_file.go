@@ -219,6 +219,15 @@ func (p *Process) Ioctl(fd, request, arg int) (int, Errno) {
 	return 0, syscall.ENOTTY
 }
 
+// TakesInt reports whether the argument of a request is the address of an int.
+func TakesInt(request int) bool {
+	switch request {
+	case fioNBIO, fioNRead, sioOutq, sioAtMark:
+		return true
+	}
+	return false
+}
+
 // Terminal is ioctl(2) for requests whose argument is no int: those of terminals
 // (ioctl_tty(2)), which go to the stream. arg are the bytes at the caller's
 // address. Errors: ENOTTY.

@@ -65,8 +65,8 @@ const (
 const (
 	noSignalMask = "signals do not interrupt it and the signal mask is ignored"
 	noTempFile   = "O_TMPFILE is EOPNOTSUPP; O_DIRECT, O_SYNC and leases mean nothing"
-	fewIoctls    = "FIONREAD, FIONBIO, FIOCLEX, FIONCLEX, SIOCOUTQ and SIOCATMARK, and those of a terminal on a standard stream; else ENOTTY"
-	fewControls  = "control messages: SCM_RIGHTS, SCM_CREDENTIALS, IP_PKTINFO, IPV6_PKTINFO, IP_TTL, IP_TOS; MSG_OOB on TCP alone; MSG_ERRQUEUE carries nothing"
+	fewIoctls    = "FIONREAD, FIONBIO, FIOCLEX, FIONCLEX, SIOCOUTQ and SIOCATMARK, those of a terminal on a standard stream, and those of netdevice(7) that tell of one interface; else ENOTTY"
+	fewControls  = "control messages: SCM_RIGHTS, SCM_CREDENTIALS, IP_PKTINFO, IP_TTL, IP_TOS and their like of IPv6; MSG_OOB on TCP alone; MSG_ERRQUEUE carries nothing"
 	fewSockets   = "AF_INET and AF_INET6 (TCP, UDP), AF_UNIX, AF_NETLINK (route); else EAFNOSUPPORT"
 	fewOptions   = "those of socketoption.go, tcpoption.go, udpoption.go; else ENOPROTOOPT"
 	fewFcntls    = "F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETFL, locks, F_GETPIPE_SZ; else EINVAL"
@@ -181,6 +181,7 @@ var Table = []Call{
 	partial(syscall.SYS_EPOLL_WAIT, "epoll_wait", TakesFD, noSignalMask),
 	full(syscall.SYS_EPOLL_CTL, "epoll_ctl", TakesFD),
 	partial(syscall.SYS_TGKILL, "tgkill", TakesSome, onlyItself),
+	full(syscall.SYS_UTIME, "utime", TakesSome),
 	full(syscall.SYS_UTIMES, "utimes", TakesSome),
 	partial(syscall.SYS_OPENAT, "openat", TakesSome, noTempFile),
 	full(syscall.SYS_MKDIRAT, "mkdirat", TakesSome),

@@ -27,6 +27,8 @@ var tcpIntOptions = map[optionName]intOption[tcpOpts]{
 	{syscall.SOL_SOCKET, syscall.SO_OOBINLINE}: flag(func(o *tcpOpts) *bool { return &o.UrgentInline }),
 	{syscall.SOL_SOCKET, syscall.SO_RCVBUF}:    buffer(func(o *tcpOpts) *int { return &o.ReceiveBuffer }, defaultTCPReceive),
 	{syscall.SOL_SOCKET, syscall.SO_SNDBUF}:    buffer(func(o *tcpOpts) *int { return &o.SendBuffer }, defaultTCPSend),
+	{syscall.SOL_SOCKET, soRcvBufForce}:        buffer(func(o *tcpOpts) *int { return &o.ReceiveBuffer }, defaultTCPReceive),
+	{syscall.SOL_SOCKET, soSndBufForce}:        buffer(func(o *tcpOpts) *int { return &o.SendBuffer }, defaultTCPSend),
 
 	{syscall.IPPROTO_TCP, syscall.TCP_CORK}: flag(func(o *tcpOpts) *bool { return &o.Cork }),
 	{syscall.IPPROTO_TCP, syscall.TCP_KEEPIDLE}: duration(func(o *tcpOpts) *time.Duration { return &o.KeepAliveIdle },

@@ -1,6 +1,7 @@
 package posix
 
 import (
+	"math"
 	"syscall"
 
 	"loam/stack"
@@ -86,6 +87,10 @@ func (s *udpSocket) option(level, name int) ([]byte, Errno) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return intValue(s.groupIndex), 0
+	case level == syscall.IPPROTO_UDP && name == udpSegment:
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return intValue(s.segment), 0
 	case level == syscall.SOL_SOCKET && name == syscall.SO_ACCEPTCONN:
 		return boolValue(false), 0
 	case level == syscall.SOL_SOCKET:
@@ -126,6 +131,9 @@ func (s *udpSocket) setOption(level, name int, value []byte) Errno {
 		return errno
 	}
 	switch {
+	case level != syscall.SOL_SOCKET && (name == mcastJoinGroup || name == mcastLeaveGroup):
+		m, errno := s.groupRequest(level, value)
+		return s.member(m, errno, name == mcastJoinGroup)
 	case level == syscall.IPPROTO_IP && (name == syscall.IP_ADD_MEMBERSHIP || name == syscall.IP_DROP_MEMBERSHIP):
 		m, errno := s.membership(value)
 		return s.member(m, errno, name == syscall.IP_ADD_MEMBERSHIP)
@@ -134,8 +142,28 @@ func (s *udpSocket) setOption(level, name int, value []byte) Errno {
 		return s.member(m, errno, name == ipv6AddMembership)
 	case level == syscall.IPPROTO_IPV6 && name == syscall.IPV6_MULTICAST_IF:
 		return s.setMulticastInterface(value)
+	case level == syscall.IPPROTO_UDP && name == udpSegment:
+		return s.setSegment(value)
 	case level == syscall.SOL_SOCKET:
+		if errno, known := s.filterOption(name, value); known {
+			return errno
+		}
 		return s.socketBase.setOption(name, value)
 	}
 	return syscall.ENOPROTOOPT
+}
+
+// setSegment is UDP_SEGMENT: into datagrams of which length what is sent at once is cut.
+func (s *udpSocket) setSegment(value []byte) Errno {
+	n, errno := parseInt(value)
+	if errno == 0 && (n < 0 || n > math.MaxUint16) {
+		errno = syscall.EINVAL
+	}
+	if errno != 0 {
+		return errno
+	}
+	s.mu.Lock()
+	s.segment = n
+	s.mu.Unlock()
+	return 0
 }

@@ -23,6 +23,8 @@ type udpSocket struct {
 	shutRead bool
 	shutSend bool
 	wants    wantedControl
+	filter   stack.Filter
+	segment  int // UDP_SEGMENT
 
 	groupIndex int    // IPV6_MULTICAST_IF
 	groupZone  string // the same by name
@@ -56,6 +58,7 @@ func (s *udpSocket) bindTo(local netip.AddrPort) (*stack.UDPConn, Errno) {
 			return nil, toErrno(err)
 		}
 	}
+	c.SetFilter(s.filter)
 	s.conn.Store(c)
 	c.Watch(s.relay)
 	return c, 0
@@ -230,13 +233,18 @@ func (s *udpSocket) send(b []byte, m Outgoing) (int, Errno) {
 			return 0, errno
 		}
 	}
-	from, errno := s.sourceOf(m.Control)
+	by, errno := s.sendBy(m.Control)
 	if errno != 0 {
 		return 0, errno
 	}
 	s.mu.Lock()
 	shut := s.shutSend
-	to = s.toGroup(to)
+	if by.Segment == 0 {
+		by.Segment = s.segment
+	}
+	if by.On == nil {
+		to = s.toGroup(to)
+	}
 	s.mu.Unlock()
 	if shut {
 		return 0, syscall.EPIPE
@@ -245,7 +253,7 @@ func (s *udpSocket) send(b []byte, m Outgoing) (int, Errno) {
 	if errno != 0 {
 		return 0, errno
 	}
-	n, err := c.TryWriteFrom(b, from, to)
+	n, err := c.TryWriteBy(b, to, by)
 	return n, toErrno(err)
 }
 

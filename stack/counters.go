@@ -68,6 +68,7 @@ const (
 	UDPMalformed        //
 	UDPChecksum         //
 	UDPNoPort           // nobody listens: answered with "port unreachable", unless it was sent to all
+	UDPFiltered         // the socket's filter did not want it
 	UDPOverflow         // the socket's receive buffer was full
 	TCPReceived         //
 	TCPSent             //
@@ -107,7 +108,7 @@ var counterNames = [numCounters]string{
 	"ip.fragmented", "ip.fragments_sent", "ip.overflow",
 	"icmp.received", "icmp.sent", "icmp.malformed", "icmp.checksum", "icmp.echo", "icmp.echo_reply", "icmp.errors",
 	"icmp.ignored", "icmp.errors_sent", "icmp.rate_limited", "icmp.no_room",
-	"udp.received", "udp.sent", "udp.malformed", "udp.checksum", "udp.no_port", "udp.overflow",
+	"udp.received", "udp.sent", "udp.malformed", "udp.checksum", "udp.no_port", "udp.filtered", "udp.overflow",
 	"tcp.received", "tcp.sent", "tcp.malformed", "tcp.checksum", "tcp.no_port", "tcp.active_opens",
 	"tcp.passive_opens", "tcp.established", "tcp.resets_sent", "tcp.resets", "tcp.timeouts", "tcp.retransmits",
 	"tcp.loss_timeouts", "tcp.fast_recoveries", "tcp.tail_probes", "tcp.undos", "tcp.out_of_order", "tcp.duplicates",

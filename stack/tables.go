@@ -298,7 +298,12 @@ func (t *tables) routeOnLink(source, dst netip.Addr) (path, error) {
 	if ifc == nil {
 		return path{}, ErrNetUnreachable
 	}
-	return path{tables: t, ifc: ifc, nextHop: dst, source: t.sourceOn(ifc, dst), mtu: ifc.ipv4MTU()}, nil
+	return t.pathOn(ifc, dst), nil
+}
+
+// pathOn is the path to an address of IPv4 that is on the link of an interface.
+func (t *tables) pathOn(ifc *Interface, dst netip.Addr) path {
+	return path{tables: t, ifc: ifc, nextHop: dst, source: t.sourceOn(ifc, dst), mtu: ifc.ipv4MTU()}
 }
 
 // sourceOn picks an address of ifc to speak to next hop from: one with a common

@@ -57,6 +57,39 @@ type UDPConn struct {
 	groups  []membership
 	closed  bool
 	peer    atomic.Pointer[netip.AddrPort] // copy of remote for the shards
+
+	filter atomic.Pointer[Filter]
+}
+
+// Filter says how many bytes of a datagram, which begins with its UDP header, a socket
+// keeps; 0: it does not get the datagram. Several shards may call it at once.
+type Filter func(datagram []byte) uint32
+
+// SetFilter has f look at all datagrams that arrive from now on; nil: nobody.
+func (c *UDPConn) SetFilter(f Filter) {
+	if f == nil {
+		c.filter.Store(nil)
+		return
+	}
+	c.filter.Store(&f)
+}
+
+// filtered cuts a payload to what the filter keeps, and reports whether it keeps any. Its
+// header is put before it again meanwhile, without the checksum.
+func (c *UDPConn) filtered(f *link.Frame, info *Datagram) bool {
+	filter := c.filter.Load()
+	if filter == nil {
+		return true
+	}
+	h := wire.UDP{SrcPort: info.From.Port(), DstPort: info.To.Port(), PayloadLen: f.Len()}
+	h.Put(f.Prepend(wire.UDPLen))
+	n := (*filter)(f.Bytes())
+	f.TrimFront(wire.UDPLen)
+	if keep := int(max(n, wire.UDPLen) - wire.UDPLen); keep < f.Len() {
+		f.Resize(keep)
+		info.Len = keep
+	}
+	return n > 0
 }
 
 // ListenUDP makes a socket bound to local; the zero address means any, port 0
@@ -254,14 +287,50 @@ func (c *UDPConn) hasRoom() bool {
 // option, ErrClosed, and what an ICMP error said about an earlier datagram of a
 // connected socket.
 func (c *UDPConn) TryWriteTo(p []byte, to netip.AddrPort) (int, error) {
-	return c.TryWriteFrom(p, netip.Addr{}, to)
+	return c.TryWriteBy(p, to, UDPSend{})
 }
 
-// TryWriteFrom is TryWriteTo from an address of ours that may be another one than the
-// socket is bound to; a zone says which link a scoped destination is on that does not say
-// so itself. The zero address is the socket's, or whichever fits. Errors: ErrInvalid, too,
-// for what is no address of ours, or not of the destination's version of IP.
-func (c *UDPConn) TryWriteFrom(p []byte, from netip.Addr, to netip.AddrPort) (int, error) {
+// UDPSend says how one datagram goes, where that is not by the socket and its options:
+// the control messages of ip(7) and RFC 3542.
+type UDPSend struct {
+	Source netip.Addr // an address of this host; zero: the socket's
+	On     *Interface // for groups and link-local addresses; nil: by the routes
+	TTL    uint8      // or hop limit; zero: the socket's
+	TOS    uint8      // or traffic class
+	HasTOS bool       // TOS is meant, and not the socket's
+
+	// Segment is how long each datagram is, of several that the bytes are cut into, but
+	// for the last; 0: there is one (UDP_SEGMENT).
+	Segment int
+}
+
+// maxSegments is how many datagrams one call sends (UDP_MAX_SEGMENTS of linux/udp.h).
+const maxSegments = 128
+
+// header changes what the options have set.
+func (o *UDPSend) header(h *ipHeader) {
+	if o.TTL != 0 {
+		h.ttl = o.TTL
+	}
+	if o.HasTOS {
+		h.tos = o.TOS
+	}
+}
+
+// ownSource checks the source of a datagram. Errors: ErrInvalid if it is not one of ours,
+// or not of the destination's family.
+func (t *tables) ownSource(source, dst netip.Addr) (netip.Addr, error) {
+	source = source.Unmap().WithZone("")
+	l, ours := t.local[source]
+	if source.Is4() != dst.Is4() || l.broadcast || !ours && !(source.Is4() && source.IsLoopback()) {
+		return source, ErrInvalid
+	}
+	return source, nil
+}
+
+// TryWriteBy is TryWriteTo for a datagram that goes its own way. Errors besides its:
+// ErrInvalid for a source that is not ours, or for too many segments.
+func (c *UDPConn) TryWriteBy(p []byte, to netip.AddrPort, by UDPSend) (int, error) {
 	if err := c.Err(); err != nil {
 		return 0, err
 	}
@@ -287,46 +356,55 @@ func (c *UDPConn) TryWriteFrom(p []byte, from netip.Addr, to netip.AddrPort) (in
 	case !c.hasRoom():
 		return 0, ErrWouldBlock
 	}
-	if from, err = t.sourceOfOurs(from, remote.Addr()); err != nil {
-		return 0, err
+	if by.Segment <= 0 || by.Segment >= len(p) {
+		by.Segment = max(len(p), 1)
+	} else if len(p) > by.Segment*maxSegments {
+		return 0, ErrInvalid
 	}
-	out, err := c.build(t, p, from, remote, &options)
-	if err != nil {
-		return 0, err
+	for done := 0; ; {
+		segment := p[done:min(done+by.Segment, len(p))]
+		out, err := c.build(t, segment, remote, &options, by)
+		if err != nil {
+			return 0, err
+		}
+		c.stack.shardFor(out.local, remote).submit(&out)
+		if done += len(segment); done == len(p) {
+			return done, nil
+		}
 	}
-	c.stack.shardFor(out.local, remote).submit(&out)
-	return len(p), nil
 }
 
-// sourceOfOurs checks an address that a program wants a datagram to dst to come from.
-func (t *tables) sourceOfOurs(from, dst netip.Addr) (netip.Addr, error) {
-	bare := from.WithZone("")
-	if !from.IsValid() || bare.IsUnspecified() && dst.Is6() {
-		return from, nil
+// pathTo finds the source address and the path of a datagram.
+func (c *UDPConn) pathTo(t *tables, dst netip.Addr, by *UDPSend) (src netip.Addr, p path, err error) {
+	src = c.source()
+	if by.Source.IsValid() {
+		if src, err = t.ownSource(by.Source, dst); err != nil {
+			return src, p, err
+		}
 	}
-	l, ours := t.local[bare]
-	if !ours && !from.IsLoopback() || l.broadcast || from.Is4() != dst.Is4() {
-		return from, ErrInvalid
+	if by.On != nil && dst.Is4() && dst.IsMulticast() {
+		p = t.pathOn(by.On, dst)
+	} else {
+		if by.On != nil && dst.Zone() == "" && (isScoped(dst) || dst.IsMulticast()) {
+			dst = dst.WithZone(by.On.name)
+		}
+		p, err = t.route(src, dst)
 	}
-	return from, nil
+	if !src.IsValid() {
+		src = p.source
+	}
+	return src, p, err
 }
 
-// build makes the IP packet of a datagram. from is as in TryWriteFrom.
-func (c *UDPConn) build(t *tables, p []byte, from netip.Addr, remote netip.AddrPort, o *UDPOptions) (outgoing, error) {
-	src := c.source()
-	if from.IsValid() {
-		src = from
-	}
-	path, err := t.route(src, remote.Addr())
+// build makes the IP packet of a datagram.
+func (c *UDPConn) build(t *tables, p []byte, remote netip.AddrPort, o *UDPOptions, by UDPSend) (outgoing, error) {
+	src, path, err := c.pathTo(t, remote.Addr(), &by)
 	if err != nil {
 		return outgoing{}, err
 	}
 	broadcast := remote.Addr() == limitedBroadcast || t.local[remote.Addr()].broadcast
 	if broadcast && !o.Broadcast {
 		return outgoing{}, ErrAccess
-	}
-	if src = src.WithZone(""); !src.IsValid() || src.IsUnspecified() {
-		src = path.source
 	}
 	header := ipHeader{proto: wire.ProtoUDP, src: src, dst: remote.Addr(), ttl: o.TTL, tos: o.TOS}
 	headerLen := wire.IPv4MinLen
@@ -340,6 +418,7 @@ func (c *UDPConn) build(t *tables, p []byte, from netip.Addr, remote netip.AddrP
 	} else {
 		header.id = c.stack.nextID(src, remote.Addr(), wire.ProtoUDP)
 	}
+	by.header(&header)
 	f := link.NewFrame(len(p))
 	copy(f.Bytes(), p)
 	h := wire.UDP{SrcPort: c.local.Port(), DstPort: remote.Port(), PayloadLen: len(p)}

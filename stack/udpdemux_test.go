@@ -245,6 +245,40 @@ func TestUDPMulticast(t *testing.T) {
 	})
 }
 
+// A datagram may go by its own source, interface, TTL and TOS, and not the socket's.
+func TestUDPSend(t *testing.T) {
+	byHand(t, func(t *testing.T, w *peer) {
+		if err := w.s.AddAddress("eth0", prefix("10.0.0.5/24")); err != nil {
+			t.Fatal(err)
+		}
+		c := mustListenUDP(t, w.s, "0.0.0.0:53", stack.UDPOptions{})
+		lo, eth := w.s.Interfaces()[0], w.s.Interfaces()[1]
+		send := func(to string, by stack.UDPSend) error {
+			_, err := c.TryWriteBy([]byte("x"), mustAddrPort(to), by)
+			return err
+		}
+		source := netip.MustParseAddr("10.0.0.5")
+		if err := send("239.1.2.3:9", stack.UDPSend{Source: source, On: eth, TTL: 7, TOS: 2, HasTOS: true}); err != nil {
+			t.Fatal(err)
+		}
+		f := w.want("the source that is asked for", `udp 10.0.0.5:53 > 239.1.2.3:9 "x"`)
+		if f.ip.TTL != 7 || f.ip.TOS != 2 {
+			t.Errorf("TTL %d and TOS %d, want 7 and 2", f.ip.TTL, f.ip.TOS)
+		}
+		group := netip.MustParseAddr("239.1.2.4")
+		if err := c.JoinGroup(group, lo); err != nil {
+			t.Fatal(err)
+		}
+		if err := send("239.1.2.4:53", stack.UDPSend{On: lo}); err != nil {
+			t.Fatal(err)
+		}
+		wantAt(t, "by the loopback it comes back", []*stack.UDPConn{c}, 0)
+		if err := send("10.0.0.2:9", stack.UDPSend{Source: addrB}); !errors.Is(err, syscall.EINVAL) {
+			t.Errorf("from another's address: %v, want EINVAL", err)
+		}
+	})
+}
+
 func TestUDPReceiveBuffer(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		c := mustListenUDP(t, w.s, "0.0.0.0:53", stack.UDPOptions{ReceiveBuffer: 50_000})

@@ -60,6 +60,11 @@ func (sh *shard) dropUDP(p *packet, reason Counter) {
 
 // deliverTo gives a socket a datagram; f holds just the payload.
 func (sh *shard) deliverTo(c *UDPConn, f *link.Frame, info Datagram) {
+	if !c.filtered(f, &info) {
+		sh.tally.count(UDPFiltered)
+		f.Free()
+		return
+	}
 	if !c.queue.put(f, info) {
 		sh.tally.count(UDPOverflow)
 		f.Free()

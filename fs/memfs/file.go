@@ -49,6 +49,13 @@ func (f *file) Open(fs.Flags) (fs.Handle, error) {
 	return handle{f}, nil
 }
 
+// InUse implements fs.Lasting.
+func (f *file) InUse() bool {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.handles > 0
+}
+
 // unlinked implements inode.
 func (f *file) unlinked() {
 	f.mu.Lock()

@@ -69,7 +69,8 @@ const layers = `
 
 	# The personality, and what joins it to a Go program.
 	link < unikernel/guest;
-	stack, DEVICES, fs/memfs < posix < unikernel/rt;
+	NONE < posix/bpf; # socket filters
+	stack, DEVICES, fs/memfs, posix/bpf < posix < unikernel/rt;
 	NONE < unikernel/seal; # which calls of the host's are left to a process
 	unikernel/guest, usernet/hand, fs/pseudo, fs/tarfs < unikernel/rt;
 	unikernel/rt, unikernel/seal < unikernel/rt/process;

@@ -15,10 +15,17 @@
 // With -from the files of such a folder are judged again, and nothing is run: for when
 // only reasons.txt has changed.
 //
+// With -modules the tests are those of modules that programs rely on, which modules.txt
+// names with their versions and modules-reasons.txt with the reasons:
+//
+//	go run ./test/std -modules                      all of them; writes docs/modules.md
+//	go run ./test/std -modules golang.org/x/net     one module; only checks
+//
 // Both sides are built from the same GOROOT, without cgo and without vet. A test that
 // would end the others of its package, because it takes for granted that programs can
 // be started, is left out on Loam; reasons.txt says which. run.go runs the tests,
-// keep.go keeps what they print, compare.go judges, table.go writes.
+// modules.go fetches those of modules, keep.go keeps what they print, compare.go judges,
+// table.go writes.
 package main
 
 import (
@@ -81,11 +88,16 @@ func main() {
 	flag.StringVar(&o.keep, "keep", "", "keep what the tests print in this `folder`, or go on with what it has")
 	flag.BoolVar(&o.again, "again", false, "run again what -keep has kept already")
 	flag.StringVar(&o.from, "from", "", "run nothing, and judge what -keep has kept in this `folder`")
+	modules := flag.Bool("modules", false, "run the tests of modules.txt, or of the modules that are named, and not Go's")
 	flag.Parse()
 	o.patterns = flag.Args()
+	run := o.run
+	if *modules {
+		run = o.runModules
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := o.run(ctx); err != nil {
+	if err := run(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "std:", err)
 		os.Exit(1)
 	}
@@ -125,11 +137,14 @@ func (o *options) run(ctx context.Context) error {
 			return fmt.Errorf("%w; -keep=%s goes on", err, dir)
 		}
 	}
-	return o.report(dir, on, packages, reasons)
+	return o.report(dir, on, packages, reasons, paper{o.file(on), o.head(on, piecesOf(dir))})
 }
 
+// paper is where a report is written, from the root of the tree, and how it begins.
+type paper struct{ file, head string }
+
 // report judges what is in a folder, and writes it down if it is of all packages.
-func (o *options) report(dir string, on platform, packages []string, reasons []*reason) error {
+func (o *options) report(dir string, on platform, packages []string, reasons []*reason, to paper) error {
 	onLoam, printed, err := o.read(dir, loam, on, packages)
 	if err != nil {
 		return err
@@ -148,8 +163,8 @@ func (o *options) report(dir string, on platform, packages []string, reasons []*
 		}
 	}
 	if len(o.patterns) == 0 {
-		text := o.head(on, piecesOf(dir)) + table(onLoam, onLinux, packages, o.mark(on)) + document(onLoam, onLinux, differing, reasons)
-		if err := os.WriteFile(o.file(on), []byte(text), 0o644); err != nil {
+		text := to.head + table(onLoam, onLinux, packages, o.mark(on)) + document(onLoam, onLinux, differing, reasons)
+		if err := os.WriteFile(to.file, []byte(text), 0o644); err != nil {
 			return err
 		}
 	}
@@ -191,30 +206,46 @@ func (o *options) folder() (string, error) {
 	return o.keep, os.MkdirAll(o.keep, 0o755)
 }
 
-// runBoth runs the tests on both sides, as far as the folder does not have them.
-func (o *options) runBoth(ctx context.Context, dir string, on platform, packages []string, reasons []*reason) error {
+// command builds the loam command, and has the folder know of it. It goes with remove.
+func (o *options) command(ctx context.Context, dir string) (command string, remove func(), err error) {
 	bin, err := os.MkdirTemp("", "loam-std-bin-")
 	if err != nil {
-		return err
+		return "", nil, err
 	}
-	defer os.RemoveAll(bin)
-	command := filepath.Join(bin, "loam")
-	if err := build(ctx, command); err != nil {
-		return err
+	remove = func() { os.RemoveAll(bin) }
+	command = filepath.Join(bin, "loam")
+	if err = build(ctx, command); err == nil {
+		err = begin(dir, command)
 	}
-	if err := begin(dir, command); err != nil {
-		return err
+	if err != nil {
+		remove()
 	}
+	return command, remove, err
+}
+
+// bothSides are the runs on Loam and on Linux.
+func bothSides(command string, on platform, reasons []*reason) []testRun {
 	onLoam := append([]string{command, "test", "--platform", on.name}, on.flags...)
 	if left := leftOut(reasons); left != "" {
 		onLoam = append(onLoam, "-skip="+left)
 	}
-	for _, s := range []struct {
-		side    side
-		command []string
-	}{{loam, onLoam}, {linux, []string{"go", "test", "-vet=off"}}} {
+	return []testRun{
+		{side: loam, command: onLoam, env: withoutCgo()},
+		{side: linux, command: []string{"go", "test", "-vet=off"}, env: withoutCgo()},
+	}
+}
+
+// runBoth runs the tests on both sides, as far as the folder does not have them.
+func (o *options) runBoth(ctx context.Context, dir string, on platform, packages []string, reasons []*reason) error {
+	command, remove, err := o.command(ctx, dir)
+	if err != nil {
+		return err
+	}
+	defer remove()
+	for _, r := range bothSides(command, on, reasons) {
 		for _, short := range []bool{false, true} {
-			if err := o.runSide(ctx, dir, s.side, on, packages, short, s.command); err != nil {
+			of := slices.DeleteFunc(slices.Clone(packages), func(p string) bool { return o.shortOf(on)(p) != short })
+			if err := o.runSide(ctx, dir, r, of, short); err != nil {
 				return err
 			}
 		}
@@ -222,16 +253,16 @@ func (o *options) runBoth(ctx context.Context, dir string, on platform, packages
 	return nil
 }
 
-// runSide runs those packages that are to be run with -short, or without.
-func (o *options) runSide(ctx context.Context, dir string, s side, on platform, packages []string, short bool, command []string) error {
-	k, err := openKept(ctx, dir, s, short)
+// runSide runs packages on one side, with -short or without.
+func (o *options) runSide(ctx context.Context, dir string, r testRun, packages []string, short bool) error {
+	k, err := openKept(ctx, dir, r.side, short)
 	if err != nil {
 		return err
 	}
 	defer k.Close()
 	var todo []string
 	for _, p := range packages {
-		if o.shortOf(on)(p) == short && (o.again || k.done[p] == "") {
+		if o.again || k.done[p] == "" {
 			todo = append(todo, p)
 		}
 	}
@@ -241,7 +272,10 @@ func (o *options) runSide(ctx context.Context, dir string, s side, on platform, 
 	for _, p := range todo {
 		delete(k.done, p)
 	}
-	return runTests(ctx, k, short, todo, command...)
+	if short {
+		r.flags = append(r.flags, "-short")
+	}
+	return r.run(ctx, k, todo)
 }
 
 // tail is the end of what a test has printed.

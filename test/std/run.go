@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 )
 
@@ -27,15 +28,20 @@ func list(ctx context.Context, patterns []string) ([]string, error) {
 	return strings.Fields(string(out)), err
 }
 
-// runTests runs go test -json, or a command that takes its flags, and keeps what it
-// prints. That tests fail is no error.
-func runTests(ctx context.Context, k *kept, short bool, packages []string, command ...string) error {
-	args := append(command[1:len(command):len(command)], "-json", "-count=1", "-timeout=30m")
-	if short {
-		args = append(args, "-short")
-	}
-	cmd := exec.CommandContext(ctx, command[0], append(args, packages...)...)
-	cmd.Env = withoutCgo()
+// testRun is a run of go test, or of a command that takes its flags.
+type testRun struct {
+	side    side
+	command []string
+	flags   []string // of go test, more than all have
+	dir     string   // where it runs; empty: here
+	env     []string
+}
+
+// run runs packages with -json, and keeps what is printed. That tests fail is no error.
+func (r testRun) run(ctx context.Context, k *kept, packages []string) error {
+	args := slices.Concat(r.command[1:], []string{"-json", "-count=1", "-timeout=30m"}, r.flags, packages)
+	cmd := exec.CommandContext(ctx, r.command[0], args...)
+	cmd.Dir, cmd.Env = r.dir, r.env
 	cmd.Stdout, cmd.Stderr = k, os.Stderr
 	err := cmd.Run()
 	if ctx.Err() != nil {
@@ -43,7 +49,7 @@ func runTests(ctx context.Context, k *kept, short bool, packages []string, comma
 	}
 	for _, p := range packages {
 		if k.done[p] == "" {
-			return fmt.Errorf("%v: %s was not run to its end: %w", command, p, err)
+			return fmt.Errorf("%v: %s was not run to its end: %w", r.command, p, err)
 		}
 	}
 	return nil

@@ -64,13 +64,17 @@ func (o *options) head(on platform, pieces int) string {
 	if o.short {
 		how, command = "with -short", command+" -short"
 	}
-	if pieces > 1 {
-		command += fmt.Sprintf(" -keep DIR` in %d pieces", pieces)
-	} else {
-		command += "`"
-	}
+	command += inPieces(pieces)
 	return fmt.Sprintf("# Go's own tests on Loam, %s\n\nMade by `%s with %s: packages of the standard library,\n%s, on Loam %s and then on Linux, on one machine, without cgo. Subtests\nare not counted. What the machine does not allow (it may have no Internet, for one) fails or\nis skipped on both sides.\n\n",
 		on.title, command, runtime.Version(), how, on.title)
+}
+
+// inPieces ends a command that made a report in as many runs.
+func inPieces(n int) string {
+	if n > 1 {
+		return fmt.Sprintf(" -keep DIR` in %d pieces", n)
+	}
+	return "`"
 }
 
 // document is what a report goes on with.

@@ -275,6 +275,8 @@ func callPath(trap, a1, a2, a3, a4, a5 uintptr) (r1, errno uintptr) {
 		return sysChown(here, ptr(a1), int32(a2), int32(a3), atSymlinkNoFollow)
 	case syscall.SYS_FCHOWNAT:
 		return sysChown(fd(a1), ptr(a2), int32(a3), int32(a4), int(int32(a5)))
+	case syscall.SYS_UTIME:
+		return sysUtime(ptr(a1), ptr(a2))
 	case syscall.SYS_UTIMES:
 		return sysUtimes(here, ptr(a1), ptr(a2))
 	case syscall.SYS_FUTIMESAT:

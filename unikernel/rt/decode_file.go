@@ -153,15 +153,23 @@ func lockRange(fd, cmd int, p unsafe.Pointer) (uintptr, uintptr) {
 //go:noinline
 func sysIoctl(fd, request int, p unsafe.Pointer) (uintptr, uintptr) {
 	if size := terminalArgument(request); size > 0 {
-		return terminal(fd, request, p, size)
+		return withArgument(p, size, func(arg []byte) syscall.Errno { return process.Terminal(fd, request, arg) })
+	}
+	if posix.IsInterfaceRequest(request) {
+		return withArgument(p, posix.InterfaceRequestLen, func(arg []byte) syscall.Errno {
+			return process.InterfaceRequest(fd, request, arg)
+		})
+	}
+	if !posix.TakesInt(request) { // the argument may be anything, and no address
+		_, errno := process.Ioctl(fd, request, 0)
+		return fail(errno)
 	}
 	arg := (*int32)(p)
-	in := 0
-	if arg != nil {
-		in = int(*arg)
+	if arg == nil {
+		return fail(syscall.EFAULT)
 	}
-	out, errno := process.Ioctl(fd, request, in)
-	if errno == 0 && arg != nil {
+	out, errno := process.Ioctl(fd, request, int(*arg))
+	if errno == 0 {
 		*arg = int32(out)
 	}
 	return fail(errno)
@@ -184,13 +192,14 @@ func terminalArgument(request int) int {
 	return 0
 }
 
-func terminal(fd, request int, p unsafe.Pointer, size int) (uintptr, uintptr) {
+// withArgument has f read and change a copy of what a request is about.
+func withArgument(p unsafe.Pointer, size int, f func(arg []byte) syscall.Errno) (uintptr, uintptr) {
 	if p == nil {
 		return fail(syscall.EFAULT)
 	}
 	arg := make([]byte, size)
 	copy(arg, bytesAt(p, size))
-	errno := process.Terminal(fd, request, arg)
+	errno := f(arg)
 	if errno == 0 {
 		copy(bytesAt(p, size), arg)
 	}

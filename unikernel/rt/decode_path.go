@@ -125,6 +125,23 @@ func sysChown(dir int, p unsafe.Pointer, uid, gid int32, flags int) (uintptr, ui
 // now is what utimensat(2) does without times.
 var now = posix.Moment{Now: true}
 
+// sysUtime is utime, whose times have seconds.
+//
+//go:noinline
+func sysUtime(p, times unsafe.Pointer) (uintptr, uintptr) {
+	access, modify := now, now
+	if times != nil {
+		t := (*syscall.Utimbuf)(times)
+		access, modify = posix.Moment{Time: seconds(t.Actime)}, posix.Moment{Time: seconds(t.Modtime)}
+	}
+	return withPath(p, func(name string) syscall.Errno { return process.UtimensAt(atFDCWD, name, access, modify, 0) })
+}
+
+func seconds(n int64) fs.Time {
+	t := syscall.Timespec{Sec: n}
+	return fs.Time(t.Nano())
+}
+
 // sysUtimes is utimes and futimesat, whose times have microseconds.
 //
 //go:noinline

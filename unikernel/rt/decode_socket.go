@@ -135,10 +135,22 @@ func sysSetsockopt(fd, level, name int, p unsafe.Pointer, n int) (uintptr, uintp
 		return fail(syscall.EINVAL)
 	}
 	value, errno := copyIn(p, n)
+	if level == syscall.SOL_SOCKET && name == syscall.SO_ATTACH_FILTER && errno == 0 {
+		value, errno = filterIn(p, n)
+	}
 	if errno != 0 {
 		return fail(errno)
 	}
 	return fail(process.SetSockOpt(fd, level, name, value))
+}
+
+// filterIn reads the instructions of a struct sock_fprog.
+func filterIn(p unsafe.Pointer, n int) ([]byte, syscall.Errno) {
+	if n != syscall.SizeofSockFprog {
+		return nil, syscall.EINVAL
+	}
+	f := (*syscall.SockFprog)(p)
+	return copyIn(unsafe.Pointer(f.Filter), int(f.Len)*posix.FilterInstructionLen)
 }
 
 // controlIn reads the control messages of a struct msghdr (cmsg(3)).

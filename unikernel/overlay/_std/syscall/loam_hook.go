@@ -82,6 +82,18 @@ func loamWhose(trap, a1 uintptr) (ours bool, first uintptr) {
 	return whose != loamHost, a1
 }
 
+// loamSecond is the second result: Linux leaves the register as it was, with the third
+// argument, and there are programs that look (mremap in Badger). It is nosplit because
+// its callers are.
+//
+//go:nosplit
+func loamSecond(a3, errno uintptr) uintptr {
+	if errno != 0 {
+		return 0
+	}
+	return a3
+}
+
 //go:uintptrkeepalive
 //go:nosplit
 //go:linkname Syscall
@@ -89,7 +101,7 @@ func Syscall(trap, a1, a2, a3 uintptr) (r1, r2 uintptr, err Errno) {
 	ours, a1 := loamWhose(trap, a1)
 	if ours {
 		r1, errno := loamAsk(trap, a1, a2, a3, 0, 0, 0)
-		return r1, 0, Errno(errno)
+		return r1, loamSecond(a3, errno), Errno(errno)
 	}
 	return linuxSyscall(trap, a1, a2, a3)
 }
@@ -101,7 +113,7 @@ func Syscall6(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, r2 uintptr, err Errno) 
 	ours, a1 := loamWhose(trap, a1)
 	if ours {
 		r1, errno := loamAsk(trap, a1, a2, a3, a4, a5, a6)
-		return r1, 0, Errno(errno)
+		return r1, loamSecond(a3, errno), Errno(errno)
 	}
 	return linuxSyscall6(trap, a1, a2, a3, a4, a5, a6)
 }
@@ -114,7 +126,7 @@ func RawSyscall(trap, a1, a2, a3 uintptr) (r1, r2 uintptr, err Errno) {
 	ours, a1 := loamWhose(trap, a1)
 	if ours {
 		r1, errno := loamAsk(trap, a1, a2, a3, 0, 0, 0)
-		return r1, 0, Errno(errno)
+		return r1, loamSecond(a3, errno), Errno(errno)
 	}
 	return linuxRawSyscall6(trap, a1, a2, a3, 0, 0, 0)
 }
@@ -127,7 +139,7 @@ func RawSyscall6(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, r2 uintptr, err Errn
 	ours, a1 := loamWhose(trap, a1)
 	if ours {
 		r1, errno := loamAsk(trap, a1, a2, a3, a4, a5, a6)
-		return r1, 0, Errno(errno)
+		return r1, loamSecond(a3, errno), Errno(errno)
 	}
 	return linuxRawSyscall6(trap, a1, a2, a3, a4, a5, a6)
 }

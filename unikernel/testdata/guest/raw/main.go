@@ -24,6 +24,10 @@ func main() {
 	duplicates()
 	sequenced()
 	names()
+	requests()
+	secondResult()
+	filter()
+	times()
 	check.Done()
 }
 
@@ -325,6 +329,57 @@ func duplicates() {
 	n, _ = syscall.Read(server, b)
 	check.Equal(n, 0, "the end, when the last duplicate has gone")
 	closeAll(server)
+}
+
+// requests: ioctl(2) about an interface, and what is no pointer is not read.
+func requests() {
+	s, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_DGRAM, 0)
+	check.Nil(err, "socket")
+	defer closeAll(s)
+	var request [40]byte // struct ifreq
+	copy(request[:], "lo")
+	_, _, e := syscall.Syscall(syscall.SYS_IOCTL, uintptr(s), syscall.SIOCGIFINDEX, uintptr(unsafe.Pointer(&request)))
+	check.That(e == 0 && request[16] == 1, "SIOCGIFINDEX of lo: %d, %v", request[16], e)
+	copy(request[:], "none")
+	_, _, e = syscall.Syscall(syscall.SYS_IOCTL, uintptr(s), syscall.SIOCGIFINDEX, uintptr(unsafe.Pointer(&request)))
+	check.Equal(e, syscall.ENODEV, "SIOCGIFINDEX of none")
+	_, _, e = syscall.Syscall(syscall.SYS_IOCTL, uintptr(s), syscall.TIOCSCTTY, 1)
+	check.Equal(e, syscall.ENOTTY, "TIOCSCTTY")
+}
+
+// secondResult: Linux leaves the register of the second result, which is the third
+// argument.
+func secondResult() {
+	_, second, e := syscall.Syscall(syscall.SYS_FCNTL, 1, syscall.F_GETFD, 77)
+	check.That(second == 77 && e == 0, "the second result: %d, %v", second, e)
+	_, second, e = syscall.RawSyscall6(syscall.SYS_LISTEN, 1<<20, 0, 77, 0, 0, 0)
+	check.That(second == 0 && e == syscall.EBADF, "the second result of an error: %d, %v", second, e)
+}
+
+// filter: a socket filter that wants three bytes behind the header.
+func filter() {
+	s, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_DGRAM, 0)
+	check.Nil(err, "socket")
+	defer closeAll(s)
+	check.Nil(syscall.Bind(s, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}), "bind")
+	sa, err := syscall.Getsockname(s)
+	check.Nil(err, "getsockname")
+	check.Nil(syscall.AttachLsf(s, []syscall.SockFilter{{Code: syscall.BPF_RET, K: 8 + 3}}), "SO_ATTACH_FILTER")
+	check.Nil(syscall.Sendto(s, []byte("yes and more"), 0, sa), "sendto")
+	n, _, err := syscall.Recvfrom(s, make([]byte, 20), 0)
+	check.That(n == 3 && err == nil, "recvfrom: %d, %v", n, err)
+	check.Nil(syscall.DetachLsf(s), "SO_DETACH_FILTER")
+}
+
+// times: utime(2), which package syscall has, but does not use.
+func times() {
+	name := os.TempDir() + "/loam-raw-times"
+	check.Nil(os.WriteFile(name, nil, 0o600), "a file")
+	defer os.Remove(name)
+	check.Nil(syscall.Utime(name, &syscall.Utimbuf{Actime: 5, Modtime: 7}), "utime")
+	info, err := os.Stat(name)
+	check.Nil(err, "stat")
+	check.Equal(info.ModTime().Unix(), 7, "the time of it")
 }
 
 func sequenced() {

@@ -1,0 +1,263 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// The tests of modules that programs rely on are run as those of the standard library are:
+// in a copy of each module, since some write beside their source. Versions are fixed in
+// modules.txt, and nothing of them enters go.mod.
+
+//go:embed modules.txt
+var modulesText string
+
+//go:embed modules-reasons.txt
+var modulesReasonsText string
+
+const modulesReport = "docs/modules.md"
+
+// suite is the tests of a module that are run.
+type suite struct {
+	module, version string
+	flags           []string // of go test
+	patterns        []string // packages, as seen from the module's root
+}
+
+func (s suite) String() string { return s.module + "@" + s.version }
+
+// readSuites reads lines of "module@version [-flag...] packages".
+func readSuites(text string) ([]suite, error) {
+	var list []suite
+	lines := bufio.NewScanner(strings.NewReader(text))
+	for lines.Scan() {
+		line := strings.TrimSpace(lines.Text())
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		f := strings.Fields(line)
+		module, version, ok := strings.Cut(f[0], "@")
+		s := suite{module: module, version: version}
+		for _, word := range f[1:] {
+			if word[0] == '-' {
+				s.flags = append(s.flags, word)
+			} else {
+				s.patterns = append(s.patterns, word)
+			}
+		}
+		if !ok || s.patterns == nil {
+			return nil, fmt.Errorf("modules.txt: %q is no line of: module@version [-flag...] packages", line)
+		}
+		list = append(list, s)
+	}
+	return list, nil
+}
+
+// chosen are the suites of modules, or all if none is named.
+func chosen(suites []suite, modules []string) ([]suite, error) {
+	if len(modules) == 0 {
+		return suites, nil
+	}
+	var list []suite
+	for _, m := range modules {
+		n := len(list)
+		for _, s := range suites {
+			if s.module == m {
+				list = append(list, s)
+			}
+		}
+		if len(list) == n {
+			return nil, fmt.Errorf("modules.txt has no module %q", m)
+		}
+	}
+	return list, nil
+}
+
+// folder is where a copy of the module lies below dir.
+func (s suite) folder(dir string) string {
+	return filepath.Join(dir, "src", filepath.FromSlash(s.String()))
+}
+
+// fetch makes the copy, unless it is there.
+func (s suite) fetch(ctx context.Context, dir string) error {
+	to := s.folder(dir)
+	if _, err := os.Stat(to); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, "go", "mod", "download", "-json", s.String())
+	cmd.Env = append(os.Environ(), "GOWORK=off")
+	out, err := cmd.Output()
+	var got struct{ Dir, Error string }
+	if jsonErr := json.Unmarshal(out, &got); jsonErr != nil || got.Error != "" {
+		return fmt.Errorf("%s: %w: %s", s, errors.Join(err, jsonErr), got.Error)
+	}
+	begun := to + ".begun"
+	if err := os.RemoveAll(begun); err != nil {
+		return err
+	}
+	if err := copyFolder(begun, got.Dir); err != nil {
+		return err
+	}
+	if err := s.beModule(begun); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	return os.Rename(begun, to)
+}
+
+// beModule gives a copy a go.mod, if it is from before there were modules.
+func (s suite) beModule(dir string) error {
+	file, err := os.OpenFile(filepath.Join(dir, "go.mod"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(file, "module %s\n", s.module)
+	return errors.Join(err, file.Close())
+}
+
+// copyFolder copies a folder of the module cache, and makes the copy writable.
+func copyFolder(to, from string) error {
+	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		name = filepath.Join(to, name)
+		if d.IsDir() {
+			return os.MkdirAll(name, 0o755)
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(name, data, info.Mode().Perm()|0o200)
+	})
+}
+
+// environment is what the tests of modules are built with. Some modules come without
+// the sums of what only their tests need.
+func environment() []string { return append(withoutCgo(), "GOWORK=off", "GOFLAGS=-mod=mod") }
+
+// packages are those of the suite that have tests.
+func (s suite) packages(ctx context.Context, dir string) ([]string, error) {
+	args := []string{"list", "-f", "{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}"}
+	cmd := exec.CommandContext(ctx, "go", append(args, s.patterns...)...)
+	cmd.Dir, cmd.Env, cmd.Stderr = s.folder(dir), environment(), os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s, err)
+	}
+	return strings.Fields(string(out)), nil
+}
+
+// about are the reasons that are about packages.
+func about(reasons []*reason, packages []string) []*reason {
+	var list []*reason
+	for _, r := range reasons {
+		if slices.Contains(packages, r.pkg) {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// runModules runs the tests of the modules that are named, or of all, on both sides, and
+// reports.
+func (o *options) runModules(ctx context.Context) error {
+	on, err := findPlatform(o.platform)
+	if err != nil {
+		return err
+	}
+	suites, err := readSuites(modulesText)
+	if err != nil {
+		return err
+	}
+	reasons, err := readReasons(modulesReasonsText, on.name)
+	if err != nil {
+		return err
+	}
+	suites, err = chosen(suites, o.patterns)
+	if err != nil {
+		return err
+	}
+	dir := o.from
+	if dir == "" {
+		if dir, err = o.folder(); err != nil {
+			return err
+		}
+	}
+	packages, err := o.runSuites(ctx, dir, on, suites, reasons)
+	if err != nil {
+		return fmt.Errorf("%w; -keep=%s goes on", err, dir)
+	}
+	return o.report(dir, on, packages, reasons, paper{modulesReport, modulesHead(on, suites, piecesOf(dir))})
+}
+
+// runSuites runs suites on both sides, as far as the folder does not have them, and says
+// which packages they are.
+func (o *options) runSuites(ctx context.Context, dir string, on platform, suites []suite, reasons []*reason) ([]string, error) {
+	var command string
+	if o.from == "" {
+		made, remove, err := o.command(ctx, dir)
+		if err != nil {
+			return nil, err
+		}
+		defer remove()
+		command = made
+	}
+	var all []string
+	for _, s := range suites {
+		if err := s.fetch(ctx, dir); err != nil {
+			return nil, err
+		}
+		packages, err := s.packages(ctx, dir)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, packages...)
+		if o.from != "" {
+			continue
+		}
+		for _, r := range bothSides(command, on, about(reasons, packages)) {
+			r.dir, r.env, r.flags = s.folder(dir), environment(), s.flags
+			if err := o.runSide(ctx, dir, r, packages, false); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return all, nil
+}
+
+// modulesHead begins a report.
+func modulesHead(on platform, suites []suite, pieces int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Tests of well-known modules on Loam, %s\n\nMade by `go run ./test/std -modules%s with %s: the modules below, on Loam\n%s and on Linux, on one machine, without cgo. Subtests are not counted. What the\nmachine does not allow (it may have no Internet, for one) fails or is skipped on both sides.\n\n| module | version | flags | packages |\n|---|---|---|---|\n",
+		on.title, inPieces(pieces), runtime.Version(), on.title)
+	for _, s := range suites {
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", s.module, s.version, strings.ReplaceAll(strings.Join(s.flags, " "), "|", "\\|"), strings.Join(s.patterns, " "))
+	}
+	return b.String() + "\n"
+}
