@@ -307,8 +307,24 @@ type UDPSend struct {
 // maxSegments is how many datagrams one call sends (UDP_MAX_SEGMENTS of linux/udp.h).
 const maxSegments = 128
 
-// header changes what the options have set.
-func (o *UDPSend) header(h *ipHeader) {
+// header is how far a datagram goes, and how, by the options.
+func (o *UDPOptions) header(src, dst netip.Addr) ipHeader {
+	h := ipHeader{proto: wire.ProtoUDP, src: src, dst: dst, ttl: o.TTL, tos: o.TOS}
+	group := o.GroupTTL
+	if dst.Is6() {
+		h.ttl, h.tos, group = o.HopLimit, o.TrafficClass, o.GroupHops
+	}
+	switch {
+	case dst.IsMulticast():
+		h.ttl = max(group, 1)
+	case h.ttl == 0:
+		h.ttl = defaultTTL
+	}
+	return h
+}
+
+// apply changes what the options have set.
+func (o *UDPSend) apply(h *ipHeader) {
 	if o.TTL != 0 {
 		h.ttl = o.TTL
 	}
@@ -406,33 +422,25 @@ func (c *UDPConn) build(t *tables, p []byte, remote netip.AddrPort, o *UDPOption
 	if broadcast && !o.Broadcast {
 		return outgoing{}, ErrAccess
 	}
-	header := ipHeader{proto: wire.ProtoUDP, src: src, dst: remote.Addr(), ttl: o.TTL, tos: o.TOS}
+	header := o.header(src, remote.Addr())
 	headerLen := wire.IPv4MinLen
 	if src.Is6() {
 		if src.IsUnspecified() {
 			return outgoing{}, ErrNotAvailable
 		}
 		c.stack.narrow6(&path, remote.Addr())
-		headerLen, header.ttl, header.tos = wire.IPv6Len, o.HopLimit, o.TrafficClass
+		headerLen = wire.IPv6Len
 		header.label = c.stack.flowLabel(netip.AddrPortFrom(src, c.local.Port()), remote)
 	} else {
 		header.id = c.stack.nextID(src, remote.Addr(), wire.ProtoUDP)
 	}
-	by.header(&header)
+	by.apply(&header)
 	f := link.NewFrame(len(p))
 	copy(f.Bytes(), p)
 	h := wire.UDP{SrcPort: c.local.Port(), DstPort: remote.Port(), PayloadLen: len(p)}
 	h.Put(f.Prepend(wire.UDPLen))
 	whole := f.Len()+headerLen <= path.mtu
 	finishUDP(f, path.ifc, src, remote.Addr(), whole)
-	switch dst := remote.Addr(); {
-	case dst.IsMulticast() && dst.Is6():
-		header.ttl = max(o.GroupHops, 1)
-	case dst.IsMulticast():
-		header.ttl = max(o.GroupTTL, 1)
-	case header.ttl == 0:
-		header.ttl = defaultTTL
-	}
 	header.put(f)
 	size := f.Cap()
 	c.sending.take(size)
