@@ -1,4 +1,4 @@
-package machine
+package pci
 
 import (
 	"testing"
@@ -7,7 +7,7 @@ import (
 )
 
 // Registers of devices lie where neither memory is nor the configuration space of the bus.
-func TestLargestHole(t *testing.T) {
+func TestHole(t *testing.T) {
 	const end4G, ecam = 4 << 30, 256 << 20
 	for name, c := range map[string]struct {
 		used []boot.Range
@@ -20,7 +20,7 @@ func TestLargestHole(t *testing.T) {
 		"the end is used":    {[]boot.Range{{Start: 0xd000_0000, End: end4G}}, boot.Range{Start: deviceStart, End: 0xd000_0000}},
 		"everything is used": {[]boot.Range{{Start: 0, End: end4G}}, boot.Range{}},
 	} {
-		if got := largestHole(c.used); got != c.want {
+		if got := Hole(c.used); got != c.want {
 			t.Errorf("%s: %x, want %x", name, got, c.want)
 		}
 	}
