@@ -112,7 +112,7 @@ func dialClock(t *testing.T, m MachineConfig) net.Conn {
 func dialProgram(t *testing.T, o Options, program string) net.Conn {
 	host := freePort(t)
 	o.Target.Args = []string{"./testdata/guest/" + program}
-	o.Network = Network{Kind: UserNetwork, Relay: true, Forwards: []usernet.Forward{
+	o.Network = Network{Kind: UserNetwork, Relay: o.Network.Relay, Forwards: []usernet.Forward{
 		{Proto: "tcp", Host: host, Guest: netip.AddrPortFrom(netip.Addr{}, 7)},
 	}}
 	ended := make(chan error, 1) // the goroutine sends once

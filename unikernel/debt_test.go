@@ -11,26 +11,37 @@ import (
 // A goroutine that is made by one which then computes, and calls nothing, starts before the
 // runtime's monitor would see to it, which takes it 10 ms: most of them do.
 func TestOwedWake(t *testing.T) {
-	late := lateness(t, "GOMAXPROCS=2", 300, 0)
-	t.Logf("median %v, longest %v", late[len(late)/2], late[len(late)-1])
-	if late[len(late)/2] > 10*time.Millisecond {
-		t.Errorf("half of them start only after %v", late[len(late)/2])
-	}
+	forBothNetworks(t, func(t *testing.T, n Network) {
+		late := lateness(t, n, "GOMAXPROCS=2", 300, 0)
+		t.Logf("median %v, longest %v", late[len(late)/2], late[len(late)-1])
+		if late[len(late)/2] > 10*time.Millisecond {
+			t.Errorf("half of them start only after %v", late[len(late)/2])
+		}
+	})
+}
+
+// forBothNetworks runs f with connections that pass Loam's stack, whose loops ready
+// goroutines, and with connections that are handed over, for which the runtime's poller does.
+func forBothNetworks(t *testing.T, f func(t *testing.T, n Network)) {
+	t.Run("relayed", func(t *testing.T) { f(t, Network{Relay: true}) })
+	t.Run("handed", func(t *testing.T) { f(t, Network{}) })
 }
 
 // It starts, too, where there is one thread only, and the program was at rest, so that the
 // monitor sleeps: it would look only after seconds.
 func TestSleepingMonitor(t *testing.T) {
-	late := lateness(t, "GOMAXPROCS=1", 10, 200*time.Millisecond)
-	if late[len(late)/2] > 500*time.Millisecond {
-		t.Errorf("half of them start only after %v", late[len(late)/2])
-	}
+	forBothNetworks(t, func(t *testing.T, n Network) {
+		late := lateness(t, n, "GOMAXPROCS=1", 10, 200*time.Millisecond)
+		if late[len(late)/2] > 500*time.Millisecond {
+			t.Errorf("half of them start only after %v", late[len(late)/2])
+		}
+	})
 }
 
 // lateness has the program late start goroutines, each after a rest, and returns how late
 // they were, in order.
-func lateness(t *testing.T, procs string, times int, rest time.Duration) (late []time.Duration) {
-	c := dialProgram(t, Options{Env: []string{procs}}, "late")
+func lateness(t *testing.T, n Network, procs string, times int, rest time.Duration) (late []time.Duration) {
+	c := dialProgram(t, Options{Env: []string{procs}, Network: n}, "late")
 	defer c.Close() // the program ends
 	for b := make([]byte, 8); len(late) < times; {
 		time.Sleep(rest)

@@ -47,6 +47,7 @@ var renames = []rename{
 	// Readiness.
 	{"runtime/netpoll_epoll.go", "func netpollopen(fd uintptr, pd *pollDesc) uintptr", "linuxNetpollopen"},
 	{"runtime/netpoll_epoll.go", "func netpollclose(fd uintptr) uintptr", "linuxNetpollclose"},
+	{"runtime/netpoll_epoll.go", "func netpoll(delay int64) (gList, int32)", "linuxNetpoll"}, // in a machine, interrupts wake goroutines
 
 	// Whether another thread is woken for a goroutine that can run.
 	{"runtime/proc.go", "func wakep()", "linuxWakep"},
@@ -67,9 +68,6 @@ var renames = []rename{
 // machineRenames are for programs in a virtual machine; what takes their place is
 // in _vm.
 var machineRenames = []rename{
-	// Interrupts wake goroutines.
-	{"runtime/netpoll_epoll.go", "func netpoll(delay int64) (gList, int32)", "linuxNetpoll"},
-
 	// Loops that wait for another CPU.
 	{"runtime/stubs.go", "func procyield(cycles uint32)", "linuxProcyield"},
 }

@@ -6,7 +6,7 @@ package runtime
 // server makes that happen several times for each request, and mostly for nothing:
 // net/http starts a goroutine that watches for the client's end, and the thread that is
 // woken comes when the request has been answered. So while a P goes on with what a loop
-// of Loam's has readied (loamReady), the wake for a single goroutine is owed instead. As a
+// of Loam's has readied (loamReady), or the poller, alone, the wake for a single goroutine is owed instead. As a
 // rule the debt vanishes: the running goroutine blocks, and the P takes the other. It is
 // paid when a second goroutine wants to run on the P, and by the clock: an alarm of the
 // thread preempts the goroutine that goes on running, and who is preempted has a thread
@@ -29,6 +29,8 @@ type loamDebt struct {
 	// all Ps are busy: the alarm has the monitor woken as well.
 	unwatched bool
 	watch     bool // and that is to be done when the goroutine gives way
+	// unpolled is set when what the poller has readied runs while no thread waits for input.
+	unpolled bool
 }
 
 // loamAlarm is what an M has more here: a timer, whose signal comes to this thread. Only
@@ -37,6 +39,11 @@ type loamAlarm struct {
 	state uint32 // one of those below
 	timer int32  // its number
 	seen  uint32 // the P's count when the alarm was set
+
+	// polled is the goroutine that the poller gave this thread the last time, alone; 0:
+	// none, or several. It may have run since. waited says that the thread waited for it.
+	polled guintptr
+	waited bool
 }
 
 // States of an alarm.
@@ -60,7 +67,7 @@ func wakep() {
 func loamWakep() {
 	mp := getg().m
 	if pp := mp.p.ptr(); pp != nil {
-		pp.loam.owed = false
+		pp.loam.owed, pp.loam.unpolled = false, false
 		if pp.loam.watch && mp.curg == nil { // a goroutine has given way
 			pp.loam.watch = false
 			loamWatch()
@@ -73,7 +80,7 @@ func loamWakep() {
 // loamResumes is called when a loop has readied what pp goes on with.
 func loamResumes(mp *m, pp *p) {
 	pp.loam.tick = pp.schedtick
-	pp.loam.unwatched = sched.sysmonwait.Load()
+	pp.loam.unwatched, pp.loam.unpolled = sched.sysmonwait.Load(), false
 	if !pp.loam.unwatched || debug.asyncpreemptoff != 0 {
 		return
 	}
@@ -98,21 +105,43 @@ func loamWatch() {
 func loamOwe() bool {
 	mp := getg().m
 	pp := mp.p.ptr()
-	if !loamOwes || pp == nil || mp.curg == nil || pp.loam.tick != pp.schedtick || mp.loam.state == loamAlarmRefused {
+	if !loamOwes || pp == nil || mp.loam.state == loamAlarmRefused || debug.asyncpreemptoff != 0 {
 		return false
 	}
-	if pp.runnext == 0 || atomic.Load(&pp.runqhead) != atomic.Load(&pp.runqtail) || sched.npidle.Load() == 0 {
+	if mp.curg == nil {
+		return loamOwePoll(mp, pp)
+	}
+	if mp.loam.polled.ptr() == mp.curg {
+		mp.loam.polled = 0
+		pp.loam.tick = pp.schedtick
+	}
+	if pp.loam.tick != pp.schedtick || pp.runnext == 0 || atomic.Load(&pp.runqhead) != atomic.Load(&pp.runqtail) || sched.npidle.Load() == 0 {
 		return false
 	}
-	if debug.asyncpreemptoff != 0 {
-		return false
-	}
-	pp.loam.count++
 	pp.loam.owed = true
-	if mp.loam.state == loamAlarmOn {
-		return true
+	return loamIncur(mp, pp)
+}
+
+// loamOwePoll is loamOwe for a thread that goes on with the one goroutine that it waited for
+// in the poller. Go wakes another, which finds nothing to do and waits for input in place of
+// this one; what came is mostly done with sooner, and this thread waits again itself.
+func loamOwePoll(mp *m, pp *p) bool {
+	if mp.loam.polled == 0 || !mp.loam.waited {
+		return false
 	}
-	return loamSetAlarm(mp, pp)
+	mp.loam.polled = 0
+	if !runqempty(pp) || sched.runq.size != 0 {
+		return false
+	}
+	pp.loam.tick = pp.schedtick + 1 // as execute counts
+	pp.loam.unpolled = true
+	return loamIncur(mp, pp)
+}
+
+// loamIncur counts a debt, and has the alarm go off for it. It reports false if it cannot.
+func loamIncur(mp *m, pp *p) bool {
+	pp.loam.count++
+	return mp.loam.state == loamAlarmOn || loamSetAlarm(mp, pp)
 }
 
 // loamSetAlarm has loamRing called on this thread after loamPatience. It reports false if
@@ -156,7 +185,7 @@ func loamRing() {
 	if pp == nil || curg == nil {
 		return
 	}
-	if watch := pp.loam.unwatched && pp.loam.tick == pp.schedtick; !watch && (!pp.loam.owed || runqempty(pp)) {
+	if watch := (pp.loam.unwatched || pp.loam.unpolled) && pp.loam.tick == pp.schedtick; !watch && (!pp.loam.owed || runqempty(pp)) {
 		return // it has vanished, or is about to
 	}
 	if pp.loam.count == mp.loam.seen {
