@@ -63,6 +63,7 @@ func Generate(goroot, version string, parts Part) (Files, error) {
 		}
 	}
 	if parts == Personality {
+		renames = append(renames, processRenames...)
 		if err := files.addOurs("_process"); err != nil {
 			return nil, err
 		}

@@ -47,7 +47,6 @@ var renames = []rename{
 	// Readiness.
 	{"runtime/netpoll_epoll.go", "func netpollopen(fd uintptr, pd *pollDesc) uintptr", "linuxNetpollopen"},
 	{"runtime/netpoll_epoll.go", "func netpollclose(fd uintptr) uintptr", "linuxNetpollclose"},
-	{"runtime/netpoll_epoll.go", "func netpoll(delay int64) (gList, int32)", "linuxNetpoll"}, // in a machine, interrupts wake goroutines
 
 	// Whether another thread is woken for a goroutine that can run.
 	{"runtime/proc.go", "func wakep()", "linuxWakep"},
@@ -65,9 +64,19 @@ var renames = []rename{
 	{"runtime/proc.go", "func doInit(ts []*initTask)", "linuxDoInit"},
 }
 
+// processRenames are for programs that run as a process; what takes their place is in
+// _process.
+var processRenames = []rename{
+	// Input is waited for by who has time.
+	{"runtime/netpoll_epoll.go", "func netpoll(delay int64) (gList, int32)", "linuxNetpoll"},
+}
+
 // machineRenames are for programs in a virtual machine; what takes their place is
 // in _vm.
 var machineRenames = []rename{
+	// Interrupts wake goroutines.
+	{"runtime/netpoll_epoll.go", "func netpoll(delay int64) (gList, int32)", "linuxNetpoll"},
+
 	// Loops that wait for another CPU.
 	{"runtime/stubs.go", "func procyield(cycles uint32)", "linuxProcyield"},
 }
