@@ -132,6 +132,13 @@ func TestLinkLocal(t *testing.T) {
 		return kernel.IsValid()
 	})
 	l.linux.addr = kernel.WithZone(l.tap)
+	l.eventually("Loam's has been tried, too", func() bool {
+		ln, err := l.loam.listen("tcp", l.loam.at(0))
+		if err == nil {
+			ln.Close()
+		}
+		return err == nil
+	})
 	for _, d := range l.directions() {
 		ln, err := d.server.listen("tcp", d.server.at(0))
 		l.must(err)
