@@ -95,27 +95,26 @@ func (s *udpSocket) interfaceOf(index int) *stack.Interface {
 }
 
 func setTTL(by *stack.UDPSend, c Control, least int) Errno {
-	n, errno := parseInt(c.Data)
-	switch {
-	case errno != 0:
-		return errno
-	case n < least || n > 255:
-		return syscall.EINVAL
-	case n > 0:
+	n, errno := octetFrom(c, least)
+	if errno == 0 && n > 0 {
 		by.TTL = uint8(n)
 	}
-	return 0
+	return errno
 }
 
 func setTOS(by *stack.UDPSend, c Control, least int) Errno {
-	n, errno := parseInt(c.Data)
-	switch {
-	case errno != 0:
-		return errno
-	case n < least || n > 255:
-		return syscall.EINVAL
-	case n >= 0:
+	n, errno := octetFrom(c, least)
+	if errno == 0 && n >= 0 {
 		by.TOS, by.HasTOS = uint8(n), true
 	}
-	return 0
+	return errno
+}
+
+// octetFrom is the value of a control message that has to be from least to 255.
+func octetFrom(c Control, least int) (int, Errno) {
+	n, errno := parseInt(c.Data)
+	if errno == 0 && (n < least || n > 255) {
+		errno = syscall.EINVAL
+	}
+	return n, errno
 }
