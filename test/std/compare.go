@@ -1,9 +1,9 @@
 package main
 
 import (
-	"bufio"
 	_ "embed"
 	"fmt"
+	"iter"
 	"path"
 	"slices"
 	"strings"
@@ -75,16 +75,23 @@ type reason struct {
 	differs, seen bool
 }
 
+// entries are the lines of a list, without empty ones and those that begin with "#".
+func entries(text string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for line := range strings.Lines(text) {
+			line = strings.TrimSpace(line)
+			if line != "" && line[0] != '#' && !yield(line) {
+				return
+			}
+		}
+	}
+}
+
 // readReasons reads lines of "when package test why". In front of when may stand the
 // name of a platform and a colon: the line is for that one only.
 func readReasons(text, platform string) ([]*reason, error) {
 	var list []*reason
-	lines := bufio.NewScanner(strings.NewReader(text))
-	for lines.Scan() {
-		line := strings.TrimSpace(lines.Text())
-		if line == "" || line[0] == '#' {
-			continue
-		}
+	for line := range entries(text) {
 		f := strings.Fields(line)
 		only, when, limited := strings.Cut(f[0], ":")
 		if !limited {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -40,12 +39,7 @@ func (s suite) String() string { return s.module + "@" + s.version }
 // readSuites reads lines of "module@version [-flag...] packages".
 func readSuites(text string) ([]suite, error) {
 	var list []suite
-	lines := bufio.NewScanner(strings.NewReader(text))
-	for lines.Scan() {
-		line := strings.TrimSpace(lines.Text())
-		if line == "" || line[0] == '#' {
-			continue
-		}
+	for line := range entries(text) {
 		f := strings.Fields(line)
 		module, version, ok := strings.Cut(f[0], "@")
 		s := suite{module: module, version: version}
