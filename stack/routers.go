@@ -254,7 +254,7 @@ func (r *receiver) receiveRouterMessage(p *packet) {
 	b := p.payload()
 	m := routerMessage{src: p.src}
 	var err error
-	role := routerSelf
+	part, role := r.ifc.routing.Load(), routerSelf
 	sound := p.ttl == wire.NDHopLimit
 	switch wire.ICMPv6Type(b[0]) {
 	case wire.ICMPv6RouterSolicitation:
@@ -263,14 +263,14 @@ func (r *receiver) receiveRouterMessage(p *packet) {
 	case wire.ICMPv6RouterAdvertisement:
 		role = routerHost
 		sound = sound && p.src.IsLinkLocalUnicast()
-		if sound && r.ifc.routing.Load() == role {
+		if sound && part == role {
 			var a wire.RouterAdvertisement
 			a, err = wire.ParseRouterAdvertisement(b)
 			m.advertisement = &a
 		}
 	}
 	switch {
-	case r.ifc.routing.Load() != role:
+	case part != role:
 		r.tally.count(ICMPIgnored)
 		return
 	case err != nil || !sound:
