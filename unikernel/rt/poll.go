@@ -1,7 +1,7 @@
 package rt
 
 import (
-	_ "unsafe" // for go:linkname
+	"unsafe" // and for go:linkname
 
 	"loam/posix"
 )
@@ -34,7 +34,8 @@ const (
 //
 //go:linkname pollOpen
 func pollOpen(fd, pd, seq uintptr) uintptr {
-	if n, ok := process.AttachHost(int(fd)); ok {
+	// The first field of a poll descriptor is ours (runtime.loamArrivals), and poll descriptors stay.
+	if n, ok := process.AttachHost(int(fd), (*posix.Arrivals)(unsafe.Pointer(pd))); ok {
 		return HostFD + uintptr(n)
 	}
 	return uintptr(process.Attach(int(fd), func(e posix.Events) {
