@@ -34,7 +34,7 @@ var loamServing bool
 // of the host to take in its place.
 //
 //go:linkname loamPollOpen loam/unikernel/rt.pollOpen
-func loamPollOpen(fd, pd, seq uintptr) uintptr
+func loamPollOpen(fd uintptr, pd *pollDesc, seq uintptr) uintptr
 
 //go:linkname loamPollClose loam/unikernel/rt.pollClose
 func loamPollClose(fd uintptr) uintptr
@@ -47,7 +47,7 @@ func netpollopen(fd uintptr, pd *pollDesc) uintptr {
 		return linuxNetpollopen(fd, pd)
 	}
 	bubble := loamLeaveBubble()
-	errno := loamPollOpen(fd, uintptr(unsafe.Pointer(pd)), pd.fdseq.Load())
+	errno := loamPollOpen(fd, pd, pd.fdseq.Load())
 	loamEnterBubble(bubble)
 	if errno >= loamHostFD {
 		return loamHandedOpen(errno-loamHostFD, pd)
