@@ -155,7 +155,7 @@ func TestJoinIsTold(t *testing.T) {
 	})
 }
 
-// RFC 9776 section 4.2.13: a host that has no address yet speaks from nowhere.
+// RFC 9776 section 4.2.14: a host that has no address yet speaks from nowhere.
 func TestJoinWithoutAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newBarePeer(t, stack.Config{Shards: 1}, pipe.Config{})

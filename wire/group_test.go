@@ -77,7 +77,7 @@ func TestGroupMessages(t *testing.T) {
 	}
 }
 
-// RFC 9776 sections 4.1.9, 4.2.11 and 4.2.12: what follows is for later versions.
+// RFC 9776 sections 4.1.10, 4.2.11 and 4.2.12: what follows is for later versions.
 func TestGroupMessagesWithMore(t *testing.T) {
 	for _, c := range groupMessages {
 		if c.want.Kind == GroupQuery && c.want.Version < c.want.Protocol.Newest() {

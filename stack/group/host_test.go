@@ -325,7 +325,7 @@ func TestRobustness(t *testing.T) {
 	})
 }
 
-// RFC 9776 section 4.2.16, RFC 9777 section 5.2.16: as many reports as needed.
+// RFC 9776 section 4.2.17, RFC 9777 section 5.2.16: as many reports as needed.
 func TestManyGroups(t *testing.T) {
 	both(t, func(s *script) {
 		const groups = 255

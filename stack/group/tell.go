@@ -12,7 +12,7 @@ import (
 var (
 	allSystems = netip.AddrFrom4([4]byte{224, 0, 0, 1})
 	allRouters = [...]netip.Addr{wire.IGMP: netip.AddrFrom4([4]byte{224, 0, 0, 2}), wire.MLD: netip.IPv6LinkLocalAllRouters()}
-	reporting  = [...]netip.Addr{ // of the newest versions (RFC 9776 section 4.2.14, RFC 9777 section 5.2.15)
+	reporting  = [...]netip.Addr{ // of the newest versions (RFC 9776 section 4.2.15, RFC 9777 section 5.2.15)
 		wire.IGMP: netip.AddrFrom4([4]byte{224, 0, 0, 22}),
 		wire.MLD:  netip.AddrFrom16([16]byte{0xff, 0x02, 15: 0x16}),
 	}
