@@ -477,6 +477,7 @@ func (c *UDPConn) Close() error {
 		return c.opError("close", c.RemoteAddrPort(), ErrClosed)
 	}
 	c.closed = true
+	c.leaveGroups()
 	c.mu.Unlock()
 	if c.home != nil {
 		c.home.request(c.leave)
