@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
 	"io"
@@ -66,6 +67,75 @@ func TestSlowBuildIsTold(t *testing.T) {
 	want := "loam: building " + file + "\r\ndone\r\n"
 	if out, err := loam.CombinedOutput(); err != nil || string(out) != want {
 		t.Errorf("to a terminal: %v, %q, want %q", err, out, want)
+	}
+}
+
+// Who publishes a port of a program that listens at its own loopback is told so at a
+// terminal, once, and nobody else is.
+func TestRefusedConnectionIsTold(t *testing.T) {
+	file := program(t, `package main
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"os"
+)
+
+func main() {
+	if _, err := net.Listen("tcp", "127.0.0.1:80"); err != nil {
+		panic(err)
+	}
+	fmt.Println("listening")
+	io.Copy(io.Discard, os.Stdin)
+}
+`)
+	loam := command(t)
+	port := freePort(t)
+	run := loam("run", "--platform", "process", "-p", fmt.Sprintf("%d:80", port), file)
+	told := "loam: a connection was reset: the program does not listen at port 80"
+	for name, c := range map[string]struct {
+		cmd  *exec.Cmd
+		told int
+	}{
+		"to a file":     {run, 0},
+		"to a terminal": {exec.Command("script", "-qec", strings.Join(run.Args, " "), "/dev/null"), 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in, err := c.cmd.StdinPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := c.cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.cmd.Stderr = c.cmd.Stdout
+			if err := c.cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			lines := bufio.NewReader(out)
+			if line, err := lines.ReadString('\n'); strings.TrimSpace(line) != "listening" {
+				t.Fatalf("%q, %v", line, err)
+			}
+			for range 2 {
+				c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+				if err == nil {
+					c.Read(make([]byte, 1)) // until it is reset
+					c.Close()
+				}
+			}
+			var all string
+			if c.told > 0 {
+				all, _ = lines.ReadString('\n')
+			}
+			in.Close()
+			rest, _ := io.ReadAll(lines)
+			all += string(rest)
+			if err := c.cmd.Wait(); err != nil || strings.Count(all, told) != c.told {
+				t.Errorf("%v, told %d times, want %d:\n%s", err, strings.Count(all, told), c.told, all)
+			}
+		})
 	}
 }
 
