@@ -318,6 +318,7 @@ func TestRunRefusals(t *testing.T) {
 		{"no such folder", []string{"./nowhere"}, "nowhere"},
 		{"no such file", []string{"nowhere.go"}, "nowhere.go"},
 		{"does not build", []string{program(t, "package main\n\nfunc main() { x }\n")}, "undefined: x"},
+		{"needs cgo", []string{program(t, "package main\n\nimport \"C\"\n\nfunc main() {}\n")}, "it needs cgo"},
 		{"not a command", []string{program(t, "package other\n")}, "main"},
 		{"busy port", []string{"-p", fmt.Sprintf("%d:80", l.Addr().(*net.TCPAddr).Port), hello}, "address already in use"},
 		{"bad port", []string{"-p", "80", hello}, "HOST:GUEST"},
