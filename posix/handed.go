@@ -200,8 +200,9 @@ func (s *tcpSocket) keepGiven(level, name int, value []byte) {
 
 // AttachHost has the runtime's poller wait for the host's descriptor itself, which it
 // returns; false: the descriptor is another file's, or the poller has this one by another
-// number, and Attach is the way. DetachHost undoes it.
-func (p *Process) AttachHost(fd int) (descriptor int, ok bool) {
+// number, and Attach is the way. The poller takes down in a what it is told from now on.
+// DetachHost undoes it.
+func (p *Process) AttachHost(fd int, a *Arrivals) (descriptor int, ok bool) {
 	s := p.hostTCP(fd)
 	w := &watch{}
 	if s == nil || !s.polled.CompareAndSwap(nil, w) {
@@ -211,6 +212,8 @@ func (p *Process) AttachHost(fd int) (descriptor int, ok bool) {
 		s.polled.Store(nil)
 		return 0, false
 	}
+	a.word.Store(0)
+	s.input.watch(a)
 	return s.host.Descriptor(), true
 }
 
@@ -224,6 +227,7 @@ func (p *Process) DetachHost(fd int) (descriptor int, ok bool) {
 	if w == nil || !p.fds.poller(fd).CompareAndSwap(w, nil) {
 		return 0, false
 	}
+	s.input.watch(nil)
 	s.polled.Store(nil)
 	return s.host.Descriptor(), true
 }

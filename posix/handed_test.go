@@ -20,6 +20,7 @@ type fakeTCP struct {
 
 	mu      sync.Mutex
 	held    []byte
+	reads   int
 	closes  int
 	abort   bool
 	refused bool
@@ -43,6 +44,7 @@ func (f *fakeTCP) call() func() {
 
 func (f *fakeTCP) Read(b []byte) (int, Errno) {
 	defer f.call()()
+	f.reads++
 	if len(f.held) == 0 {
 		return 0, syscall.EAGAIN
 	}
@@ -292,10 +294,10 @@ func TestHandedWaiting(t *testing.T) {
 	ok(t, errno)
 	again, errno := p.Dup(fd)
 	ok(t, errno)
-	if n, is := p.AttachHost(fd); !is || n != 1000 {
+	if n, is := p.AttachHost(fd, new(Arrivals)); !is || n != 1000 {
 		t.Errorf("attached: %d, %v", n, is)
 	}
-	if _, is := p.AttachHost(again); is || f.look != nil {
+	if _, is := p.AttachHost(again, new(Arrivals)); is || f.look != nil {
 		t.Errorf("attached twice: %v; watched before anybody waits: %v", is, f.look != nil)
 	}
 	var told Events
@@ -314,7 +316,7 @@ func TestHandedWaiting(t *testing.T) {
 	if n, is := p.DetachHost(fd); !is || n != 1000 {
 		t.Errorf("detached: %d, %v", n, is)
 	}
-	if _, is := p.AttachHost(again); !is {
+	if _, is := p.AttachHost(again, new(Arrivals)); !is {
 		t.Error("not attached, though nobody is")
 	}
 	ok(t, p.Close(fd))

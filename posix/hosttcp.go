@@ -45,6 +45,7 @@ type hostTCP struct {
 	calls     atomic.Int64          // of the host under way; hostClosed is added by close
 	watching  sync.Once             // guards HostTCP.Watch
 	polled    atomic.Pointer[watch] // the descriptor that the runtime's poller has
+	input     hostInput
 }
 
 // hostClosed is far more than there are calls at once.
@@ -120,8 +121,15 @@ func (s *hostTCP) read(b []byte) (int, Errno) {
 	if !s.enter() {
 		return 0, syscall.EBADF
 	}
+	defer s.leave()
+	word, empty := s.input.look()
+	if empty && len(b) > 0 {
+		return 0, syscall.EAGAIN
+	}
 	n, errno := s.host.Read(b)
-	s.leave()
+	if n > 0 || errno == syscall.EAGAIN {
+		s.input.took(word, len(b), n)
+	}
 	return n, errno
 }
 
@@ -188,7 +196,9 @@ func (s *hostTCP) shutdown(how int) Errno {
 		return syscall.EBADF
 	}
 	defer s.leave()
-	return s.host.Shutdown(how)
+	errno := s.host.Shutdown(how)
+	s.input.end()
+	return errno
 }
 
 func (s *hostTCP) queued(request int) int {

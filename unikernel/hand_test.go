@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -284,18 +285,33 @@ var publishedTests = map[string]func(*served){
 			return // a relay does not know of urgent data
 		}
 		c := s.dial(0, "urgent")
-		raw, err := c.SyscallConn()
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		raw.Control(func(fd uintptr) {
-			syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_OOBINLINE, 1)
-			_, err = syscall.SendmsgN(int(fd), []byte("!"), nil, nil, syscall.MSG_OOB)
-		})
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		s.shout(c, "!")
 		s.want(c, "?")
+	},
+	"mark": func(s *served) {
+		if s.where == relayed {
+			return
+		}
+		c := s.dial(0, "mark")
+		s.want(c, "go\n")
+		s.write(c, "ab")
+		s.shout(c, "!")
+		s.write(c, "cd")
+		s.wantAll(c, "abcd")
+	},
+	"rally": func(s *served) {
+		var several sync.WaitGroup
+		for range 4 {
+			c := s.dial(0, "echo")
+			several.Go(func() {
+				for i := range 500 {
+					text := "0123456789"[:1+i%10]
+					s.write(c, text)
+					s.want(c, text)
+				}
+			})
+		}
+		several.Wait()
 	},
 	"queued": func(s *served) {
 		c := s.dial(0, "queued")
@@ -334,6 +350,22 @@ var publishedTests = map[string]func(*served){
 			}
 		}
 	},
+}
+
+// shout sends urgent data, and has what is answered so come with the rest.
+func (s *served) shout(c *net.TCPConn, text string) {
+	s.t.Helper()
+	raw, err := c.SyscallConn()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	raw.Control(func(fd uintptr) {
+		syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_OOBINLINE, 1)
+		_, err = syscall.SendmsgN(int(fd), []byte(text), nil, nil, syscall.MSG_OOB)
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 // rounds is the client of what waits by an epoll set.

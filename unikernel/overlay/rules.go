@@ -69,6 +69,9 @@ var renames = []rename{
 var processRenames = []rename{
 	// Input is waited for by who has time.
 	{"runtime/netpoll_epoll.go", "func netpoll(delay int64) (gList, int32)", "linuxNetpoll"},
+
+	// What the host has told about connections that were handed over.
+	{"internal/runtime/syscall/linux/syscall_linux.go", "func EpollWait(epfd int32, events []EpollEvent, maxev, waitms int32) (n int32, errno uintptr)", "linuxEpollWait"},
 }
 
 // machineRenames are for programs in a virtual machine; what takes their place is
@@ -86,6 +89,7 @@ var fields = []field{
 	{"internal/poll/fd_unix.go", "FD", "loam loamFile"},
 	{"runtime/runtime2.go", "p", "loam loamDebt"},
 	{"runtime/runtime2.go", "m", "loam loamAlarm"},
+	{"runtime/netpoll.go", "pollDesc", "loam loamArrivals"},
 }
 
 // shape is text that a file of Go's must have: something of ours relies on it.

@@ -1,7 +1,7 @@
 package rt
 
 import (
-	_ "unsafe" // for go:linkname
+	"unsafe" // and for go:linkname
 
 	"loam/posix"
 )
@@ -33,14 +33,15 @@ const (
 // connection of the host's: its descriptor, which the runtime is to wait for itself.
 //
 //go:linkname pollOpen
-func pollOpen(fd, pd, seq uintptr) uintptr {
-	if n, ok := process.AttachHost(int(fd)); ok {
+func pollOpen(fd uintptr, pd unsafe.Pointer, seq uintptr) uintptr {
+	// The first field of a poll descriptor is ours (runtime.loamArrivals), and poll descriptors stay.
+	if n, ok := process.AttachHost(int(fd), (*posix.Arrivals)(pd)); ok {
 		return HostFD + uintptr(n)
 	}
 	return uintptr(process.Attach(int(fd), func(e posix.Events) {
 		read, write := e&readEvents != 0, e&writeEvents != 0
 		if read || write {
-			pollReady(pd, seq, read, write)
+			pollReady(uintptr(pd), seq, read, write)
 		}
 	}))
 }

@@ -8,7 +8,11 @@ package runtime
 // and netpollgoready, on its own goroutine: no event is copied, and no thread
 // waits for it.
 
-import "unsafe"
+import (
+	"internal/runtime/atomic"
+	"internal/runtime/syscall/linux"
+	"unsafe"
+)
 
 // Descriptors of the host meet epoll as ever: those by which Loam itself reaches what it
 // was given, which are loamHostFD more here than there, and those of connections that
@@ -30,7 +34,7 @@ var loamServing bool
 // of the host to take in its place.
 //
 //go:linkname loamPollOpen loam/unikernel/rt.pollOpen
-func loamPollOpen(fd, pd, seq uintptr) uintptr
+func loamPollOpen(fd uintptr, pd *pollDesc, seq uintptr) uintptr
 
 //go:linkname loamPollClose loam/unikernel/rt.pollClose
 func loamPollClose(fd uintptr) uintptr
@@ -43,12 +47,29 @@ func netpollopen(fd uintptr, pd *pollDesc) uintptr {
 		return linuxNetpollopen(fd, pd)
 	}
 	bubble := loamLeaveBubble()
-	errno := loamPollOpen(fd, uintptr(unsafe.Pointer(pd)), pd.fdseq.Load())
+	errno := loamPollOpen(fd, pd, pd.fdseq.Load())
 	loamEnterBubble(bubble)
 	if errno >= loamHostFD {
-		return linuxNetpollopen(errno-loamHostFD, pd)
+		return loamHandedOpen(errno-loamHostFD, pd)
 	}
 	return errno
+}
+
+// loamArrivals is what a poll descriptor has more here, in front: what Linux has told about a
+// connection that was handed over. It grows by two whenever something may have come to
+// be read, and is odd from when on that is, or may be, the end: posix.Arrivals.
+type loamArrivals struct {
+	word atomic.Uint32
+}
+
+// loamEpollPri is EPOLLPRI: urgent data, in front of which a read comes up short.
+const loamEpollPri = 0x2
+
+// loamHandedOpen is linuxNetpollopen for a connection that was handed over.
+func loamHandedOpen(fd uintptr, pd *pollDesc) uintptr {
+	ev := linux.EpollEvent{Events: linux.EPOLLIN | linux.EPOLLOUT | linux.EPOLLRDHUP | linux.EPOLLET | loamEpollPri}
+	*(*taggedPointer)(unsafe.Pointer(&ev.Data)) = taggedPointerPack(unsafe.Pointer(pd), pd.fdseq.Load())
+	return linux.EpollCtl(epfd, linux.EPOLL_CTL_ADD, int32(fd), &ev)
 }
 
 func netpollclose(fd uintptr) uintptr {

@@ -26,7 +26,7 @@ const patience = 20 * time.Second
 var deeds = map[string]func(*net.TCPConn) error{
 	"echo": echo, "addresses": addresses, "linger": linger, "deadline": deadline, "half": half, "broken": broken,
 	"options": options, "info": info, "vector": vector, "tree": tree, "file": file, "forward": forward, "pass": pass,
-	"blocking": blocking, "level": level, "edge": edge, "poll": poll, "peek": peek, "urgent": urgent, "queued": queued,
+	"blocking": blocking, "level": level, "edge": edge, "poll": poll, "peek": peek, "urgent": urgent, "mark": mark, "queued": queued,
 	"table": table, "second": second, "dual": dual, "reach": reach, "never": never, "leave": leave, "exit": exit, "crash": crash, "twice": twice, "closing": closing,
 }
 

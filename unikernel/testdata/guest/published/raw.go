@@ -340,6 +340,23 @@ func urgent(c *net.TCPConn) error {
 	return err
 }
 
+// mark reads past urgent data, in front of which a read comes up short.
+func mark(c *net.TCPConn) error {
+	defer c.Close()
+	fmt.Fprintln(c, "go")
+	time.Sleep(50 * time.Millisecond) // all of it has come, as a rule
+	var all []byte
+	for b := make([]byte, 16); len(all) < 4; {
+		n, err := c.Read(b)
+		if err != nil {
+			return fmt.Errorf("after %q: %w", all, err)
+		}
+		all = append(all, b[:n]...)
+	}
+	_, err := c.Write(all)
+	return err
+}
+
 // queued says how much waits to be read.
 func queued(c *net.TCPConn) error {
 	defer c.Close()

@@ -1,0 +1,15 @@
+package linux
+
+// loamTold is in package runtime.
+//
+//go:noescape
+func loamTold(events []EpollEvent)
+
+// EpollWait is linuxEpollWait, and has what it tells taken down.
+func EpollWait(epfd int32, events []EpollEvent, maxev, waitms int32) (n int32, errno uintptr) {
+	n, errno = linuxEpollWait(epfd, events, maxev, waitms)
+	if errno == 0 {
+		loamTold(events[:n])
+	}
+	return n, errno
+}

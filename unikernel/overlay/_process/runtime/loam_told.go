@@ -1,0 +1,30 @@
+package runtime
+
+import (
+	"internal/runtime/syscall/linux"
+	"unsafe" // and for go:linkname
+)
+
+// loamTold takes down what epoll has told, before netpoll readies anybody by it. It may
+// run without a P.
+//
+//go:linkname loamTold internal/runtime/syscall/linux.loamTold
+//go:nowritebarrierrec
+func loamTold(events []linux.EpollEvent) {
+	const end = linux.EPOLLRDHUP | linux.EPOLLHUP | linux.EPOLLERR | loamEpollPri
+	for i := range events {
+		ev := &events[i]
+		if ev.Events&(linux.EPOLLIN|end) == 0 || *(**uintptr)(unsafe.Pointer(&ev.Data)) == &netpollEventFd {
+			continue
+		}
+		tp := *(*taggedPointer)(unsafe.Pointer(&ev.Data))
+		pd := (*pollDesc)(tp.pointer())
+		if pd.fdseq.Load() != tp.tag() {
+			continue
+		}
+		pd.loam.word.Add(2)
+		if ev.Events&end != 0 {
+			pd.loam.word.Or(1)
+		}
+	}
+}
