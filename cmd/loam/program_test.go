@@ -91,32 +91,32 @@ func main() {
 }
 `)
 	loam := command(t)
-	port := freePort(t)
-	run := loam("run", "--platform", "process", "-p", fmt.Sprintf("%d:80", port), file)
-	told := "loam: a connection was reset: the program does not listen at port 80"
-	for name, c := range map[string]struct {
-		cmd  *exec.Cmd
-		told int
-	}{
-		"to a file":     {run, 0},
-		"to a terminal": {exec.Command("script", "-qec", strings.Join(run.Args, " "), "/dev/null"), 1},
-	} {
+	const told = "loam: a connection was reset: the program does not listen at port 80"
+	for name, times := range map[string]int{"to a file": 0, "to a terminal": 1} {
 		t.Run(name, func(t *testing.T) {
-			in, err := c.cmd.StdinPipe()
+			port := freePort(t)
+			cmd := loam("run", "--platform", "process", "-p", fmt.Sprintf("%d:80", port), file)
+			if times > 0 {
+				cmd = exec.Command("script", "-qec", strings.Join(cmd.Args, " "), "/dev/null")
+			}
+			in, err := cmd.StdinPipe()
 			if err != nil {
 				t.Fatal(err)
 			}
-			out, err := c.cmd.StdoutPipe()
+			out, err := cmd.StdoutPipe()
 			if err != nil {
 				t.Fatal(err)
 			}
-			c.cmd.Stderr = c.cmd.Stdout
-			if err := c.cmd.Start(); err != nil {
+			cmd.Stderr = cmd.Stdout
+			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
+			defer in.Close() // upon which the program ends
 			lines := bufio.NewReader(out)
-			if line, err := lines.ReadString('\n'); strings.TrimSpace(line) != "listening" {
-				t.Fatalf("%q, %v", line, err)
+			for line := ""; strings.TrimSpace(line) != "listening"; { // a terminal may be told of the build before
+				if line, err = lines.ReadString('\n'); err != nil {
+					t.Fatalf("%q, %v", line, err)
+				}
 			}
 			for range 2 {
 				c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
@@ -126,14 +126,14 @@ func main() {
 				}
 			}
 			var all string
-			if c.told > 0 {
+			if times > 0 {
 				all, _ = lines.ReadString('\n')
 			}
 			in.Close()
 			rest, _ := io.ReadAll(lines)
 			all += string(rest)
-			if err := c.cmd.Wait(); err != nil || strings.Count(all, told) != c.told {
-				t.Errorf("%v, told %d times, want %d:\n%s", err, strings.Count(all, told), c.told, all)
+			if err := cmd.Wait(); err != nil || strings.Count(all, told) != times {
+				t.Errorf("%v, told %d times, want %d:\n%s", err, strings.Count(all, told), times, all)
 			}
 		})
 	}
