@@ -39,30 +39,6 @@ func sysinfo(addr uint64) int64 {
 	return 0
 }
 
-// limits is prlimit(2): nothing is limited but the number of descriptors, which is
-// that of package posix, and no limit can be set but to what it is.
-func limits(resource, set, addr uint64) int64 {
-	const descriptors, mostDescriptors, resources, size = 7, 1 << 20, 16, 16
-	switch {
-	case resource >= resources:
-		return -int64(syscall.EINVAL)
-	case set != 0 && !touch(set, size, space.Read), addr != 0 && !touch(addr, size, space.Write):
-		return -int64(syscall.EFAULT)
-	}
-	most := ^uint64(0) // RLIM_INFINITY
-	if resource == descriptors {
-		most = mostDescriptors
-	}
-	if set != 0 && (*word(set) != most || *word(set + 8) != most) {
-		return -int64(syscall.EPERM)
-	}
-	if addr == 0 {
-		return 0
-	}
-	*word(addr), *word(addr + 8) = most, most
-	return 0
-}
-
 // where is getcpu(2).
 func where(c *cpu, number, node uint64) int64 {
 	for _, addr := range [...]uint64{number, node} {

@@ -103,6 +103,12 @@ func (p *Plan) explain(ctx context.Context, err error) error {
 		return b
 	}
 	b.What = fmt.Sprintf("%s does not build: %s", p.what(), b.What)
+	if lacksCgo(b.Output, p.at.pkg) {
+		b.Next = "it needs cgo, which programs on Loam do not have"
+	}
+	if b.Next == "" && p.at.copied != "" && strings.Contains(b.What, ": no matching files found") {
+		b.Next = "the module comes without files that are to be embedded: run it in a clone of it, once these are made there"
+	}
 	if b.Next == "" && p.at.leavesOutReplacements(ctx) {
 		b.Next = "the module replaces others, which counts in its own folder only: run it in a clone of it"
 	}

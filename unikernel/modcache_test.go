@@ -145,21 +145,32 @@ func TestBorrowedTwice(t *testing.T) {
 	}
 }
 
-// A module that does not build for want of its replace lines is told from a wrong one.
-func TestReplacementsLeftOut(t *testing.T) {
-	proxy := publish(t, "example.org/m", "v1.0.0", map[string]string{
-		"go.mod":  "module example.org/m\n\ngo 1.24\n\nreplace example.org/other => ./other\n",
-		"main.go": "package main\n\nfunc main() { missing() }\n",
-	})
-	t.Setenv("GOPROXY", "file://"+proxy)
-	t.Setenv("GONOSUMDB", "*")
-	t.Setenv("GOMODCACHE", t.TempDir())
-	t.Setenv("GOFLAGS", "-modcacherw")
-	p, err := NewPlan(t.Context(), Target{Args: []string{"example.org/m@v1.0.0"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Build(t.Context()); err == nil || !strings.HasSuffix(err.Error(), ": run it in a clone of it") {
-		t.Error(err)
+// A module that does not build for want of its replace lines, or of files that its
+// developers make before they build, is told from a wrong one.
+func TestModuleThatBuildsElsewhere(t *testing.T) {
+	for _, c := range []struct{ name, gomod, main, want string }{
+		{
+			"replace", "module example.org/replace\n\ngo 1.24\n\nreplace example.org/other => ./other\n",
+			"package main\n\nfunc main() { missing() }\n", "run it in a clone of it",
+		},
+		{
+			"embed", "module example.org/embed\n\ngo 1.24\n",
+			"package main\n\nimport _ \"embed\"\n\n//go:embed dist/page\nvar page string\n\nfunc main() {}\n", "once these are made there",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			proxy := publish(t, "example.org/"+c.name, "v1.0.0", map[string]string{"go.mod": c.gomod, "main.go": c.main})
+			t.Setenv("GOPROXY", "file://"+proxy)
+			t.Setenv("GONOSUMDB", "*")
+			t.Setenv("GOMODCACHE", t.TempDir())
+			t.Setenv("GOFLAGS", "-modcacherw")
+			p, err := NewPlan(t.Context(), Target{Args: []string{"example.org/" + c.name + "@v1.0.0"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := p.Build(t.Context()); err == nil || !strings.HasSuffix(err.Error(), c.want) {
+				t.Error(err)
+			}
+		})
 	}
 }

@@ -36,6 +36,7 @@ type Network struct {
 	Gateway  netip.Addr        // TapNetwork: of the guest; not valid: none
 	Address6 netip.Prefix      // TapNetwork: likewise of IPv6; if neither is valid: by DHCP, and by what routers say
 	Gateway6 netip.Addr        // TapNetwork: likewise; may be link-local
+	Refused  func(port uint16) // UserNetwork: as in usernet.Config; nil: nobody is told
 	Trace    string            // a file for what passes, in pcapng; empty: none
 }
 
@@ -205,7 +206,7 @@ func (n *network) openUser(o *Network, hostname string, platform Platform) error
 	gateway, err := usernet.New(usernet.Config{
 		Device: dev, Prefix: userAddress, Gateway: userGateway, DNS: userDNS, Guest: userAddress.Addr(),
 		Prefix6: userAddress6, Gateway6: userGateway6,
-		Hostname: hostname, Forwards: o.Forwards, Program: program,
+		Hostname: hostname, Forwards: o.Forwards, Program: program, Refused: o.Refused,
 	})
 	var port *usernet.ForwardError
 	if errors.As(err, &port) {

@@ -59,6 +59,11 @@ type Config struct {
 	// Limits bound what the guest can make the gateway hold.
 	Limits Limits
 
+	// Refused, if given, is told the guest's port of each connection to a published port that
+	// the guest does not take: most often nobody listens there. Several goroutines may call
+	// it at a time.
+	Refused func(port uint16)
+
 	// Log receives what an operator should know. Nil: nothing is logged.
 	Log *slog.Logger
 

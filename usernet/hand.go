@@ -30,16 +30,17 @@ type handing struct {
 	conn *net.UnixConn
 
 	mu   sync.Mutex
-	out  map[uint16]bool // clients' ports of connections that the program has; nil: it has gone
-	next uint16          // the port to try next
+	out  map[uint16]uint16 // the program's ports of connections that it has, by their clients'; nil: it has gone
+	next uint16            // the port to try next
 }
 
 func newHanding(conn *net.UnixConn) *handing {
-	return &handing{conn: conn, out: make(map[uint16]bool), next: firstClient}
+	return &handing{conn: conn, out: make(map[uint16]uint16), next: firstClient}
 }
 
-// take finds a port for a client; false: the program has gone, or no port is free.
-func (h *handing) take() (uint16, bool) {
+// take finds a port for a client of a port of the program; false: the program has gone, or
+// no port is free.
+func (h *handing) take(to uint16) (uint16, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.out == nil {
@@ -50,21 +51,22 @@ func (h *handing) take() (uint16, bool) {
 		if h.next++; h.next > lastClient {
 			h.next = firstClient
 		}
-		if !h.out[port] {
-			h.out[port] = true
+		if _, taken := h.out[port]; !taken {
+			h.out[port] = to
 			return port, true
 		}
 	}
 	return 0, false
 }
 
-// give gives a port back; false: no connection has it.
-func (h *handing) give(port uint16) bool {
+// give gives a client's port back, and returns that of the program; false: no connection
+// has it.
+func (h *handing) give(port uint16) (to uint16, taken bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	taken := h.out[port]
+	to, taken = h.out[port]
 	delete(h.out, port)
-	return taken
+	return to, taken
 }
 
 // end is for a program that has gone; it returns how many connections it had.
@@ -120,7 +122,7 @@ func resetHost(fd int) {
 // handed; who connects then waits with the kernel.
 func (g *Gateway) handConn(to uint16, fd int) {
 	g.tally.count(PublishTCP)
-	port, ok := g.handing.take()
+	port, ok := g.handing.take(to)
 	if !ok {
 		g.connections.give()
 		g.tally.count(PublishFailed)
@@ -135,7 +137,7 @@ func (g *Gateway) handConn(to uint16, fd int) {
 		return
 	}
 	resetHost(fd)
-	if g.handing.give(port) { // else it went with the program
+	if _, taken := g.handing.give(port); taken { // else it went with the program
 		g.connections.give()
 		g.tally.count(PublishFailed)
 	}
@@ -165,12 +167,13 @@ func (g *Gateway) hearEnds() {
 
 // ended is told of one.
 func (g *Gateway) ended(e hand.End) {
-	if !g.handing.give(e.Client) {
+	port, taken := g.handing.give(e.Client)
+	if !taken {
 		return
 	}
 	g.connections.give()
 	if e.Refused {
-		g.tally.count(PublishFailed)
+		g.publishFailed(port)
 	} else if e.Reset {
 		g.tally.count(TCPResets)
 	}

@@ -79,6 +79,14 @@ func (g *Gateway) acceptToHand(p publishedTCP) error {
 	return nil
 }
 
+// publishFailed counts a connection that the guest did not take, and tells who asked.
+func (g *Gateway) publishFailed(port uint16) {
+	g.tally.count(PublishFailed)
+	if g.config.Refused != nil && g.ctx.Err() == nil {
+		g.config.Refused(port)
+	}
+}
+
 // guestPatience bounds connecting to the guest.
 const guestPatience = 10 * time.Second
 
@@ -89,7 +97,7 @@ func (g *Gateway) publishConn(to netip.AddrPort, host *net.TCPConn) {
 	defer cancel()
 	c, err := g.stack.DialContext(ctx, "tcp", to.String())
 	if err != nil {
-		g.tally.count(PublishFailed)
+		g.publishFailed(to.Port())
 		reset(host)
 		return
 	}

@@ -38,7 +38,6 @@ var goTestFlags = []goFlag{
 	{"tags", "LIST", "build with these tags"},
 
 	{"shuffle", "MODE", ""}, {"cpu", "LIST", ""}, {"fullpath", "", ""}, {"artifacts", "", ""},
-	{"fuzz", "REGEXP", ""}, {"fuzztime", "DURATION", ""}, {"fuzzminimizetime", "DURATION", ""},
 	{"cover", "", ""}, {"covermode", "MODE", ""}, {"coverpkg", "LIST", ""}, {"outputdir", "DIR", ""},
 	{"cpuprofile", "FILE", ""}, {"memprofile", "FILE", ""}, {"memprofilerate", "N", ""},
 	{"blockprofile", "FILE", ""}, {"blockprofilerate", "N", ""},
@@ -53,16 +52,18 @@ var goTestFlags = []goFlag{
 // refusedFlags are those of go test that have no use here, and why.
 var refusedFlags = map[string]string{
 	"race": needsCgo, "msan": needsCgo, "asan": needsCgo,
-	"vet":     "vet is not run here; go vet does",
-	"c":       notAlone,
-	"o":       notAlone,
-	"exec":    "loam runs the test binaries",
+	"vet":  "vet is not run here; go vet does",
+	"c":    notAlone,
+	"o":    notAlone,
+	"exec": "loam runs the test binaries",
+	"fuzz": noWorkers, "fuzztime": noWorkers, "fuzzminimizetime": noWorkers,
 	"overlay": "loam builds with an overlay of its own",
 }
 
 const (
-	needsCgo = "needs cgo, and programs on Loam have none; go test has it"
-	notAlone = "a test binary does not run alone; go test -c makes one for Linux"
+	needsCgo  = "needs cgo, and programs on Loam have none; go test has it"
+	noWorkers = "starts worker processes, which programs on Loam cannot; go test has it, and without it loam test runs the seeds"
+	notAlone  = "a test binary does not run alone; go test -c makes one for Linux"
 )
 
 // goFlags collects what is to be passed on, in the order in which it was given.

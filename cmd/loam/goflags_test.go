@@ -51,6 +51,7 @@ func TestRefusedGoFlags(t *testing.T) {
 		"test -race .":      "needs cgo",
 		"test -vet=all .":   "go vet does",
 		"test -c .":         "does not run alone",
+		"test -fuzz=F .":    "starts worker processes",
 		"test -exec=x .":    "loam runs the test binaries",
 		"test --net tun .":  "--net user",
 		"test --platform x": "--platform auto",

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
 	"io"
@@ -66,6 +67,75 @@ func TestSlowBuildIsTold(t *testing.T) {
 	want := "loam: building " + file + "\r\ndone\r\n"
 	if out, err := loam.CombinedOutput(); err != nil || string(out) != want {
 		t.Errorf("to a terminal: %v, %q, want %q", err, out, want)
+	}
+}
+
+// Who publishes a port of a program that listens at its own loopback is told so at a
+// terminal, once, and nobody else is.
+func TestRefusedConnectionIsTold(t *testing.T) {
+	file := program(t, `package main
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"os"
+)
+
+func main() {
+	if _, err := net.Listen("tcp", "127.0.0.1:80"); err != nil {
+		panic(err)
+	}
+	fmt.Println("listening")
+	io.Copy(io.Discard, os.Stdin)
+}
+`)
+	loam := command(t)
+	const told = "loam: a connection was reset: the program does not listen at port 80"
+	for name, times := range map[string]int{"to a file": 0, "to a terminal": 1} {
+		t.Run(name, func(t *testing.T) {
+			port := freePort(t)
+			cmd := loam("run", "--platform", "process", "-p", fmt.Sprintf("%d:80", port), file)
+			if times > 0 {
+				cmd = exec.Command("script", "-qec", strings.Join(cmd.Args, " "), "/dev/null")
+			}
+			in, err := cmd.StdinPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd.Stderr = cmd.Stdout
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			defer in.Close() // upon which the program ends
+			lines := bufio.NewReader(out)
+			for line := ""; strings.TrimSpace(line) != "listening"; { // a terminal may be told of the build before
+				if line, err = lines.ReadString('\n'); err != nil {
+					t.Fatalf("%q, %v", line, err)
+				}
+			}
+			for range 2 {
+				c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+				if err == nil {
+					c.Read(make([]byte, 1)) // until it is reset
+					c.Close()
+				}
+			}
+			var all string
+			if times > 0 {
+				all, _ = lines.ReadString('\n')
+			}
+			in.Close()
+			rest, _ := io.ReadAll(lines)
+			all += string(rest)
+			if err := cmd.Wait(); err != nil || strings.Count(all, told) != times {
+				t.Errorf("%v, told %d times, want %d:\n%s", err, strings.Count(all, told), times, all)
+			}
+		})
 	}
 }
 
@@ -248,6 +318,7 @@ func TestRunRefusals(t *testing.T) {
 		{"no such folder", []string{"./nowhere"}, "nowhere"},
 		{"no such file", []string{"nowhere.go"}, "nowhere.go"},
 		{"does not build", []string{program(t, "package main\n\nfunc main() { x }\n")}, "undefined: x"},
+		{"needs cgo", []string{program(t, "package main\n\nimport \"C\"\n\nfunc main() {}\n")}, "it needs cgo"},
 		{"not a command", []string{program(t, "package other\n")}, "main"},
 		{"busy port", []string{"-p", fmt.Sprintf("%d:80", l.Addr().(*net.TCPAddr).Port), hello}, "address already in use"},
 		{"bad port", []string{"-p", "80", hello}, "HOST:GUEST"},

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -47,12 +48,23 @@ on standard error; --platform vm or process chooses, and says nothing.`,
 			}
 			if isTerminal(os.Stderr) {
 				u.Slow = func() { fmt.Fprintln(os.Stderr, "loam: building", args[0]) }
+				u.Network.Refused = refusal(os.Stderr)
 			}
 			return ended(unikernel.Run(cmd.Context(), u))
 		},
 	}
 	f.register(cmd)
 	return cmd
+}
+
+// refusal says once of a published port that a connection to it was reset.
+func refusal(w io.Writer) func(port uint16) {
+	var said sync.Map
+	return func(port uint16) {
+		if _, before := said.LoadOrStore(port, true); !before {
+			fmt.Fprintf(w, "loam: a connection was reset: the program does not listen at port %d yet, or at 127.0.0.1 only, where -p does not lead; have it listen at 0.0.0.0\n", port)
+		}
+	}
 }
 
 // isTerminal reports whether somebody may be looking at a file.

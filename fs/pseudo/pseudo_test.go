@@ -92,6 +92,7 @@ func TestContents(t *testing.T) {
 		"/proc/net/igmp":                         "Idx\n",
 		"/proc/self/maps":                        "00400000-",
 		"/proc/self/cgroup":                      "0::/\n",
+		"/proc/self/io":                          "rchar: 0\nwchar: 0\n",
 		"/proc/sys/kernel/random/boot_id":        bootID(),
 		"/proc/sys/net/ipv4/ip_local_port_range": "32768",
 	} {

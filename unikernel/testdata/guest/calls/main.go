@@ -71,6 +71,17 @@ func limits() {
 	check.Nil(syscall.Getrlimit(syscall.RLIMIT_NOFILE, &r), "getrlimit")
 	r.Cur = r.Max
 	check.Nil(syscall.Setrlimit(syscall.RLIMIT_NOFILE, &r), "as many descriptors as may be")
+	most := r.Max
+	r.Cur = 1000
+	check.Nil(syscall.Setrlimit(syscall.RLIMIT_NOFILE, &r), "fewer descriptors")
+	check.Nil(syscall.Getrlimit(syscall.RLIMIT_NOFILE, &r), "getrlimit")
+	check.Equal(r, syscall.Rlimit{Cur: 1000, Max: most}, "what was set")
+	r = syscall.Rlimit{Cur: 2, Max: 1}
+	check.Equal(syscall.Setrlimit(syscall.RLIMIT_CORE, &r), error(syscall.EINVAL), "more than the most")
+	r = syscall.Rlimit{}
+	check.Nil(syscall.Setrlimit(syscall.RLIMIT_CORE, &r), "no core dumps")
+	check.Nil(syscall.Getrlimit(syscall.RLIMIT_CORE, &r), "getrlimit")
+	check.Equal(r, syscall.Rlimit{}, "no core dumps")
 	n, err := call(syscall.SYS_GETPRIORITY)
 	check.That(err == nil && n >= 1 && n <= 40, "getpriority: %d, %v", n, err)
 }

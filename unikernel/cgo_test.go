@@ -1,0 +1,44 @@
+package unikernel
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// That a program needs cgo is said where a package that it imports is left with no file,
+// and not where constraints of other kinds leave it none.
+func TestCgoIsNamed(t *testing.T) {
+	for _, c := range []struct {
+		name, file string
+		named      bool
+	}{
+		{"cgo", "package c\n\nimport \"C\"\n", true},
+		{"another system", "//go:build windows\n\npackage c\n", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			for name, text := range map[string]string{
+				"go.mod":  "module example.org/m\n\ngo 1.24\n",
+				"main.go": "package main\n\nimport _ \"example.org/m/c\"\n\nfunc main() {}\n",
+				"c/c.go":  c.file,
+			} {
+				path := filepath.Join(dir, name)
+				if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			p, err := NewPlan(t.Context(), Target{Args: []string{"."}, Dir: dir})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := p.Build(t.Context()); err == nil || strings.Contains(err.Error(), "needs cgo") != c.named {
+				t.Error(err)
+			}
+		})
+	}
+}
