@@ -151,15 +151,15 @@ func (l *TCPListener) SetDeadline(t time.Time) error {
 	return opError("set", "tcp", nil, l.Addr(), l.acceptors.setDeadline(t))
 }
 
-func (c *UDPConn) opError(op string, to netip.AddrPort, err error) error {
+func (c *datagramSocket) opError(op string, to netip.AddrPort, err error) error {
 	if err == nil {
 		return nil
 	}
 	var addr net.Addr
 	if to.IsValid() {
-		addr = net.UDPAddrFromAddrPort(to)
+		addr = netAddr(c.network, to)
 	}
-	return opError(op, "udp", c.LocalAddr(), addr, err)
+	return opError(op, c.network, c.LocalAddr(), addr, err)
 }
 
 // received is what await carries for a datagram.
@@ -169,7 +169,7 @@ type received struct {
 }
 
 // ReadDatagram waits for a datagram: see TryReadFrom.
-func (c *UDPConn) ReadDatagram(p []byte) (int, Datagram, error) {
+func (c *datagramSocket) ReadDatagram(p []byte) (int, Datagram, error) {
 	r, err := await(&c.readers, func() (received, error) {
 		n, info, err := c.TryReadFrom(p)
 		return received{n, info}, err
@@ -184,16 +184,16 @@ func (c *UDPConn) ReadFromUDPAddrPort(p []byte) (int, netip.AddrPort, error) {
 }
 
 // ReadFrom implements net.PacketConn.
-func (c *UDPConn) ReadFrom(p []byte) (int, net.Addr, error) {
+func (c *datagramSocket) ReadFrom(p []byte) (int, net.Addr, error) {
 	n, info, err := c.ReadDatagram(p)
 	if err != nil {
 		return n, nil, err
 	}
-	return n, net.UDPAddrFromAddrPort(info.From), nil
+	return n, netAddr(c.network, info.From), nil
 }
 
 // Read implements net.Conn.
-func (c *UDPConn) Read(p []byte) (int, error) {
+func (c *datagramSocket) Read(p []byte) (int, error) {
 	n, _, err := c.ReadDatagram(p)
 	return n, err
 }
@@ -222,18 +222,18 @@ func (c *UDPConn) Write(p []byte) (int, error) {
 }
 
 // LocalAddr implements net.Conn and net.PacketConn.
-func (c *UDPConn) LocalAddr() net.Addr { return net.UDPAddrFromAddrPort(c.LocalAddrPort()) }
+func (c *datagramSocket) LocalAddr() net.Addr { return netAddr(c.network, c.LocalAddrPort()) }
 
 // RemoteAddr implements net.Conn; nil when the socket is not connected.
-func (c *UDPConn) RemoteAddr() net.Addr {
+func (c *datagramSocket) RemoteAddr() net.Addr {
 	if p := c.RemoteAddrPort(); p.IsValid() {
-		return net.UDPAddrFromAddrPort(p)
+		return netAddr(c.network, p)
 	}
 	return nil
 }
 
 // SetDeadline implements net.Conn.
-func (c *UDPConn) SetDeadline(t time.Time) error {
+func (c *datagramSocket) SetDeadline(t time.Time) error {
 	if err := c.SetReadDeadline(t); err != nil {
 		return err
 	}
@@ -241,11 +241,11 @@ func (c *UDPConn) SetDeadline(t time.Time) error {
 }
 
 // SetReadDeadline implements net.Conn.
-func (c *UDPConn) SetReadDeadline(t time.Time) error {
+func (c *datagramSocket) SetReadDeadline(t time.Time) error {
 	return c.opError("set", c.RemoteAddrPort(), c.readers.setDeadline(t))
 }
 
 // SetWriteDeadline implements net.Conn.
-func (c *UDPConn) SetWriteDeadline(t time.Time) error {
+func (c *datagramSocket) SetWriteDeadline(t time.Time) error {
 	return c.opError("set", c.RemoteAddrPort(), c.writers.setDeadline(t))
 }
