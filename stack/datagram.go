@@ -15,6 +15,11 @@ type Datagram struct {
 	TTL, TOS  uint8
 }
 
+// datagram is what is said of one of n bytes in a packet.
+func (p *packet) datagram(from, to netip.AddrPort, n int) Datagram {
+	return Datagram{From: from, To: to, Len: n, Interface: p.ifc.index, TTL: p.ttl, TOS: p.tos}
+}
+
 // datagramQueue is the receive buffer of a socket that keeps message
 // boundaries. Shards put, programs take; what does not fit is dropped and
 // counted by who puts. It holds the frames themselves and counts the memory
@@ -56,7 +61,10 @@ func (q *datagramQueue) put(f *link.Frame, info Datagram) bool {
 }
 
 // take moves the oldest datagram into p.
-func (q *datagramQueue) take(p []byte) (n int, info Datagram, ok bool) {
+func (q *datagramQueue) take(p []byte) (n int, info Datagram, ok bool) { return q.takeFrom(0, p) }
+
+// takeFrom is take for who does not want its first skip bytes.
+func (q *datagramQueue) takeFrom(skip int, p []byte) (n int, info Datagram, ok bool) {
 	q.mu.Lock()
 	if q.head == len(q.items) {
 		q.mu.Unlock()
@@ -70,7 +78,8 @@ func (q *datagramQueue) take(p []byte) (n int, info Datagram, ok bool) {
 		q.items, q.head = q.items[:0], 0
 	}
 	q.mu.Unlock()
-	n = copy(p, item.frame.Bytes())
+	b := item.frame.Bytes()
+	n = copy(p, b[min(skip, len(b)):])
 	item.frame.Free()
 	return n, item.info, true
 }

@@ -4,6 +4,9 @@ import (
 	"net/netip"
 	"sync"
 	"sync/atomic"
+
+	"loam/link"
+	"loam/stack/icmp"
 )
 
 // datagramSocket is what the sockets for datagrams have in common, whatever these carry:
@@ -147,6 +150,44 @@ func (c *datagramSocket) read(p []byte, from func([]byte) (int, Datagram, bool))
 		return 0, Datagram{}, ErrClosed
 	}
 	return 0, Datagram{}, ErrWouldBlock
+}
+
+// wants cuts a datagram to what the filter keeps of it, and reports whether it keeps any.
+func (c *datagramSocket) wants(f *link.Frame, info *Datagram) bool {
+	filter := c.filter.Load()
+	if filter == nil {
+		return true
+	}
+	n := (*filter)(f.Bytes())
+	if keep := int(n); keep < f.Len() {
+		f.Resize(keep)
+		info.Len = keep
+	}
+	return n > 0
+}
+
+// take queues a datagram and tells the program; not where there is no room.
+func (c *datagramSocket) take(f *link.Frame, info Datagram) bool {
+	if !c.queue.put(f, info) {
+		return false
+	}
+	c.readers.ring()
+	c.tell(Readable)
+	return true
+}
+
+// hearError tells the program what an ICMP error says of a datagram of its, and reports
+// whether it does: without SoftErrors only what is final, and if there is a peer, as on
+// Linux.
+func (c *datagramSocket) hearError(kind icmp.Kind) bool {
+	if (c.peer.Load() == nil || !kind.Hard()) && !c.Options().SoftErrors {
+		return false
+	}
+	err := kindError(kind)
+	if err != nil {
+		c.fail(err)
+	}
+	return err != nil || kind.Hard()
 }
 
 // Err returns and clears the error that is waiting (SO_ERROR).

@@ -8,7 +8,7 @@ import (
 )
 
 // The blocking side of sockets, in the terms of package net: TCPConn is a
-// net.Conn, TCPListener a net.Listener, UDPConn a net.PacketConn and a net.Conn.
+// net.Conn, TCPListener a net.Listener, UDPConn and RawConn net.PacketConn and net.Conn.
 // Each call tries, and waits for the doorbell of its direction as long as
 // trying would block. Making sockets from strings is in dial.go.
 
@@ -17,6 +17,8 @@ var (
 	_ net.Listener   = (*TCPListener)(nil)
 	_ net.Conn       = (*UDPConn)(nil)
 	_ net.PacketConn = (*UDPConn)(nil)
+	_ net.Conn       = (*RawConn)(nil)
+	_ net.PacketConn = (*RawConn)(nil)
 )
 
 // opError wraps an error as package net does. io.EOF stays bare.
@@ -249,3 +251,25 @@ func (c *datagramSocket) SetReadDeadline(t time.Time) error {
 func (c *datagramSocket) SetWriteDeadline(t time.Time) error {
 	return c.opError("set", c.RemoteAddrPort(), c.writers.setDeadline(t))
 }
+
+// WriteTo implements net.PacketConn. addr is a *net.IPAddr.
+func (c *RawConn) WriteTo(p []byte, addr net.Addr) (int, error) {
+	to, ok := addr.(*net.IPAddr)
+	if !ok || to == nil {
+		return 0, c.opError("write", netip.AddrPort{}, ErrInvalid)
+	}
+	ip, _ := netip.AddrFromSlice(to.IP)
+	return c.writeTo(p, netip.AddrPortFrom(ip.Unmap().WithZone(to.Zone), 0))
+}
+
+// Write implements net.Conn, of a connected socket.
+func (c *RawConn) Write(p []byte) (int, error) { return c.writeTo(p, netip.AddrPort{}) }
+
+// writeTo waits while the device is full.
+func (c *RawConn) writeTo(p []byte, to netip.AddrPort) (int, error) {
+	n, err := await(&c.writers, func() (int, error) { return c.TryWriteTo(p, to) })
+	return n, c.opError("write", to, err)
+}
+
+// LocalAddr implements net.Conn and net.PacketConn.
+func (c *RawConn) LocalAddr() net.Addr { return netAddr(c.network, c.LocalAddrPort()) }

@@ -29,6 +29,10 @@ type UDPOptions struct {
 	V6Only        bool  // IPV6_V6ONLY: bound to all addresses of IPv6, not those of IPv4 as well
 	ReceiveBuffer int   // SO_RCVBUF; zero: 2 MiB
 	SendBuffer    int   // SO_SNDBUF; zero: 1 MiB
+
+	// SoftErrors has ICMP errors be told that may pass, and those about datagrams that
+	// were sent without a peer.
+	SoftErrors bool
 }
 
 // UDPConn is a UDP socket. Every shard knows it, since its datagrams may belong

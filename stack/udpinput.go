@@ -24,7 +24,7 @@ func (sh *shard) inputUDP(p *packet) {
 	if p.src.Is6() {
 		from, to = p.ifc.scopedPort(from), p.ifc.scopedPort(to)
 	}
-	info := Datagram{From: from, To: to, Len: len(payload), Interface: p.ifc.index, TTL: p.ttl, TOS: p.tos}
+	info := p.datagram(from, to, len(payload))
 	if p.broadcast {
 		sh.deliverToAll(p, payload, info)
 		return
@@ -65,13 +65,10 @@ func (sh *shard) deliverTo(c *UDPConn, f *link.Frame, info Datagram) {
 		f.Free()
 		return
 	}
-	if !c.queue.put(f, info) {
+	if !c.take(f, info) {
 		sh.tally.count(UDPOverflow)
 		f.Free()
-		return
 	}
-	c.readers.ring()
-	c.tell(Readable)
 }
 
 // socket finds who a datagram is for: the socket connected to its sender, else
