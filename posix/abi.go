@@ -81,6 +81,3 @@ const (
 	fSetPipeSize   = 1031
 	fGetPipeSize   = 1032
 )
-
-// protocolMPTCP is multipath TCP, which Go's net.Listen asks for first.
-const protocolMPTCP = 262

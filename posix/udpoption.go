@@ -87,7 +87,7 @@ func (s *udpSocket) option(level, name int) ([]byte, Errno) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return intValue(s.groupIndex), 0
-	case level == syscall.IPPROTO_UDP && name == udpSegment:
+	case level == syscall.IPPROTO_UDP && name == udpSegment && s.isUDP():
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return intValue(s.segment), 0
@@ -142,7 +142,7 @@ func (s *udpSocket) setOption(level, name int, value []byte) Errno {
 		return s.member(m, errno, name == ipv6AddMembership)
 	case level == syscall.IPPROTO_IPV6 && name == syscall.IPV6_MULTICAST_IF:
 		return s.setMulticastInterface(value)
-	case level == syscall.IPPROTO_UDP && name == udpSegment:
+	case level == syscall.IPPROTO_UDP && name == udpSegment && s.isUDP():
 		return s.setSegment(value)
 	case level == syscall.SOL_SOCKET:
 		if errno, known := s.filterOption(name, value); known {

@@ -9,13 +9,14 @@ import (
 	"loam/stack"
 )
 
-// udpSocket is a UDP socket (udp(7)). It becomes a socket of the stack when it
-// is bound: by bind, or to a port of the stack's choice when it first sends or
-// connects.
+// udpSocket is a UDP socket (udp(7)), and what other sockets for datagrams are made of. It
+// becomes a socket of the stack when it is bound: by bind, or to a port of the stack's
+// choice when it first sends or connects.
 type udpSocket struct {
 	socketBase
 	net  *stack.Stack
-	conn atomic.Pointer[stack.UDPConn] // set once, under mu
+	open func(netip.AddrPort, stack.UDPOptions) (datagramConn, error)
+	conn atomic.Pointer[datagramBox] // set once, under mu
 
 	// Guarded by mu.
 	opts     stack.UDPOptions // until there is conn
@@ -30,6 +31,29 @@ type udpSocket struct {
 	groupZone  string // the same by name
 }
 
+// datagramConn is a socket of the stack: stack.UDPConn, stack.Pinger or stack.RawConn.
+type datagramConn interface {
+	Connect(netip.AddrPort) error
+	LocalAddrPort() netip.AddrPort
+	RemoteAddrPort() netip.AddrPort
+	TryReadFrom([]byte) (int, stack.Datagram, error)
+	PeekFrom([]byte) (int, stack.Datagram, error)
+	TryWriteBy([]byte, netip.AddrPort, stack.UDPSend) (int, error)
+	Waiting() (count, first int)
+	Err() error
+	Options() stack.UDPOptions
+	SetOptions(func(*stack.UDPOptions)) error
+	SetFilter(stack.Filter)
+	JoinGroup(netip.Addr, *stack.Interface) error
+	LeaveGroup(netip.Addr, *stack.Interface) error
+	Events() stack.Events
+	Watch(func(stack.Events))
+	Close() error
+}
+
+// datagramBox holds one.
+type datagramBox struct{ datagramConn }
+
 // wantedControl is which control messages come with a datagram: of IPv4, and of IPv6.
 type wantedControl struct {
 	packetInfo, ttl, tos                bool
@@ -37,21 +61,24 @@ type wantedControl struct {
 }
 
 func (p *Process) newUDP(domain int) *udpSocket {
-	return &udpSocket{
+	s := &udpSocket{
 		socketBase: socketBase{domain: domain, typ: syscall.SOCK_DGRAM, pro: syscall.IPPROTO_UDP},
 		net:        p.net,
 	}
+	s.open = func(local netip.AddrPort, o stack.UDPOptions) (datagramConn, error) { return s.net.ListenUDP(local, o) }
+	return s
 }
 
 // bindTo binds the socket if it is not bound. The caller holds mu.
-func (s *udpSocket) bindTo(local netip.AddrPort) (*stack.UDPConn, Errno) {
+func (s *udpSocket) bindTo(local netip.AddrPort) (*datagramBox, Errno) {
 	if c := s.conn.Load(); c != nil {
 		return c, 0
 	}
-	c, err := s.net.ListenUDP(local, s.opts)
+	made, err := s.open(local, s.opts)
 	if err != nil {
 		return nil, toErrno(err)
 	}
+	c := &datagramBox{made}
 	for _, m := range s.groups {
 		if err := c.JoinGroup(m.group, m.on); err != nil {
 			c.Close()
@@ -65,7 +92,7 @@ func (s *udpSocket) bindTo(local netip.AddrPort) (*stack.UDPConn, Errno) {
 }
 
 // bound is the stack's socket, which it makes if need be.
-func (s *udpSocket) bound() (*stack.UDPConn, Errno) {
+func (s *udpSocket) bound() (*datagramBox, Errno) {
 	if c := s.conn.Load(); c != nil {
 		return c, 0
 	}
@@ -257,14 +284,17 @@ func (s *udpSocket) send(b []byte, m Outgoing) (int, Errno) {
 	return n, toErrno(err)
 }
 
-// sendName is inetName for a destination: a socket of AF_INET6 takes one of AF_INET,
+// sendName is inetName for a destination: a UDP socket of AF_INET6 takes one of AF_INET,
 // too, as on Linux.
 func (s *udpSocket) sendName(a Address) (netip.AddrPort, Errno) {
-	if s.isInet6() && a.Family == syscall.AF_INET {
+	if s.isUDP() && s.isInet6() && a.Family == syscall.AF_INET {
 		return a.IP, 0
 	}
 	return s.inetName(a)
 }
+
+// isUDP reports whether the socket is one of UDP itself.
+func (s *udpSocket) isUDP() bool { return s.pro == syscall.IPPROTO_UDP && s.typ == syscall.SOCK_DGRAM }
 
 func (s *udpSocket) takeError() Errno {
 	if c := s.conn.Load(); c != nil {
