@@ -25,7 +25,8 @@ type udpSocket struct {
 	shutSend bool
 	wants    wantedControl
 	filter   stack.Filter
-	segment  int // UDP_SEGMENT
+	segment  int              // UDP_SEGMENT
+	device   *stack.Interface // SO_BINDTODEVICE
 
 	groupIndex int    // IPV6_MULTICAST_IF
 	groupZone  string // the same by name
@@ -44,6 +45,7 @@ type datagramConn interface {
 	Options() stack.UDPOptions
 	SetOptions(func(*stack.UDPOptions)) error
 	SetFilter(stack.Filter)
+	SetDevice(*stack.Interface)
 	JoinGroup(netip.Addr, *stack.Interface) error
 	LeaveGroup(netip.Addr, *stack.Interface) error
 	Events() stack.Events
@@ -56,8 +58,9 @@ type datagramBox struct{ datagramConn }
 
 // wantedControl is which control messages come with a datagram: of IPv4, and of IPv6.
 type wantedControl struct {
-	packetInfo, ttl, tos                bool
-	packetInfo6, hopLimit, trafficClass bool
+	packetInfo, ttl, tos, to                 bool
+	packetInfo6, hopLimit, trafficClass, to6 bool
+	time, nanoseconds                        bool // of any family: SO_TIMESTAMP, SO_TIMESTAMPNS
 }
 
 func (p *Process) newUDP(domain int) *udpSocket {
@@ -86,6 +89,7 @@ func (s *udpSocket) bindTo(local netip.AddrPort) (*datagramBox, Errno) {
 		}
 	}
 	c.SetFilter(s.filter)
+	c.SetDevice(s.device)
 	s.conn.Store(c)
 	c.Watch(s.relay)
 	return c, 0
@@ -225,15 +229,15 @@ func (s *udpSocket) receive(b []byte, flags int) (Received, Errno) {
 		r.Flags |= syscall.MSG_TRUNC
 	}
 	if wants != (wantedControl{}) {
-		r.Control = wants.messages(d)
+		r.Control = wants.messages(s.net, d)
 	}
 	return r, 0
 }
 
-// messages are what IP_PKTINFO, IP_RECVTTL and IP_RECVTOS ask for (ip(7)), and their
-// like of IPv6.
-func (w wantedControl) messages(d stack.Datagram) []Control {
-	list := w.messages6(d)
+// messages are what IP_PKTINFO, IP_RECVTTL, IP_RECVTOS and IP_RECVORIGDSTADDR ask for
+// (ip(7)), and their like of IPv6.
+func (w wantedControl) messages(net *stack.Stack, d stack.Datagram) []Control {
+	list := append(w.timestamp(net, &d), w.messages6(net, d)...)
 	if d.To.Addr().Is6() {
 		return list
 	}
@@ -249,7 +253,25 @@ func (w wantedControl) messages(d stack.Datagram) []Control {
 	if w.tos {
 		list = append(list, Control{Level: syscall.IPPROTO_IP, Type: syscall.IP_TOS, Data: []byte{d.TOS}})
 	}
+	if w.to {
+		list = append(list, Control{Level: syscall.IPPROTO_IP, Type: ipOrigDstAddr, Data: inet(d.To).Append(nil)})
+	}
 	return list
+}
+
+// timestamp is when the datagram came (socket(7)): a struct timeval or timespec.
+func (w wantedControl) timestamp(net *stack.Stack, d *stack.Datagram) []Control {
+	if !w.time && !w.nanoseconds {
+		return nil
+	}
+	t := net.Arrived(d)
+	kind, fraction := syscall.SO_TIMESTAMP, t.Nanosecond()/1000
+	if w.nanoseconds {
+		kind, fraction = soTimestampNS, t.Nanosecond()
+	}
+	data := binary.NativeEndian.AppendUint64(nil, uint64(t.Unix()))
+	data = binary.NativeEndian.AppendUint64(data, uint64(fraction))
+	return []Control{{Level: syscall.SOL_SOCKET, Type: kind, Data: data}}
 }
 
 func (s *udpSocket) send(b []byte, m Outgoing) (int, Errno) {

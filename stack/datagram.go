@@ -3,8 +3,10 @@ package stack
 import (
 	"net/netip"
 	"sync"
+	"time"
 
 	"loam/link"
+	"loam/stack/tcp"
 )
 
 // Datagram says what came with a datagram that was received.
@@ -13,11 +15,15 @@ type Datagram struct {
 	Len       int            // of the payload, which may be more than fitted into the buffer
 	Interface int            // index
 	TTL, TOS  uint8
+	at        tcp.Time // see Stack.Arrived
 }
 
-// datagram is what is said of one of n bytes in a packet.
-func (p *packet) datagram(from, to netip.AddrPort, n int) Datagram {
-	return Datagram{From: from, To: to, Len: n, Interface: p.ifc.index, TTL: p.ttl, TOS: p.tos}
+// Arrived is when a datagram arrived, by the clock as it goes now.
+func (s *Stack) Arrived(d *Datagram) time.Time { return time.Now().Add(d.at - s.now()) }
+
+// datagram is what is said of one of n bytes in a packet that arrives now.
+func (p *packet) datagram(now tcp.Time, from, to netip.AddrPort, n int) Datagram {
+	return Datagram{From: from, To: to, Len: n, Interface: p.ifc.index, TTL: p.ttl, TOS: p.tos, at: now}
 }
 
 // datagramQueue is the receive buffer of a socket that keeps message

@@ -39,9 +39,12 @@ func (c *datagramSocket) pathTo(t *tables, dst netip.Addr, by *UDPSend) (src net
 			return src, p, err
 		}
 	}
-	if by.On != nil && dst.Is4() && dst.IsMulticast() {
+	switch device := c.device.Load(); {
+	case device != nil:
+		p, err = t.routeBy(device, src, dst)
+	case by.On != nil && dst.Is4() && dst.IsMulticast():
 		p = t.pathOn(by.On, dst)
-	} else {
+	default:
 		if by.On != nil && dst.Zone() == "" && (isScoped(dst) || dst.IsMulticast()) {
 			dst = dst.WithZone(by.On.name)
 		}

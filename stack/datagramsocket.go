@@ -32,6 +32,7 @@ type datagramSocket struct {
 	peer    atomic.Pointer[netip.AddrPort] // copy of remote for the shards
 
 	filter atomic.Pointer[Filter]
+	device atomic.Pointer[Interface] // see SetDevice
 }
 
 // init fills in what a socket begins with.

@@ -161,14 +161,14 @@ func (sh *shard) socketError(q *icmp.Quote, kind icmp.Kind, mtu int) bool {
 	case wire.ProtoUDP:
 		// As on Linux without IP_RECVERR, a socket hears only what is final. "Too
 		// big" cannot be true of IPv4: no datagram of ours forbids fragmentation.
-		c := sh.socket(remote, local)
+		c := sh.socket(nil, remote, local)
 		if c != nil && kind == icmp.TooBig && q.Dst.Is6() {
 			sh.stack.paths.learn(sh.now, q.Dst, mtu, q.Length)
 			return true
 		}
 		return c != nil && c.hearError(kind)
 	case wire.ProtoICMPv6:
-		if kind == icmp.TooBig && q.Dst.Is6() && sh.pinger(q.EchoID, q.Src) != nil {
+		if kind == icmp.TooBig && q.Dst.Is6() && sh.pinger(nil, q.EchoID, q.Src) != nil {
 			sh.stack.paths.learn(sh.now, q.Dst, mtu, q.Length)
 			return true
 		}

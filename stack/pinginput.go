@@ -10,7 +10,7 @@ import (
 
 // inputEchoReply delivers a reply to who asked.
 func (sh *shard) inputEchoReply(p *packet, id, seq uint16) {
-	pinger := sh.pinger(id, p.dst)
+	pinger := sh.pinger(p.ifc, id, p.dst)
 	if pinger == nil {
 		sh.tally.count(ICMPIgnored)
 		return
@@ -19,7 +19,7 @@ func (sh *shard) inputEchoReply(p *packet, id, seq uint16) {
 	f := link.NewFrame(len(message))
 	copy(f.Bytes(), message)
 	from, to := netip.AddrPortFrom(p.ifc.scoped(p.src), seq), netip.AddrPortFrom(p.ifc.scoped(p.dst), id)
-	info := p.datagram(from, to, len(message))
+	info := p.datagram(sh.now, from, to, len(message))
 	switch {
 	case !pinger.wants(f, &info):
 		sh.tally.count(ICMPFiltered)
@@ -46,14 +46,15 @@ func (p *Pinger) isAt(dst netip.Addr) bool {
 
 // pingError tells a Pinger that a request of its did not get through.
 func (sh *shard) pingError(q *icmp.Quote, kind icmp.Kind) bool {
-	pinger := sh.pinger(q.EchoID, q.Src)
+	pinger := sh.pinger(nil, q.EchoID, q.Src)
 	return pinger != nil && pinger.hearError(kind)
 }
 
-// pinger finds the socket that has an identifier at an address of ours, or nil.
-func (sh *shard) pinger(id uint16, at netip.Addr) *Pinger {
+// pinger finds the socket that has an identifier at an address of ours, and hears what
+// arrived at an interface, which is nil if nobody knows; or nil.
+func (sh *shard) pinger(ifc *Interface, id uint16, at netip.Addr) *Pinger {
 	for _, p := range sh.pings[id] {
-		if p.isAt(at) {
+		if p.isAt(at) && p.hearsOn(ifc) {
 			return p
 		}
 	}

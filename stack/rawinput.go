@@ -24,7 +24,7 @@ func (s *Stack) inputRaw(counts *tally, p *packet) bool {
 // hears reports whether a packet is for the socket.
 func (c *RawConn) hears(t *tables, p *packet) bool {
 	at := *c.bound.Load()
-	if c.proto != p.proto || at.Is4() != p.dst.Is4() {
+	if c.proto != p.proto || at.Is4() != p.dst.Is4() || !c.hearsOn(p.ifc) {
 		return false
 	}
 	if peer := c.peer.Load(); peer != nil && peer.Addr().WithZone("") != p.src {
@@ -73,7 +73,7 @@ func (c *RawConn) input(counts *tally, p *packet) {
 	f := link.NewFrame(len(b))
 	copy(f.Bytes(), b)
 	from, to := netip.AddrPortFrom(p.ifc.scoped(p.src), 0), netip.AddrPortFrom(p.ifc.scoped(p.dst), 0)
-	info := p.datagram(from, to, len(b))
+	info := p.datagram(c.stack.now(), from, to, len(b))
 	switch {
 	case !c.wants(f, &info):
 		counts.count(RawFiltered)
