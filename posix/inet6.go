@@ -25,6 +25,7 @@ const (
 	ipv6PktInfo        = 50
 	ipv6RecvHopLimit   = 51
 	ipv6HopLimit       = 52
+	ipv6RecvPathMTU    = 60
 	ipv6RecvTClass     = 66
 	ipv6TClass         = 67
 	ipv6AutoFlowLabel  = 70
@@ -38,6 +39,7 @@ var v6OnlyOption = optionName{syscall.IPPROTO_IPV6, syscall.IPV6_V6ONLY}
 var harmless6 = map[optionName]bool{
 	{syscall.IPPROTO_IPV6, ipv6MTUDiscover}:             true,
 	{syscall.IPPROTO_IPV6, ipv6AutoFlowLabel}:           true,
+	{syscall.IPPROTO_IPV6, ipv6RecvPathMTU}:             true,
 	{syscall.IPPROTO_IPV6, syscall.IPV6_MULTICAST_LOOP}: true,
 	{syscall.IPPROTO_IPV6, syscall.IPV6_MULTICAST_HOPS}: true,
 }
