@@ -1,5 +1,5 @@
 // Command icmp uses ping sockets (icmp(7)) and raw sockets (raw(7)) on the loopback, in the
-// ways that programs do. It says the same on Linux.
+// ways that programs do, and options that few use. It says the same on Linux.
 package main
 
 import (
@@ -25,6 +25,8 @@ func main() {
 	rawProtocol()
 	rawOptions()
 	refused()
+	device()
+	arrival()
 	check.Done()
 }
 
@@ -401,6 +403,66 @@ func rawOptions() {
 	check.Equal(port(fd), 200, "port")
 	_, err = syscall.Write(fd, []byte("x"))
 	check.Equal(err, error(syscall.EDESTADDRREQ), "write to nobody")
+}
+
+// device: SO_BINDTODEVICE names an interface, and a socket says which it has.
+func device() {
+	fd := open(syscall.AF_INET, syscall.SOCK_DGRAM, syscall.IPPROTO_ICMP)
+	defer syscall.Close(fd)
+	check.Equal(syscall.BindToDevice(fd, "eth9"), error(syscall.ENODEV), "an interface that there is not")
+	check.Nil(syscall.BindToDevice(fd, "lo"), "SO_BINDTODEVICE")
+	check.Nil(syscall.Sendto(fd, message(echo4, 0, 1, ""), 0, self(syscall.AF_INET)), "sendto")
+	n, _, err := syscall.Recvfrom(fd, make([]byte, 20), 0)
+	check.That(n == 8 && err == nil, "by the loopback: %d, %v", n, err)
+	check.Nil(syscall.BindToDevice(fd, ""), "SO_BINDTODEVICE of none")
+}
+
+// Options of UDP that package syscall lacks (asm-generic/socket.h, linux/in.h).
+const (
+	soTimestampNS = 35
+	ipOrigDstAddr = 20
+)
+
+// arrival: control messages say when a datagram came, and where it was sent to.
+func arrival() {
+	fd := open(syscall.AF_INET, syscall.SOCK_DGRAM, 0)
+	defer syscall.Close(fd)
+	check.Nil(syscall.Bind(fd, self(syscall.AF_INET)), "bind")
+	name, err := syscall.Getsockname(fd)
+	check.Nil(err, "getsockname")
+	receive := func() []syscall.SocketControlMessage {
+		check.Nil(syscall.Sendto(fd, []byte("x"), 0, name), "sendto")
+		oob := make([]byte, 200)
+		_, n, _, _, err := syscall.Recvmsg(fd, make([]byte, 1), oob, 0)
+		check.Nil(err, "recvmsg")
+		list, err := syscall.ParseSocketControlMessage(oob[:n])
+		check.Nil(err, "control messages")
+		return list
+	}
+	for option, unit := range map[int]int64{syscall.SO_TIMESTAMP: 1000, soTimestampNS: 1} {
+		check.Nil(syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, option, 1), "SO_TIMESTAMP")
+		before := time.Now()
+		list := receive()
+		check.That(len(list) == 1 && int(list[0].Header.Type) == option && len(list[0].Data) == 16, "option %d: %+v", option, list)
+		data := list[0].Data
+		at := time.Unix(int64(binary.NativeEndian.Uint64(data)), unit*int64(binary.NativeEndian.Uint64(data[8:])))
+		check.That(at.Sub(before).Abs() < time.Second, "option %d: it came at %v, and was sent at %v", option, at, before)
+	}
+	check.Nil(syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_TIMESTAMP, 0), "no SO_TIMESTAMP")
+	check.Nil(syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, soTimestampNS, 0), "no SO_TIMESTAMPNS")
+	check.Nil(syscall.SetsockoptInt(fd, syscall.IPPROTO_IP, ipOrigDstAddr, 1), "IP_RECVORIGDSTADDR")
+	list := receive()
+	check.That(len(list) == 1 && list[0].Header.Type == ipOrigDstAddr && len(list[0].Data) == 16, "IP_ORIGDSTADDR: %+v", list)
+	data := list[0].Data
+	check.That(binary.BigEndian.Uint16(data[2:]) == portOf(name) && string(data[4:8]) == "\x7f\x00\x00\x01", "sent to %x", data)
+
+	tcp := open(syscall.AF_INET, syscall.SOCK_STREAM, 0)
+	defer syscall.Close(tcp)
+	for set, want := range map[int]int{0: 0, 1: 1, 2: 3, 5: 7, 200: 247} {
+		check.Nil(syscall.SetsockoptInt(tcp, syscall.IPPROTO_TCP, syscall.TCP_DEFER_ACCEPT, set), "TCP_DEFER_ACCEPT")
+		got, err := syscall.GetsockoptInt(tcp, syscall.IPPROTO_TCP, syscall.TCP_DEFER_ACCEPT)
+		check.That(got == want && err == nil, "TCP_DEFER_ACCEPT of %d reads %d, %v, want %d", set, got, err, want)
+	}
 }
 
 // refused: sockets that there are none of.
