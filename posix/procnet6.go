@@ -4,9 +4,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"maps"
 	"net/netip"
-	"slices"
 	"strings"
 )
 
@@ -78,16 +76,27 @@ func (p *Process) procIPv6Route() string {
 	return b.String()
 }
 
-// procIGMP6 says who is in which group of IPv6; every host is in that of all nodes.
+// Flags of groups in igmp6 (net/if_inet6.h).
+const (
+	groupTimer, groupReporter, groupLoaded, groupUntold = 1, 2, 4, 8
+)
+
+// procIGMP6 says who is in which group of IPv6; every host is in that of all nodes, of
+// which nobody is told.
 func (p *Process) procIGMP6() string {
 	var b strings.Builder
 	for _, i := range p.interfaces() {
-		groups := i.Groups()
-		groups[netip.IPv6LinkLocalAllNodes()]++
-		for _, g := range slices.SortedFunc(maps.Keys(groups), netip.Addr.Compare) {
-			if g.Is6() {
-				fmt.Fprintf(&b, "%-4d %-15s %s %5d %08X %d\n", i.Index(), i.Name(), hex6(g), groups[g], 0xc, 0)
+		everybody := netip.IPv6LinkLocalAllNodes()
+		for _, m := range members(i.Groups().Members, everybody) {
+			running, left := timer(&m)
+			flags := groupLoaded | running*groupTimer
+			switch {
+			case m.Group == everybody:
+				flags |= groupUntold
+			case m.Reporter:
+				flags |= groupReporter
 			}
+			fmt.Fprintf(&b, "%-4d %-15s %s %5d %08X %d\n", i.Index(), i.Name(), hex6(m.Group), m.Users, flags, left)
 		}
 	}
 	return b.String()

@@ -3,11 +3,11 @@ package posix
 import (
 	"encoding/binary"
 	"fmt"
-	"maps"
 	"net/netip"
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"loam/stack"
 )
@@ -93,6 +93,28 @@ func (s *udpSocket) drop(m membership) Errno {
 // allHosts is the group that every host is in (RFC 1112 section 4).
 var allHosts = netip.AddrFrom4([4]byte{224, 0, 0, 1})
 
+// members lists the groups of an interface of one version of IP, in order, with the one that
+// every host is in.
+func members(list []stack.Membership, everybody netip.Addr) []stack.Membership {
+	list = slices.DeleteFunc(list, func(m stack.Membership) bool { return m.Group.Is4() != everybody.Is4() })
+	if i := slices.IndexFunc(list, func(m stack.Membership) bool { return m.Group == everybody }); i >= 0 {
+		list[i].Users++
+	} else {
+		list = append(list, stack.Membership{Group: everybody, Users: 1, Answer: -1})
+	}
+	slices.SortFunc(list, func(a, b stack.Membership) int { return a.Group.Compare(b.Group) })
+	return list
+}
+
+// timer is when a query about a group is answered, as the files of /proc/net have it:
+// whether it is to be, and in how many hundredths of a second.
+func timer(m *stack.Membership) (running int, left int64) {
+	if m.Answer < 0 {
+		return 0, 0
+	}
+	return 1, int64(m.Answer / (10 * time.Millisecond))
+}
+
 // procIGMP is what /proc/net/igmp says: who is in which group. Groups are
 // numbers of the machine's byte order.
 func (p *Process) procIGMP() string {
@@ -100,12 +122,15 @@ func (p *Process) procIGMP() string {
 	b.WriteString("Idx\tDevice    : Count Querier\tGroup    Users Timer\tReporter\n")
 	for _, i := range p.interfaces() {
 		groups := i.Groups()
-		maps.DeleteFunc(groups, func(g netip.Addr, _ int) bool { return g.Is6() })
-		groups[allHosts]++
-		fmt.Fprintf(&b, "%d\t%-10s: %5d %7s\n", i.Index(), i.Name(), len(groups), "V3")
-		for _, g := range slices.SortedFunc(maps.Keys(groups), netip.Addr.Compare) {
-			a := g.As4()
-			fmt.Fprintf(&b, "\t\t\t\t%08X %5d 0:00000000\t\t0\n", binary.NativeEndian.Uint32(a[:]), groups[g])
+		list := members(groups.Members, allHosts)
+		fmt.Fprintf(&b, "%d\t%-10s: %5d %7s\n", i.Index(), i.Name(), len(list), fmt.Sprint("V", groups.IGMP))
+		for _, m := range list {
+			reporter := 0
+			if m.Reporter {
+				reporter = 1
+			}
+			running, left := timer(&m)
+			fmt.Fprintf(&b, "\t\t\t\t%s %5d %d:%08X\t\t%d\n", hexAddr(m.Group), m.Users, running, left, reporter)
 		}
 	}
 	return b.String()

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
+
+	"loam/stack"
 )
 
 // mreqn is struct ip_mreqn (ip(7)); without an index it is cut to struct ip_mreq.
@@ -53,5 +56,19 @@ func TestMembership(t *testing.T) {
 	ok(t, p.Close(s))
 	if got := p.procIGMP(); strings.Count(got, "\n") != 3 {
 		t.Errorf("/proc/net/igmp without members:\n%s", got)
+	}
+}
+
+// /proc/net/igmp6 has the groups that addresses go with, too; nobody is told of that of all
+// nodes (the flag 8). The timer of an answer is in hundredths of a second.
+func TestIGMP6(t *testing.T) {
+	p := process(t)
+	const want = "1    lo              ff020000000000000000000000000001     1 0000000C 0\n" +
+		"1    lo              ff0200000000000000000001ff000001     1 00000004 0\n"
+	if got := p.procIGMP6(); got != want {
+		t.Errorf("/proc/net/igmp6:\n%swant\n%s", got, want)
+	}
+	if running, left := timer(&stack.Membership{Answer: 1234 * time.Millisecond}); running != 1 || left != 123 {
+		t.Errorf("an answer in 1.234 s is %d:%d", running, left)
 	}
 }

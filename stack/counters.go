@@ -31,6 +31,11 @@ const (
 	NDMalformed         // a field, an option, or a hop limit that it did not begin with
 	NDOverflow          // the neighbour cache's owner could not keep up
 	NDConflict          // somebody else claims an IPv6 address of ours
+	GroupReceived       // messages of IGMP and MLD
+	GroupSent           //
+	GroupMalformed      // a field, a length, or the checksum of IGMP
+	GroupIgnored        // what a host has no use for, or cannot believe
+	GroupOverflow       // the interface's owner could not keep up
 	NeighResolved       //
 	NeighFailed         // no answer: the packets that waited were dropped
 	NeighOverflow       // too many packets waited for one neighbour; the oldest went
@@ -108,6 +113,7 @@ var counterNames = [numCounters]string{
 	"eth.no_room",
 	"arp.received", "arp.sent", "arp.malformed", "arp.overflow", "arp.conflict",
 	"nd.received", "nd.sent", "nd.malformed", "nd.overflow", "nd.conflict",
+	"group.received", "group.sent", "group.malformed", "group.ignored", "group.overflow",
 	"neigh.resolved", "neigh.failed", "neigh.overflow",
 	"ip.received", "ip.sent", "ip.delivered", "ip.malformed", "ip.checksum", "ip.not_for_us", "ip.martian",
 	"ip.source_route", "ip.discarded", "ip.problem", "ip.no_protocol", "ip.no_route", "ip.fragments", "ip.reassembled", "ip.reassembly_dropped",

@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"net/netip"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -78,6 +79,34 @@ func TestARPOverflow(t *testing.T) {
 		}
 		if n := r.tally[ARPOverflow].Load(); n != 10 {
 			t.Errorf("%d packets were dropped, want 10", n)
+		}
+		close(release)
+	})
+}
+
+// Neither are messages about groups.
+func TestGroupOverflow(t *testing.T) {
+	link.Track(true)
+	synctest.Test(t, func(t *testing.T) {
+		s := New(Config{Shards: 1})
+		defer s.Close()
+		lo, lo4 := s.Interfaces()[0], loopbackPrefix.Addr()
+		release := make(chan struct{})
+		lo.post(func(*ifaceLoop) { <-release })
+		synctest.Wait()
+		lo.groupless = false
+		f := link.NewFrame(8)
+		defer f.Free()
+		member := wire.GroupMessage{Kind: wire.GroupMember, Version: 2, Group: netip.AddrFrom4([4]byte{239, 1, 2, 3})}
+		member.Put(f.Bytes())
+		wire.PutIGMPChecksum(f.Bytes())
+		putIPv4(f, &wire.IPv4{TTL: 1, Protocol: wire.ProtoIGMP, Src: lo4, Dst: member.Group})
+		sh := s.shards[0]
+		for range cap(lo.groupsIn) + 10 {
+			sh.inputIGMP(&packet{frame: f, ifc: lo, src: lo4, dst: member.Group, headerLen: wire.IPv4MinLen})
+		}
+		if n := sh.tally[GroupOverflow].Load(); n != 10 {
+			t.Errorf("%d messages were dropped, want 10", n)
 		}
 		close(release)
 	})

@@ -260,6 +260,7 @@ func (c *datagramSocket) closeBy(leave func()) error {
 		return c.opError("close", c.RemoteAddrPort(), ErrClosed)
 	}
 	c.closed = true
+	c.leaveGroups()
 	c.mu.Unlock()
 	leave()
 	c.queue.close()

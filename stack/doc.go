@@ -15,7 +15,8 @@
 //
 // Goroutines, each a method of its owner: (*receiver).loop, one for each device
 // queue, reads frames and sorts them by shard; (*shard).loop; (*Interface).loop,
-// one for each interface, owns its neighbour caches and its DHCP client.
+// one for each interface, owns its neighbour caches, its DHCP client, and what is said of
+// multicast groups.
 //
 // Input never sends. A shard first takes in everything that has arrived, then
 // asks the connections that it touched what there is to send, as far as the
@@ -38,6 +39,6 @@
 //
 // stack.go, tables.go, interface.go, shard.go, turn.go, input.go, output.go; then a
 // protocol at a time: tcpconn.go, tcplistener.go, udp.go, icmp.go, ping.go, raw.go; net.go has
-// the blocking side that net.Conn asks for. What IPv6 has of its own is in route6.go,
-// ip6input.go, ip6output.go, icmp6.go and nd.go.
+// the blocking side that net.Conn asks for; groups.go tells the link of multicast groups.
+// What IPv6 has of its own is in route6.go, ip6input.go, ip6output.go, icmp6.go and nd.go.
 package stack

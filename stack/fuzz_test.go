@@ -156,6 +156,9 @@ func mendTransport(proto wire.Protocol, src, dst netip.Addr, b []byte) {
 	case proto == wire.ProtoICMP && len(b) >= wire.ICMPv4Len:
 		b[2], b[3] = 0, 0
 		wire.PutICMPv4Checksum(b)
+	case proto == wire.ProtoIGMP && len(b) >= 8:
+		b[2], b[3] = 0, 0
+		wire.PutIGMPChecksum(b)
 	}
 }
 
@@ -196,6 +199,7 @@ func receiveSeeds() [][]byte {
 		join(tcp(syn, ""), tcp(wire.TCP{SrcPort: 6000, DstPort: 80, Seq: 2, Flags: wire.RST}, "")),
 		tcp(wire.TCP{SrcPort: 5000, DstPort: 40000, Seq: 2, Ack: 1, Flags: wire.SYN | wire.ACK}, ""),
 		join(one(mendEthernet|mendSums, fragment(fragments, payload, 0, 1000)), one(mendEthernet|mendSums, fragment(fragments, payload, 1000, 2000)), one(mendEthernet|mendSums, fragment(fragments, payload, 2000, 3000))),
+		ip(wire.IPv4{Protocol: wire.ProtoIGMP, Dst: allSystems, Options: []byte{148, 4, 0, 0}}, []byte{0x11, 100, 0, 0, 0, 0, 0, 0}),
 		ip(wire.IPv4{Protocol: 132, Options: []byte{148, 4, 0, 0}}, make([]byte, 30)),
 		ip(wire.IPv4{Protocol: wire.ProtoTCP, Dst: worldServer}, segment(syn, addrB, worldServer, "")),
 		ip(wire.IPv4{Protocol: wire.ProtoUDP, Dst: worldServer}, datagram(netip.AddrPortFrom(addrB, 1), netip.AddrPortFrom(worldServer, 1), "x")),

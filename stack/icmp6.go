@@ -28,6 +28,8 @@ func (sh *shard) inputICMP6(p *packet) {
 		sh.inputEchoReply(p, h.EchoID(), h.EchoSeq())
 	case h.IsError():
 		sh.inputError6(p, h, rest)
+	case wire.MLD.Knows(uint8(h.Type)):
+		sh.inputGroup(p, wire.MLD)
 	default:
 		sh.tally.count(ICMPIgnored)
 	}

@@ -32,15 +32,18 @@ func (sh *shard) deliver(p *packet) {
 	case wire.ProtoUDP:
 		sh.tally.count(IPDelivered)
 		sh.inputUDP(p)
-	case wire.ProtoICMP, wire.ProtoICMPv6:
-		if p.dst.Is4() != (p.proto == wire.ProtoICMP) {
+	case wire.ProtoICMP, wire.ProtoIGMP, wire.ProtoICMPv6:
+		if p.dst.Is4() == (p.proto == wire.ProtoICMPv6) {
 			sh.unclaimed(p, heard)
 			return
 		}
 		sh.tally.count(IPDelivered)
-		if p.dst.Is4() {
+		switch p.proto {
+		case wire.ProtoICMP:
 			sh.inputICMP(p)
-		} else {
+		case wire.ProtoIGMP:
+			sh.inputIGMP(p)
+		default:
 			sh.inputICMP6(p)
 		}
 		p.frame.Free()

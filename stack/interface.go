@@ -17,8 +17,8 @@ import (
 
 // Interface is a link that has been attached to a stack.
 //
-// Its loop owns what there is one of for each link: the neighbour cache and the
-// DHCP client. Others send it what it must know; it publishes the neighbours
+// Its loop owns what there is one of for each link: the neighbour cache, the
+// DHCP client, what the link is told of multicast groups. Others send it what it must know; it publishes the neighbours
 // that are resolved.
 type Interface struct {
 	stack       *Stack
@@ -33,6 +33,7 @@ type Interface struct {
 	acceptAny   bool
 	ipv6        bool
 	noDetection bool
+	groupless   bool // no link is told of groups
 
 	receivers []*receiver
 	ports     []*txPort
@@ -44,6 +45,7 @@ type Interface struct {
 	leases     chan []byte                               // DHCP messages from receivers; never closed; full: dropped, DHCP repeats
 	leasing    atomic.Bool                               // a DHCP client runs
 	routersIn  chan routerMessage                        // from receivers; never closed; full: dropped and counted
+	groupsIn   chan wire.GroupMessage                    // from shards; never closed; full: dropped and counted
 	routing    atomic.Int32                              // its part in router discovery: routerless and so on
 
 	mu       sync.Mutex         // guards requests
@@ -107,10 +109,11 @@ func (s *Stack) attach(dev link.Device, c InterfaceConfig, loopback bool) (*Inte
 		stack: s, name: c.Name, device: dev, medium: info.Medium, mac: c.MAC, mtu: c.MTU,
 		offloads: info.Offloads, loopback: loopback, acceptAny: c.AcceptAny,
 		ipv6: !c.NoIPv6 && !s.config.NoIPv6 && c.MTU >= ip.MinPathMTU6, noDetection: c.NoDetection,
-		arpIn:  make(chan wire.ARP, 256),
-		ndIn:   make(chan neigh.Message, 256),
-		wanted: make(chan neighMessage, 256),
-		leases: make(chan []byte, 8), routersIn: make(chan routerMessage, 32),
+		groupless: info.Medium != link.Ethernet || loopback || c.AcceptAny,
+		arpIn:     make(chan wire.ARP, 256),
+		ndIn:      make(chan neigh.Message, 256),
+		wanted:    make(chan neighMessage, 256),
+		leases:    make(chan []byte, 8), routersIn: make(chan routerMessage, 32), groupsIn: make(chan wire.GroupMessage, 32),
 		wake:  make(chan struct{}, 1),
 		done:  make(chan struct{}),
 		ended: make(chan struct{}),

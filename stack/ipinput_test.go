@@ -17,6 +17,7 @@ import (
 var refusals = []stack.Counter{
 	stack.EthMalformed, stack.EthNotForUs, stack.EthUnknownType, stack.EthTagged, stack.EthNoRoom,
 	stack.ARPMalformed, stack.ARPOverflow,
+	stack.GroupMalformed, stack.GroupIgnored, stack.GroupOverflow,
 	stack.NeighFailed, stack.NeighOverflow,
 	stack.IPMalformed, stack.IPChecksum, stack.IPNotForUs, stack.IPMartian, stack.IPSourceRoute,
 	stack.IPNoProtocol, stack.IPNoRoute, stack.IPReassembly, stack.IPOverflow,

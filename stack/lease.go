@@ -249,8 +249,12 @@ func (i *Interface) takeLease(p *packet) (Counter, bool) {
 }
 
 // fromNobody reports whether a packet without a source address may be taken: a
-// DHCP client's to a server.
+// DHCP client's to a server, and what a switch without an address says of groups (RFC 4541
+// section 2.1.1).
 func fromNobody(p *packet) bool {
+	if p.proto == wire.ProtoIGMP {
+		return true
+	}
 	if p.proto != wire.ProtoUDP || p.fragment {
 		return false
 	}

@@ -35,6 +35,7 @@ func (l *ifaceLoop) ready(addr netip.Addr) {
 		return nil
 	})
 	if addr == wire.LinkLocal6(l.mac) {
+		l.renewGroups()
 		l.linkLocalReady()
 	}
 	if l.auto != nil {

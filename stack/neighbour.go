@@ -84,6 +84,7 @@ func (i *Interface) announce(p netip.Prefix) {
 		if p.Addr().Is4() {
 			l.arp.Add(l.now, p)
 		} else {
+			l.join(wire.SolicitedNode(p.Addr()))
 			l.ndp.Add(l.now, p, i.detects())
 		}
 	})
@@ -95,6 +96,7 @@ func (i *Interface) withdraw(addr netip.Addr) {
 			l.arp.Delete(addr)
 		} else {
 			l.ndp.Delete(addr)
+			l.leave(wire.SolicitedNode(addr))
 		}
 	})
 }
@@ -132,17 +134,20 @@ type ifaceLoop struct {
 	timer *time.Timer
 	armed tcp.Time
 
+	groups groups
+
 	auto       *autoconfigured // nil: routers are not listened to
 	advertised *advertising    // nil: the interface is no router's
 }
 
-// loop owns the neighbour caches, the DHCP client and what routers say. It ends when the interface
-// is closed.
+// loop owns the neighbour caches, the DHCP client, what routers say and what is said of groups. It
+// ends when the interface is closed.
 func (i *Interface) loop() {
 	defer close(i.ended)
 	l := &ifaceLoop{Interface: i, armed: tcp.Never, timer: time.NewTimer(time.Hour)}
 	l.arp = neigh.NewARP(neigh.ARPConfig{Config: neigh.Config{Seed: i.stack.seed ^ uint64(i.index)}, MAC: i.mac, Any: i.acceptAny})
 	l.ndp = neigh.NewNDP(neigh.NDPConfig{Config: neigh.Config{Seed: i.stack.seed ^ uint64(i.index)<<8}, MAC: i.mac})
+	l.groups = i.newGroups()
 	l.timer.Stop()
 	defer l.timer.Stop()
 	for {
@@ -157,6 +162,9 @@ func (i *Interface) loop() {
 		case m := <-i.routersIn:
 			l.now = i.stack.now()
 			l.receiveRouter(&m)
+		case m := <-i.groupsIn:
+			l.now = i.stack.now()
+			l.receiveGroup(&m)
 		case m := <-i.wanted:
 			l.now = i.stack.now()
 			l.takeRequests() // an address that the packet comes from may be among them
@@ -180,6 +188,7 @@ func (i *Interface) loop() {
 		l.advanceLease() // behind what publish may have told it
 		l.advanceRouters()
 		l.sendARP()
+		l.sendGroups() // first, since a switch may let nobody answer what comes next
 		l.sendND()
 		l.arm()
 	}
@@ -305,7 +314,7 @@ func (l *ifaceLoop) sendFrame(f *link.Frame) {
 }
 
 func (l *ifaceLoop) arm() {
-	next := min(l.arp.Deadline(), l.ndp.Deadline(), l.leaseDeadline(), l.routersDeadline())
+	next := min(l.arp.Deadline(), l.ndp.Deadline(), l.leaseDeadline(), l.routersDeadline(), l.groupsDeadline())
 	if next >= l.armed {
 		return
 	}

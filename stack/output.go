@@ -143,8 +143,7 @@ func (l *txLink) resolve(nextHop netip.Addr) (wire.MAC, bool) {
 		return l.ifc.neighbour(nextHop)
 	}
 	if nextHop.IsMulticast() {
-		a := nextHop.As4() // RFC 1112 section 6.4
-		return wire.MAC{0x01, 0x00, 0x5e, a[1] & 0x7f, a[2], a[3]}, true
+		return wire.MulticastMAC4(nextHop), true
 	}
 	if l.shard.tables.local[nextHop].broadcast || nextHop == limitedBroadcast {
 		return wire.Broadcast, true

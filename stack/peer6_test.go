@@ -109,6 +109,15 @@ func (f *seen) look6(t testing.TB) {
 		f.ip.Protocol, f.ip.FragOffset = f.six.frag.Next, f.six.frag.Offset
 		return
 	}
+	if h.NextHeader == wire.ProtoHopByHop { // only what is said of groups has one
+		x, message, err := wire.ParseIPv6Ext(payload)
+		if err != nil || x.Next != wire.ProtoICMPv6 || !wire.ICMPv6ChecksumOK(message, h.Src, h.Dst) {
+			t.Fatalf("the stack sent %x: %v", f.raw, err)
+		}
+		f.data = message
+		f.lookGroup(t, wire.MLD)
+		return
+	}
 	if h.NextHeader != wire.ProtoICMPv6 {
 		f.lookInside(t)
 		return

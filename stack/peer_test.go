@@ -36,6 +36,7 @@ import (
 //	nd who-has 2001:db8::2 from 2001:db8::1 at 02:00:00:00:00:0a
 //	nd 2001:db8::1 is-at 02:00:00:00:00:0a to 2001:db8::2 SO
 //	icmp6 2001:db8::1 > 2001:db8::2 type 1 code 4
+//	IGMP v3 10.0.0.1 > 224.0.0.22 TO_EX 239.1.2.3
 //
 // TCP connections have verbs of their own: tcppeer_test.go.
 type peer struct {
@@ -45,6 +46,7 @@ type peer struct {
 	dev     *pipe.Device // the far end of the stack's
 	queue   link.Queue
 	arps    bool          // ARP is shown to the test; else the two know each other already
+	groups  bool          // IGMP and MLD are shown to the test
 	out     []*link.Frame // to be sent: see hold
 	holding bool
 
@@ -194,7 +196,7 @@ func (w *peer) next() *seen {
 	for len(w.frames) > 0 {
 		f := look(w.t, w.frames[0])
 		w.frames = w.frames[1:]
-		if f.arp == nil || w.arps {
+		if (f.arp == nil || w.arps) && (f.group == nil || w.groups) {
 			return f
 		}
 	}
@@ -353,6 +355,8 @@ type seen struct {
 	icmp *wire.ICMPv4
 	six  *six   // of IPv6; ip then has what both have
 	data []byte // what the innermost header carries
+
+	group *wire.GroupMessage
 }
 
 // look takes a frame apart and checks what can be wrong with any: lengths and
@@ -398,6 +402,9 @@ func (f *seen) lookInside(t testing.TB) {
 		f.udp = new(wire.UDP)
 		*f.udp, f.data, err = wire.ParseUDP(segment)
 		good = !f.udp.NoChecksum && wire.UDPChecksumOK(segment, f.ip.Src, f.ip.Dst)
+	case wire.ProtoIGMP:
+		good = wire.IGMPChecksumOK(segment)
+		f.lookGroup(t, wire.IGMP)
 	case wire.ProtoICMP:
 		f.icmp = new(wire.ICMPv4)
 		*f.icmp, f.data, err = wire.ParseICMPv4(segment)
@@ -428,6 +435,8 @@ func (f *seen) String() string {
 		return fmt.Sprintf("udp %v:%d > %v:%d %q", f.ip.Src, f.udp.SrcPort, f.ip.Dst, f.udp.DstPort, f.data)
 	case f.icmp != nil:
 		return fmt.Sprintf("icmp %v > %v type %d code %d", f.ip.Src, f.ip.Dst, f.icmp.Type, f.icmp.Code)
+	case f.group != nil:
+		return f.stringGroup()
 	case f.six != nil:
 		return f.string6()
 	}

@@ -89,6 +89,7 @@ func (i *Interface) Advertise(a wire.RouterAdvertisement) error {
 	a.LinkAddr = i.mac
 	i.post(func(l *ifaceLoop) {
 		l.ndp.SetRouter()
+		l.join(netip.IPv6LinkLocalAllRouters())
 		l.advertised = &advertising{advertisement: a}
 		l.linkLocalReady()
 	})

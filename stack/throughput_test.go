@@ -55,8 +55,9 @@ func (r road) throughput(t *testing.T, seed uint64, size int) (rate float64) {
 		way := fault.Direction{Loss: r.loss, Delay: r.rtt / 2}
 		lossy := fault.New(near, fault.Config{Seed: seed, Send: way, Recv: way})
 		slow := shape.New(lossy, shape.Config{Send: shape.Limit{Rate: roadRate, Burst: 1514, Queue: r.queue}})
-		a := newHost(t, stack.Config{Shards: 1}, slow, addrA)
-		b := newHost(t, stack.Config{Shards: 1}, far, addrB)
+		alone := stack.Config{Shards: 1, NoIPv6: true} // nothing else is on the road, such as reports of groups
+		a := newHost(t, alone, slow, addrA)
+		b := newHost(t, alone, far, addrB)
 		defer func() {
 			a.Close()
 			b.Close()

@@ -223,7 +223,7 @@ func TestUDPMulticast(t *testing.T) {
 		send()
 		wantAt(t, "who has left is none", sockets, 2)
 		eth := w.s.Interfaces()[1]
-		if got := eth.Groups(); len(got) != 1 || got[group] != 1 {
+		if got := users(eth); len(got) != 1 || got[group] != 1 {
 			t.Errorf("members: %v, want one of %v", got, group)
 		}
 		lo := w.s.Interfaces()[0]
@@ -231,7 +231,7 @@ func TestUDPMulticast(t *testing.T) {
 			t.Errorf("leaving on another interface: %v, want EADDRNOTAVAIL", err)
 		}
 		sockets[2].LeaveGroup(group, eth)
-		if err := sockets[2].JoinGroup(group, lo); err != nil || lo.Groups()[group] != 1 {
+		if err := sockets[2].JoinGroup(group, lo); err != nil || users(lo)[group] != 1 {
 			t.Errorf("joining on the loopback: %v", err)
 		}
 		before := w.s.Counters()

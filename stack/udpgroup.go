@@ -5,9 +5,8 @@ import (
 	"slices"
 )
 
-// Multicast groups (RFC 1112, RFC 4291 section 2.7). A socket hears a group on one
-// interface. Nobody is told: a link's switches that ask who wants what (IGMP, MLD) get
-// no answer.
+// Multicast groups of sockets. A socket hears a group on one interface, whose loop tells
+// its link (groups.go).
 
 // membership is a group that a socket hears.
 type membership struct {
@@ -17,7 +16,7 @@ type membership struct {
 
 // JoinGroup has the socket receive what is sent to a multicast group on an
 // interface; nil is the one that it would send to the group by. Errors:
-// ErrInvalid, ErrNoInterface, ErrInUse when it is a member already.
+// ErrInvalid, ErrNoInterface, ErrInUse when it is a member already, ErrClosed.
 func (c *datagramSocket) JoinGroup(group netip.Addr, on *Interface) error {
 	if !group.IsMulticast() {
 		return ErrInvalid
@@ -36,10 +35,14 @@ func (c *datagramSocket) JoinGroup(group netip.Addr, on *Interface) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	m := membership{group, on}
-	if slices.Contains(c.groups, m) {
+	switch {
+	case c.closed:
+		return ErrClosed
+	case slices.Contains(c.groups, m):
 		return ErrInUse
 	}
 	c.groups = append(c.groups, m)
+	on.join(group)
 	return nil
 }
 
@@ -52,6 +55,7 @@ func (c *datagramSocket) LeaveGroup(group netip.Addr, on *Interface) error {
 	for i, m := range c.groups {
 		if m.group == group && (on == nil || m.ifc == on) {
 			c.groups = slices.Delete(c.groups, i, i+1)
+			m.ifc.leave(group)
 			return nil
 		}
 	}
@@ -65,22 +69,10 @@ func (c *datagramSocket) inGroup(group netip.Addr, index int) bool {
 	return slices.ContainsFunc(c.groups, func(m membership) bool { return m.group == group && m.ifc.index == index })
 }
 
-// Groups counts the sockets that hear each multicast group on the interface.
-func (i *Interface) Groups() map[netip.Addr]int {
-	users := map[netip.Addr]int{}
-	count := func(sh *shard) {
-		for _, list := range sh.sockets {
-			for _, c := range list {
-				c.mu.Lock()
-				for _, m := range c.groups {
-					if m.ifc == i {
-						users[m.group]++
-					}
-				}
-				c.mu.Unlock()
-			}
-		}
+// leaveGroups undoes every JoinGroup, when the socket is closed; the caller holds c.mu.
+func (c *datagramSocket) leaveGroups() {
+	for _, m := range c.groups {
+		m.ifc.leave(m.group)
 	}
-	i.stack.shards[0].request(count) // each shard knows them all
-	return users
+	c.groups = nil
 }

@@ -15,6 +15,7 @@ func TestNoAllocation(t *testing.T) {
 	icmp, _, _ := ParseICMPv4(capturedEcho)
 	ip6, _, _ := ParseIPv6(ipv6Echo)
 	icmp6, _, _ := ParseICMPv6(echo6)
+	report, _ := ParseGroupMessage(MLD, mldv2Report)
 	mpls, _, _ := ParseMPLS(mplsInner)
 	vxlan, _, _ := ParseVXLAN(vxlanHeader)
 	gre, _, _ := ParseGRE(greFull)
@@ -43,6 +44,8 @@ func TestNoAllocation(t *testing.T) {
 		"IPv6.Put":        func() { ip6.Put(frame) },
 		"ParseICMPv6":     func() { ParseICMPv6(echo6) },
 		"ICMPv6.Put":      func() { icmp6.Put(frame) },
+		"ParseGroupQuery": func() { ParseGroupMessage(MLD, mldv1Query) },
+		"GroupReport.Put": func() { report.Put(frame) },
 		"ParseMPLS":       func() { ParseMPLS(mplsInner) },
 		"MPLS.Put":        func() { mpls.Put(frame) },
 		"ParseVXLAN":      func() { ParseVXLAN(vxlanHeader) },

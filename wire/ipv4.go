@@ -13,6 +13,7 @@ type Protocol uint8
 // Protocols (IANA protocol-numbers).
 const (
 	ProtoICMP   Protocol = 1
+	ProtoIGMP   Protocol = 2
 	ProtoTCP    Protocol = 6
 	ProtoUDP    Protocol = 17
 	ProtoGRE    Protocol = 47

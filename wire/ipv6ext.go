@@ -50,6 +50,10 @@ func (h *IPv6Ext) Put(b []byte) {
 	copy(b[2:], h.Data)
 }
 
+// IPv6OptRouterAlert is the option that has routers look at a packet which is not for them;
+// every host may skip it (RFC 2711). Its value is a number of two bytes, 0 for MLD.
+const IPv6OptRouterAlert = 5
+
 // IPv6Option is an option of a hop-by-hop or destination options header.
 type IPv6Option struct {
 	Type uint8

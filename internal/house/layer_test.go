@@ -34,7 +34,7 @@ const layers = `
 	NONE < stack/timer;
 	wire, internal/siphash, internal/list, stack/timer
 	< stack/tcp, stack/neigh, stack/ip, stack/icmp, stack/autoconf, stack/dhcp,
-	  stack/port
+	  stack/group, stack/port
 	< MACHINES;
 
 	# The byte rings between a program and its connection: a leaf with a mutex,

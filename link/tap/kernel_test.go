@@ -231,6 +231,21 @@ func TestQueues(t *testing.T) {
 	}
 }
 
+// What could not be opened leaves no files behind: their descriptors were closed, and would be
+// again, as somebody else's, when the collector finds them.
+func TestOpenFilesRefuses(t *testing.T) {
+	needTun(t)
+	d, err := tap.Open(tap.Config{Persist: true}) // for one queue
+	must(t, err)
+	defer netns.IP(t, "link", "delete", d.Info().Name)
+	name := d.Info().Name
+	must(t, d.Close())
+	files, _, err := tap.OpenFiles(tap.Config{Name: name, Queues: 2})
+	if err == nil || len(files) != 0 {
+		t.Errorf("two queues of an interface that has one: %d files, %v", len(files), err)
+	}
+}
+
 // A file that is no descriptor of an interface is refused, and nothing stays
 // open.
 func TestFromFilesRefuses(t *testing.T) {

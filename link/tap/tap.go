@@ -68,10 +68,13 @@ func Open(c Config) (*Device, error) {
 // the device of them, and of info, with FromFiles.
 func OpenFiles(c Config) (files []*os.File, info link.Info, err error) {
 	fds, info, err := open(c)
+	if err != nil { // they are closed, and their numbers somebody else's
+		return nil, info, err
+	}
 	for _, n := range fds {
 		files = append(files, os.NewFile(uintptr(n), info.Name))
 	}
-	return files, info, err
+	return files, info, nil
 }
 
 // FromFiles makes a device of descriptors that are open already, one a queue:

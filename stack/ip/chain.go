@@ -115,15 +115,12 @@ func (c *Chain) options(b []byte, h *wire.IPv6) bool {
 	return true
 }
 
-// routerAlert is the option that every host may skip: it is for routers (RFC 2711).
-const routerAlert = 5
-
 // option obeys the two upper bits of an option that is not known: none is (section
 // 4.2).
 func (c *Chain) option(o *wire.IPv6Option, h *wire.IPv6) bool {
 	const skip, discard, report, reportUnicast = 0, 1, 2, 3
 	switch act := o.Type >> 6; {
-	case act == skip || o.Type == routerAlert:
+	case act == skip || o.Type == wire.IPv6OptRouterAlert:
 		return true
 	case act == discard || act == reportUnicast && h.Dst.IsMulticast():
 		c.Action = Discard

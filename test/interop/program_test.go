@@ -15,7 +15,7 @@ import (
 
 // packages has the Debian package of each program.
 var packages = map[string]string{
-	"ip": "iproute2", "ss": "iproute2",
+	"ip": "iproute2", "ss": "iproute2", "bridge": "iproute2",
 	"ping":    "iputils-ping",
 	"tcpdump": "tcpdump", "tshark": "tshark",
 	"curl": "curl", "nginx": "nginx",

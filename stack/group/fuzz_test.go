@@ -1,0 +1,71 @@
+package group
+
+import (
+	"testing"
+	"time"
+
+	"loam/wire"
+)
+
+// FuzzHost does and hears whatever the input says. No message is longer than there is room
+// for, none is about a group that nobody is told of, and what is said between two events ends.
+//
+// The first byte of the input picks the protocol. Then each step is two bytes: what happens,
+// and to which of 64 groups; a message that is heard follows, behind its length.
+func FuzzHost(f *testing.F) {
+	query := []byte{0x11, 100, 0, 0, 0, 0, 0, 0}
+	f.Add(append([]byte{0, 0, 1, 0, 2, 3, 8}, query...))
+	f.Add([]byte{1, 0, 1, 2, 200, 1, 1, 2, 255})
+	f.Add(append([]byte{0, 0, 1, 3, 12, 0x11, 100, 0, 0, 0, 0, 0, 0, 2, 125, 0, 0, 2, 10, 1, 1, 3, 8}, query...))
+	f.Fuzz(func(t *testing.T, input []byte) {
+		if len(input) == 0 {
+			return
+		}
+		s := newScript(t, wire.GroupProtocol(input[0]%2))
+		for input = input[1:]; len(input) >= 2; {
+			what, n := input[0]%5, input[1]
+			input = input[2:]
+			switch what {
+			case 0:
+				s.Join(s.now, s.group(n%64))
+			case 1:
+				s.Leave(s.now, s.group(n%64))
+			case 2:
+				s.now += time.Duration(n) * time.Second / 4
+			case 3:
+				n = min(n, byte(min(len(input), 255)))
+				if m, err := wire.ParseGroupMessage(s.cfg.Protocol, input[:n]); err == nil {
+					s.Receive(s.now, &m)
+				}
+				input = input[n:]
+			case 4:
+				s.Renew(s.now)
+			}
+			s.Advance(s.now)
+			s.wantBounded()
+		}
+	})
+}
+
+// wantBounded takes what there is to say now.
+func (s *script) wantBounded() {
+	s.t.Helper()
+	most := 3*len(s.members) + 3
+	for n := 0; ; n++ {
+		m, ok := s.Poll(s.now)
+		if !ok {
+			break
+		}
+		if m.Len() > s.cfg.Room || n > most {
+			s.t.Fatalf("message %d at once of %d bytes, of which there may be %d: %s", n, m.Len(), most, describe(&m))
+		}
+		for _, r := range m.Records {
+			if !Told(r.Group) {
+				s.t.Fatalf("%v is told of", r.Group)
+			}
+		}
+	}
+	if s.Deadline() <= s.now {
+		s.t.Fatalf("there is nothing to say at %v, when something was due at %v", s.now, s.Deadline())
+	}
+}

@@ -1,0 +1,397 @@
+package wire
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"net/netip"
+	"time"
+)
+
+// Membership in multicast groups: IGMP for IPv4 (RFC 1112 appendix I, RFC 2236 section 2,
+// RFC 9776 section 4) and MLD for IPv6 (RFC 2710 section 3, RFC 9777 section 5). MLD is
+// IGMP with longer addresses, in messages of ICMPv6; MLDv1 is IGMPv2, MLDv2 IGMPv3. What
+// version a query is of is told by its length.
+//
+// Lists in a parsed message are copies, and are allocated.
+
+// GroupProtocol says which of the two protocols a message is of.
+type GroupProtocol uint8
+
+// Protocols.
+const (
+	IGMP GroupProtocol = iota
+	MLD
+)
+
+// String is the name.
+func (p GroupProtocol) String() string {
+	if p == IGMP {
+		return "IGMP"
+	}
+	return "MLD"
+}
+
+// Newest is the newest version of the protocol.
+func (p GroupProtocol) Newest() uint8 {
+	if p == IGMP {
+		return 3
+	}
+	return 2
+}
+
+// addrLen is the size of an address in bytes.
+func (p GroupProtocol) addrLen() int {
+	if p == IGMP {
+		return 4
+	}
+	return 16
+}
+
+// shortLen is the size in bytes of a message about one group; longer queries begin with
+// one.
+func (p GroupProtocol) shortLen() int {
+	if p == IGMP {
+		return 8
+	}
+	return 24
+}
+
+// unspecified is the group of a general query.
+func (p GroupProtocol) unspecified() netip.Addr {
+	if p == IGMP {
+		return netip.IPv4Unspecified()
+	}
+	return netip.IPv6Unspecified()
+}
+
+// addr reads the address at the front of b.
+func (p GroupProtocol) addr(b []byte) netip.Addr {
+	if p == IGMP {
+		return netip.AddrFrom4([4]byte(b))
+	}
+	return netip.AddrFrom16([16]byte(b))
+}
+
+// GroupKind says what a message is.
+type GroupKind uint8
+
+// Kinds.
+const (
+	GroupQuery  GroupKind = iota + 1 // a router asks who is in which group
+	GroupMember                      // the report of an older version: the sender is in Group
+	GroupLeave                       // the sender, in an older version, has left Group
+	GroupReport                      // the report of the newest version: Records
+)
+
+// groupType is a value of the type octet.
+type groupType struct {
+	octet   uint8
+	kind    GroupKind
+	version uint8 // that sends it; of a query any
+}
+
+// groupTypes lists the types of each protocol (IANA igmp-type-numbers, icmpv6-parameters).
+var groupTypes = [...][]groupType{
+	IGMP: {{0x11, GroupQuery, 0}, {0x12, GroupMember, 1}, {0x16, GroupMember, 2}, {0x17, GroupLeave, 2}, {0x22, GroupReport, 3}},
+	MLD:  {{130, GroupQuery, 0}, {131, GroupMember, 1}, {132, GroupLeave, 1}, {143, GroupReport, 2}},
+}
+
+// Knows reports whether an octet is the type of a message of the protocol.
+func (p GroupProtocol) Knows(octet uint8) bool { return p.kindOf(octet).kind != 0 }
+
+func (p GroupProtocol) kindOf(octet uint8) groupType {
+	for _, t := range groupTypes[p] {
+		if t.octet == octet {
+			return t
+		}
+	}
+	return groupType{}
+}
+
+// RecordType says what a record tells of a group.
+type RecordType uint8
+
+// Types of records (RFC 9776 section 4.2.13). The first two are answers, the others tell of
+// a change.
+const (
+	ModeIsInclude   RecordType = 1 // only Sources are heard
+	ModeIsExclude   RecordType = 2 // all but Sources are heard
+	ChangeToInclude RecordType = 3
+	ChangeToExclude RecordType = 4
+	AllowNewSources RecordType = 5
+	BlockOldSources RecordType = 6
+)
+
+// GroupRecord is what a report says of one group.
+type GroupRecord struct {
+	Type    RecordType
+	Group   netip.Addr
+	Sources []netip.Addr
+}
+
+// recordLen is the size of a record without its addresses in bytes.
+const recordLen = 4
+
+// groupReportLen is the size of a report without records in bytes.
+const groupReportLen = 8
+
+// Len is the size of the record in bytes.
+func (r *GroupRecord) Len() int { return recordLen + r.Group.BitLen()/8*(1+len(r.Sources)) }
+
+// GroupMessage is a message of either protocol.
+type GroupMessage struct {
+	Protocol GroupProtocol
+	Kind     GroupKind
+	Version  uint8      // that it is of
+	Group    netip.Addr // a query's that is about one, or what a member or a leave is about; a general query's is unspecified
+
+	MaxDelay   time.Duration // query: in which the answer is to come
+	Sources    []netip.Addr  // query of the newest version: which of them are heard
+	Suppress   bool          // query of the newest version: other routers are not to go by it
+	Robustness uint8         // query of the newest version: the querier's; 0: not said
+	Interval   time.Duration // query of the newest version: between general queries; 0: not said
+
+	Records []GroupRecord // report
+}
+
+// igmpv1Delay is what a query of IGMPv1 means, which cannot say it (RFC 9776 section 7.2.1).
+const igmpv1Delay = 10 * time.Second
+
+// ParseGroupMessage reads a whole message, which is an ICMPv6 message if it is of MLD. It
+// does not check the checksum: see IGMPChecksumOK and ICMPv6ChecksumOK. What follows the
+// message is ignored. Errors: ErrField for a type that is not Known, for a group that is
+// none, and for sources without a group.
+func ParseGroupMessage(p GroupProtocol, b []byte) (m GroupMessage, err error) {
+	if len(b) < groupReportLen {
+		return m, ErrShort
+	}
+	t := p.kindOf(b[0])
+	m.Protocol, m.Kind, m.Version = p, t.kind, t.version
+	switch {
+	case t.kind == 0:
+		return m, ErrField
+	case t.kind == GroupReport:
+		return m, m.setRecords(b)
+	case len(b) < p.shortLen():
+		return m, ErrShort
+	}
+	m.Group = p.addr(b[p.shortLen()-p.addrLen():])
+	if t.kind == GroupQuery {
+		return m, m.setQuery(b)
+	}
+	if !m.Group.IsMulticast() {
+		return m, ErrField
+	}
+	return m, nil
+}
+
+// setQuery reads what a query says, and tells its version (RFC 9776 section 7.1, RFC 9777
+// section 8.1).
+func (m *GroupMessage) setQuery(b []byte) error {
+	short := m.Protocol.shortLen()
+	switch {
+	case len(b) == short:
+		m.setOlderQuery(b)
+	case len(b) < short+recordLen:
+		return ErrLength
+	default:
+		m.Version, m.MaxDelay = m.Protocol.Newest(), m.Protocol.delay(b)
+		flags, n := b[short], int(binary.BigEndian.Uint16(b[short+2:]))
+		m.Suppress, m.Robustness = flags&8 != 0, flags&7
+		m.Interval = time.Duration(fromCode(uint32(b[short+1]), 8)) * time.Second
+		if b = b[short+recordLen:]; n*m.Protocol.addrLen() > len(b) {
+			return ErrLength
+		}
+		m.Sources = m.Protocol.addrs(b, n)
+	}
+	if m.Group.IsUnspecified() && m.Sources == nil || m.Group.IsMulticast() {
+		return nil
+	}
+	return ErrField
+}
+
+// setOlderQuery reads what a query of the shortest form says.
+func (m *GroupMessage) setOlderQuery(b []byte) {
+	switch code := b[1]; {
+	case m.Protocol == MLD:
+		m.Version, m.MaxDelay = 1, time.Duration(binary.BigEndian.Uint16(b[4:]))*time.Millisecond
+	case code == 0:
+		m.Version, m.MaxDelay, m.Group = 1, igmpv1Delay, IGMP.unspecified()
+	default:
+		m.Version, m.MaxDelay = 2, time.Duration(code)*tenth
+	}
+}
+
+// tenth is the unit of IGMP's delays.
+const tenth = time.Second / 10
+
+// delay reads the longest delay out of a query of the newest version.
+func (p GroupProtocol) delay(b []byte) time.Duration {
+	if p == IGMP {
+		return time.Duration(fromCode(uint32(b[1]), 8)) * tenth
+	}
+	return time.Duration(fromCode(uint32(binary.BigEndian.Uint16(b[4:])), 16)) * time.Millisecond
+}
+
+// fromCode reads a field of 8 or 16 bits: it is the number itself below half of its range,
+// and above that an exponent of three bits and a mantissa (RFC 9776 section 4.1.1, RFC 9777
+// section 5.1.3).
+func fromCode(code uint32, width int) uint32 {
+	mantissa := width - 4
+	if code>>(width-1) == 0 {
+		return code
+	}
+	exp := code >> mantissa & 7
+	return (code&(1<<mantissa-1) | 1<<mantissa) << (exp + 3)
+}
+
+// toCode is the reverse, of the next lower number that there is a code for (RFC 9776
+// section 8.8).
+func toCode(v uint32, width int) uint32 {
+	mantissa := width - 4
+	if v>>(width-1) == 0 {
+		return v
+	}
+	exp := bits.Len32(v) - mantissa - 4
+	if exp > 7 {
+		return 1<<width - 1
+	}
+	return 1<<(width-1) | uint32(exp)<<mantissa | v>>(exp+3)&(1<<mantissa-1)
+}
+
+// addrs reads n addresses; nil for none.
+func (p GroupProtocol) addrs(b []byte, n int) (list []netip.Addr) {
+	for ; n > 0; n-- {
+		list = append(list, p.addr(b))
+		b = b[p.addrLen():]
+	}
+	return list
+}
+
+// setRecords reads a report. Auxiliary data is skipped, as every version does so far (RFC
+// 9776 section 4.2.11).
+func (m *GroupMessage) setRecords(b []byte) error {
+	size, n := m.Protocol.addrLen(), int(binary.BigEndian.Uint16(b[6:]))
+	for b = b[groupReportLen:]; n > 0; n-- {
+		if len(b) < recordLen+size {
+			return ErrLength
+		}
+		kind, aux, sources := RecordType(b[0]), 4*int(b[1]), int(binary.BigEndian.Uint16(b[2:]))
+		r := GroupRecord{Type: kind, Group: m.Protocol.addr(b[recordLen:])}
+		if b = b[recordLen+size:]; sources*size+aux > len(b) {
+			return ErrLength
+		}
+		if !r.Group.IsMulticast() {
+			return ErrField
+		}
+		r.Sources = m.Protocol.addrs(b, sources)
+		m.Records = append(m.Records, r)
+		b = b[sources*size+aux:]
+	}
+	return nil
+}
+
+// Len is the size of the message in bytes.
+func (m *GroupMessage) Len() int {
+	switch {
+	case m.Kind == GroupReport:
+		n := groupReportLen
+		for i := range m.Records {
+			n += m.Records[i].Len()
+		}
+		return n
+	case m.Kind == GroupQuery && m.Version == m.Protocol.Newest():
+		return m.Protocol.shortLen() + recordLen + m.Protocol.addrLen()*len(m.Sources)
+	}
+	return m.Protocol.shortLen()
+}
+
+// Put writes the message with an empty checksum into the first Len bytes of b: see
+// PutIGMPChecksum and PutICMPv6Checksum. Times that there is no code for become the next
+// lower ones.
+func (m *GroupMessage) Put(b []byte) {
+	clear(b[:groupReportLen])
+	for _, t := range groupTypes[m.Protocol] {
+		if t.kind == m.Kind && (t.version == 0 || t.version == m.Version) {
+			b[0] = t.octet
+		}
+	}
+	if m.Kind == GroupReport {
+		m.putRecords(b)
+		return
+	}
+	short, size := m.Protocol.shortLen(), m.Protocol.addrLen()
+	putAddr(b[short-size:], m.Group)
+	if m.Kind != GroupQuery {
+		return
+	}
+	m.putDelay(b)
+	if m.Version < m.Protocol.Newest() {
+		return
+	}
+	b[short] = m.Robustness & 7
+	if m.Suppress {
+		b[short] |= 8
+	}
+	b[short+1] = uint8(toCode(uint32(m.Interval/time.Second), 8))
+	putAddrs(b[short+2:], m.Sources, b[short+recordLen:])
+}
+
+// putDelay writes the longest delay, as the query's version has it.
+func (m *GroupMessage) putDelay(b []byte) {
+	older := m.Version < m.Protocol.Newest()
+	switch {
+	case m.Protocol == MLD && older:
+		binary.BigEndian.PutUint16(b[4:], uint16(min(m.MaxDelay/time.Millisecond, 1<<16-1)))
+	case m.Protocol == MLD:
+		binary.BigEndian.PutUint16(b[4:], uint16(toCode(uint32(m.MaxDelay/time.Millisecond), 16)))
+	case m.Version == 1:
+	case older:
+		b[1] = uint8(min(m.MaxDelay/tenth, 1<<8-1))
+	default:
+		b[1] = uint8(toCode(uint32(m.MaxDelay/tenth), 8))
+	}
+}
+
+func (m *GroupMessage) putRecords(b []byte) {
+	binary.BigEndian.PutUint16(b[6:], uint16(len(m.Records)))
+	b = b[groupReportLen:]
+	for i := range m.Records {
+		r := &m.Records[i]
+		b[0], b[1] = uint8(r.Type), 0
+		putAddr(b[recordLen:], r.Group)
+		putAddrs(b[2:], r.Sources, b[recordLen+r.Group.BitLen()/8:])
+		b = b[r.Len():]
+	}
+}
+
+// putAddrs writes how many addresses there are into count, and the addresses into b.
+func putAddrs(count []byte, list []netip.Addr, b []byte) {
+	binary.BigEndian.PutUint16(count, uint16(len(list)))
+	for _, a := range list {
+		b = b[putAddr(b, a):]
+	}
+}
+
+// putAddr writes an address to the front of b and returns its size.
+func putAddr(b []byte, a netip.Addr) int {
+	if a.Is4() {
+		four := a.As4()
+		return copy(b, four[:])
+	}
+	sixteen := a.As16()
+	return copy(b, sixteen[:])
+}
+
+// IGMPChecksumOK verifies the whole message b, with what follows it.
+func IGMPChecksumOK(b []byte) bool { return Sum(b, 0) == 0xffff }
+
+// PutIGMPChecksum fills in the checksum of the whole message b, whose checksum field is
+// empty.
+func PutIGMPChecksum(b []byte) { binary.BigEndian.PutUint16(b[2:], ^Sum(b, 0)) }
+
+// MulticastMAC4 is where an IPv4 multicast group is on Ethernet (RFC 1112 section 6.4).
+func MulticastMAC4(group netip.Addr) MAC {
+	a := group.As4()
+	return MAC{0x01, 0x00, 0x5e, a[1] & 0x7f, a[2], a[3]}
+}
