@@ -139,6 +139,7 @@ func (p *Pinger) request(seq uint16, data []byte, to netip.AddrPort, by *UDPSend
 	if err != nil {
 		return err
 	}
+	out.local = netip.AddrPortFrom(out.local.Addr(), 0) // replies come to the shard of the addresses alone
 	p.submit(&out, remote)
 	return nil
 }
