@@ -33,6 +33,7 @@ const pollAlways = PollErr | PollHup
 const (
 	soReusePort     = 15
 	soPassSec       = 34
+	soTimestampNS   = 35
 	soProtocol      = 38
 	soDomain        = 39
 	soRxqOvfl       = 40
@@ -55,7 +56,10 @@ const (
 )
 
 // Socket options of level IPPROTO_IP (linux/in.h).
-const ipBindAddressNoPort = 24
+const (
+	ipOrigDstAddr       = 20
+	ipBindAddressNoPort = 24
+)
 
 // udpSegment is UDP_SEGMENT, of level IPPROTO_UDP (linux/udp.h).
 const udpSegment = 103
@@ -81,6 +85,3 @@ const (
 	fSetPipeSize   = 1031
 	fGetPipeSize   = 1032
 )
-
-// protocolMPTCP is multipath TCP, which Go's net.Listen asks for first.
-const protocolMPTCP = 262

@@ -18,7 +18,8 @@
 //
 // A descriptor names an open file description, which may have several names
 // (dup) and lives as long as one is left. A file is one of the types tcpSocket,
-// udpSocket, unixSocket, netlinkSocket, pipeEnd, stream, treeFile and epoll.
+// udpSocket, pingSocket, rawSocket, unixSocket, netlinkSocket, pipeEnd, stream, treeFile and
+// epoll.
 //
 // # Waiting
 //

@@ -39,6 +39,8 @@ var hostLocal = map[optionName]bool{
 	{syscall.SOL_SOCKET, syscall.SO_REUSEADDR}: true,
 	{syscall.SOL_SOCKET, soReusePort}:          true,
 	v6OnlyOption:                               true,
+
+	{syscall.IPPROTO_TCP, syscall.TCP_DEFER_ACCEPT}: true,
 }
 
 // keepsHere reports whether an option may be set and read back, and does nothing: the

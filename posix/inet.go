@@ -1,13 +1,14 @@
 package posix
 
 import (
+	"math"
 	"net/netip"
 	"syscall"
 
 	"loam/stack"
 )
 
-// What TCP and UDP sockets have in common: how events and addresses of the stack
+// What sockets of IP have in common: how events and addresses of the stack
 // become those of poll(2) and sockaddr.
 
 // newInet makes an AF_INET or AF_INET6 socket.
@@ -17,10 +18,12 @@ func (p *Process) newInet(domain, typ, protocol int) (socket, Errno) {
 		return p.newTCP(domain), 0
 	case typ == syscall.SOCK_DGRAM && (protocol == 0 || protocol == syscall.IPPROTO_UDP):
 		return p.newUDP(domain), 0
-	case typ == syscall.SOCK_STREAM || typ == syscall.SOCK_DGRAM || protocol == protocolMPTCP:
+	case typ == syscall.SOCK_DGRAM && protocol == pingProtocol(domain):
+		return p.newPing(domain), 0
+	case typ == syscall.SOCK_RAW && protocol > 0 && protocol <= math.MaxUint8:
+		return p.newRaw(domain, protocol)
+	case typ == syscall.SOCK_STREAM || typ == syscall.SOCK_DGRAM || typ == syscall.SOCK_RAW:
 		return nil, syscall.EPROTONOSUPPORT
-	case typ == syscall.SOCK_RAW:
-		return nil, syscall.EPERM
 	}
 	return nil, syscall.ESOCKTNOSUPPORT
 }

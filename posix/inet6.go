@@ -25,9 +25,11 @@ const (
 	ipv6PktInfo        = 50
 	ipv6RecvHopLimit   = 51
 	ipv6HopLimit       = 52
+	ipv6RecvPathMTU    = 60
 	ipv6RecvTClass     = 66
 	ipv6TClass         = 67
 	ipv6AutoFlowLabel  = 70
+	ipv6OrigDstAddr    = 74
 )
 
 var v6OnlyOption = optionName{syscall.IPPROTO_IPV6, syscall.IPV6_V6ONLY}
@@ -37,6 +39,7 @@ var v6OnlyOption = optionName{syscall.IPPROTO_IPV6, syscall.IPV6_V6ONLY}
 var harmless6 = map[optionName]bool{
 	{syscall.IPPROTO_IPV6, ipv6MTUDiscover}:             true,
 	{syscall.IPPROTO_IPV6, ipv6AutoFlowLabel}:           true,
+	{syscall.IPPROTO_IPV6, ipv6RecvPathMTU}:             true,
 	{syscall.IPPROTO_IPV6, syscall.IPV6_MULTICAST_LOOP}: true,
 	{syscall.IPPROTO_IPV6, syscall.IPV6_MULTICAST_HOPS}: true,
 }
@@ -102,7 +105,7 @@ func scope(a netip.Addr) uint32 {
 }
 
 // Messages of RFC 3542: IPV6_PKTINFO is the address and the index of the interface.
-func (w wantedControl) messages6(d stack.Datagram) []Control {
+func (w wantedControl) messages6(net *stack.Stack, d stack.Datagram) []Control {
 	var list []Control
 	if w.packetInfo6 {
 		to := d.To.Addr().As16()
@@ -117,6 +120,10 @@ func (w wantedControl) messages6(d stack.Datagram) []Control {
 	}
 	if w.trafficClass {
 		list = append(list, Control{Level: syscall.IPPROTO_IPV6, Type: ipv6TClass, Data: intValue(int(d.TOS))})
+	}
+	if w.to6 {
+		base := socketBase{domain: syscall.AF_INET6}
+		list = append(list, Control{Level: syscall.IPPROTO_IPV6, Type: ipv6OrigDstAddr, Data: base.inet(net, d.To).Append(nil)})
 	}
 	return list
 }

@@ -139,6 +139,9 @@ func TestTCPOptions(t *testing.T) {
 			{syscall.IPPROTO_TCP, syscall.TCP_KEEPCNT, 3, 3},
 			{syscall.IPPROTO_TCP, tcpUserTimeout, 1500, 1500},
 			{syscall.IPPROTO_TCP, syscall.TCP_DEFER_ACCEPT, 1, 1},
+			{syscall.IPPROTO_TCP, syscall.TCP_DEFER_ACCEPT, 5, 7},
+			{syscall.IPPROTO_TCP, syscall.TCP_DEFER_ACCEPT, 200, 247},
+			{syscall.IPPROTO_TCP, syscall.TCP_DEFER_ACCEPT, 0, 0},
 			{syscall.IPPROTO_IP, syscall.IP_TOS, 16, 16},
 			{syscall.IPPROTO_IP, syscall.IP_TTL, 10, 10},
 		} {

@@ -158,6 +158,7 @@ func TestDup3(t *testing.T) {
 }
 
 func TestUnsupportedSockets(t *testing.T) {
+	const protocolMPTCP = 262 // multipath TCP, which Go's net.Listen asks for first
 	p := process(t)
 	for _, c := range []struct {
 		domain, typ, protocol int
@@ -166,7 +167,8 @@ func TestUnsupportedSockets(t *testing.T) {
 		{syscall.AF_PACKET, syscall.SOCK_RAW, 0, syscall.EAFNOSUPPORT},
 		{syscall.AF_INET, syscall.SOCK_STREAM, protocolMPTCP, syscall.EPROTONOSUPPORT},
 		{syscall.AF_INET, syscall.SOCK_DGRAM, syscall.IPPROTO_TCP, syscall.EPROTONOSUPPORT},
-		{syscall.AF_INET, syscall.SOCK_RAW, syscall.IPPROTO_ICMP, syscall.EPERM},
+		{syscall.AF_INET, syscall.SOCK_RAW, 0, syscall.EPROTONOSUPPORT},
+		{syscall.AF_INET, syscall.SOCK_DGRAM, syscall.IPPROTO_ICMPV6, syscall.EPROTONOSUPPORT},
 		{syscall.AF_INET, 99, 0, syscall.ESOCKTNOSUPPORT},
 		{syscall.AF_UNIX, syscall.SOCK_STREAM, 5, syscall.EPROTONOSUPPORT},
 		{syscall.AF_NETLINK, syscall.SOCK_RAW, syscall.NETLINK_KOBJECT_UEVENT, syscall.EPROTONOSUPPORT},

@@ -22,7 +22,10 @@ var ProcNet = map[string]func(*Process) string{
 	"if_inet6": (*Process).procIfInet6, "ipv6_route": (*Process).procIPv6Route,
 	"netstat": (*Process).procNetstat, "route": (*Process).procRoute, "snmp": (*Process).procSNMP,
 	"sockstat": (*Process).procSockstat, "softnet_stat": procSoftnet,
-	"tcp": (*Process).procTCP, "tcp6": (*Process).procTCP6, "udp": (*Process).procUDP, "udp6": (*Process).procUDP6,
+	"tcp": (*Process).procTCP, "tcp6": (*Process).procTCP6,
+	"udp": procDatagrams[*udpSocket](false), "udp6": procDatagrams[*udpSocket](true),
+	"icmp": procDatagrams[*pingSocket](false), "icmp6": procDatagrams[*pingSocket](true),
+	"raw": procDatagrams[*rawSocket](false), "raw6": procDatagrams[*rawSocket](true),
 	"unix": fixed("Num       RefCount Protocol Flags    Type St Inode Path\n"),
 }
 
@@ -198,20 +201,22 @@ func procSoftnet(*Process) string {
 }
 
 func (p *Process) procSockstat() string {
-	all, tcp, udp := 0, 0, 0
+	all, tcp, udp, raw := 0, 0, 0, 0
 	for _, o := range p.opened() {
 		switch o.file.(type) {
 		case tcpFile:
 			tcp++
 		case *udpSocket:
 			udp++
+		case *rawSocket:
+			raw++
 		}
 		if _, ok := o.file.(socket); ok {
 			all++
 		}
 	}
 	return fmt.Sprintf("sockets: used %d\nTCP: inuse %d orphan 0 tw 0 alloc %[2]d mem 0\nUDP: inuse %[3]d mem 0\n"+
-		"UDPLITE: inuse 0\nRAW: inuse 0\nFRAG: inuse 0 memory 0\n", all, tcp, udp)
+		"UDPLITE: inuse 0\nRAW: inuse %[4]d\nFRAG: inuse 0 memory 0\n", all, tcp, udp, raw)
 }
 
 // opened yields the open files, each once, with a descriptor of it, which is also the
@@ -316,25 +321,29 @@ func (s *tcpSocket) linuxState() uint8 {
 	return linuxStates[s.info().State]
 }
 
-// procUDP and procUDP6 list the sockets of UDP of each family that have a port:
-// connected ones are established, others closed.
-func (p *Process) procUDP() string { return p.procUDPOf(false) }
+// datagramFile is a socket for datagrams.
+type datagramFile interface {
+	socket
+	isInet6() bool
+}
 
-func (p *Process) procUDP6() string { return p.procUDPOf(true) }
-
-func (p *Process) procUDPOf(six bool) string {
-	table := socketTable{uid: p.options.Credentials.UID, six: six}
-	for fd, o := range p.opened() {
-		s, ok := o.file.(*udpSocket)
-		if !ok || s.isInet6() != six || s.local().IP.Port() == 0 {
-			continue
+// procDatagrams makes the file that lists the sockets of a type and a family that have a
+// port, or what their protocol has for one: connected ones are established, others closed.
+func procDatagrams[T datagramFile](six bool) func(*Process) string {
+	return func(p *Process) string {
+		table := socketTable{uid: p.options.Credentials.UID, six: six}
+		for fd, o := range p.opened() {
+			s, ok := o.file.(T)
+			if !ok || s.isInet6() != six || s.local().IP.Port() == 0 {
+				continue
+			}
+			peer, errno := s.peer()
+			state := uint8(linuxClose)
+			if errno == 0 {
+				state = linuxEstablished
+			}
+			table.add(s.local(), peer, state, fd)
 		}
-		peer, errno := s.peer()
-		state := uint8(linuxClose)
-		if errno == 0 {
-			state = linuxEstablished
-		}
-		table.add(s.local(), peer, state, fd)
+		return table.header() + table.text.String()
 	}
-	return table.header() + table.text.String()
 }

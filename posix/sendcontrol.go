@@ -16,7 +16,7 @@ import (
 func (s *udpSocket) sendBy(control []Control) (by stack.UDPSend, errno Errno) {
 	for _, c := range control {
 		switch {
-		case c.Level == syscall.IPPROTO_UDP:
+		case c.Level == syscall.IPPROTO_UDP && s.isUDP():
 			if c.Type != udpSegment || len(c.Data) != 2 {
 				return by, syscall.EINVAL
 			}

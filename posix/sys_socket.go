@@ -10,7 +10,7 @@ import (
 // typeFlags are the flags that ride on a socket's type.
 const typeFlags = syscall.SOCK_NONBLOCK | syscall.SOCK_CLOEXEC
 
-// Socket is socket(2). Families: AF_INET and AF_INET6 (stream and datagram), AF_UNIX,
+// Socket is socket(2). Families: AF_INET and AF_INET6 (stream, datagram and raw), AF_UNIX,
 // AF_NETLINK (route). Errors for the rest are those of a Linux kernel without
 // them.
 func (p *Process) Socket(domain, typ, protocol int) (int, Errno) {

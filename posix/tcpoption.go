@@ -2,6 +2,7 @@ package posix
 
 import (
 	"encoding/binary"
+	"math"
 	"syscall"
 	"time"
 
@@ -59,6 +60,10 @@ var tcpIntOptions = map[optionName]intOption[tcpOpts]{
 		},
 		func(o *tcpOpts, n int) Errno { o.QuickAck, o.DelayAck = n != 0, n == 0; return 0 },
 	},
+	{syscall.IPPROTO_TCP, syscall.TCP_DEFER_ACCEPT}: {
+		func(o *tcpOpts) int { return int(o.DeferAccept / time.Second) },
+		func(o *tcpOpts, n int) Errno { o.DeferAccept = deferral(n); return 0 },
+	},
 	{syscall.IPPROTO_TCP, syscall.TCP_KEEPCNT}: count(func(o *tcpOpts) *int { return &o.KeepAliveCount }, tcp.DefaultKeepAliveCount),
 	{syscall.IPPROTO_TCP, syscall.TCP_SYNCNT}:  count(func(o *tcpOpts) *int { return &o.SynRetries }, tcp.DefaultSynRetries),
 
@@ -71,15 +76,27 @@ var tcpIntOptions = map[optionName]intOption[tcpOpts]{
 }
 
 // tcpHarmless are options that a program may set and read back although they
-// change nothing: accepting waits for no data, fast open is not used, and the
-// rest is how this stack works anyway.
+// change nothing: fast open is not used, and the rest is how this stack works anyway.
 var tcpHarmless = map[optionName]bool{
-	{syscall.IPPROTO_TCP, syscall.TCP_DEFER_ACCEPT}: true,
-	{syscall.IPPROTO_TCP, syscall.TCP_LINGER2}:      true,
-	{syscall.IPPROTO_TCP, tcpFastOpen}:              true,
-	{syscall.IPPROTO_IP, syscall.IP_MTU_DISCOVER}:   true,
-	{syscall.IPPROTO_IP, syscall.IP_FREEBIND}:       true,
-	{syscall.IPPROTO_IP, ipBindAddressNoPort}:       true,
+	{syscall.IPPROTO_TCP, syscall.TCP_LINGER2}:    true,
+	{syscall.IPPROTO_TCP, tcpFastOpen}:            true,
+	{syscall.IPPROTO_IP, syscall.IP_MTU_DISCOVER}: true,
+	{syscall.IPPROTO_IP, syscall.IP_FREEBIND}:     true,
+	{syscall.IPPROTO_IP, ipBindAddressNoPort}:     true,
+}
+
+// deferral is how long TCP_DEFER_ACCEPT of so many seconds is: Linux counts in times that it
+// would answer a SYN again, each twice as long after the last, up to two minutes.
+func deferral(seconds int) time.Duration {
+	const first, longest = 1, 120
+	if seconds <= 0 {
+		return 0
+	}
+	all := first
+	for next := 2 * first; all < seconds && all < longest*math.MaxUint8; next = min(2*next, longest) {
+		all += next
+	}
+	return time.Duration(all) * time.Second
 }
 
 func (s *tcpSocket) option(level, name int) ([]byte, Errno) {

@@ -55,6 +55,14 @@ func (s *udpSocket) wanted(key optionName) *bool {
 		return &s.wants.ttl
 	case optionName{syscall.IPPROTO_IP, syscall.IP_RECVTOS}:
 		return &s.wants.tos
+	case optionName{syscall.IPPROTO_IP, ipOrigDstAddr}:
+		return &s.wants.to
+	case optionName{syscall.IPPROTO_IPV6, ipv6OrigDstAddr}:
+		return &s.wants.to6
+	case optionName{syscall.SOL_SOCKET, syscall.SO_TIMESTAMP}:
+		return &s.wants.time
+	case optionName{syscall.SOL_SOCKET, soTimestampNS}:
+		return &s.wants.nanoseconds
 	case optionName{syscall.IPPROTO_IPV6, ipv6RecvPktInfo}:
 		return &s.wants.packetInfo6
 	case optionName{syscall.IPPROTO_IPV6, ipv6RecvHopLimit}:
@@ -87,10 +95,12 @@ func (s *udpSocket) option(level, name int) ([]byte, Errno) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return intValue(s.groupIndex), 0
-	case level == syscall.IPPROTO_UDP && name == udpSegment:
+	case level == syscall.IPPROTO_UDP && name == udpSegment && s.isUDP():
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return intValue(s.segment), 0
+	case level == syscall.SOL_SOCKET && name == syscall.SO_BINDTODEVICE:
+		return s.deviceName(), 0
 	case level == syscall.SOL_SOCKET && name == syscall.SO_ACCEPTCONN:
 		return boolValue(false), 0
 	case level == syscall.SOL_SOCKET:
@@ -125,6 +135,9 @@ func (s *udpSocket) setOption(level, name int, value []byte) Errno {
 		n, errno := parseInt(value)
 		if errno == 0 {
 			s.mu.Lock()
+			if level == syscall.SOL_SOCKET { // one kind of time at most
+				s.wants.time, s.wants.nanoseconds = false, false
+			}
 			*w = n != 0
 			s.mu.Unlock()
 		}
@@ -142,8 +155,10 @@ func (s *udpSocket) setOption(level, name int, value []byte) Errno {
 		return s.member(m, errno, name == ipv6AddMembership)
 	case level == syscall.IPPROTO_IPV6 && name == syscall.IPV6_MULTICAST_IF:
 		return s.setMulticastInterface(value)
-	case level == syscall.IPPROTO_UDP && name == udpSegment:
+	case level == syscall.IPPROTO_UDP && name == udpSegment && s.isUDP():
 		return s.setSegment(value)
+	case level == syscall.SOL_SOCKET && name == syscall.SO_BINDTODEVICE:
+		return s.bindToDevice(value)
 	case level == syscall.SOL_SOCKET:
 		if errno, known := s.filterOption(name, value); known {
 			return errno

@@ -9,13 +9,14 @@ import (
 	"loam/stack"
 )
 
-// udpSocket is a UDP socket (udp(7)). It becomes a socket of the stack when it
-// is bound: by bind, or to a port of the stack's choice when it first sends or
-// connects.
+// udpSocket is a UDP socket (udp(7)), and what other sockets for datagrams are made of. It
+// becomes a socket of the stack when it is bound: by bind, or to a port of the stack's
+// choice when it first sends or connects.
 type udpSocket struct {
 	socketBase
 	net  *stack.Stack
-	conn atomic.Pointer[stack.UDPConn] // set once, under mu
+	open func(netip.AddrPort, stack.UDPOptions) (datagramConn, error)
+	conn atomic.Pointer[datagramBox] // set once, under mu
 
 	// Guarded by mu.
 	opts     stack.UDPOptions // until there is conn
@@ -24,34 +25,63 @@ type udpSocket struct {
 	shutSend bool
 	wants    wantedControl
 	filter   stack.Filter
-	segment  int // UDP_SEGMENT
+	segment  int              // UDP_SEGMENT
+	device   *stack.Interface // SO_BINDTODEVICE
 
 	groupIndex int    // IPV6_MULTICAST_IF
 	groupZone  string // the same by name
 }
 
+// datagramConn is a socket of the stack: stack.UDPConn, stack.Pinger or stack.RawConn.
+type datagramConn interface {
+	Connect(netip.AddrPort) error
+	LocalAddrPort() netip.AddrPort
+	RemoteAddrPort() netip.AddrPort
+	TryReadFrom([]byte) (int, stack.Datagram, error)
+	PeekFrom([]byte) (int, stack.Datagram, error)
+	TryWriteBy([]byte, netip.AddrPort, stack.UDPSend) (int, error)
+	Waiting() (count, first int)
+	Err() error
+	Options() stack.UDPOptions
+	SetOptions(func(*stack.UDPOptions)) error
+	SetFilter(stack.Filter)
+	SetDevice(*stack.Interface)
+	JoinGroup(netip.Addr, *stack.Interface) error
+	LeaveGroup(netip.Addr, *stack.Interface) error
+	Events() stack.Events
+	Watch(func(stack.Events))
+	Close() error
+}
+
+// datagramBox holds one.
+type datagramBox struct{ datagramConn }
+
 // wantedControl is which control messages come with a datagram: of IPv4, and of IPv6.
 type wantedControl struct {
-	packetInfo, ttl, tos                bool
-	packetInfo6, hopLimit, trafficClass bool
+	packetInfo, ttl, tos, to                 bool
+	packetInfo6, hopLimit, trafficClass, to6 bool
+	time, nanoseconds                        bool // of any family: SO_TIMESTAMP, SO_TIMESTAMPNS
 }
 
 func (p *Process) newUDP(domain int) *udpSocket {
-	return &udpSocket{
+	s := &udpSocket{
 		socketBase: socketBase{domain: domain, typ: syscall.SOCK_DGRAM, pro: syscall.IPPROTO_UDP},
 		net:        p.net,
 	}
+	s.open = func(local netip.AddrPort, o stack.UDPOptions) (datagramConn, error) { return s.net.ListenUDP(local, o) }
+	return s
 }
 
 // bindTo binds the socket if it is not bound. The caller holds mu.
-func (s *udpSocket) bindTo(local netip.AddrPort) (*stack.UDPConn, Errno) {
+func (s *udpSocket) bindTo(local netip.AddrPort) (*datagramBox, Errno) {
 	if c := s.conn.Load(); c != nil {
 		return c, 0
 	}
-	c, err := s.net.ListenUDP(local, s.opts)
+	made, err := s.open(local, s.opts)
 	if err != nil {
 		return nil, toErrno(err)
 	}
+	c := &datagramBox{made}
 	for _, m := range s.groups {
 		if err := c.JoinGroup(m.group, m.on); err != nil {
 			c.Close()
@@ -59,13 +89,14 @@ func (s *udpSocket) bindTo(local netip.AddrPort) (*stack.UDPConn, Errno) {
 		}
 	}
 	c.SetFilter(s.filter)
+	c.SetDevice(s.device)
 	s.conn.Store(c)
 	c.Watch(s.relay)
 	return c, 0
 }
 
 // bound is the stack's socket, which it makes if need be.
-func (s *udpSocket) bound() (*stack.UDPConn, Errno) {
+func (s *udpSocket) bound() (*datagramBox, Errno) {
 	if c := s.conn.Load(); c != nil {
 		return c, 0
 	}
@@ -198,15 +229,15 @@ func (s *udpSocket) receive(b []byte, flags int) (Received, Errno) {
 		r.Flags |= syscall.MSG_TRUNC
 	}
 	if wants != (wantedControl{}) {
-		r.Control = wants.messages(d)
+		r.Control = wants.messages(s.net, d)
 	}
 	return r, 0
 }
 
-// messages are what IP_PKTINFO, IP_RECVTTL and IP_RECVTOS ask for (ip(7)), and their
-// like of IPv6.
-func (w wantedControl) messages(d stack.Datagram) []Control {
-	list := w.messages6(d)
+// messages are what IP_PKTINFO, IP_RECVTTL, IP_RECVTOS and IP_RECVORIGDSTADDR ask for
+// (ip(7)), and their like of IPv6.
+func (w wantedControl) messages(net *stack.Stack, d stack.Datagram) []Control {
+	list := append(w.timestamp(net, &d), w.messages6(net, d)...)
 	if d.To.Addr().Is6() {
 		return list
 	}
@@ -222,7 +253,25 @@ func (w wantedControl) messages(d stack.Datagram) []Control {
 	if w.tos {
 		list = append(list, Control{Level: syscall.IPPROTO_IP, Type: syscall.IP_TOS, Data: []byte{d.TOS}})
 	}
+	if w.to {
+		list = append(list, Control{Level: syscall.IPPROTO_IP, Type: ipOrigDstAddr, Data: inet(d.To).Append(nil)})
+	}
 	return list
+}
+
+// timestamp is when the datagram came (socket(7)): a struct timeval or timespec.
+func (w wantedControl) timestamp(net *stack.Stack, d *stack.Datagram) []Control {
+	if !w.time && !w.nanoseconds {
+		return nil
+	}
+	t := net.Arrived(d)
+	kind, fraction := syscall.SO_TIMESTAMP, t.Nanosecond()/1000
+	if w.nanoseconds {
+		kind, fraction = soTimestampNS, t.Nanosecond()
+	}
+	data := binary.NativeEndian.AppendUint64(nil, uint64(t.Unix()))
+	data = binary.NativeEndian.AppendUint64(data, uint64(fraction))
+	return []Control{{Level: syscall.SOL_SOCKET, Type: kind, Data: data}}
 }
 
 func (s *udpSocket) send(b []byte, m Outgoing) (int, Errno) {
@@ -257,14 +306,17 @@ func (s *udpSocket) send(b []byte, m Outgoing) (int, Errno) {
 	return n, toErrno(err)
 }
 
-// sendName is inetName for a destination: a socket of AF_INET6 takes one of AF_INET,
+// sendName is inetName for a destination: a UDP socket of AF_INET6 takes one of AF_INET,
 // too, as on Linux.
 func (s *udpSocket) sendName(a Address) (netip.AddrPort, Errno) {
-	if s.isInet6() && a.Family == syscall.AF_INET {
+	if s.isUDP() && s.isInet6() && a.Family == syscall.AF_INET {
 		return a.IP, 0
 	}
 	return s.inetName(a)
 }
+
+// isUDP reports whether the socket is one of UDP itself.
+func (s *udpSocket) isUDP() bool { return s.pro == syscall.IPPROTO_UDP && s.typ == syscall.SOCK_DGRAM }
 
 func (s *udpSocket) takeError() Errno {
 	if c := s.conn.Load(); c != nil {

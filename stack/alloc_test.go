@@ -16,6 +16,7 @@ import (
 	"loam/link/pipe"
 	"loam/stack"
 	"loam/stack/ring"
+	"loam/wire"
 )
 
 // In its stride the stack allocates nothing. What is counted is what the whole
@@ -186,5 +187,25 @@ func TestAllocsUDP(t *testing.T) {
 		}
 		_, err := client.Read(data)
 		return err
+	})
+}
+
+// What ping sockets and raw sockets send and receive.
+func TestAllocsPing(t *testing.T) {
+	p := newPair(t, stack.Config{Shards: 2}, pipe.Config{})
+	link.Track(false)
+	ring.Track(false)
+	ping, raw := mustPing(t, p.a, "0.0.0.0:0", stack.UDPOptions{}), mustRaw(t, p.b, wire.ProtoICMP, "0.0.0.0")
+	request, to, buf := echo(1, "data"), netip.AddrPortFrom(addrB, 0), make([]byte, 100)
+	wantNoAllocs(t, "a request, its copy, and its answer", 1000, func() {
+		if _, err := ping.TryWriteTo(request, to); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := ping.ReadDatagram(buf); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := raw.ReadDatagram(buf); err != nil {
+			t.Fatal(err)
+		}
 	})
 }

@@ -24,6 +24,9 @@ func (s *Stack) Close() error {
 	for _, sh := range s.shards {
 		sh.request(func(sh *shard) { sh.quit(sockets) })
 	}
+	for _, c := range s.rawConns() {
+		sockets[c] = struct{}{}
+	}
 	for c := range sockets {
 		c.Close()
 	}
@@ -60,8 +63,10 @@ func (sh *shard) quit(sockets map[io.Closer]struct{}) {
 			sockets[c] = struct{}{}
 		}
 	}
-	for _, p := range sh.pings {
-		sockets[p] = struct{}{}
+	for _, list := range sh.pings {
+		for _, p := range list {
+			sockets[p] = struct{}{}
+		}
 	}
 }
 

@@ -65,9 +65,15 @@ const (
 	ICMPEchoReply       // replies delivered to a ping
 	ICMPErrors          // errors received and delivered to a socket
 	ICMPIgnored         // messages of other kinds, replies and errors that nobody waits for
+	ICMPFiltered        // a ping's filter did not want it
+	ICMPOverflow        // a ping's receive buffer was full
 	ICMPErrorsSent      //
 	ICMPLimited         // errors not sent because of the rate limit
 	ICMPNoRoom          // answers dropped because the device was full
+	RawReceived         // copies given to raw sockets
+	RawSent             //
+	RawFiltered         // a raw socket's filter did not want the copy, or its checksum was wrong
+	RawOverflow         // a raw socket's receive buffer was full
 	UDPReceived         //
 	UDPSent             //
 	UDPMalformed        //
@@ -113,7 +119,8 @@ var counterNames = [numCounters]string{
 	"ip.source_route", "ip.discarded", "ip.problem", "ip.no_protocol", "ip.no_route", "ip.fragments", "ip.reassembled", "ip.reassembly_dropped",
 	"ip.fragmented", "ip.fragments_sent", "ip.overflow",
 	"icmp.received", "icmp.sent", "icmp.malformed", "icmp.checksum", "icmp.echo", "icmp.echo_reply", "icmp.errors",
-	"icmp.ignored", "icmp.errors_sent", "icmp.rate_limited", "icmp.no_room",
+	"icmp.ignored", "icmp.filtered", "icmp.overflow", "icmp.errors_sent", "icmp.rate_limited", "icmp.no_room",
+	"raw.received", "raw.sent", "raw.filtered", "raw.overflow",
 	"udp.received", "udp.sent", "udp.malformed", "udp.checksum", "udp.no_port", "udp.filtered", "udp.overflow",
 	"tcp.received", "tcp.sent", "tcp.malformed", "tcp.checksum", "tcp.no_port", "tcp.active_opens",
 	"tcp.passive_opens", "tcp.established", "tcp.resets_sent", "tcp.resets", "tcp.timeouts", "tcp.retransmits",

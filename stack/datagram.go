@@ -3,8 +3,10 @@ package stack
 import (
 	"net/netip"
 	"sync"
+	"time"
 
 	"loam/link"
+	"loam/stack/tcp"
 )
 
 // Datagram says what came with a datagram that was received.
@@ -13,6 +15,15 @@ type Datagram struct {
 	Len       int            // of the payload, which may be more than fitted into the buffer
 	Interface int            // index
 	TTL, TOS  uint8
+	at        tcp.Time // see Stack.Arrived
+}
+
+// Arrived is when a datagram arrived, by the clock as it goes now.
+func (s *Stack) Arrived(d *Datagram) time.Time { return time.Now().Add(d.at - s.now()) }
+
+// datagram is what is said of one of n bytes in a packet that arrives now.
+func (p *packet) datagram(now tcp.Time, from, to netip.AddrPort, n int) Datagram {
+	return Datagram{From: from, To: to, Len: n, Interface: p.ifc.index, TTL: p.ttl, TOS: p.tos, at: now}
 }
 
 // datagramQueue is the receive buffer of a socket that keeps message
@@ -56,7 +67,10 @@ func (q *datagramQueue) put(f *link.Frame, info Datagram) bool {
 }
 
 // take moves the oldest datagram into p.
-func (q *datagramQueue) take(p []byte) (n int, info Datagram, ok bool) {
+func (q *datagramQueue) take(p []byte) (n int, info Datagram, ok bool) { return q.takeFrom(0, p) }
+
+// takeFrom is take for who does not want its first skip bytes.
+func (q *datagramQueue) takeFrom(skip int, p []byte) (n int, info Datagram, ok bool) {
 	q.mu.Lock()
 	if q.head == len(q.items) {
 		q.mu.Unlock()
@@ -70,7 +84,8 @@ func (q *datagramQueue) take(p []byte) (n int, info Datagram, ok bool) {
 		q.items, q.head = q.items[:0], 0
 	}
 	q.mu.Unlock()
-	n = copy(p, item.frame.Bytes())
+	b := item.frame.Bytes()
+	n = copy(p, b[min(skip, len(b)):])
 	item.frame.Free()
 	return n, item.info, true
 }

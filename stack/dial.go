@@ -40,8 +40,11 @@ func (s *Stack) DialContext(ctx context.Context, network, address string) (net.C
 
 // netAddr is an address in the type that package net has for the network.
 func netAddr(network string, a netip.AddrPort) net.Addr {
-	if network[0] == 'u' {
+	switch network[0] {
+	case 'u':
 		return net.UDPAddrFromAddrPort(a)
+	case 'i':
+		return &net.IPAddr{IP: a.Addr().AsSlice(), Zone: a.Addr().Zone()}
 	}
 	return net.TCPAddrFromAddrPort(a)
 }

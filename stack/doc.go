@@ -38,7 +38,7 @@
 // # Reading order
 //
 // stack.go, tables.go, interface.go, shard.go, turn.go, input.go, output.go; then a
-// protocol at a time: tcpconn.go, tcplistener.go, udp.go, icmp.go; net.go has
+// protocol at a time: tcpconn.go, tcplistener.go, udp.go, icmp.go, ping.go, raw.go; net.go has
 // the blocking side that net.Conn asks for; groups.go tells the link of multicast groups.
 // What IPv6 has of its own is in route6.go, ip6input.go, ip6output.go, icmp6.go and nd.go.
 package stack

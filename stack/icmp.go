@@ -27,7 +27,7 @@ func (sh *shard) inputICMP(p *packet) {
 	case h.Type == wire.ICMPv4Echo:
 		sh.inputEcho(p, h, rest)
 	case h.Type == wire.ICMPv4EchoReply:
-		sh.inputEchoReply(p, h.EchoID(), h.EchoSeq(), rest)
+		sh.inputEchoReply(p, h.EchoID(), h.EchoSeq())
 	case h.IsError():
 		sh.inputError(h, rest)
 	default:
@@ -138,9 +138,18 @@ func (sh *shard) unreachable(b []byte) {
 	}
 }
 
-// deliverError finds the socket that sent the quoted packet. It reports whether
-// there is one.
+// deliverError finds the sockets that may have sent the quoted packet. It reports whether
+// there are any.
 func (sh *shard) deliverError(q *icmp.Quote, kind icmp.Kind, mtu int) bool {
+	raw := sh.stack.rawError(q, kind)
+	if raw && kind == icmp.TooBig && q.Dst.Is6() {
+		sh.stack.paths.learn(sh.now, q.Dst, mtu, q.Length)
+	}
+	return sh.socketError(q, kind, mtu) || raw
+}
+
+// socketError is deliverError for those of a protocol.
+func (sh *shard) socketError(q *icmp.Quote, kind icmp.Kind, mtu int) bool {
 	local, remote := netip.AddrPortFrom(q.Src, q.SrcPort), netip.AddrPortFrom(q.Dst, q.DstPort)
 	switch q.Protocol {
 	case wire.ProtoTCP:
@@ -152,20 +161,14 @@ func (sh *shard) deliverError(q *icmp.Quote, kind icmp.Kind, mtu int) bool {
 	case wire.ProtoUDP:
 		// As on Linux without IP_RECVERR, a socket hears only what is final. "Too
 		// big" cannot be true of IPv4: no datagram of ours forbids fragmentation.
-		c := sh.socket(remote, local)
+		c := sh.socket(nil, remote, local)
 		if c != nil && kind == icmp.TooBig && q.Dst.Is6() {
 			sh.stack.paths.learn(sh.now, q.Dst, mtu, q.Length)
 			return true
 		}
-		if c == nil || c.peer.Load() == nil || !kind.Hard() {
-			return false
-		}
-		if err := kindError(kind); err != nil {
-			c.fail(err)
-		}
-		return true
+		return c != nil && c.hearError(kind)
 	case wire.ProtoICMPv6:
-		if kind == icmp.TooBig && q.Dst.Is6() && sh.pings[q.EchoID] != nil {
+		if kind == icmp.TooBig && q.Dst.Is6() && sh.pinger(nil, q.EchoID, q.Src) != nil {
 			sh.stack.paths.learn(sh.now, q.Dst, mtu, q.Length)
 			return true
 		}

@@ -25,7 +25,7 @@ func (sh *shard) inputICMP6(p *packet) {
 	case h.Type == wire.ICMPv6Echo:
 		sh.inputEcho6(p, h, rest)
 	case h.Type == wire.ICMPv6EchoReply:
-		sh.inputEchoReply(p, h.EchoID(), h.EchoSeq(), rest)
+		sh.inputEchoReply(p, h.EchoID(), h.EchoSeq())
 	case h.IsError():
 		sh.inputError6(p, h, rest)
 	case wire.MLD.Knows(uint8(h.Type)):

@@ -21,6 +21,7 @@ func (sh *shard) deliver(p *packet) {
 		sh.deliverOdd(p)
 		return
 	}
+	heard := sh.stack.raws.Load() != nil && sh.stack.inputRaw(&sh.tally, p)
 	switch p.proto {
 	case wire.ProtoTCP:
 		sh.tally.count(IPDelivered)
@@ -33,7 +34,7 @@ func (sh *shard) deliver(p *packet) {
 		sh.inputUDP(p)
 	case wire.ProtoICMP, wire.ProtoIGMP, wire.ProtoICMPv6:
 		if p.dst.Is4() == (p.proto == wire.ProtoICMPv6) {
-			sh.noProtocol(p)
+			sh.unclaimed(p, heard)
 			return
 		}
 		sh.tally.count(IPDelivered)
@@ -47,8 +48,19 @@ func (sh *shard) deliver(p *packet) {
 		}
 		p.frame.Free()
 	default:
-		sh.noProtocol(p)
+		sh.unclaimed(p, heard)
 	}
+}
+
+// unclaimed takes a packet of a protocol that the stack does not speak, but a raw socket may
+// have heard. It owns the frame.
+func (sh *shard) unclaimed(p *packet, heard bool) {
+	if !heard {
+		sh.noProtocol(p)
+		return
+	}
+	sh.tally.count(IPDelivered)
+	p.frame.Free()
 }
 
 // reassemble takes a fragment. It owns the frame.

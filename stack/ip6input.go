@@ -105,6 +105,7 @@ func (r *receiver) receiveND(p *packet, from wire.MAC) {
 	defer p.frame.Free()
 	b := p.payload()
 	r.tally.count(NDReceived)
+	r.ifc.stack.inputRaw(&r.tally, p)
 	switch wire.ICMPv6Type(b[0]) {
 	case wire.ICMPv6NeighborSolicitation, wire.ICMPv6NeighborAdvertisement:
 	case wire.ICMPv6RouterSolicitation, wire.ICMPv6RouterAdvertisement:

@@ -35,6 +35,14 @@ func (h *ipHeader) put(f *link.Frame) {
 	putIPv6(f, &wire.IPv6{TrafficClass: h.tos, FlowLabel: h.label, NextHeader: h.proto, HopLimit: h.ttl, Src: h.src, Dst: h.dst})
 }
 
+// length is how long the header is, in bytes.
+func (h *ipHeader) length() int {
+	if h.dst.Is4() {
+		return wire.IPv4MinLen
+	}
+	return wire.IPv6Len
+}
+
 // headersTCP is how many bytes the headers of IP and TCP take in packets to a host,
 // without options.
 func headersTCP(a netip.Addr) int {

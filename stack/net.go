@@ -8,7 +8,7 @@ import (
 )
 
 // The blocking side of sockets, in the terms of package net: TCPConn is a
-// net.Conn, TCPListener a net.Listener, UDPConn a net.PacketConn and a net.Conn.
+// net.Conn, TCPListener a net.Listener, UDPConn and RawConn net.PacketConn and net.Conn.
 // Each call tries, and waits for the doorbell of its direction as long as
 // trying would block. Making sockets from strings is in dial.go.
 
@@ -17,6 +17,8 @@ var (
 	_ net.Listener   = (*TCPListener)(nil)
 	_ net.Conn       = (*UDPConn)(nil)
 	_ net.PacketConn = (*UDPConn)(nil)
+	_ net.Conn       = (*RawConn)(nil)
+	_ net.PacketConn = (*RawConn)(nil)
 )
 
 // opError wraps an error as package net does. io.EOF stays bare.
@@ -151,15 +153,15 @@ func (l *TCPListener) SetDeadline(t time.Time) error {
 	return opError("set", "tcp", nil, l.Addr(), l.acceptors.setDeadline(t))
 }
 
-func (c *UDPConn) opError(op string, to netip.AddrPort, err error) error {
+func (c *datagramSocket) opError(op string, to netip.AddrPort, err error) error {
 	if err == nil {
 		return nil
 	}
 	var addr net.Addr
 	if to.IsValid() {
-		addr = net.UDPAddrFromAddrPort(to)
+		addr = netAddr(c.network, to)
 	}
-	return opError(op, "udp", c.LocalAddr(), addr, err)
+	return opError(op, c.network, c.LocalAddr(), addr, err)
 }
 
 // received is what await carries for a datagram.
@@ -169,7 +171,7 @@ type received struct {
 }
 
 // ReadDatagram waits for a datagram: see TryReadFrom.
-func (c *UDPConn) ReadDatagram(p []byte) (int, Datagram, error) {
+func (c *datagramSocket) ReadDatagram(p []byte) (int, Datagram, error) {
 	r, err := await(&c.readers, func() (received, error) {
 		n, info, err := c.TryReadFrom(p)
 		return received{n, info}, err
@@ -184,16 +186,16 @@ func (c *UDPConn) ReadFromUDPAddrPort(p []byte) (int, netip.AddrPort, error) {
 }
 
 // ReadFrom implements net.PacketConn.
-func (c *UDPConn) ReadFrom(p []byte) (int, net.Addr, error) {
+func (c *datagramSocket) ReadFrom(p []byte) (int, net.Addr, error) {
 	n, info, err := c.ReadDatagram(p)
 	if err != nil {
 		return n, nil, err
 	}
-	return n, net.UDPAddrFromAddrPort(info.From), nil
+	return n, netAddr(c.network, info.From), nil
 }
 
 // Read implements net.Conn.
-func (c *UDPConn) Read(p []byte) (int, error) {
+func (c *datagramSocket) Read(p []byte) (int, error) {
 	n, _, err := c.ReadDatagram(p)
 	return n, err
 }
@@ -222,18 +224,18 @@ func (c *UDPConn) Write(p []byte) (int, error) {
 }
 
 // LocalAddr implements net.Conn and net.PacketConn.
-func (c *UDPConn) LocalAddr() net.Addr { return net.UDPAddrFromAddrPort(c.LocalAddrPort()) }
+func (c *datagramSocket) LocalAddr() net.Addr { return netAddr(c.network, c.LocalAddrPort()) }
 
 // RemoteAddr implements net.Conn; nil when the socket is not connected.
-func (c *UDPConn) RemoteAddr() net.Addr {
+func (c *datagramSocket) RemoteAddr() net.Addr {
 	if p := c.RemoteAddrPort(); p.IsValid() {
-		return net.UDPAddrFromAddrPort(p)
+		return netAddr(c.network, p)
 	}
 	return nil
 }
 
 // SetDeadline implements net.Conn.
-func (c *UDPConn) SetDeadline(t time.Time) error {
+func (c *datagramSocket) SetDeadline(t time.Time) error {
 	if err := c.SetReadDeadline(t); err != nil {
 		return err
 	}
@@ -241,11 +243,33 @@ func (c *UDPConn) SetDeadline(t time.Time) error {
 }
 
 // SetReadDeadline implements net.Conn.
-func (c *UDPConn) SetReadDeadline(t time.Time) error {
+func (c *datagramSocket) SetReadDeadline(t time.Time) error {
 	return c.opError("set", c.RemoteAddrPort(), c.readers.setDeadline(t))
 }
 
 // SetWriteDeadline implements net.Conn.
-func (c *UDPConn) SetWriteDeadline(t time.Time) error {
+func (c *datagramSocket) SetWriteDeadline(t time.Time) error {
 	return c.opError("set", c.RemoteAddrPort(), c.writers.setDeadline(t))
 }
+
+// WriteTo implements net.PacketConn. addr is a *net.IPAddr.
+func (c *RawConn) WriteTo(p []byte, addr net.Addr) (int, error) {
+	to, ok := addr.(*net.IPAddr)
+	if !ok || to == nil {
+		return 0, c.opError("write", netip.AddrPort{}, ErrInvalid)
+	}
+	ip, _ := netip.AddrFromSlice(to.IP)
+	return c.writeTo(p, netip.AddrPortFrom(ip.Unmap().WithZone(to.Zone), 0))
+}
+
+// Write implements net.Conn, of a connected socket.
+func (c *RawConn) Write(p []byte) (int, error) { return c.writeTo(p, netip.AddrPort{}) }
+
+// writeTo waits while the device is full.
+func (c *RawConn) writeTo(p []byte, to netip.AddrPort) (int, error) {
+	n, err := await(&c.writers, func() (int, error) { return c.TryWriteTo(p, to) })
+	return n, c.opError("write", to, err)
+}
+
+// LocalAddr implements net.Conn and net.PacketConn.
+func (c *RawConn) LocalAddr() net.Addr { return netAddr(c.network, c.LocalAddrPort()) }

@@ -24,6 +24,7 @@ type TCPOptions struct {
 	SendBuffer        int           // SO_SNDBUF in bytes; zero: grows as needed
 	UnsentLow         int           // TCP_NOTSENT_LOWAT in bytes; zero, or less: none
 	MaxSegment        int           // TCP_MAXSEG, for connections that are not yet open; zero: what the path allows
+	DeferAccept       time.Duration // TCP_DEFER_ACCEPT: how long connections that bring no data are kept from Accept
 	SynRetries        int           // TCP_SYNCNT, for connections that are not yet begun; zero: as tcp.Config says
 	TTL               uint8         // IP_TTL; zero: 64
 	TOS               uint8         // IP_TOS; the ECN bits are the stack's

@@ -3,142 +3,207 @@ package stack
 import (
 	"context"
 	"net/netip"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"loam/link"
-	"loam/stack/icmp"
 	"loam/stack/port"
 	"loam/wire"
 )
 
-// MaxPing is the most data that an echo request carries.
+// MaxPing is the most data that an echo request carries over IPv4; over IPv6 it is 20
+// bytes more.
 const MaxPing = wire.MaxIPv4 - wire.IPv4MinLen - wire.ICMPv4Len
 
-// Pinger is a socket for ICMP echo, as Linux's ping sockets are: the stack
-// chooses the identifier, and replies with it come back. Every shard knows it.
+// Pinger is a socket for ICMP echo, as Linux's ping sockets are (icmp(7)): its port is the
+// identifier of its requests, and replies with that come to it. Every shard knows it. The
+// program gives and gets messages, whose header is of one form in both versions of ICMP
+// (TryWriteTo, TryReadFrom), or just sequence numbers and data (Send, Receive).
 type Pinger struct {
-	watcher
-	stack   *Stack
+	datagramSocket
 	binding *port.Binding
-	id      uint16
-	source  netip.Addr // zero: the path's
-	readers waiter
-	queue   datagramQueue
-	sending sendBuffer
-	failure atomic.Pointer[error]
-
-	mu     sync.Mutex
-	closed bool
 }
 
-// ListenPing makes a Pinger that sends from source, or from the best address if
-// it is the zero Addr. id asks for an identifier; 0 means one that is free.
-// Errors: ErrInUse, ErrNotAvailable, ErrFamily.
+// ListenPing makes a Pinger that sends from source, or from the best address of either
+// version of IP if it is the zero Addr, and hears of all errors about its requests. id
+// asks for an identifier; 0 means one that is free. Errors: ErrInUse, ErrNotAvailable,
+// ErrFamily.
 func (s *Stack) ListenPing(source netip.Addr, id uint16) (*Pinger, error) {
-	local, err := s.checkLocal(netip.AddrPortFrom(source, id))
+	if !source.IsValid() {
+		source = s.anywhere("ip")
+	}
+	return s.ListenPingBy(netip.AddrPortFrom(source, id), UDPOptions{Broadcast: true, SoftErrors: true})
+}
+
+// ListenPingBy is ListenPing with options. The address says which version of IP the socket
+// is for; all of IPv6 without V6Only are those of IPv4 as well. Sockets with ReuseAddr share
+// an identifier; replies come to the newest.
+func (s *Stack) ListenPingBy(local netip.AddrPort, o UDPOptions) (*Pinger, error) {
+	local, err := s.checkLocal(local)
 	if err != nil {
 		return nil, err
 	}
-	p := &Pinger{stack: s}
-	if !local.Addr().IsUnspecified() {
-		p.source = local.Addr()
-	}
-	p.queue.limit = defaultDatagramBuffer
-	all := netip.AddrPortFrom(netip.IPv6Unspecified(), id) // identifiers are one set for both versions
-	if p.binding, err = s.ports.bind(wire.ProtoICMP, all, port.Options{}); err != nil {
+	all := netip.AddrPortFrom(netip.IPv6Unspecified(), local.Port()) // identifiers are one set for both versions
+	binding, err := s.ports.bind(wire.ProtoICMP, all, port.Options{ReuseAddr: o.ReuseAddr})
+	if err != nil {
 		return nil, err
 	}
-	p.id = p.binding.Local().Port()
-	if !s.enter(func(sh *shard) { sh.pings[p.id] = p }) {
+	p := &Pinger{binding: binding}
+	p.init(s, "ip", netip.AddrPortFrom(local.Addr(), binding.Local().Port()), o)
+	if !s.enter(p.enter) {
 		p.Close()
 		return nil, ErrClosed
 	}
 	return p, nil
 }
 
+func (p *Pinger) enter(sh *shard) {
+	sh.pings[p.ID()] = append([]*Pinger{p}, sh.pings[p.ID()]...)
+}
+
+func (p *Pinger) leave(sh *shard) {
+	if list := removeOne(sh.pings[p.ID()], p); len(list) > 0 {
+		sh.pings[p.ID()] = list
+		return
+	}
+	delete(sh.pings, p.ID())
+}
+
 // ID is the identifier of its requests.
-func (p *Pinger) ID() uint16 { return p.id }
+func (p *Pinger) ID() uint16 { return p.local.Port() }
 
-// Source is the address that was asked for, or the zero Addr.
-func (p *Pinger) Source() netip.Addr { return p.source }
+// Source is the address that it is bound to, or the zero Addr.
+func (p *Pinger) Source() netip.Addr { return p.source() }
 
-// Send sends a request with a sequence number and data. Errors: ErrWouldBlock
-// when the device does not keep up, ErrClosed, ErrNetUnreachable,
-// ErrMessageTooLong, ErrFamily, and what an ICMP error said about an earlier
-// request.
+// TryWriteTo sends an echo request: a message of ICMP, whose identifier and checksum are
+// filled in here. The port of to means nothing; the zero AddrPort is the peer. Errors:
+// ErrInvalid for another message; ErrWouldBlock when the device does not keep up,
+// ErrClosed, ErrNoDestination, ErrNetUnreachable, ErrMessageTooLong, ErrFamily, ErrAccess
+// for broadcast without the option, and what an ICMP error said about an earlier request.
+func (p *Pinger) TryWriteTo(b []byte, to netip.AddrPort) (int, error) {
+	return p.TryWriteBy(b, to, UDPSend{})
+}
+
+// TryWriteBy is TryWriteTo for a request that goes its own way. Errors besides its:
+// ErrInvalid for a source that is not ours.
+func (p *Pinger) TryWriteBy(b []byte, to netip.AddrPort, by UDPSend) (int, error) {
+	if len(b) > wire.MaxIPv6Payload {
+		return 0, ErrMessageTooLong
+	}
+	h, data, err := wire.ParseICMPv4(b)
+	if err != nil || h.Code != 0 {
+		return 0, ErrInvalid
+	}
+	dst := to
+	if !to.IsValid() {
+		dst = p.RemoteAddrPort()
+	}
+	if dst.IsValid() && uint8(h.Type) != echoTo(dst.Addr().Unmap()) {
+		return 0, ErrInvalid
+	}
+	if err := p.request(h.EchoSeq(), data, to, &by); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+// echoTo is the type of an echo request to an address.
+func echoTo(dst netip.Addr) uint8 {
+	if dst.Is4() {
+		return uint8(wire.ICMPv4Echo)
+	}
+	return uint8(wire.ICMPv6Echo)
+}
+
+// Send sends a request with a sequence number and data. Errors: those of TryWriteTo.
 func (p *Pinger) Send(dst netip.Addr, seq uint16, data []byte) error {
-	if err := p.Err(); err != nil {
+	if !dst.IsValid() {
+		return ErrFamily
+	}
+	return p.request(seq, data, netip.AddrPortFrom(dst, 0), &UDPSend{})
+}
+
+// request sends one.
+func (p *Pinger) request(seq uint16, data []byte, to netip.AddrPort, by *UDPSend) error {
+	t, o, remote, err := p.beginWrite(to)
+	if err != nil {
 		return err
 	}
-	t := p.stack.tables.Load()
-	dst, err := t.normalZone(normalRemote(netip.AddrPortFrom(dst, 0)).Addr())
-	switch {
-	case p.isClosed():
-		return ErrClosed
-	case err != nil:
-		return err
-	case !dst.IsValid() || p.source.IsValid() && p.source.Is4() != dst.Is4():
-		return ErrFamily
-	case len(data) > MaxPing:
+	remote = netip.AddrPortFrom(remote.Addr(), 0)
+	switch most := maxIPPayload(remote.Addr()) - wire.ICMPv4Len; {
+	case len(data) > most:
 		return ErrMessageTooLong
-	case !p.sending.room(defaultSendBuffer):
+	case !p.hasRoom():
 		return ErrWouldBlock
 	}
-	path, err := t.route(p.source, dst)
+	out, err := p.build(t, seq, data, remote, &o, by)
 	if err != nil {
 		return err
 	}
-	src := p.source
-	if !src.IsValid() {
-		src = path.source
-	}
-	f, err := p.request(&path, src, dst, seq, data)
-	if err != nil {
-		return err
-	}
-	p.stack.tally.count(ICMPSent)
-	out := outgoing{frame: f, path: path, owner: p, size: f.Cap()}
-	p.sending.take(out.size)
-	p.stack.shardFor(netip.AddrPortFrom(src, 0), netip.AddrPortFrom(dst, 0)).submit(&out)
+	out.local = netip.AddrPortFrom(out.local.Addr(), 0) // replies come to the shard of the addresses alone
+	p.submit(&out, remote)
 	return nil
 }
 
-// request makes the packet of an echo request.
-func (p *Pinger) request(path *path, src, dst netip.Addr, seq uint16, data []byte) (*link.Frame, error) {
-	rest := wire.EchoRest(p.id, seq)
-	switch {
-	case dst.Is4():
-		return p.stack.icmpPacket(src, dst, 0, wire.ICMPv4{Type: wire.ICMPv4Echo, Rest: rest}, data), nil
-	case src.IsUnspecified():
-		return nil, ErrNotAvailable
+// maxIPPayload is the most that a packet to an address carries, in bytes.
+func maxIPPayload(to netip.Addr) int {
+	if to.Is4() {
+		return wire.MaxIPv4 - wire.IPv4MinLen
 	}
-	p.stack.narrow6(path, dst)
-	return icmpPacket6(src, dst, 0, wire.ICMPv6{Type: wire.ICMPv6Echo, Rest: rest}, data), nil
+	return wire.MaxIPv6Payload
 }
 
-// sent implements datagramOwner.
-func (p *Pinger) sent(size int) {
-	if p.sending.give(size) {
-		p.tell(Writable)
+// build makes the packet of a request.
+func (p *Pinger) build(t *tables, seq uint16, data []byte, remote netip.AddrPort, o *UDPOptions, by *UDPSend) (outgoing, error) {
+	proto := wire.ProtoICMP
+	if remote.Addr().Is6() {
+		proto = wire.ProtoICMPv6
 	}
+	path, header, err := p.prepare(t, proto, remote, o, by)
+	if err != nil {
+		return outgoing{}, err
+	}
+	f := link.NewFrame(len(data))
+	copy(f.Bytes(), data)
+	h := wire.ICMPv4{Type: wire.ICMPv4Type(echoTo(remote.Addr())), Rest: wire.EchoRest(p.ID(), seq)}
+	h.Put(f.Prepend(wire.ICMPv4Len))
+	if proto == wire.ProtoICMP {
+		wire.PutICMPv4Checksum(f.Bytes())
+	} else {
+		wire.PutICMPv6Checksum(f.Bytes(), header.src, header.dst)
+	}
+	header.put(f)
+	p.stack.tally.count(ICMPSent)
+	return p.outgoing(f, path, header.src), nil
+}
+
+// TryReadFrom takes the oldest reply, a message of ICMP as it came: see UDPConn.
+func (p *Pinger) TryReadFrom(b []byte) (int, Datagram, error) {
+	return withoutPort(p.datagramSocket.TryReadFrom(b))
+}
+
+// PeekFrom is TryReadFrom but leaves the reply there.
+func (p *Pinger) PeekFrom(b []byte) (int, Datagram, error) {
+	return withoutPort(p.datagramSocket.PeekFrom(b))
+}
+
+// withoutPort takes the sequence number out of what was read.
+func withoutPort(n int, d Datagram, err error) (int, Datagram, error) {
+	d.From = netip.AddrPortFrom(d.From.Addr(), 0)
+	return n, d, err
 }
 
 // TryReceive takes the oldest reply: its data, and in info who sent it (From)
 // and the sequence number (From's port). Errors: ErrWouldBlock, ErrClosed, and
 // what an ICMP error said about a request.
 func (p *Pinger) TryReceive(b []byte) (int, Datagram, error) {
-	if err := p.Err(); err != nil {
-		return 0, Datagram{}, err
-	}
-	if n, info, ok := p.queue.take(b); ok {
-		return n, info, nil
-	}
-	if p.isClosed() {
-		return 0, Datagram{}, ErrClosed
-	}
-	return 0, Datagram{}, ErrWouldBlock
+	n, info, err := p.read(b, p.queue.takeData)
+	info.Len = max(0, info.Len-wire.ICMPv4Len)
+	return n, info, err
+}
+
+// takeData is take for a message of ICMP, of which p gets the data.
+func (q *datagramQueue) takeData(p []byte) (n int, info Datagram, ok bool) {
+	return q.takeFrom(wire.ICMPv4Len, p)
 }
 
 // Receive waits for a reply: see TryReceive.
@@ -150,51 +215,12 @@ func (p *Pinger) Receive(b []byte) (int, Datagram, error) {
 	return r.n, r.info, err
 }
 
-// SetDeadline bounds Receive.
-func (p *Pinger) SetDeadline(t time.Time) { p.readers.setDeadline(t) }
-
-// Err returns and clears the error that is waiting.
-func (p *Pinger) Err() error {
-	if e := p.failure.Swap(nil); e != nil {
-		return *e
-	}
-	return nil
-}
-
-// Events is what holds now.
-func (p *Pinger) Events() Events {
-	var e Events
-	if p.sending.room(defaultSendBuffer) {
-		e |= Writable
-	}
-	if n, _ := p.queue.len(); n > 0 || p.failure.Load() != nil || p.isClosed() {
-		e |= Readable
-	}
-	return e
-}
-
-func (p *Pinger) isClosed() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.closed
-}
-
 // Close closes the socket.
 func (p *Pinger) Close() error {
-	p.mu.Lock()
-	if p.closed {
-		p.mu.Unlock()
-		return ErrClosed
-	}
-	p.closed = true
-	p.mu.Unlock()
-	p.stack.onEach(func(sh *shard) { delete(sh.pings, p.id) })
-	p.stack.ports.release(p.binding)
-	p.queue.close()
-	p.readers.ring()
-	p.readers.close()
-	p.tell(Readable | Hangup)
-	return nil
+	return p.closeBy(func() {
+		p.stack.onEach(p.leave)
+		p.stack.ports.release(p.binding)
+	})
 }
 
 // PingReply is the answer to Stack.Ping.
@@ -231,79 +257,4 @@ func (s *Stack) Ping(ctx context.Context, dst netip.Addr, size int) (PingReply, 
 		return PingReply{}, err
 	}
 	return PingReply{From: info.From.Addr(), Len: n, TTL: info.TTL, RTT: time.Since(began)}, nil
-}
-
-// inputEchoReply delivers a reply to who asked.
-func (sh *shard) inputEchoReply(p *packet, id, seq uint16, data []byte) {
-	pinger := sh.pings[id]
-	if pinger == nil || pinger.source.IsValid() && pinger.source.WithZone("") != p.dst {
-		sh.tally.count(ICMPIgnored)
-		return
-	}
-	f := link.NewFrame(len(data))
-	copy(f.Bytes(), data)
-	info := Datagram{From: netip.AddrPortFrom(p.ifc.scoped(p.src), seq), To: netip.AddrPortFrom(p.dst, id), Len: len(data), Interface: p.ifc.index, TTL: p.ttl, TOS: p.tos}
-	if !pinger.queue.put(f, info) {
-		f.Free()
-		sh.tally.count(ICMPIgnored)
-		return
-	}
-	sh.tally.count(ICMPEchoReply)
-	pinger.readers.ring()
-	pinger.tell(Readable)
-}
-
-// pingError tells a Pinger that a request of its did not get through.
-func (sh *shard) pingError(q *icmp.Quote, kind icmp.Kind) bool {
-	pinger := sh.pings[q.EchoID]
-	err := kindError(kind)
-	if pinger == nil || err == nil {
-		return false
-	}
-	pinger.failure.Store(&err)
-	pinger.readers.ring()
-	pinger.tell(Readable | Error)
-	return true
-}
-
-// PingRequest is an echo request to an address that is not the stack's, for a
-// forwarder.
-type PingRequest struct {
-	shard    *shard
-	rest     uint32 // identifier and sequence number
-	tos      uint8
-	from     *Interface
-	Src, Dst netip.Addr // who asks whom
-	Data     []byte
-}
-
-// Seq is the sequence number.
-func (r *PingRequest) Seq() uint16 { return uint16(r.rest) }
-
-// Reply answers in Dst's name, with the data of the request.
-func (r *PingRequest) Reply() {
-	r.shard.post(func(sh *shard) {
-		if r.Dst.Is6() {
-			sh.sendEchoReply6(r.Dst, r.from.scoped(r.Src), r.tos, r.rest, r.Data)
-			return
-		}
-		sh.sendEchoReply(r.Dst, r.Src, r.tos, wire.ICMPv4{Rest: r.rest}, r.Data)
-	})
-}
-
-// forwardPing gives a request to the forwarder.
-func (sh *shard) forwardPing(p *packet, rest uint32, data []byte) {
-	handler := sh.stack.forwarder.Ping
-	if handler == nil {
-		sh.tally.count(ICMPIgnored)
-		return
-	}
-	if !sh.beginForward() {
-		return
-	}
-	r := &PingRequest{shard: sh, rest: rest, tos: p.tos, from: p.ifc, Src: p.src, Dst: p.dst, Data: append([]byte(nil), data...)}
-	sh.stack.crew.Start(func() {
-		defer sh.stack.forwards.Add(-1)
-		handler(r)
-	})
 }

@@ -46,7 +46,7 @@ type shard struct {
 	timeWaits map[flow]*timeWait                // never the same key as in conns
 	listeners map[netip.AddrPort][]*TCPListener // several: SO_REUSEPORT
 	sockets   map[netip.AddrPort][]*UDPConn
-	pings     map[uint16]*Pinger
+	pings     map[uint16][]*Pinger // several: SO_REUSEADDR; the newest first
 	forward   forwarding
 
 	waitingByAge list.List[timeWait] // all of timeWaits
@@ -79,7 +79,7 @@ func newShard(s *Stack, index int) *shard {
 		timeWaits:  make(map[flow]*timeWait),
 		listeners:  make(map[netip.AddrPort][]*TCPListener),
 		sockets:    make(map[netip.AddrPort][]*UDPConn),
-		pings:      make(map[uint16]*Pinger),
+		pings:      make(map[uint16][]*Pinger),
 		armed:      tcp.Never,
 		reassembly: newReassembler(s.config.MaxReassembly),
 		limiter:    icmp.Limiter{Key: siphash.Key{K0: rand.Uint64(), K1: rand.Uint64()}},

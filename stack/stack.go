@@ -31,6 +31,7 @@ type Stack struct {
 	paths     pathMTUs
 	forwarder Forwarder
 	forwards  atomic.Int32                 // requests that the forwarder is deciding
+	raws      atomic.Pointer[[]*RawConn]   // the raw sockets, replaced under mu; nil: there are none
 	dns       atomic.Pointer[[]netip.Addr] // see SetDNS
 	tally     tally                        // what programs count; shards and receivers have their own
 

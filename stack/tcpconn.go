@@ -47,6 +47,7 @@ type TCPConn struct {
 	machine  *tcp.Conn
 	flow     *port.Flow   // nil: a forwarder's, whose ports are not ours
 	listener *TCPListener // while the connection has not been handed to a program
+	offerBy  tcp.Time     // when it is, if it brings no data before; 0: at once
 	path     path
 	timer    timer.Entry
 	ipID     uint16

@@ -303,6 +303,28 @@ func (l *TCPListener) inputCookie(sh *shard, id tcp.ID, ack *tcp.Segment) bool {
 	return true
 }
 
+// offer gives a connection whose handshake is complete to the program, now or, if the
+// listener wants that, when it has brought data (TCP_DEFER_ACCEPT).
+func (c *TCPConn) offer(sh *shard) {
+	wait := c.Options().DeferAccept
+	if c.listener == nil || wait <= 0 {
+		c.handOver()
+		return
+	}
+	c.offerBy = sh.now + wait
+}
+
+// isWithheld reports whether the program is to get the connection later.
+func (c *TCPConn) isWithheld() bool { return c.listener != nil && c.offerBy != 0 }
+
+// offerLate gives the program a connection that was withheld, if something has come of it,
+// or its time is over.
+func (c *TCPConn) offerLate(sh *shard) {
+	if c.isWithheld() && (c.hasInput() || c.machine.ReadClosed() || sh.now >= c.offerBy) {
+		c.handOver()
+	}
+}
+
 // handOver gives a connection whose handshake is complete to the program.
 func (c *TCPConn) handOver() {
 	l := c.listener

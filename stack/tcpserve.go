@@ -241,6 +241,7 @@ func (c *TCPConn) settle(sh *shard) {
 	if status != old {
 		c.change(sh, old, status)
 	}
+	c.offerLate(sh)
 	c.tellUrgent()
 	if c.unsentLow.Load() != 0 {
 		c.limitSend()
@@ -255,7 +256,11 @@ func (c *TCPConn) settle(sh *shard) {
 		return
 	}
 	c.settleWindow(sh)
-	sh.wheel.Schedule(&c.timer, m.Deadline())
+	deadline := m.Deadline()
+	if c.isWithheld() {
+		deadline = min(deadline, c.offerBy)
+	}
+	sh.wheel.Schedule(&c.timer, deadline)
 }
 
 // settleWindow publishes how far the program may read without telling us. If it
@@ -283,7 +288,7 @@ func (c *TCPConn) change(sh *shard, old, status uint32) {
 	c.status.Or(began)
 	if began&statusConnected != 0 {
 		sh.tally.count(TCPEstablished)
-		c.handOver()
+		c.offer(sh)
 	}
 	var e Events
 	if began&(statusReadClosed|statusEnded) != 0 {

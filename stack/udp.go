@@ -2,8 +2,6 @@ package stack
 
 import (
 	"net/netip"
-	"sync"
-	"sync/atomic"
 
 	"loam/link"
 	"loam/stack/port"
@@ -16,8 +14,8 @@ const (
 	MaxUDP6 = wire.MaxIPv6Payload - wire.UDPLen
 )
 
-// UDPOptions are the options of a UDP socket. The zero value is the default of
-// each; socket(7) and ip(7) name what is in the comments.
+// UDPOptions are the options of a socket for datagrams, of UDP or not. The zero value is
+// the default of each; socket(7) and ip(7) name what is in the comments.
 type UDPOptions struct {
 	Broadcast     bool  // SO_BROADCAST: sending to broadcast addresses is allowed
 	ReuseAddr     bool  // SO_REUSEADDR
@@ -31,6 +29,10 @@ type UDPOptions struct {
 	V6Only        bool  // IPV6_V6ONLY: bound to all addresses of IPv6, not those of IPv4 as well
 	ReceiveBuffer int   // SO_RCVBUF; zero: 2 MiB
 	SendBuffer    int   // SO_SNDBUF; zero: 1 MiB
+
+	// SoftErrors has ICMP errors be told that may pass, and those about datagrams that
+	// were sent without a peer.
+	SoftErrors bool
 }
 
 // UDPConn is a UDP socket. Every shard knows it, since its datagrams may belong
@@ -39,40 +41,14 @@ type UDPOptions struct {
 //
 // The methods here never block: ReadFrom and WriteTo are in net.go.
 type UDPConn struct {
-	watcher
-	stack   *Stack
-	home    *shard // the only shard that knows it: a forwarder's socket; nil: all
-	local   netip.AddrPort
-	v6Only  bool          // as it was when the socket was bound
-	port    *port.Binding // nil: a forwarder's
-	readers waiter
-	writers waiter
-	queue   datagramQueue
-	sending sendBuffer
-	failure atomic.Pointer[error]
-
-	mu      sync.Mutex // guards what follows
-	options UDPOptions
-	remote  netip.AddrPort // of a connected socket
-	groups  []membership
-	closed  bool
-	peer    atomic.Pointer[netip.AddrPort] // copy of remote for the shards
-
-	filter atomic.Pointer[Filter]
+	datagramSocket
+	home *shard        // the only shard that knows it: a forwarder's socket; nil: all
+	port *port.Binding // nil: a forwarder's
 }
 
 // Filter says how many bytes of a datagram, which begins with its UDP header, a socket
 // keeps; 0: it does not get the datagram. Several shards may call it at once.
 type Filter func(datagram []byte) uint32
-
-// SetFilter has f look at all datagrams that arrive from now on; nil: nobody.
-func (c *UDPConn) SetFilter(f Filter) {
-	if f == nil {
-		c.filter.Store(nil)
-		return
-	}
-	c.filter.Store(&f)
-}
 
 // filtered cuts a payload to what the filter keeps, and reports whether it keeps any. Its
 // header is put before it again meanwhile, without the checksum.
@@ -113,11 +89,8 @@ func (s *Stack) ListenUDP(local netip.AddrPort, o UDPOptions) (*UDPConn, error) 
 }
 
 func (s *Stack) newUDPConn(local netip.AddrPort, o UDPOptions) *UDPConn {
-	c := &UDPConn{stack: s, local: local, v6Only: o.V6Only, options: o}
-	c.queue.limit = defaultDatagramBuffer
-	if o.ReceiveBuffer != 0 {
-		c.queue.limit = o.ReceiveBuffer
-	}
+	c := &UDPConn{}
+	c.init(s, "udp", local, o)
 	return c
 }
 
@@ -135,150 +108,6 @@ func (c *UDPConn) leave(sh *shard) {
 			sh.sockets[at] = list
 		}
 	}
-}
-
-// Connect makes remote the only peer: where Write sends, and who is heard. The
-// zero AddrPort undoes it. Errors: ErrNetUnreachable, ErrClosed.
-func (c *UDPConn) Connect(remote netip.AddrPort) error {
-	if remote.IsValid() {
-		t := c.stack.tables.Load()
-		var err error
-		if remote, err = t.destination(c.local.Addr(), remote, c.v6Only); err != nil {
-			return err
-		}
-		if _, err := t.route(c.source(), remote.Addr()); err != nil {
-			return err
-		}
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
-		return ErrClosed
-	}
-	c.remote = remote
-	if remote.IsValid() {
-		c.peer.Store(&remote)
-	} else {
-		c.peer.Store(nil)
-	}
-	return nil
-}
-
-// source is the bound address to send from, or the zero Addr.
-func (c *UDPConn) source() netip.Addr {
-	if c.local.Addr().IsUnspecified() || c.local.Addr().IsMulticast() {
-		return netip.Addr{}
-	}
-	return c.local.Addr()
-}
-
-// LocalAddrPort is where the socket is bound; of a connected one, with the
-// source address that its datagrams carry.
-func (c *UDPConn) LocalAddrPort() netip.AddrPort {
-	peer := c.peer.Load()
-	if peer == nil || c.source().IsValid() {
-		return c.local
-	}
-	p, err := c.stack.tables.Load().route(netip.Addr{}, peer.Addr())
-	if err != nil {
-		return c.local
-	}
-	return netip.AddrPortFrom(p.ifc.scoped(p.source), c.local.Port())
-}
-
-// RemoteAddrPort is the peer of a connected socket, else the zero AddrPort.
-func (c *UDPConn) RemoteAddrPort() netip.AddrPort {
-	if p := c.peer.Load(); p != nil {
-		return *p
-	}
-	return netip.AddrPort{}
-}
-
-// Options returns the options.
-func (c *UDPConn) Options() UDPOptions {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.options
-}
-
-// SetOptions has f change the options.
-func (c *UDPConn) SetOptions(f func(*UDPOptions)) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	f(&c.options)
-	if n := c.options.ReceiveBuffer; n != 0 {
-		c.queue.mu.Lock()
-		c.queue.limit = n
-		c.queue.mu.Unlock()
-	}
-	return nil
-}
-
-// TryReadFrom takes the oldest datagram; what does not fit into p is lost, and
-// Datagram.Len says how long it was. Errors: ErrWouldBlock, ErrClosed, and what
-// an ICMP error said about an earlier datagram of a connected socket.
-func (c *UDPConn) TryReadFrom(p []byte) (int, Datagram, error) { return c.read(p, c.queue.take) }
-
-// PeekFrom is TryReadFrom but leaves the datagram there.
-func (c *UDPConn) PeekFrom(p []byte) (int, Datagram, error) { return c.read(p, c.queue.peek) }
-
-func (c *UDPConn) read(p []byte, from func([]byte) (int, Datagram, bool)) (int, Datagram, error) {
-	if err := c.Err(); err != nil {
-		return 0, Datagram{}, err
-	}
-	if n, info, ok := from(p); ok {
-		return n, info, nil
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
-		return 0, Datagram{}, ErrClosed
-	}
-	return 0, Datagram{}, ErrWouldBlock
-}
-
-// Err returns and clears the error that is waiting (SO_ERROR).
-func (c *UDPConn) Err() error {
-	if c.failure.Load() == nil {
-		return nil
-	}
-	if p := c.failure.Swap(nil); p != nil {
-		return *p
-	}
-	return nil
-}
-
-// Waiting is how many datagrams could be read now, and the length of the first.
-func (c *UDPConn) Waiting() (count, first int) { return c.queue.len() }
-
-// Events is what holds now.
-func (c *UDPConn) Events() Events {
-	var e Events
-	if n, _ := c.queue.len(); n > 0 {
-		e |= Readable
-	}
-	if c.hasRoom() {
-		e |= Writable
-	}
-	if c.failure.Load() != nil {
-		e |= Error | Readable | Writable
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
-		e |= Readable | Writable | Hangup
-	}
-	return e
-}
-
-// hasRoom reports whether a datagram may be sent now, and otherwise arranges
-// that Writable is told.
-func (c *UDPConn) hasRoom() bool {
-	limit := defaultSendBuffer
-	if n := c.Options().SendBuffer; n != 0 {
-		limit = n
-	}
-	return c.sending.room(limit)
 }
 
 // TryWriteTo sends a datagram to to, or to the peer of a connected socket when
@@ -307,64 +136,13 @@ type UDPSend struct {
 // maxSegments is how many datagrams one call sends (UDP_MAX_SEGMENTS of linux/udp.h).
 const maxSegments = 128
 
-// header is how far a datagram goes, and how, by the options.
-func (o *UDPOptions) header(src, dst netip.Addr) ipHeader {
-	h := ipHeader{proto: wire.ProtoUDP, src: src, dst: dst, ttl: o.TTL, tos: o.TOS}
-	group := o.GroupTTL
-	if dst.Is6() {
-		h.ttl, h.tos, group = o.HopLimit, o.TrafficClass, o.GroupHops
-	}
-	switch {
-	case dst.IsMulticast():
-		h.ttl = max(group, 1)
-	case h.ttl == 0:
-		h.ttl = defaultTTL
-	}
-	return h
-}
-
-// apply changes what the options have set.
-func (o *UDPSend) apply(h *ipHeader) {
-	if o.TTL != 0 {
-		h.ttl = o.TTL
-	}
-	if o.HasTOS {
-		h.tos = o.TOS
-	}
-}
-
-// ownSource checks the source of a datagram. Errors: ErrInvalid if it is not one of ours,
-// or not of the destination's family.
-func (t *tables) ownSource(source, dst netip.Addr) (netip.Addr, error) {
-	source = source.Unmap().WithZone("")
-	l, ours := t.local[source]
-	if source.Is4() != dst.Is4() || l.broadcast || !ours && !(source.Is4() && source.IsLoopback()) {
-		return source, ErrInvalid
-	}
-	return source, nil
-}
-
 // TryWriteBy is TryWriteTo for a datagram that goes its own way. Errors besides its:
 // ErrInvalid for a source that is not ours, or for too many segments.
 func (c *UDPConn) TryWriteBy(p []byte, to netip.AddrPort, by UDPSend) (int, error) {
-	if err := c.Err(); err != nil {
-		return 0, err
-	}
-	c.mu.Lock()
-	options, remote, closed := c.options, c.remote, c.closed
-	c.mu.Unlock()
-	t := c.stack.tables.Load()
-	var err error
-	if to.IsValid() {
-		remote, err = t.destination(c.local.Addr(), to, c.v6Only)
-	}
+	t, options, remote, err := c.beginWrite(to)
 	switch {
-	case err != nil && !closed:
+	case err != nil:
 		return 0, err
-	case closed:
-		return 0, ErrClosed
-	case !remote.IsValid():
-		return 0, ErrNoDestination
 	case remote.Port() == 0:
 		return 0, ErrInvalid
 	case len(p) > maxUDP(remote.Addr()):
@@ -379,73 +157,32 @@ func (c *UDPConn) TryWriteBy(p []byte, to netip.AddrPort, by UDPSend) (int, erro
 	}
 	for done := 0; ; {
 		segment := p[done:min(done+by.Segment, len(p))]
-		out, err := c.build(t, segment, remote, &options, by)
+		out, err := c.build(t, segment, remote, &options, &by)
 		if err != nil {
 			return 0, err
 		}
-		c.stack.shardFor(out.local, remote).submit(&out)
+		c.submit(&out, remote)
 		if done += len(segment); done == len(p) {
 			return done, nil
 		}
 	}
 }
 
-// pathTo finds the source address and the path of a datagram.
-func (c *UDPConn) pathTo(t *tables, dst netip.Addr, by *UDPSend) (src netip.Addr, p path, err error) {
-	src = c.source()
-	if by.Source.IsValid() {
-		if src, err = t.ownSource(by.Source, dst); err != nil {
-			return src, p, err
-		}
-	}
-	if by.On != nil && dst.Is4() && dst.IsMulticast() {
-		p = t.pathOn(by.On, dst)
-	} else {
-		if by.On != nil && dst.Zone() == "" && (isScoped(dst) || dst.IsMulticast()) {
-			dst = dst.WithZone(by.On.name)
-		}
-		p, err = t.route(src, dst)
-	}
-	if !src.IsValid() {
-		src = p.source
-	}
-	return src, p, err
-}
-
 // build makes the IP packet of a datagram.
-func (c *UDPConn) build(t *tables, p []byte, remote netip.AddrPort, o *UDPOptions, by UDPSend) (outgoing, error) {
-	src, path, err := c.pathTo(t, remote.Addr(), &by)
+func (c *UDPConn) build(t *tables, p []byte, remote netip.AddrPort, o *UDPOptions, by *UDPSend) (outgoing, error) {
+	path, header, err := c.prepare(t, wire.ProtoUDP, remote, o, by)
 	if err != nil {
 		return outgoing{}, err
 	}
-	broadcast := remote.Addr() == limitedBroadcast || t.local[remote.Addr()].broadcast
-	if broadcast && !o.Broadcast {
-		return outgoing{}, ErrAccess
-	}
-	header := o.header(src, remote.Addr())
-	headerLen := wire.IPv4MinLen
-	if src.Is6() {
-		if src.IsUnspecified() {
-			return outgoing{}, ErrNotAvailable
-		}
-		c.stack.narrow6(&path, remote.Addr())
-		headerLen = wire.IPv6Len
-		header.label = c.stack.flowLabel(netip.AddrPortFrom(src, c.local.Port()), remote)
-	} else {
-		header.id = c.stack.nextID(src, remote.Addr(), wire.ProtoUDP)
-	}
-	by.apply(&header)
 	f := link.NewFrame(len(p))
 	copy(f.Bytes(), p)
 	h := wire.UDP{SrcPort: c.local.Port(), DstPort: remote.Port(), PayloadLen: len(p)}
 	h.Put(f.Prepend(wire.UDPLen))
-	whole := f.Len()+headerLen <= path.mtu
-	finishUDP(f, path.ifc, src, remote.Addr(), whole)
+	whole := f.Len()+header.length() <= path.mtu
+	finishUDP(f, path.ifc, header.src, header.dst, whole)
 	header.put(f)
-	size := f.Cap()
-	c.sending.take(size)
 	c.stack.tally.count(UDPSent)
-	return outgoing{frame: f, path: path, owner: c, size: size, local: netip.AddrPortFrom(src, c.local.Port())}, nil
+	return c.outgoing(f, path, header.src), nil
 }
 
 // finishUDP fills in the checksum of a datagram, or leaves it to the device,
@@ -461,45 +198,16 @@ func finishUDP(f *link.Frame, ifc *Interface, src, dst netip.Addr, whole bool) {
 	wire.PutUDPChecksum(b, src, dst)
 }
 
-// sent implements datagramOwner.
-func (c *UDPConn) sent(size int) {
-	if c.sending.give(size) {
-		c.writers.ring()
-		c.tell(Writable)
-	}
-}
-
 // Close closes the socket. What has been written is still sent.
 func (c *UDPConn) Close() error {
-	c.mu.Lock()
-	if c.closed {
-		c.mu.Unlock()
-		return c.opError("close", c.RemoteAddrPort(), ErrClosed)
-	}
-	c.closed = true
-	c.leaveGroups()
-	c.mu.Unlock()
-	if c.home != nil {
-		c.home.request(c.leave)
-	} else {
+	return c.closeBy(func() {
+		if c.home != nil {
+			c.home.request(c.leave)
+			return
+		}
 		c.stack.onEach(c.leave)
 		c.stack.ports.release(c.port)
-	}
-	c.queue.close()
-	c.readers.ring()
-	c.writers.ring()
-	c.readers.close()
-	c.writers.close()
-	c.tell(Readable | Writable | Hangup)
-	return nil
-}
-
-// fail leaves an error for the program of a connected socket.
-func (c *UDPConn) fail(err error) {
-	c.failure.Store(&err)
-	c.readers.ring()
-	c.writers.ring()
-	c.tell(Error | Readable | Writable)
+	})
 }
 
 // normalRemote is the destination that is meant: IPv4-mapped addresses are

@@ -17,7 +17,7 @@ type membership struct {
 // JoinGroup has the socket receive what is sent to a multicast group on an
 // interface; nil is the one that it would send to the group by. Errors:
 // ErrInvalid, ErrNoInterface, ErrInUse when it is a member already, ErrClosed.
-func (c *UDPConn) JoinGroup(group netip.Addr, on *Interface) error {
+func (c *datagramSocket) JoinGroup(group netip.Addr, on *Interface) error {
 	if !group.IsMulticast() {
 		return ErrInvalid
 	}
@@ -48,7 +48,7 @@ func (c *UDPConn) JoinGroup(group netip.Addr, on *Interface) error {
 
 // LeaveGroup undoes JoinGroup; without an interface, on whichever it is. Errors:
 // ErrNotAvailable.
-func (c *UDPConn) LeaveGroup(group netip.Addr, on *Interface) error {
+func (c *datagramSocket) LeaveGroup(group netip.Addr, on *Interface) error {
 	group = group.WithZone("")
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -63,14 +63,14 @@ func (c *UDPConn) LeaveGroup(group netip.Addr, on *Interface) error {
 }
 
 // inGroup reports whether the socket hears a group on the interface of an index.
-func (c *UDPConn) inGroup(group netip.Addr, index int) bool {
+func (c *datagramSocket) inGroup(group netip.Addr, index int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.ContainsFunc(c.groups, func(m membership) bool { return m.group == group && m.ifc.index == index })
 }
 
 // leaveGroups undoes every JoinGroup, when the socket is closed; the caller holds c.mu.
-func (c *UDPConn) leaveGroups() {
+func (c *datagramSocket) leaveGroups() {
 	for _, m := range c.groups {
 		m.ifc.leave(m.group)
 	}

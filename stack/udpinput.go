@@ -24,12 +24,12 @@ func (sh *shard) inputUDP(p *packet) {
 	if p.src.Is6() {
 		from, to = p.ifc.scopedPort(from), p.ifc.scopedPort(to)
 	}
-	info := Datagram{From: from, To: to, Len: len(payload), Interface: p.ifc.index, TTL: p.ttl, TOS: p.tos}
+	info := p.datagram(sh.now, from, to, len(payload))
 	if p.broadcast {
 		sh.deliverToAll(p, payload, info)
 		return
 	}
-	c := sh.socket(from, to)
+	c := sh.socket(p.ifc, from, to)
 	if c == nil && p.ifc.acceptAny {
 		c = sh.forwardUDP(from, to)
 	}
@@ -65,36 +65,34 @@ func (sh *shard) deliverTo(c *UDPConn, f *link.Frame, info Datagram) {
 		f.Free()
 		return
 	}
-	if !c.queue.put(f, info) {
+	if !c.take(f, info) {
 		sh.tally.count(UDPOverflow)
 		f.Free()
-		return
 	}
-	c.readers.ring()
-	c.tell(Readable)
 }
 
-// socket finds who a datagram is for: the socket connected to its sender, else
-// one bound to the address, else one bound to all addresses.
-func (sh *shard) socket(from, to netip.AddrPort) *UDPConn {
+// socket finds who a datagram is for that arrived at an interface, which is nil if nobody
+// knows: the socket connected to its sender, else one bound to the address, else one bound
+// to all addresses.
+func (sh *shard) socket(ifc *Interface, from, to netip.AddrPort) *UDPConn {
 	to = bare(to)
 	exact, all := sh.sockets[to], sh.sockets[netip.AddrPortFrom(anyAddr(to.Addr()), to.Port())]
-	if c := connectedTo(exact, from); c != nil {
+	if c := connectedTo(exact, ifc, from); c != nil {
 		return c
 	}
-	if c := connectedTo(all, from); c != nil {
+	if c := connectedTo(all, ifc, from); c != nil {
 		return c
 	}
-	if c := sh.unconnected(exact, from, to); c != nil {
+	if c := sh.unconnected(exact, ifc, from, to); c != nil {
 		return c
 	}
-	return sh.unconnected(all, from, to)
+	return sh.unconnected(all, ifc, from, to)
 }
 
 // connectedTo finds a socket whose peer is from.
-func connectedTo(list []*UDPConn, from netip.AddrPort) *UDPConn {
+func connectedTo(list []*UDPConn, ifc *Interface, from netip.AddrPort) *UDPConn {
 	for _, c := range list {
-		if peer := c.peer.Load(); peer != nil && sameEnd(*peer, from) {
+		if peer := c.peer.Load(); peer != nil && sameEnd(*peer, from) && c.hearsOn(ifc) {
 			return c
 		}
 	}
@@ -108,10 +106,10 @@ func sameEnd(a, b netip.AddrPort) bool {
 
 // unconnected picks a socket without a peer. Several of them (SO_REUSEPORT)
 // divide the flows.
-func (sh *shard) unconnected(list []*UDPConn, from, to netip.AddrPort) *UDPConn {
+func (sh *shard) unconnected(list []*UDPConn, ifc *Interface, from, to netip.AddrPort) *UDPConn {
 	open := 0
 	for _, c := range list {
-		if c.peer.Load() == nil {
+		if c.peer.Load() == nil && c.hearsOn(ifc) {
 			open++
 		}
 	}
@@ -120,7 +118,7 @@ func (sh *shard) unconnected(list []*UDPConn, from, to netip.AddrPort) *UDPConn 
 		n = shardOf(from.Addr(), to.Addr(), from.Port(), to.Port(), ^sh.stack.seed, open)
 	}
 	for _, c := range list {
-		if c.peer.Load() != nil {
+		if c.peer.Load() != nil || !c.hearsOn(ifc) {
 			continue
 		}
 		if n == 0 {
@@ -138,7 +136,7 @@ func (sh *shard) deliverToAll(p *packet, payload []byte, info Datagram) {
 	all := netip.AddrPortFrom(anyAddr(info.To.Addr()), info.To.Port())
 	for _, local := range [...]netip.AddrPort{bare(info.To), all} {
 		for _, c := range sh.sockets[local] {
-			if !c.hearsAll(&info) {
+			if !c.hearsAll(&info) || !c.hearsOn(p.ifc) {
 				continue
 			}
 			wanted = true

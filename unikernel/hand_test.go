@@ -75,7 +75,7 @@ func serve(t *testing.T, where string) *served {
 	}
 	if where == onLinux {
 		s.guest = s.ports
-		s.cmd = exec.Command(onThisHost(t), s.guest[:]...)
+		s.cmd = exec.Command(onThisHost(t, "published"), s.guest[:]...)
 	} else {
 		s.cmd = guestCommand(UserNetwork, "published", s.guest[:]...)
 		var ports []string
@@ -104,11 +104,11 @@ func serve(t *testing.T, where string) *served {
 	return s
 }
 
-// onThisHost is the program as Go builds it for Linux.
-func onThisHost(t *testing.T) string {
+// onThisHost is a program as Go builds it for Linux.
+func onThisHost(t *testing.T, program string) string {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "published")
-	cmd := exec.Command("go", "build", "-o", file, "./published")
+	file := filepath.Join(t.TempDir(), program)
+	cmd := exec.Command("go", "build", "-o", file, "./"+program)
 	cmd.Dir = "testdata/guest"
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"loam/internal/netns"
 )
 
 // The tests run programs of testdata/guest: this binary is started again as a
@@ -99,7 +101,7 @@ func guestCommand(kind NetworkKind, program string, args ...string) *exec.Cmd {
 func TestPrograms(t *testing.T) {
 	for program, kind := range map[string]NetworkKind{
 		"sockets": NoNetwork, "raw": NoNetwork, "web": UserNetwork, "early": NoNetwork, "child": UserNetwork, "bubble": NoNetwork, "allocs": NoNetwork, "goroutines": UserNetwork,
-		"files": NoNetwork, "calls": NoNetwork,
+		"files": NoNetwork, "calls": NoNetwork, "icmp": NoNetwork,
 	} {
 		t.Run(program, func(t *testing.T) {
 			out, err := guestCommand(kind, program).CombinedOutput()
@@ -107,6 +109,19 @@ func TestPrograms(t *testing.T) {
 				t.Errorf("%v: %s", err, out)
 			}
 		})
+	}
+}
+
+// What the program finds of ICMP on Loam it finds on Linux.
+func TestICMPOnLinux(t *testing.T) {
+	if os.Geteuid() != 0 || !netns.Can() {
+		t.Skip("needs a network namespace, and root: a user cannot open raw sockets")
+	}
+	const prepare = "echo 0 0 >/proc/sys/net/ipv4/ping_group_range && echo 0 >/proc/sys/net/ipv6/conf/all/disable_ipv6 && ip link set lo up && exec "
+	cmd := exec.Command("sh", "-c", prepare+onThisHost(t, "icmp"))
+	netns.Enter(cmd)
+	if out, err := cmd.CombinedOutput(); err != nil || string(out) != "ok\n" {
+		t.Errorf("%v: %s", err, out)
 	}
 }
 

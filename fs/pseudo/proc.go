@@ -233,6 +233,7 @@ func (p *Process) settings(f *FileSystem) {
 	f.File("sys/kernel/random/uuid", func() string { return randomID() + "\n" })
 	f.Fixed("sys/net/core/somaxconn", strconv.Itoa(p.Somaxconn)+"\n")
 	f.Fixed("sys/net/ipv4/ip_local_port_range", "32768\t60999\n")
+	f.Fixed("sys/net/ipv4/ping_group_range", "0\t2147483647\n") // every group may use ping sockets
 	f.Fixed("sys/net/ipv6/conf/all/disable_ipv6", "0\n")
 	f.Fixed("sys/fs/pipe-max-size", "65536\n")
 	f.Fixed("sys/fs/file-max", "1048576\n")

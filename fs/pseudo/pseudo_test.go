@@ -95,6 +95,7 @@ func TestContents(t *testing.T) {
 		"/proc/self/io":                          "rchar: 0\nwchar: 0\n",
 		"/proc/sys/kernel/random/boot_id":        bootID(),
 		"/proc/sys/net/ipv4/ip_local_port_range": "32768",
+		"/proc/sys/net/ipv4/ping_group_range":    "0\t2147483647\n",
 	} {
 		if got := text(t, v, path); !strings.HasPrefix(got, want) {
 			t.Errorf("%s says %q, want %q", path, got, want)

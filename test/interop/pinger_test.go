@@ -86,7 +86,7 @@ func (l *lab) loamPinger() *pinger {
 			n, info, err := s.Receive(b)
 			return n, info.From.Port(), err
 		},
-		setDeadline: s.SetDeadline,
+		setDeadline: func(t time.Time) { s.SetDeadline(t) },
 		until:       l.until(),
 		got:         make([]byte, stack.MaxPing+1),
 	}

@@ -1,0 +1,153 @@
+package posix
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"syscall"
+
+	"loam/stack"
+	"loam/wire"
+)
+
+// rawSocket is a raw socket (raw(7), ipv6(7)), for the packets of a protocol. It hears them
+// from the time that it is made; binding narrows that.
+type rawSocket struct {
+	udpSocket
+	raw *stack.RawConn // what conn holds
+}
+
+func (p *Process) newRaw(domain, protocol int) (socket, Errno) {
+	s := &rawSocket{udpSocket: udpSocket{
+		socketBase: socketBase{domain: domain, typ: syscall.SOCK_RAW, pro: protocol},
+		net:        p.net,
+		opts:       stack.UDPOptions{V6Only: domain == syscall.AF_INET6, ReuseAddr: true}, // as on Linux
+	}}
+	s.udpSocket.open = func(local netip.AddrPort, o stack.UDPOptions) (_ datagramConn, err error) {
+		s.raw, err = p.net.ListenRaw(wire.Protocol(protocol), local.Addr(), o)
+		return s.raw, err
+	}
+	if _, errno := s.bound(); errno != 0 {
+		return nil, errno
+	}
+	return s, 0
+}
+
+// bind may be done again.
+func (s *rawSocket) bind(a Address) Errno {
+	local, errno := s.bindName(a, s.isInet6())
+	if errno != 0 {
+		return errno
+	}
+	return toErrno(s.raw.Bind(local.Addr()))
+}
+
+// Levels and options of raw sockets (linux/socket.h, linux/icmp.h, linux/icmpv6.h,
+// linux/in6.h).
+const (
+	solRaw       = 255
+	icmpFilter   = 1
+	icmp6Filter  = 1
+	ipv6Checksum = 7
+	ipv6HdrIncl  = 36
+)
+
+func (s *rawSocket) option(level, name int) ([]byte, Errno) {
+	switch {
+	case s.isFilter(level, name):
+		if errno := s.mayFilter(); errno != 0 {
+			return nil, errno
+		}
+		return s.filterValue(), 0
+	case s.isHeaderIncluded(level, name):
+		return boolValue(s.raw.HeaderIncluded()), 0
+	case s.isChecksum(level, name):
+		return intValue(s.raw.Checksum()), 0
+	}
+	return s.udpSocket.option(level, name)
+}
+
+func (s *rawSocket) setOption(level, name int, value []byte) Errno {
+	switch {
+	case s.isFilter(level, name):
+		if errno := s.mayFilter(); errno != 0 {
+			return errno
+		}
+		s.setFilter(value)
+		return 0
+	case s.isHeaderIncluded(level, name):
+		n, errno := parseInt(value)
+		if errno == 0 {
+			s.raw.SetHeaderIncluded(n != 0)
+		}
+		return errno
+	case s.isChecksum(level, name):
+		return s.setChecksum(level, value)
+	}
+	return s.udpSocket.setOption(level, name, value)
+}
+
+// isFilter reports whether the option is ICMP_FILTER, or ICMPV6_FILTER of AF_INET6.
+func (s *rawSocket) isFilter(level, name int) bool {
+	if s.isInet6() {
+		return level == syscall.IPPROTO_ICMPV6 && name == icmp6Filter
+	}
+	return level == solRaw && name == icmpFilter
+}
+
+func (s *rawSocket) isHeaderIncluded(level, name int) bool {
+	if s.isInet6() {
+		return (level == syscall.IPPROTO_IPV6 || level == solRaw) && name == ipv6HdrIncl
+	}
+	return level == syscall.IPPROTO_IP && name == syscall.IP_HDRINCL
+}
+
+func (s *rawSocket) isChecksum(level, name int) bool {
+	return s.isInet6() && (level == syscall.IPPROTO_IPV6 || level == solRaw) && name == ipv6Checksum
+}
+
+// mayFilter refuses filters of types on sockets of other protocols than ICMP.
+func (s *rawSocket) mayFilter() Errno {
+	if s.pro != pingProtocol(s.domain) {
+		return syscall.EOPNOTSUPP
+	}
+	return 0
+}
+
+// filterValue is struct icmp_filter or icmp6_filter: the types that are not wanted.
+func (s *rawSocket) filterValue() []byte {
+	types := s.raw.BlockedTypes()
+	words := types[:]
+	if !s.isInet6() {
+		words = words[:1]
+	}
+	var b []byte
+	for _, w := range words {
+		b = binary.NativeEndian.AppendUint32(b, w)
+	}
+	return b
+}
+
+// setFilter changes as much of it as is given.
+func (s *rawSocket) setFilter(value []byte) {
+	b := s.filterValue()
+	copy(b, value)
+	var types [8]uint32
+	for i := 0; i < len(b)/4; i++ {
+		types[i] = binary.NativeEndian.Uint32(b[4*i:])
+	}
+	s.raw.BlockTypes(types)
+}
+
+// setChecksum is IPV6_CHECKSUM. Errors: EINVAL for an odd offset, and on a socket of ICMPv6
+// by the level of IPv6 (RFC 3542 section 3.1).
+func (s *rawSocket) setChecksum(level int, value []byte) Errno {
+	n, errno := parseInt(value)
+	switch {
+	case errno != 0:
+		return errno
+	case s.pro == syscall.IPPROTO_ICMPV6 && level == syscall.IPPROTO_IPV6, n > 0 && n%2 != 0:
+		return syscall.EINVAL
+	}
+	s.raw.SetChecksum(max(n, -1))
+	return 0
+}

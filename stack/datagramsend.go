@@ -1,0 +1,132 @@
+package stack
+
+import (
+	"net/netip"
+
+	"loam/link"
+	"loam/wire"
+)
+
+// What sockets for datagrams do alike when they send.
+
+// beginWrite says where a datagram to to goes, or one to the peer when to is the zero
+// AddrPort, and by which options. Errors: ErrClosed, ErrNoDestination, those of
+// tables.destination, and what an ICMP error said about an earlier datagram.
+func (c *datagramSocket) beginWrite(to netip.AddrPort) (t *tables, o UDPOptions, remote netip.AddrPort, err error) {
+	if err := c.Err(); err != nil {
+		return nil, o, remote, err
+	}
+	c.mu.Lock()
+	o, remote, closed := c.options, c.remote, c.closed
+	c.mu.Unlock()
+	t = c.stack.tables.Load()
+	switch {
+	case closed:
+		return nil, o, remote, ErrClosed
+	case to.IsValid():
+		remote, err = t.destination(c.local.Addr(), to, c.v6Only)
+	case !remote.IsValid():
+		err = ErrNoDestination
+	}
+	return t, o, remote, err
+}
+
+// pathTo finds the source address and the path of a datagram.
+func (c *datagramSocket) pathTo(t *tables, dst netip.Addr, by *UDPSend) (src netip.Addr, p path, err error) {
+	src = c.source()
+	if by.Source.IsValid() {
+		if src, err = t.ownSource(by.Source, dst); err != nil {
+			return src, p, err
+		}
+	}
+	switch device := c.device.Load(); {
+	case device != nil:
+		p, err = t.routeBy(device, src, dst)
+	case by.On != nil && dst.Is4() && dst.IsMulticast():
+		p = t.pathOn(by.On, dst)
+	default:
+		if by.On != nil && dst.Zone() == "" && (isScoped(dst) || dst.IsMulticast()) {
+			dst = dst.WithZone(by.On.name)
+		}
+		p, err = t.route(src, dst)
+	}
+	if !src.IsValid() {
+		src = p.source
+	}
+	return src, p, err
+}
+
+// prepare finds the path of a datagram, and what its IP header says. Errors: those of
+// pathTo, ErrAccess for broadcast without the option, ErrNotAvailable where there is no
+// address to send from.
+func (c *datagramSocket) prepare(t *tables, proto wire.Protocol, remote netip.AddrPort, o *UDPOptions, by *UDPSend) (path, ipHeader, error) {
+	dst := remote.Addr()
+	src, p, err := c.pathTo(t, dst, by)
+	if err != nil {
+		return p, ipHeader{}, err
+	}
+	if broadcast := dst == limitedBroadcast || t.local[dst].broadcast; broadcast && !o.Broadcast {
+		return p, ipHeader{}, ErrAccess
+	}
+	header := o.header(proto, src, dst)
+	if src.Is6() {
+		if src.IsUnspecified() {
+			return p, header, ErrNotAvailable
+		}
+		c.stack.narrow6(&p, dst)
+		header.label = c.stack.flowLabel(netip.AddrPortFrom(src, c.local.Port()), remote)
+	} else {
+		header.id = c.stack.nextID(src, dst, proto)
+	}
+	by.apply(&header)
+	return p, header, nil
+}
+
+// outgoing is a finished packet from src, and counts it.
+func (c *datagramSocket) outgoing(f *link.Frame, p path, src netip.Addr) outgoing {
+	size := f.Cap()
+	c.sending.take(size)
+	return outgoing{frame: f, path: p, owner: c, size: size, local: netip.AddrPortFrom(src, c.local.Port())}
+}
+
+// submit leaves a packet to the shard of its flow.
+func (c *datagramSocket) submit(o *outgoing, remote netip.AddrPort) {
+	c.stack.shardFor(o.local, remote).submit(o)
+}
+
+// header is how far a datagram goes, and how, by the options.
+func (o *UDPOptions) header(proto wire.Protocol, src, dst netip.Addr) ipHeader {
+	h := ipHeader{proto: proto, src: src, dst: dst, ttl: o.TTL, tos: o.TOS}
+	group := o.GroupTTL
+	if dst.Is6() {
+		h.ttl, h.tos, group = o.HopLimit, o.TrafficClass, o.GroupHops
+	}
+	switch {
+	case dst.IsMulticast():
+		h.ttl = max(group, 1)
+	case h.ttl == 0:
+		h.ttl = defaultTTL
+	}
+	return h
+}
+
+// apply changes what the options have set.
+func (o *UDPSend) apply(h *ipHeader) {
+	if o.TTL != 0 {
+		h.ttl = o.TTL
+	}
+	if o.HasTOS {
+		h.tos = o.TOS
+	}
+}
+
+// ownSource checks the source of a datagram. Errors: ErrInvalid if it is not one of ours,
+// or not of the destination's family.
+func (t *tables) ownSource(source, dst netip.Addr) (netip.Addr, error) {
+	source = source.Unmap().WithZone("")
+	l, ours := t.local[source]
+	if source.Is4() != dst.Is4() || l.broadcast || !ours && !(source.Is4() && source.IsLoopback()) {
+		return source, ErrInvalid
+	}
+	return source, nil
+}

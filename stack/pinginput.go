@@ -1,0 +1,104 @@
+package stack
+
+import (
+	"net/netip"
+
+	"loam/link"
+	"loam/stack/icmp"
+	"loam/wire"
+)
+
+// inputEchoReply delivers a reply to who asked.
+func (sh *shard) inputEchoReply(p *packet, id, seq uint16) {
+	pinger := sh.pinger(p.ifc, id, p.dst)
+	if pinger == nil {
+		sh.tally.count(ICMPIgnored)
+		return
+	}
+	message := p.payload()
+	f := link.NewFrame(len(message))
+	copy(f.Bytes(), message)
+	from, to := netip.AddrPortFrom(p.ifc.scoped(p.src), seq), netip.AddrPortFrom(p.ifc.scoped(p.dst), id)
+	info := p.datagram(sh.now, from, to, len(message))
+	switch {
+	case !pinger.wants(f, &info):
+		sh.tally.count(ICMPFiltered)
+	case !pinger.take(f, info):
+		sh.tally.count(ICMPOverflow)
+	default:
+		sh.tally.count(ICMPEchoReply)
+		return
+	}
+	f.Free()
+}
+
+// isAt reports whether the socket is bound to an address, or to all of its version of IP.
+func (p *Pinger) isAt(dst netip.Addr) bool {
+	at := p.local.Addr()
+	switch {
+	case !at.IsUnspecified():
+		return at.WithZone("") == dst
+	case at.Is4():
+		return dst.Is4()
+	}
+	return dst.Is6() || !p.v6Only
+}
+
+// pingError tells a Pinger that a request of its did not get through.
+func (sh *shard) pingError(q *icmp.Quote, kind icmp.Kind) bool {
+	pinger := sh.pinger(nil, q.EchoID, q.Src)
+	return pinger != nil && pinger.hearError(kind)
+}
+
+// pinger finds the socket that has an identifier at an address of ours, and hears what
+// arrived at an interface, which is nil if nobody knows; or nil.
+func (sh *shard) pinger(ifc *Interface, id uint16, at netip.Addr) *Pinger {
+	for _, p := range sh.pings[id] {
+		if p.isAt(at) && p.hearsOn(ifc) {
+			return p
+		}
+	}
+	return nil
+}
+
+// PingRequest is an echo request to an address that is not the stack's, for a
+// forwarder.
+type PingRequest struct {
+	shard    *shard
+	rest     uint32 // identifier and sequence number
+	tos      uint8
+	from     *Interface
+	Src, Dst netip.Addr // who asks whom
+	Data     []byte
+}
+
+// Seq is the sequence number.
+func (r *PingRequest) Seq() uint16 { return uint16(r.rest) }
+
+// Reply answers in Dst's name, with the data of the request.
+func (r *PingRequest) Reply() {
+	r.shard.post(func(sh *shard) {
+		if r.Dst.Is6() {
+			sh.sendEchoReply6(r.Dst, r.from.scoped(r.Src), r.tos, r.rest, r.Data)
+			return
+		}
+		sh.sendEchoReply(r.Dst, r.Src, r.tos, wire.ICMPv4{Rest: r.rest}, r.Data)
+	})
+}
+
+// forwardPing gives a request to the forwarder.
+func (sh *shard) forwardPing(p *packet, rest uint32, data []byte) {
+	handler := sh.stack.forwarder.Ping
+	if handler == nil {
+		sh.tally.count(ICMPIgnored)
+		return
+	}
+	if !sh.beginForward() {
+		return
+	}
+	r := &PingRequest{shard: sh, rest: rest, tos: p.tos, from: p.ifc, Src: p.src, Dst: p.dst, Data: append([]byte(nil), data...)}
+	sh.stack.crew.Start(func() {
+		defer sh.stack.forwards.Add(-1)
+		handler(r)
+	})
+}

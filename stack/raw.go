@@ -1,0 +1,250 @@
+package stack
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"slices"
+	"sync/atomic"
+
+	"loam/link"
+	"loam/wire"
+)
+
+// RawConn is a socket for the packets of one protocol of IP, as Linux's raw sockets are
+// (raw(7)): it gets a copy of each that arrives, whoever else takes it, of IPv4 with the IP
+// header, of IPv6 what is behind the headers. What it sends has an IP header put in front.
+//
+// Raw sockets are few, and are published as a list that shards and receivers read.
+type RawConn struct {
+	datagramSocket
+	proto      wire.Protocol
+	bound      atomic.Pointer[netip.Addr]
+	checksumAt atomic.Int32              // see SetChecksum
+	whole      atomic.Bool               // see SetHeaderIncluded
+	blocked    atomic.Pointer[[8]uint32] // see BlockTypes; nil: none
+}
+
+// ProtoRaw is a protocol of which nothing arrives, for sockets that send whole packets
+// (IPPROTO_RAW).
+const ProtoRaw wire.Protocol = 255
+
+// ListenRaw makes a socket for a protocol of the version of IP that local is of; the
+// unspecified address means any. Errors: ErrNotAvailable, ErrFamily, ErrClosed.
+func (s *Stack) ListenRaw(proto wire.Protocol, local netip.Addr, o UDPOptions) (*RawConn, error) {
+	c := &RawConn{proto: proto}
+	network := "ip4"
+	if local.Is6() {
+		network, o.V6Only = "ip6", true
+	}
+	c.init(s, network, netip.AddrPortFrom(anyAddr(local), uint16(proto)), o)
+	c.checksumAt.Store(-1)
+	if proto == wire.ProtoICMPv6 && local.Is6() {
+		c.checksumAt.Store(2)
+	}
+	c.whole.Store(proto == ProtoRaw)
+	if err := c.Bind(local); err != nil {
+		return nil, err
+	}
+	return c, s.publishRaw(c)
+}
+
+// Bind has the socket hear only what is sent to an address of this host, and send from it.
+// Errors: ErrNotAvailable, ErrFamily.
+func (c *RawConn) Bind(local netip.Addr) error {
+	at, err := c.stack.checkLocal(netip.AddrPortFrom(local, 0))
+	switch {
+	case err != nil:
+		return err
+	case at.Addr().Is4() != c.local.Addr().Is4():
+		return ErrFamily
+	}
+	addr := at.Addr()
+	c.bound.Store(&addr)
+	return nil
+}
+
+// publishRaw adds a socket to the list. Errors: ErrClosed.
+func (s *Stack) publishRaw(c *RawConn) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return ErrClosed
+	}
+	list := append(slices.Clone(s.rawConns()), c)
+	s.raws.Store(&list)
+	return nil
+}
+
+// withdrawRaw takes it away.
+func (s *Stack) withdrawRaw(c *RawConn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := slices.DeleteFunc(slices.Clone(s.rawConns()), func(other *RawConn) bool { return other == c })
+	if len(list) == 0 {
+		s.raws.Store(nil)
+		return
+	}
+	s.raws.Store(&list)
+}
+
+// rawConns are the raw sockets that there are. The list is never changed.
+func (s *Stack) rawConns() []*RawConn {
+	if list := s.raws.Load(); list != nil {
+		return *list
+	}
+	return nil
+}
+
+// SetChecksum has a checksum over the IPv6 pseudo-header be put into what is sent, at an
+// offset, and what has a wrong one there be dropped; an offset below 0 undoes it
+// (IPV6_CHECKSUM). Of ICMPv6 it is so from the beginning.
+func (c *RawConn) SetChecksum(offset int) { c.checksumAt.Store(int32(offset)) }
+
+// Checksum is the offset of SetChecksum, or -1.
+func (c *RawConn) Checksum() int { return int(c.checksumAt.Load()) }
+
+// SetHeaderIncluded has the program make the IP header (IP_HDRINCL): of IPv4 the length, the
+// checksum, and where they are zero the identification and the source are filled in.
+func (c *RawConn) SetHeaderIncluded(on bool) { c.whole.Store(on) }
+
+// HeaderIncluded is what SetHeaderIncluded has set.
+func (c *RawConn) HeaderIncluded() bool { return c.whole.Load() }
+
+// BlockTypes names the types of ICMP that the socket is not to get: type t is bit t%32 of
+// word t/32 (ICMP_FILTER, ICMP6_FILTER).
+func (c *RawConn) BlockTypes(types [8]uint32) { c.blocked.Store(&types) }
+
+// BlockedTypes is what BlockTypes has set.
+func (c *RawConn) BlockedTypes() [8]uint32 {
+	if types := c.blocked.Load(); types != nil {
+		return *types
+	}
+	return [8]uint32{}
+}
+
+// LocalAddrPort is where the socket is bound; of a connected one, with the source address
+// that its packets carry. The port is the protocol.
+func (c *RawConn) LocalAddrPort() netip.AddrPort {
+	if at := *c.bound.Load(); !at.IsUnspecified() {
+		return netip.AddrPortFrom(at, c.local.Port())
+	}
+	return c.datagramSocket.LocalAddrPort()
+}
+
+// TryWriteTo sends a packet with p as its payload, or as a whole with SetHeaderIncluded. The
+// port of to means nothing; the zero AddrPort is the peer. Errors: ErrWouldBlock,
+// ErrMessageTooLong, ErrNoDestination, ErrNetUnreachable, ErrFamily, ErrAccess for broadcast
+// without the option, ErrClosed, ErrInvalid for a packet that is too short, and what an
+// ICMP error said about an earlier one of a connected socket.
+func (c *RawConn) TryWriteTo(p []byte, to netip.AddrPort) (int, error) {
+	return c.TryWriteBy(p, to, UDPSend{})
+}
+
+// TryWriteBy is TryWriteTo for a packet that goes its own way. Errors besides its:
+// ErrInvalid for a source that is not ours.
+func (c *RawConn) TryWriteBy(p []byte, to netip.AddrPort, by UDPSend) (int, error) {
+	t, o, remote, err := c.beginWrite(to)
+	if err != nil {
+		return 0, err
+	}
+	remote = netip.AddrPortFrom(remote.Addr(), 0)
+	if !c.hasRoom() {
+		return 0, ErrWouldBlock
+	}
+	c.setSource(t, &by)
+	out, err := c.build(t, p, remote, &o, &by)
+	if err != nil {
+		return 0, err
+	}
+	c.stack.tally.count(RawSent)
+	c.submit(&out, remote)
+	return len(p), nil
+}
+
+// setSource has a packet go from where the socket is bound, if it does not say.
+func (c *RawConn) setSource(t *tables, by *UDPSend) {
+	at := *c.bound.Load()
+	if by.Source.IsValid() || at.IsUnspecified() || at.IsMulticast() {
+		return
+	}
+	by.Source = at
+	if by.On == nil && at.Zone() != "" {
+		by.On = t.zone(at.Zone())
+	}
+}
+
+// build makes the packet.
+func (c *RawConn) build(t *tables, p []byte, remote netip.AddrPort, o *UDPOptions, by *UDPSend) (outgoing, error) {
+	path, header, err := c.prepare(t, c.proto, remote, o, by)
+	switch {
+	case err != nil:
+		return outgoing{}, err
+	case c.whole.Load():
+		return c.buildWhole(p, &path, &header)
+	case len(p) > maxIPPayload(header.dst):
+		return outgoing{}, ErrMessageTooLong
+	}
+	at := int(c.checksumAt.Load())
+	if at >= 0 && at+2 > len(p) {
+		return outgoing{}, ErrInvalid
+	}
+	f := link.NewFrame(len(p))
+	copy(f.Bytes(), p)
+	if at >= 0 {
+		putChecksum(f.Bytes(), at, &header)
+	}
+	header.put(f)
+	return c.outgoing(f, path, header.src), nil
+}
+
+// putChecksum puts the checksum of a payload at an offset of it.
+func putChecksum(b []byte, at int, h *ipHeader) {
+	b[at], b[at+1] = 0, 0
+	sum := ^wire.Sum(b, wire.PseudoSum(h.proto, h.src, h.dst, len(b)))
+	if sum == 0 && h.proto == wire.ProtoUDP {
+		sum = 0xffff // RFC 8200 section 8.1
+	}
+	binary.BigEndian.PutUint16(b[at:], sum)
+}
+
+// buildWhole takes a packet as the program has made it. It is not cut up.
+func (c *RawConn) buildWhole(p []byte, path *path, header *ipHeader) (outgoing, error) {
+	switch {
+	case len(p) > path.mtu:
+		return outgoing{}, ErrMessageTooLong
+	case len(p) < header.length():
+		return outgoing{}, ErrInvalid
+	}
+	f := link.NewFrame(len(p))
+	copy(f.Bytes(), p)
+	if header.dst.Is4() && !fillIPv4(f.Bytes(), header) {
+		f.Free()
+		return outgoing{}, ErrInvalid
+	}
+	return c.outgoing(f, *path, header.src), nil
+}
+
+// fillIPv4 fills in what the kernel does of an IPv4 header that a program has made
+// (raw(7)). It returns false if the header does not fit into the packet.
+func fillIPv4(b []byte, h *ipHeader) bool {
+	n := int(b[0]&0xf) * 4
+	if n < wire.IPv4MinLen || n > len(b) {
+		return false
+	}
+	binary.BigEndian.PutUint16(b[2:], uint16(len(b)))
+	if b[4] == 0 && b[5] == 0 {
+		binary.BigEndian.PutUint16(b[4:], h.id)
+	}
+	if source := b[12:16]; [4]byte(source) == [4]byte{} {
+		a := h.src.As4()
+		copy(source, a[:])
+	}
+	b[10], b[11] = 0, 0
+	binary.BigEndian.PutUint16(b[10:], ^wire.Sum(b[:n], 0))
+	return true
+}
+
+// Close closes the socket. What has been written is still sent.
+func (c *RawConn) Close() error {
+	return c.closeBy(func() { c.stack.withdrawRaw(c) })
+}
