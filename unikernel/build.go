@@ -11,7 +11,6 @@ import (
 
 	"loam/boot"
 	"loam/unikernel/guest"
-	"loam/unikernel/image"
 )
 
 // Build builds the program; it takes a moment when nothing has changed. Two
@@ -28,10 +27,7 @@ func (p *Plan) Build(ctx context.Context) error {
 		return err
 	}
 	args := append([]string{"build", "-overlay", list, "-o", p.Program}, p.at.flags...)
-	args = append(args, p.target.Flags...)
-	if p.target.Platform == Machine {
-		args = append(args, "-ldflags="+image.LinkFlags())
-	}
+	args = append(args, p.target.Platform.flags(p.target.Flags)...)
 	_, err = p.at.tools.run(ctx, p.at.dir, append(args, p.at.args...)...)
 	if err == nil {
 		return nil
@@ -97,7 +93,7 @@ func (p *Plan) explain(ctx context.Context, err error) error {
 	if !errors.As(err, &b) || b.Output == "" {
 		return err
 	}
-	if pkg, lerr := listPackage(ctx, p.at.tools, p.at.dir, p.at.args[0]); lerr == nil && pkg.Name != "main" {
+	if pkg, lerr := listPackage(ctx, p.at.tools, p.at.dir, p.at.args[0], p.target.choosing()); lerr == nil && pkg.Name != "main" {
 		b.What = fmt.Sprintf("%s is package %s, not a program", p.what(), pkg.Name)
 		b.Next = "name a main package"
 		return b

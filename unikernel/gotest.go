@@ -90,12 +90,17 @@ func Test(ctx context.Context, o TestOptions) (status int, err error) {
 
 // flags are those of go test, with what the linker must be told for the platform.
 func (o *TestOptions) flags() []string {
-	if o.Platform != Machine {
-		return o.Flags
+	return o.Platform.flags(o.Flags)
+}
+
+// flags are those of the go command with what the linker must be told for the platform.
+func (p Platform) flags(given []string) []string {
+	if p != Machine {
+		return given
 	}
 	var flags []string
 	link := image.LinkFlags()
-	for _, f := range o.Flags {
+	for _, f := range given {
 		if more, ok := strings.CutPrefix(f, "-ldflags="); ok {
 			link = more + " " + link
 		} else {

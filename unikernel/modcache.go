@@ -22,9 +22,11 @@ type listed struct {
 	Module                *struct{ Path, Version, Dir, Sum string }
 }
 
-func listPackage(ctx context.Context, t *toolchain, dir, arg string) (listed, error) {
+// listPackage asks for the package of an import path, or of one that flags of go build choose files of.
+func listPackage(ctx context.Context, t *toolchain, dir, arg string, flags []string) (listed, error) {
 	var p listed
-	out, err := t.run(ctx, dir, "list", "-find", "-json=Dir,ImportPath,Name,Module", arg)
+	args := append([]string{"list", "-find", "-json=Dir,ImportPath,Name,Module"}, flags...)
+	out, err := t.run(ctx, dir, append(args, arg)...)
 	if err != nil {
 		return p, err
 	}
@@ -40,7 +42,7 @@ func listPackage(ctx context.Context, t *toolchain, dir, arg string) (listed, er
 
 // locateVersion finds path@version, in a module made for it, as `go install
 // path@version` does.
-func locateVersion(ctx context.Context, c cache, arg string) (*located, error) {
+func locateVersion(ctx context.Context, c cache, arg string, flags []string) (*located, error) {
 	dir := c.path("module", digest(arg))
 	unlock, err := lock(dir)
 	if err != nil {
@@ -66,7 +68,7 @@ func locateVersion(ctx context.Context, c cache, arg string) (*located, error) {
 			return nil, err
 		}
 	}
-	p, err := listPackage(ctx, tools, dir, path)
+	p, err := listPackage(ctx, tools, dir, path, flags)
 	if err != nil {
 		return nil, err
 	}

@@ -14,10 +14,22 @@ type Target struct {
 	Args []string
 	// Dir is where Args are looked up; empty: the current folder.
 	Dir string
-	// Flags are added to go build.
+	// Flags are added to go build, each as -name=value.
 	Flags []string
 	// Platform is what it is built for.
 	Platform Platform
+}
+
+// choosing are the flags that say which files and modules a program is made of: go list is
+// to know them too.
+func (t *Target) choosing() (flags []string) {
+	for _, f := range t.Flags {
+		switch name, _, _ := strings.Cut(f, "="); name {
+		case "-tags", "-mod", "-modfile":
+			flags = append(flags, f)
+		}
+	}
+	return flags
 }
 
 // located is a target that has been found.
@@ -54,9 +66,9 @@ func locate(ctx context.Context, c cache, t Target) (*located, error) {
 		return locateFolder(ctx, c, dir)
 	}
 	if strings.Contains(first, "@") {
-		return locateVersion(ctx, c, first)
+		return locateVersion(ctx, c, first, t.choosing())
 	}
-	return locatePackage(ctx, c, base, first)
+	return locatePackage(ctx, c, base, first, t.choosing())
 }
 
 // folder reports whether an argument is a folder: it says so by how it begins,
@@ -117,12 +129,12 @@ func locateFiles(ctx context.Context, c cache, base string, args []string) (*loc
 }
 
 // locatePackage finds an import path as the module in force at base sees it.
-func locatePackage(ctx context.Context, c cache, base, arg string) (*located, error) {
+func locatePackage(ctx context.Context, c cache, base, arg string, flags []string) (*located, error) {
 	tools, err := findToolchain(ctx, c, base)
 	if err != nil {
 		return nil, err
 	}
-	p, err := listPackage(ctx, tools, base, arg)
+	p, err := listPackage(ctx, tools, base, arg, flags)
 	if err != nil {
 		return nil, errorf("check the import path, or give it as path@version", "%v", err)
 	}

@@ -13,6 +13,7 @@ import (
 func newBuild() *cobra.Command {
 	var out string
 	var volumes []string
+	var passed goFlags
 	cmd := &cobra.Command{
 		Use:   "build -o FILE PACKAGE|DIR|FILE.go|PACKAGE@VERSION",
 		Short: "Build a Go program, unchanged, into a file that a virtual machine boots",
@@ -36,7 +37,7 @@ and one more.`,
 			if err != nil {
 				return err
 			}
-			if err := unikernel.BuildImage(cmd.Context(), unikernel.Target{Args: args[:1]}, packed(parsed), out); err != nil {
+			if err := unikernel.BuildImage(cmd.Context(), unikernel.Target{Args: args[:1], Flags: passed.given}, packed(parsed), out); err != nil {
 				return err
 			}
 			return noteTraps(cmd.ErrOrStderr(), out)
@@ -44,6 +45,7 @@ and one more.`,
 	}
 	cmd.Flags().StringVarP(&out, "output", "o", "", "write the image to `FILE`")
 	cmd.Flags().StringArrayVarP(&volumes, "volume", "v", nil, "put a folder or a file into the image, to read, `HOST[:GUEST]` (repeat for more)")
+	passed.register("build", cmd.Flags())
 	return cmd
 }
 

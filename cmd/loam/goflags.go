@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// The flags of go test that "loam test" passes on. They are registered like any
-// other flag, so that help and completion know them and mistakes are told by
-// loam; what their values mean is go test's business.
+// The flags of go build that "loam run" and "loam build" pass on, and those of go test that
+// "loam test" does. They are registered like any other flag, so that help and completion
+// know them and mistakes are told by loam; what their values mean is the go command's business.
 
 // goFlag is one of them.
 type goFlag struct {
@@ -20,7 +20,15 @@ type goFlag struct {
 	help  string // empty: passed on, and not listed
 }
 
-var goTestFlags = []goFlag{
+var goBuildFlags = []goFlag{
+	{"tags", "LIST", "build with these tags"},
+	{"ldflags", "FLAGS", "give these to the linker, such as -X=main.version=v1"},
+
+	{"asmflags", "FLAGS", ""}, {"gcflags", "FLAGS", ""}, {"mod", "MODE", ""}, {"modfile", "FILE", ""},
+	{"pgo", "FILE", ""}, {"trimpath", "", ""},
+}
+
+var goTestFlags = append([]goFlag{
 	{"run", "REGEXP", "run only tests and examples that match"},
 	{"skip", "REGEXP", "do not run those that match"},
 	{"v", "", "print every test"},
@@ -35,7 +43,6 @@ var goTestFlags = []goFlag{
 	{"benchmem", "", "print allocations of benchmarks"},
 	{"list", "REGEXP", "list tests, and run none"},
 	{"coverprofile", "FILE", "write which statements were run"},
-	{"tags", "LIST", "build with these tags"},
 
 	{"shuffle", "MODE", ""}, {"cpu", "LIST", ""}, {"fullpath", "", ""}, {"artifacts", "", ""},
 	{"cover", "", ""}, {"covermode", "MODE", ""}, {"coverpkg", "LIST", ""}, {"outputdir", "DIR", ""},
@@ -43,41 +50,59 @@ var goTestFlags = []goFlag{
 	{"blockprofile", "FILE", ""}, {"blockprofilerate", "N", ""},
 	{"mutexprofile", "FILE", ""}, {"mutexprofilefraction", "N", ""}, {"trace", "FILE", ""},
 
-	{"a", "", ""}, {"n", "", ""}, {"x", "", ""}, {"p", "N", ""}, {"work", "", ""},
-	{"asmflags", "FLAGS", ""}, {"gcflags", "FLAGS", ""}, {"ldflags", "FLAGS", ""},
-	{"mod", "MODE", ""}, {"modfile", "FILE", ""}, {"modcacherw", "", ""}, {"pgo", "FILE", ""},
-	{"trimpath", "", ""},
+	{"a", "", ""}, {"n", "", ""}, {"x", "", ""}, {"p", "N", ""}, {"work", "", ""}, {"modcacherw", "", ""},
+}, goBuildFlags...)
+
+// refusedBuildFlags are those of go build that cannot be, and why.
+var refusedBuildFlags = map[string]string{
+	"race": needsCgo, "msan": needsCgo, "asan": needsCgo,
+	"overlay": ownOverlay,
 }
 
-// refusedFlags are those of go test that have no use here, and why.
-var refusedFlags = map[string]string{
+// refusedTestFlags are those of go test.
+var refusedTestFlags = map[string]string{
 	"race": needsCgo, "msan": needsCgo, "asan": needsCgo,
-	"vet":  "vet is not run here; go vet does",
-	"c":    notAlone,
-	"o":    notAlone,
-	"exec": "loam runs the test binaries",
-	"fuzz": noWorkers, "fuzztime": noWorkers, "fuzzminimizetime": noWorkers,
-	"overlay": "loam builds with an overlay of its own",
+	"overlay": ownOverlay,
+	"vet":     "vet is not run here; go vet does",
+	"c":       notAlone,
+	"o":       notAlone,
+	"exec":    "loam runs the test binaries",
+	"fuzz":    noWorkers, "fuzztime": noWorkers, "fuzzminimizetime": noWorkers,
 }
 
 const (
-	needsCgo  = "needs cgo, and programs on Loam have none; go test has it"
-	noWorkers = "starts worker processes, which programs on Loam cannot; go test has it, and without it loam test runs the seeds"
-	notAlone  = "a test binary does not run alone; go test -c makes one for Linux"
+	needsCgo   = "needs cgo, and programs on Loam have none; the go command has it"
+	noWorkers  = "starts worker processes, which programs on Loam cannot; go test has it, and without it loam test runs the seeds"
+	ownOverlay = "loam builds with an overlay of its own"
+	notAlone   = "a test binary does not run alone; go test -c makes one for Linux"
 )
+
+// passing is what a command does with flags of the go command.
+type passing struct {
+	flags   []goFlag
+	refused map[string]string // why, by name
+}
+
+var passingBy = map[string]passing{
+	"run":   {goBuildFlags, refusedBuildFlags},
+	"build": {goBuildFlags, refusedBuildFlags},
+	"test":  {goTestFlags, refusedTestFlags},
+}
 
 // goFlags collects what is to be passed on, in the order in which it was given.
 type goFlags struct{ given []string }
 
-func (g *goFlags) register(flags *pflag.FlagSet) {
-	for _, f := range goTestFlags {
+// register adds the flags that a command passes on.
+func (g *goFlags) register(command string, flags *pflag.FlagSet) {
+	by := passingBy[command]
+	for _, f := range by.flags {
 		p := flags.VarPF(&passedFlag{f, g}, f.name, "", f.help)
 		p.Hidden = f.help == ""
 		if f.value == "" {
 			p.NoOptDefVal = "true"
 		}
 	}
-	for name, why := range refusedFlags {
+	for name, why := range by.refused {
 		p := flags.VarPF(refusedFlag(why), name, "", "")
 		p.Hidden, p.NoOptDefVal = true, "true"
 	}
@@ -105,29 +130,33 @@ func (f refusedFlag) String() string   { return "" }
 func (f refusedFlag) Set(string) error { return errors.New(string(f)) }
 func (f refusedFlag) Type() string     { return "bool" }
 
-// goStyle gives the flags of go test on a command line of "loam test" the two
-// dashes of all others, and what follows -args the dashes that end flags. Names
-// may begin with "test.", as go test has it.
+// goStyle gives the flags of the go command on a command line the two
+// dashes of all others, and what follows -args of "loam test" the dashes that end flags. Names
+// may begin with "test." there, as go test has it.
 func goStyle(args []string) []string {
-	if len(args) == 0 || args[0] != "test" {
+	if len(args) == 0 || passingBy[args[0]].flags == nil {
 		return args
 	}
-	out := []string{"test"}
+	by, testing := passingBy[args[0]], args[0] == "test"
+	out := args[:1:1]
 	for i := 1; i < len(args); i++ {
 		arg := args[i]
 		name, isFlag := strings.CutPrefix(strings.TrimPrefix(arg, "-"), "-")
 		if !isFlag {
 			name, isFlag = strings.CutPrefix(arg, "-")
 		}
-		if name == "args" && isFlag || arg == "--" {
+		if testing && name == "args" && isFlag || arg == "--" {
 			return append(append(out, "--"), args[i+1:]...)
 		}
-		known, given := findGoFlag(strings.TrimPrefix(name, "test."))
+		if testing {
+			name = strings.TrimPrefix(name, "test.")
+		}
+		known, given := by.find(name)
 		if !isFlag || known == nil {
 			out = append(out, arg)
 			continue
 		}
-		out = append(out, "--"+strings.TrimPrefix(name, "test."))
+		out = append(out, "--"+name)
 		if known.value != "" && !given && i+1 < len(args) { // the value, whatever it looks like
 			i++
 			out = append(out, args[i])
@@ -136,14 +165,14 @@ func goStyle(args []string) []string {
 	return out
 }
 
-// findGoFlag finds the flag of "name" or "name=value", and whether there is a
+// find finds the flag of "name" or "name=value", and whether there is a
 // value; nil if there is no such flag.
-func findGoFlag(s string) (f *goFlag, given bool) {
+func (by passing) find(s string) (f *goFlag, given bool) {
 	name, _, given := strings.Cut(s, "=")
-	if i := slices.IndexFunc(goTestFlags, func(f goFlag) bool { return f.name == name }); i >= 0 {
-		return &goTestFlags[i], given
+	if i := slices.IndexFunc(by.flags, func(f goFlag) bool { return f.name == name }); i >= 0 {
+		return &by.flags[i], given
 	}
-	if _, refused := refusedFlags[name]; refused {
+	if _, refused := by.refused[name]; refused {
 		return &goFlag{name: name}, given
 	}
 	return nil, false

@@ -24,6 +24,10 @@ func TestGoStyle(t *testing.T) {
 		"test -race":               "test --race",
 		"test -unknown -h":         "test -unknown -h",
 		"test -run":                "test --run",
+		"run -tags a,b -v x:/x .":  "run --tags a,b -v x:/x .",
+		"run . -- -tags x":         "run . -- -tags x",
+		"run -args .":              "run -args .",
+		"build -ldflags=-s -o f .": "build --ldflags=-s -o f .",
 	} {
 		if got := goStyle(strings.Fields(given)); !slices.Equal(got, strings.Fields(want)) {
 			t.Errorf("%q became %q, want %q", given, got, want)
@@ -36,7 +40,7 @@ func TestGoFlagsPass(t *testing.T) {
 	cmd := newTest()
 	var given goFlags
 	cmd.ResetFlags()
-	given.register(cmd.Flags())
+	given.register("test", cmd.Flags())
 	if err := cmd.ParseFlags(goStyle(strings.Fields("test -run A -v=test2json -short -count=2 -run B net"))); err != nil {
 		t.Fatal(err)
 	}
@@ -48,13 +52,15 @@ func TestGoFlagsPass(t *testing.T) {
 
 func TestRefusedGoFlags(t *testing.T) {
 	for args, want := range map[string]string{
-		"test -race .":      "needs cgo",
-		"test -vet=all .":   "go vet does",
-		"test -c .":         "does not run alone",
-		"test -fuzz=F .":    "starts worker processes",
-		"test -exec=x .":    "loam runs the test binaries",
-		"test --net tun .":  "--net user",
-		"test --platform x": "--platform auto",
+		"test -race .":       "needs cgo",
+		"test -vet=all .":    "go vet does",
+		"test -c .":          "does not run alone",
+		"test -fuzz=F .":     "starts worker processes",
+		"test -exec=x .":     "loam runs the test binaries",
+		"test --net tun .":   "--net user",
+		"run -race .":        "needs cgo",
+		"build -overlay x .": "overlay of its own",
+		"test --platform x":  "--platform auto",
 	} {
 		_, errs, status := loam(t, goStyle(strings.Fields(args))...)
 		if status != statusUsage || !strings.Contains(errs, want) {

@@ -70,6 +70,34 @@ func TestSlowBuildIsTold(t *testing.T) {
 	}
 }
 
+// Flags of go build choose files and set variables, as for "go run", on each platform that is there.
+func TestBuildFlags(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod":      "module example.org/flags\n\ngo 1.26\n",
+		"app/main.go": "//go:build special\n\npackage main\n\nvar version, name string\n\nfunc main() { print(version, name) }\n",
+	} {
+		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	platforms := []string{"process"}
+	if _, err := exec.LookPath("qemu-system-x86_64"); err == nil {
+		platforms = append(platforms, "vm")
+	}
+	for _, platform := range platforms {
+		loam := command(t)("run", "--platform", platform, "--net", "none", "-tags", "special",
+			"-ldflags", "-X=main.version=v1.2 -X main.name=three", "example.org/flags/app")
+		loam.Dir = dir
+		if out, err := loam.CombinedOutput(); err != nil || string(out) != "v1.2three" {
+			t.Errorf("%s: %v, %q", platform, err, out)
+		}
+	}
+}
+
 // Who publishes a port of a program that listens at its own loopback is told so at a
 // terminal, once, and nobody else is.
 func TestRefusedConnectionIsTold(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 
 func newRun() *cobra.Command {
 	var f runFlags
+	var passed goFlags
 	cmd := &cobra.Command{
 		Use:   "run [flags] PACKAGE|DIR|FILE.go|PACKAGE@VERSION [-- ARGS]",
 		Short: "Build a Go program, unchanged, and run it on Loam",
@@ -46,6 +47,7 @@ on standard error; --platform vm or process chooses, and says nothing.`,
 			if err != nil {
 				return err
 			}
+			u.Target.Flags = passed.given
 			if isTerminal(os.Stderr) {
 				u.Slow = func() { fmt.Fprintln(os.Stderr, "loam: building", args[0]) }
 				u.Network.Refused = refusal(os.Stderr)
@@ -54,6 +56,7 @@ on standard error; --platform vm or process chooses, and says nothing.`,
 		},
 	}
 	f.register(cmd)
+	passed.register("run", cmd.Flags())
 	return cmd
 }
 

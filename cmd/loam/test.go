@@ -55,7 +55,7 @@ need cgo; vet is not run; -c and -o make a binary that does not run alone.`,
 		},
 	}
 	f.registerShared(cmd, testMemory)
-	passed.register(cmd.Flags())
+	passed.register("test", cmd.Flags())
 	return cmd
 }
 
