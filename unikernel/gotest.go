@@ -12,8 +12,6 @@ import (
 	"runtime"
 	"strings"
 	"syscall"
-
-	"loam/unikernel/image"
 )
 
 // Tests are built and run by one `go test`, which has an overlay for its builds
@@ -81,33 +79,11 @@ func Test(ctx context.Context, o TestOptions) (status int, err error) {
 	}
 	args := []string{"test", "-overlay=" + list, "-exec=" + quote(o.Exec)}
 	args = append(args, "-vet=off") // vet looks for Loam's packages on the disk
-	args = append(append(args, o.flags()...), o.Packages...)
+	args = append(append(args, o.Platform.flags(o.Flags)...), o.Packages...)
 	if len(o.Args) > 0 {
 		args = append(append(args, "-args"), o.Args...)
 	}
 	return tools.runTest(ctx, dir, args)
-}
-
-// flags are those of go test, with what the linker must be told for the platform.
-func (o *TestOptions) flags() []string {
-	return o.Platform.flags(o.Flags)
-}
-
-// flags are those of the go command with what the linker must be told for the platform.
-func (p Platform) flags(given []string) []string {
-	if p != Machine {
-		return given
-	}
-	var flags []string
-	link := image.LinkFlags()
-	for _, f := range given {
-		if more, ok := strings.CutPrefix(f, "-ldflags="); ok {
-			link = more + " " + link
-		} else {
-			flags = append(flags, f)
-		}
-	}
-	return append(flags, "-ldflags="+link)
 }
 
 // tested is what go list says about a package that is to be tested.

@@ -1,6 +1,11 @@
 package unikernel
 
-import "context"
+import (
+	"context"
+	"strings"
+
+	"loam/unikernel/image"
+)
 
 // Platform is what a program runs on.
 type Platform int
@@ -48,4 +53,21 @@ func ChooseMachine(ctx context.Context) (Choice, error) {
 		err = errorf("install QEMU 7.2 or later (Debian: apt-get install qemu-system-x86), or use --platform process", "%s", e.Why)
 	}
 	return Choice{Platform: Machine, Emulator: e}, err
+}
+
+// flags are those of the go command with what the linker must be told for the platform.
+func (p Platform) flags(given []string) []string {
+	if p != Machine {
+		return given
+	}
+	var flags []string
+	link := image.LinkFlags()
+	for _, f := range given {
+		if more, ok := strings.CutPrefix(f, "-ldflags="); ok {
+			link = more + " " + link
+		} else {
+			flags = append(flags, f)
+		}
+	}
+	return append(flags, "-ldflags="+link)
 }
