@@ -15,11 +15,11 @@ func loamTold(events []linux.EpollEvent) {
 	for i := range events {
 		ev := &events[i]
 		if ev.Events&(linux.EPOLLIN|end) == 0 || *(**uintptr)(unsafe.Pointer(&ev.Data)) == &netpollEventFd {
-			continue
+			continue // netpollBreak, in Go 1.26
 		}
 		tp := *(*taggedPointer)(unsafe.Pointer(&ev.Data))
-		pd := (*pollDesc)(tp.pointer())
-		if pd.fdseq.Load() != tp.tag() {
+		pd := (*pollDesc)(tp.pointer()) // nil is netpollBreak, in Go 1.27
+		if pd == nil || pd.fdseq.Load() != tp.tag() {
 			continue
 		}
 		pd.loam.word.Add(2)
