@@ -37,7 +37,7 @@ modules: ## the test suites of well-known modules on Loam beside Linux, and the 
 	@go run ./test/std -modules
 
 .PHONY: std-vm
-std-vm: ## the same in a virtual machine, for an hour or more, and the table docs/std-vm-full.md
+std-vm: ## the same in a virtual machine, for about an hour, and the table docs/std-vm.md
 	@go run ./test/std -platform vm
 
 .PHONY: releases

@@ -134,8 +134,8 @@ func explain(reasons []*reason, t test) *reason {
 }
 
 // judge is an error if a difference has no reason, or a reason no difference
-// although its test was run: short says of which packages with -short.
-func judge(loam results, differing []difference, reasons []*reason, short func(pkg string) bool) error {
+// although its test was run, with -short or without.
+func judge(loam results, differing []difference, reasons []*reason, short bool) error {
 	var wrong []string
 	for _, d := range differing {
 		if r := explain(reasons, d.test); r != nil {
@@ -150,7 +150,7 @@ func judge(loam results, differing []difference, reasons []*reason, short func(p
 		}
 	}
 	for _, r := range reasons {
-		if r.seen && !r.differs && (r.when == "always" || r.when == "full" && !short(r.pkg)) {
+		if r.seen && !r.differs && (r.when == "always" || r.when == "full" && !short) {
 			wrong = append(wrong, fmt.Sprintf("%s %s ends as on Linux: take it out of reasons.txt", r.pkg, r.name))
 		}
 	}

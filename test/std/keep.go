@@ -195,27 +195,19 @@ func (k *kept) Write(p []byte) (int, error) {
 func (k *kept) Close() error { return k.file.Close() }
 
 // read reads what is kept of one side about packages.
-func (o *options) read(dir string, s side, on platform, packages []string) (results, outputs, error) {
+func (o *options) read(dir string, s side, packages []string) (results, outputs, error) {
 	all, text := results{}, outputs{}
-	for _, short := range []bool{false, true} {
-		wanted := map[string]bool{}
-		for _, p := range packages {
-			if o.shortOf(on)(p) == short {
-				wanted[p] = true
-			}
-		}
-		if len(wanted) == 0 {
-			continue
-		}
-		file, err := os.Open(s.file(dir, short))
-		if err != nil {
-			return nil, nil, err
-		}
-		err = readResults(file, wanted, all, text)
-		file.Close()
-		if err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", file.Name(), err)
-		}
+	wanted := map[string]bool{}
+	for _, p := range packages {
+		wanted[p] = true
+	}
+	file, err := os.Open(s.file(dir, o.short))
+	if err != nil {
+		return nil, nil, err
+	}
+	defer file.Close()
+	if err := readResults(file, wanted, all, text); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", file.Name(), err)
 	}
 	return all, text, nil
 }

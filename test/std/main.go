@@ -4,9 +4,9 @@
 // excused that works.
 //
 //	go run ./test/std                 all packages, in full; writes docs/std.md
-//	go run ./test/std -platform vm    the same in a virtual machine; writes docs/std-vm-full.md,
-//	                                  and with -short, in less time, docs/std-vm.md
-//	go run ./test/std -short net/url  some packages, quickly; only checks
+//	go run ./test/std -platform vm    the same in a virtual machine; writes docs/std-vm.md
+//	go run ./test/std -short          all packages, quickly; only checks
+//	go run ./test/std net/url         some packages; only checks
 //
 // What the tests print is kept as go test -json writes it, in a folder named by -keep;
 // without that it is a temporary one, which stays if something is wrong. A run that finds
@@ -35,7 +35,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
@@ -45,9 +44,7 @@ type platform struct {
 	title    string
 	flags    []string // of loam test: what the tests of runtime need
 	packages []string
-	short    []string // of these, those that would take too long there without -short
 	report   string   // from the root of the tree
-	quick    string   // the one with -short, if it is another
 }
 
 // platforms are those that there are; the first is the default.
@@ -66,8 +63,7 @@ var platforms = []platform{
 			"runtime", "sync", "sync/atomic", "time", "context", "os", "io/...", "net", "net/http", "crypto/tls",
 			"encoding/...", "math/...", "sort", "strings",
 		},
-		report: "docs/std-vm-full.md",
-		quick:  "docs/std-vm.md",
+		report: "docs/std-vm.md",
 	},
 }
 
@@ -137,38 +133,37 @@ func (o *options) run(ctx context.Context) error {
 			return fmt.Errorf("%w; -keep=%s goes on", err, dir)
 		}
 	}
-	return o.report(dir, on, packages, reasons, paper{o.file(on), o.head(on, piecesOf(dir))})
+	return o.report(dir, on, packages, reasons, paper{on.report, o.head(on, piecesOf(dir))})
 }
 
 // paper is where a report is written, from the root of the tree, and how it begins.
 type paper struct{ file, head string }
 
-// report judges what is in a folder, and writes it down if it is of all packages.
+// report judges what is in a folder, and writes it down if it is whole.
 func (o *options) report(dir string, on platform, packages []string, reasons []*reason, to paper) error {
-	onLoam, printed, err := o.read(dir, loam, on, packages)
+	onLoam, printed, err := o.read(dir, loam, packages)
 	if err != nil {
 		return err
 	}
-	onLinux, _, err := o.read(dir, linux, on, packages)
+	onLinux, _, err := o.read(dir, linux, packages)
 	if err != nil {
 		return err
 	}
-	short := o.shortOf(on)
 	differing := compare(onLoam, onLinux)
-	fmt.Print(table(onLoam, onLinux, packages, o.mark(on)))
+	fmt.Print(table(onLoam, onLinux, packages))
 	for _, d := range differing {
 		fmt.Println(d)
 		if explain(reasons, d.test) == nil {
 			fmt.Println(tail(printed[d.test]))
 		}
 	}
-	if len(o.patterns) == 0 {
-		text := to.head + table(onLoam, onLinux, packages, o.mark(on)) + document(onLoam, onLinux, differing, reasons)
+	if o.whole() {
+		text := to.head + table(onLoam, onLinux, packages) + document(onLoam, onLinux, differing, reasons)
 		if err := os.WriteFile(to.file, []byte(text), 0o644); err != nil {
 			return err
 		}
 	}
-	err = judge(onLoam, differing, reasons, short)
+	err = judge(onLoam, differing, reasons, o.short)
 	switch {
 	case o.from != "" || o.keep != "":
 	case err != nil:
@@ -179,24 +174,8 @@ func (o *options) report(dir string, on platform, packages []string, reasons []*
 	return err
 }
 
-// file is where the report is written.
-func (o *options) file(on platform) string {
-	if o.short && on.quick != "" {
-		return on.quick
-	}
-	return on.report
-}
-
-// shortOf says which packages are run with -short.
-func (o *options) shortOf(on platform) func(pkg string) bool {
-	return func(pkg string) bool { return o.short || slices.Contains(on.short, pkg) }
-}
-
-// mark says which packages are to be told in the table, among others that were run in
-// full, to have been run with -short.
-func (o *options) mark(on platform) func(pkg string) bool {
-	return func(pkg string) bool { return !o.short && slices.Contains(on.short, pkg) }
-}
+// whole reports whether all packages are run, in full.
+func (o *options) whole() bool { return len(o.patterns) == 0 && !o.short }
 
 // folder makes the folder for what the tests print.
 func (o *options) folder() (string, error) {
@@ -243,19 +222,16 @@ func (o *options) runBoth(ctx context.Context, dir string, on platform, packages
 	}
 	defer remove()
 	for _, r := range bothSides(command, on, reasons) {
-		for _, short := range []bool{false, true} {
-			of := slices.DeleteFunc(slices.Clone(packages), func(p string) bool { return o.shortOf(on)(p) != short })
-			if err := o.runSide(ctx, dir, r, of, short); err != nil {
-				return err
-			}
+		if err := o.runSide(ctx, dir, r, packages); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// runSide runs packages on one side, with -short or without.
-func (o *options) runSide(ctx context.Context, dir string, r testRun, packages []string, short bool) error {
-	k, err := openKept(ctx, dir, r.side, short)
+// runSide runs packages on one side.
+func (o *options) runSide(ctx context.Context, dir string, r testRun, packages []string) error {
+	k, err := openKept(ctx, dir, r.side, o.short)
 	if err != nil {
 		return err
 	}
@@ -272,7 +248,7 @@ func (o *options) runSide(ctx context.Context, dir string, r testRun, packages [
 	for _, p := range todo {
 		delete(k.done, p)
 	}
-	if short {
+	if o.short {
 		r.flags = append(r.flags, "-short")
 	}
 	return r.run(ctx, k, todo)

@@ -237,7 +237,7 @@ func (o *options) runSuites(ctx context.Context, dir string, on platform, suites
 		}
 		for _, r := range bothSides(command, on, about(reasons, packages)) {
 			r.dir, r.env, r.flags = s.folder(dir), environment(), s.flags
-			if err := o.runSide(ctx, dir, r, packages, false); err != nil {
+			if err := o.runSide(ctx, dir, r, packages); err != nil {
 				return nil, err
 			}
 		}

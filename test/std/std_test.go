@@ -87,24 +87,21 @@ func TestJudge(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = judge(loam, compare(loam, linux), reasons, always)
+		err = judge(loam, compare(loam, linux), reasons, true)
 		if err == nil && want != "" || err != nil && (want == "" || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
 }
 
-func always(string) bool { return true }
-func never(string) bool  { return false }
-
-// A reason for tests in full is one where the package was not run with -short.
+// A reason for tests in full is none with -short.
 func TestJudgeFull(t *testing.T) {
 	loam, linux := sides(t)
 	reasons, err := readReasons("always p TestFails a\nfull p TestSame b", "vm")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := judge(loam, compare(loam, linux), reasons, never); err == nil {
+	if err := judge(loam, compare(loam, linux), reasons, false); err == nil {
 		t.Error("a reason without a difference is taken")
 	}
 }
@@ -131,24 +128,6 @@ func TestLeftOut(t *testing.T) {
 	}
 }
 
-// The report of tests with -short does not take the place of the one in full.
-func TestReportFile(t *testing.T) {
-	for _, c := range []struct {
-		platform string
-		short    bool
-		want     string
-	}{
-		{"process", false, "docs/std.md"}, {"process", true, "docs/std.md"},
-		{"vm", false, "docs/std-vm-full.md"}, {"vm", true, "docs/std-vm.md"},
-	} {
-		on, err := findPlatform(c.platform)
-		o := options{short: c.short}
-		if got := o.file(on); got != c.want || err != nil {
-			t.Errorf("%+v: %s, %v", c, got, err)
-		}
-	}
-}
-
 // A report says what was run, and by which command.
 func TestHead(t *testing.T) {
 	for _, p := range platforms {
@@ -171,8 +150,8 @@ func TestHead(t *testing.T) {
 func TestTable(t *testing.T) {
 	loam, linux := sides(t)
 	linux[test{"bare", ""}] = "skip"
-	got := table(loam, linux, []string{"p", "bare"}, func(pkg string) bool { return pkg == "p" })
-	for _, want := range []string{"| p (-short) | 1 | 1 | 0 | 2 | 0 | 0 |\n", "| bare | none ran | |  | no tests | |  |\n"} {
+	got := table(loam, linux, []string{"p", "bare"})
+	for _, want := range []string{"| p | 1 | 1 | 0 | 2 | 0 | 0 |\n", "| bare | none ran | |  | no tests | |  |\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}
@@ -219,7 +198,7 @@ func TestKept(t *testing.T) {
 	fmt.Fprint(k, strings.ReplaceAll(printed, `"fail"`, `"pass"`))
 	k.Close()
 	o := options{}
-	r, _, err := o.read(dir, loam, platform{}, []string{"p"})
+	r, _, err := o.read(dir, loam, []string{"p"})
 	if err != nil || r[test{"p", "TestFails"}] != "pass" || len(r) != 4 {
 		t.Errorf("the last run of a package does not count: %v, %v", r, err)
 	}

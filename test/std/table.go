@@ -37,17 +37,12 @@ func cells(r results, pkg string) string {
 	}
 }
 
-// table is the counts of both sides, in Markdown, in the order of packages. Those of
-// which short is true are marked.
-func table(loam, linux results, packages []string, short func(pkg string) bool) string {
+// table is the counts of both sides, in Markdown, in the order of packages.
+func table(loam, linux results, packages []string) string {
 	var b strings.Builder
 	b.WriteString("| package | Loam: passed | failed | skipped | Linux: passed | failed | skipped |\n|---|--:|--:|--:|--:|--:|--:|\n")
 	for _, p := range slices.Sorted(slices.Values(packages)) {
-		name := p
-		if short(p) {
-			name += " (-short)"
-		}
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", name, cells(loam, p), cells(linux, p))
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", p, cells(loam, p), cells(linux, p))
 	}
 	return b.String()
 }
@@ -57,9 +52,6 @@ func (o *options) head(on platform, pieces int) string {
 	how, command := "in full", "go run ./test/std"
 	if on.name != platforms[0].name {
 		command += " -platform " + on.name
-	}
-	if len(on.short) > 0 {
-		how = "in full but for those marked -short"
 	}
 	if o.short {
 		how, command = "with -short", command+" -short"
