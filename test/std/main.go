@@ -44,7 +44,7 @@ type platform struct {
 	title    string
 	flags    []string // of loam test: what the tests of runtime need
 	packages []string
-	report   string   // from the root of the tree
+	report   string // from the root of the tree
 }
 
 // platforms are those that there are; the first is the default.
