@@ -32,7 +32,8 @@ end() {
 	rm -rf "$work"
 }
 trap end EXIT
-trap 'exit 130' INT TERM
+trap 'exit 130' INT TERM HUP
+trap 'exit 141' PIPE
 
 echo "== building loam"
 go build -o "$work/loam" ./cmd/loam
