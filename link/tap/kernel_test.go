@@ -231,6 +231,22 @@ func TestQueues(t *testing.T) {
 	}
 }
 
+// One queue of an interface that was made for several is enough.
+func TestOneOfSeveralQueues(t *testing.T) {
+	needTun(t)
+	d, err := tap.Open(tap.Config{Persist: true, Queues: 2})
+	must(t, err)
+	name := d.Info().Name
+	defer netns.Remove(t, name)
+	must(t, d.Close())
+	d, err = tap.Open(tap.Config{Name: name})
+	must(t, err)
+	if n := len(d.Queues()); n != 1 {
+		t.Errorf("%d queues", n)
+	}
+	must(t, d.Close())
+}
+
 // What could not be opened leaves no files behind: their descriptors were closed, and would be
 // again, as somebody else's, when the collector finds them.
 func TestOpenFilesRefuses(t *testing.T) {

@@ -36,7 +36,7 @@ func open(c Config) (fds []int, info link.Info, err error) {
 			return fds, info, openError(c.Name, err)
 		}
 		fds = append(fds, n)
-		if c.Name, err = attach(n, c.Name, c.flags()); err != nil {
+		if c.Name, err = c.attach(n); err != nil {
 			return fds, info, attachError(c, err)
 		}
 		if info.Offloads, err = negotiate(n, c.NoOffloads); err != nil {
@@ -65,9 +65,21 @@ func (c *Config) setDefaults() error {
 	return nil
 }
 
+const multiQueue = 0x100 // IFF_MULTI_QUEUE of linux/if_tun.h
+
+// attach ties a descriptor to the interface. One that was made for several queues is opened as
+// such when one is wanted, too.
+func (c *Config) attach(fd int) (name string, err error) {
+	flags := c.flags()
+	name, err = attach(fd, c.Name, flags)
+	if err == syscall.EINVAL && flags&multiQueue == 0 {
+		name, err = attach(fd, c.Name, flags|multiQueue)
+	}
+	return name, err
+}
+
 // flags for TUNSETIFF.
 func (c *Config) flags() uint16 {
-	const multiQueue = 0x100 // IFF_MULTI_QUEUE of linux/if_tun.h
 	flags := uint16(syscall.IFF_NO_PI | syscall.IFF_VNET_HDR)
 	if c.Medium == link.IP {
 		flags |= syscall.IFF_TUN
