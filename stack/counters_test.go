@@ -62,15 +62,22 @@ func TestInjectIsBounded(t *testing.T) {
 	}
 }
 
+// heldUp is a stack's loopback interface, whose loop does nothing until release is called.
+func heldUp() (s *Stack, lo *Interface, release func()) {
+	s = New(Config{Shards: 1})
+	lo = s.Interfaces()[0]
+	held := make(chan struct{})
+	lo.post(func(*ifaceLoop) { <-held })
+	synctest.Wait()
+	return s, lo, func() { close(held) }
+}
+
 // What the owner of a neighbour cache cannot keep up with is dropped and counted.
 func TestARPOverflow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := New(Config{Shards: 1})
+		s, lo, release := heldUp()
 		defer s.Close()
-		lo, lo4 := s.Interfaces()[0], loopbackPrefix.Addr()
-		release := make(chan struct{})
-		lo.post(func(*ifaceLoop) { <-release })
-		synctest.Wait()
+		lo4 := loopbackPrefix.Addr()
 		r := lo.receivers[0]
 		for range cap(lo.arpIn) + 10 {
 			f := link.NewFrame(28)
@@ -80,7 +87,7 @@ func TestARPOverflow(t *testing.T) {
 		if n := r.tally[ARPOverflow].Load(); n != 10 {
 			t.Errorf("%d packets were dropped, want 10", n)
 		}
-		close(release)
+		release()
 	})
 }
 
@@ -88,12 +95,9 @@ func TestARPOverflow(t *testing.T) {
 func TestGroupOverflow(t *testing.T) {
 	link.Track(true)
 	synctest.Test(t, func(t *testing.T) {
-		s := New(Config{Shards: 1})
+		s, lo, release := heldUp()
 		defer s.Close()
-		lo, lo4 := s.Interfaces()[0], loopbackPrefix.Addr()
-		release := make(chan struct{})
-		lo.post(func(*ifaceLoop) { <-release })
-		synctest.Wait()
+		lo4 := loopbackPrefix.Addr()
 		lo.groupless = false
 		f := link.NewFrame(8)
 		defer f.Free()
@@ -108,6 +112,6 @@ func TestGroupOverflow(t *testing.T) {
 		if n := sh.tally[GroupOverflow].Load(); n != 10 {
 			t.Errorf("%d messages were dropped, want 10", n)
 		}
-		close(release)
+		release()
 	})
 }
