@@ -16,6 +16,10 @@ test: ## everything that has to pass before a change lands (as root on Debian it
 bench: ## measure, beside our peers, on this machine
 	@cd test/bench && go run . -out results && go run . -guests -out results/guests
 
+.PHONY: pgo
+pgo: ## the profile by which Loam's packages are compiled for guests, in three minutes, as root; writes unikernel/guest.pgo
+	@go run ./test/pgo
+
 .PHONY: genbench
 genbench: ## the packet engine beside trafgen, DPDK, hping3 and loops in C, for a few minutes; writes docs/gen
 	@go test ./test/genbench -count=1 -timeout=40m -v -full -update

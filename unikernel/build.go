@@ -27,6 +27,7 @@ func (p *Plan) Build(ctx context.Context) error {
 		return err
 	}
 	args := append([]string{"build", "-overlay", list, "-o", p.Program}, p.at.flags...)
+	args = append(args, p.flags...)
 	args = append(args, p.target.Platform.flags(p.target.Flags)...)
 	_, err = p.at.tools.run(ctx, p.at.dir, append(args, p.at.args...)...)
 	if err == nil {

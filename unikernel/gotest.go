@@ -73,13 +73,17 @@ func Test(ctx context.Context, o TestOptions) (status int, err error) {
 			checkout, dir = "", "/"
 		}
 	}
-	list, err := testOverlay(ctx, c, tools, checkout, own, o.Platform)
+	s, err := prepareStd(ctx, c, tools, checkout, o.Platform)
+	if err != nil {
+		return 0, err
+	}
+	list, err := testOverlay(c, tools, s, checkout, own, o.Platform)
 	if err != nil {
 		return 0, err
 	}
 	args := []string{"test", "-overlay=" + list, "-exec=" + quote(o.Exec)}
 	args = append(args, "-vet=off") // vet looks for Loam's packages on the disk
-	args = append(append(args, o.Platform.flags(o.Flags)...), o.Packages...)
+	args = append(append(append(args, s.flags...), o.Platform.flags(o.Flags)...), o.Packages...)
 	if len(o.Args) > 0 {
 		args = append(append(args, "-args"), o.Args...)
 	}
@@ -121,11 +125,7 @@ func listTested(ctx context.Context, t *toolchain, dir string, packages []string
 }
 
 // testOverlay writes the overlay and returns its file.
-func testOverlay(ctx context.Context, c cache, t *toolchain, checkout string, own []tested, platform Platform) (string, error) {
-	s, err := prepareStd(ctx, c, t, checkout, platform)
-	if err != nil {
-		return "", err
-	}
+func testOverlay(c cache, t *toolchain, s *std, checkout string, own []tested, platform Platform) (string, error) {
 	packages := map[string]string{} // file to add -> its package
 	key := []string{"test", platform.String(), s.hash}
 	for _, p := range own {

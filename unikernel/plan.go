@@ -20,6 +20,7 @@ type Plan struct {
 	at      *located
 	dir     string            // of the plan, in the cache
 	replace map[string]string // the overlay
+	flags   []string          // for Loam's own packages
 }
 
 // mainFile is the file that is added to the main package.
@@ -52,7 +53,7 @@ func NewPlan(ctx context.Context, t Target) (*Plan, error) {
 	}
 	key := []string{t.Platform.String(), s.hash, at.dir, at.pkg, at.tools.GOFLAGS, os.Getenv("GOEXPERIMENT")}
 	key = append(append(append(key, at.args...), at.flags...), t.Flags...)
-	p := &Plan{target: t, at: at, dir: c.path("build", digest(key...)), replace: s.replace}
+	p := &Plan{target: t, at: at, dir: c.path("build", digest(key...)), replace: s.replace, flags: s.flags}
 	p.Program = filepath.Join(p.dir, at.name)
 	added := filepath.Join(p.dir, mainFile)
 	p.replace[filepath.Join(at.pkg, mainFile)] = added

@@ -20,6 +20,7 @@ import (
 type std struct {
 	hash    string
 	replace map[string]string // path below GOROOT -> file in the cache
+	flags   []string          // of the go command
 }
 
 // prepareStd makes the overlay for a toolchain, or finds it in the cache.
@@ -38,9 +39,10 @@ func prepareStd(ctx context.Context, c cache, t *toolchain, checkout string, pla
 		files, own = inStd(files), inStd(own)
 		maps.Copy(files, own)
 	}
-	hash := hashFiles(t.GOROOT, files, own)
+	profile := overlay.Files{profileFile: profileOf(checkout)}
+	hash := hashFiles(t.GOROOT, files, own, profile)
 	dir := c.path("std", hash)
-	s := &std{hash: hash, replace: map[string]string{}}
+	s := &std{hash: hash, replace: map[string]string{}, flags: profileFlags(dir, checkout)}
 	for name := range files {
 		s.add(t, dir, name)
 	}
@@ -51,6 +53,7 @@ func prepareStd(ctx context.Context, c cache, t *toolchain, checkout string, pla
 			return err
 		}
 		files[overlay.InitOrderFile] = overlay.InitOrder(first)
+		maps.Copy(files, profile)
 		return writeOld(tmp, files)
 	})
 }

@@ -130,6 +130,7 @@ const layers = `
 	NONE < internal/freeport;
 	NONE < test/interop, test/servers, test/gen, test/genbench, test/probebench;
 	NONE < test/std;
+	NONE < test/pgo, test/pgo/program;
 
 	# The same stack runs on Linux, in fake time and in ring 0.
 	link !< wire, MACHINES;

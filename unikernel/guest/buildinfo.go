@@ -22,3 +22,22 @@ func RestoreModule(info, borrowed string) string {
 	}
 	return strings.Join(lines, "")
 }
+
+// ProfiledPackages and ProfileFlag are how the go command is told to compile Loam's packages
+// by a profile: -gcflags=ProfiledPackages=ProfileFlagFILE.
+const (
+	ProfiledPackages = "loamguest/..."
+	ProfileFlag      = "-pgoprofile="
+)
+
+// HideProfile takes that flag out of the text that runtime/debug.ReadBuildInfo reads.
+func HideProfile(info string) string {
+	const setting = "build\t-gcflags="
+	before, rest, _ := strings.Cut(info, setting)
+	value, after, _ := strings.Cut(rest, "\n")
+	// It is quoted if it has a space.
+	if !strings.HasPrefix(strings.TrimPrefix(value, `"`), ProfiledPackages+"=") {
+		return info
+	}
+	return before + after
+}

@@ -24,3 +24,23 @@ func TestRestoreModule(t *testing.T) {
 		t.Errorf("no information becomes %q", got)
 	}
 }
+
+func TestHideProfile(t *testing.T) {
+	const begin, end = "0123456789abcdefpath\texample.org/m/cmd\nbuild\t-compiler=gc\n", "build\tCGO_ENABLED=0\nfedcba9876543210"
+	for _, own := range []string{
+		"build\t-gcflags=loamguest/...=-pgoprofile=/home/u/.cache/loam/std/0/loam.pgo\n",
+		"build\t-gcflags=\"loamguest/...='-pgoprofile=/home/u u/loam.pgo'\"\n",
+	} {
+		if got := HideProfile(begin + own + end); got != begin+end {
+			t.Errorf("of %q is left %q", own, got)
+		}
+	}
+	for _, others := range []string{"", "build\t-gcflags=all=-N\n"} {
+		if got, want := HideProfile(begin+others+end), begin+others+end; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if got := HideProfile(""); got != "" {
+		t.Errorf("no information becomes %q", got)
+	}
+}
