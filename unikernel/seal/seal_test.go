@@ -99,7 +99,7 @@ func fitting(c Call) (args [6]uint64) {
 		switch test.Kind {
 		case Self:
 			args[test.Arg] = uint64(testProcess.PID) | 1<<32 // the kernel looks at the lower half
-		case Equal, Set:
+		case Equal, Set, AtLeast:
 			args[test.Arg] = uint64(test.Values[0])
 		case Socket:
 			args[test.Arg] = uint64(testProcess.Socket)
@@ -180,9 +180,23 @@ func TestArguments(t *testing.T) {
 		{"the name of memory", syscall.SYS_PRCTL, Gate, [6]uint64{prSetVMA}, retAllow},
 		{"the limits of another", syscall.SYS_PRLIMIT64, "program", [6]uint64{1}, retTrap},
 		{"its own limits", syscall.SYS_PRLIMIT64, "program", [6]uint64{0}, retAllow},
+		{"the size of core dumps", syscall.SYS_PRLIMIT64, "program", [6]uint64{0, syscall.RLIMIT_CORE}, retTrap},
+		{"the size of core dumps, as it was", syscall.SYS_SETRLIMIT, "program", [6]uint64{syscall.RLIMIT_CORE}, retTrap},
+		{"the size of files", syscall.SYS_SETRLIMIT, "program", [6]uint64{syscall.RLIMIT_FSIZE}, retAllow},
+		{"memory that is needed no more", syscall.SYS_MADVISE, "program", [6]uint64{0, 4096, syscall.MADV_DONTNEED}, retAllow},
+		{"memory of the machine that is broken", syscall.SYS_MADVISE, "program", [6]uint64{0, 4096, 100}, retTrap},
+		{"memory of the machine that may be", syscall.SYS_MADVISE, "program", [6]uint64{0, 4096, 101}, retTrap},
+		{"advice below zero", syscall.SYS_MADVISE, "program", [6]uint64{0, 4096, 1<<64 - 1}, retTrap},
 		{"the processors of another", syscall.SYS_SCHED_SETAFFINITY, "program", [6]uint64{1}, retTrap},
 		{"a key for the terminal", syscall.SYS_IOCTL, Gate, [6]uint64{0, syscall.TIOCSTI}, retTrap},
 		{"the size of a terminal", syscall.SYS_IOCTL, Gate, [6]uint64{0, syscall.TIOCGWINSZ}, retAllow},
+		{"the size of a terminal that is no standard stream", syscall.SYS_IOCTL, Gate, [6]uint64{3, syscall.TIOCGWINSZ}, retTrap},
+		{"the foreground of the terminal", syscall.SYS_IOCTL, Gate, [6]uint64{0, syscall.TIOCSPGRP}, retTrap},
+		{"a frame to standard input", syscall.SYS_SENDMSG, Gate, [6]uint64{0, 0, syscall.MSG_DONTWAIT}, retTrap},
+		{"a frame of standard input", syscall.SYS_READV, Gate, [6]uint64{0}, retTrap},
+		{"a frame of a link", syscall.SYS_READV, Gate, [6]uint64{3}, retAllow},
+		{"standard input from its beginning", syscall.SYS_PREAD64, Gate, [6]uint64{0, 0, 1, 0}, retTrap},
+		{"/proc/self/maps", syscall.SYS_PREAD64, Gate, [6]uint64{3, 0, 1, 0}, retAllow},
 		{"a connection", syscall.SYS_RECVMSG, Gate, [6]uint64{9}, retAllow},
 		{"a message of another socket", syscall.SYS_RECVMSG, Gate, [6]uint64{8}, retTrap},
 		{"a message of a connection", syscall.SYS_RECVMSG, Gate, [6]uint64{12}, retTrap},
