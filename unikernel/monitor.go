@@ -34,6 +34,10 @@ type monitor struct {
 	complaint io.Writer    // where it complains; said, if not set otherwise
 }
 
+// sandbox has QEMU refuse itself what no machine of ours needs: to start programs, to
+// become another user, and to change its priority. Who breaks out of a machine is in QEMU.
+const sandbox = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"
+
 // newMonitor prepares a QEMU for a machine on a network, which hands its files over;
 // nil: on none.
 func newMonitor(c *MachineConfig, n *network) *monitor {
@@ -51,6 +55,9 @@ func newMonitor(c *MachineConfig, n *network) *monitor {
 		"-machine", model, "-accel", c.Emulator.Accelerator.String(), "-cpu", cpu,
 		"-m", strconv.FormatUint(c.Memory>>20, 10) + "M", "-smp", strconv.Itoa(c.CPUs),
 		"-display", "none", "-nodefaults", "-no-user-config", "-no-reboot", "-device", "isa-debug-exit",
+	}
+	if c.Emulator.Sandbox {
+		m.args = append(m.args, "-sandbox", sandbox)
 	}
 	if n != nil && len(n.files) > 0 {
 		m.files, n.files = n.files, nil
