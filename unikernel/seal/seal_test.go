@@ -315,8 +315,48 @@ func document() string {
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", c.Name, from, strings.Join(tests, ", "), c.Why)
 	}
+	b.WriteString(documentEnd)
 	return b.String()
 }
+
+const documentEnd = `
+## What is left to a program that means harm
+
+Reviewed by us on 22 November 2026, and not by anybody else: what follows was read, and tried by
+programs that make each call of Linux's table by the gate, with descriptors, addresses and paths that are
+not theirs.
+
+A program in Go without unsafe and assembly has package syscall. That leads to Loam, but for
+descriptors above 1<<24, which are the host's: it can write to its links, and close its own
+descriptors, which ends it.
+
+A program with unsafe or assembly of its own can jump to the gate. So "from" holds back honest
+assembly and nobody else; what holds back everybody are the number of a call and its arguments
+("only if"). By these it has, of the host:
+
+- Its own standard streams: what comes next from them, and anything that it likes to write there,
+  to a terminal too, whose modes and size it can set, but not which group has it.
+- Its links. What it sends there is looked at by the gateway of the loam command, or by Linux (a tap).
+- With ` + "`--pcap`" + ` and a tap device the file of packets, to which it can write anything, without end.
+- The connections that it was handed, to nobody but who had connected.
+- What the host shows of itself: the environment of the loam command, all of it; the paths in
+  /proc/self/maps; who runs it; how much memory the host has and how long it is up.
+- Processor time, threads and memory, without a limit but those that the loam command had, of
+  which root can raise its own.
+
+It has no core dump: that would be a file of the host's with what the program likes in it. Set
+RLIMIT_CORE as you will, the limit is one byte; use gcore(1) from outside. Root's privileges are not
+taken away; what they allow beyond others' calls (MADV_HWPOISON) is shut. It is better not to run as root.
+
+uretprobe(2), which newer kernels let past every filter, is SIGILL where nothing was probed.
+
+The gateway lets a program reach what the user could, but for the host's loopback network: the
+host's other addresses and those of its links, 169.254.169.254 among them, are open to it, as to
+any program of the user's. ` + "`--net none`" + ` leaves nothing.
+
+Flaws of Linux in the calls above, and of the processor, are a way out; of the calls that are shut
+they are not.
+`
 
 const documentHead = `# What a process may ask of Linux
 
