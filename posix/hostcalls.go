@@ -27,11 +27,11 @@ var HostCalls = []uintptr{
 	syscall.SYS_GETTIMEOFDAY, syscall.SYS_TIME, syscall.SYS_TIMES, syscall.SYS_GETITIMER, syscall.SYS_SETITIMER,
 	syscall.SYS_ALARM,
 
-	// Who the program is, and what it may use.
+	// Who the program is, and what it may use. Limits come by Table.
 	syscall.SYS_GETPID, syscall.SYS_GETPPID, syscall.SYS_GETPGID, syscall.SYS_GETPGRP, syscall.SYS_GETSID,
 	syscall.SYS_GETUID, syscall.SYS_GETEUID, syscall.SYS_GETGID, syscall.SYS_GETEGID, syscall.SYS_GETGROUPS,
-	syscall.SYS_GETRESUID, syscall.SYS_GETRESGID, syscall.SYS_GETRUSAGE, syscall.SYS_GETRLIMIT, syscall.SYS_SETRLIMIT,
-	syscall.SYS_PRLIMIT64, syscall.SYS_GETPRIORITY, syscall.SYS_SYSINFO, sysGetrandom,
+	syscall.SYS_GETRESUID, syscall.SYS_GETRESGID, syscall.SYS_GETRUSAGE,
+	syscall.SYS_GETPRIORITY, syscall.SYS_SYSINFO, sysGetrandom,
 }
 
 // Numbers that package syscall lacks.

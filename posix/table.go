@@ -75,6 +75,7 @@ const (
 	mapsOfFile   = "of a file: a private mapping is a copy; shared ones of a file are at one address, not MAP_FIXED, with the rights of the file"
 	notOfShared  = "nothing is done to shared mappings of files"
 	oneOfShared  = "of shared mappings of a file, one is moved if it is the only one"
+	noCores      = "limits are the kernel's to keep; that of core dumps is remembered, and there are none"
 	onlyItself   = "of the program itself, or of threads of it; else ESRCH"
 	newestName   = "a file of several names is told of by the newest; what is written to a mapping is not told"
 	noFlags      = "flags are not heard"
@@ -152,11 +153,13 @@ var Table = []Call{
 	full(syscall.SYS_FCHOWN, "fchown", TakesFD),
 	full(syscall.SYS_LCHOWN, "lchown", TakesSome),
 	full(syscall.SYS_UMASK, "umask", TakesSome),
+	partial(syscall.SYS_GETRLIMIT, "getrlimit", TakesSome, noCores),
 	refused(syscall.SYS_PTRACE, "ptrace", TakesSome, syscall.EPERM),
 	full(syscall.SYS_MKNOD, "mknod", TakesSome),
 	full(syscall.SYS_STATFS, "statfs", TakesSome),
 	full(syscall.SYS_FSTATFS, "fstatfs", TakesFD),
 	refused(syscall.SYS_PIVOT_ROOT, "pivot_root", TakesSome, syscall.EPERM),
+	partial(syscall.SYS_SETRLIMIT, "setrlimit", TakesSome, noCores),
 	full(syscall.SYS_CHROOT, "chroot", TakesSome),
 	full(syscall.SYS_SYNC, "sync", TakesSome),
 	refused(syscall.SYS_MOUNT, "mount", TakesSome, syscall.EPERM),
@@ -210,6 +213,7 @@ var Table = []Call{
 	full(syscall.SYS_PREADV, "preadv", TakesFD),
 	full(syscall.SYS_PWRITEV, "pwritev", TakesFD),
 	partial(syscall.SYS_RECVMMSG, "recvmmsg", TakesFD, fewControls),
+	partial(syscall.SYS_PRLIMIT64, "prlimit64", TakesSome, noCores),
 	refused(sysClockAdjtime, "clock_adjtime", TakesSome, syscall.EPERM),
 	full(syscall.SYS_INOTIFY_INIT, "inotify_init", TakesSome),
 	partial(syscall.SYS_INOTIFY_ADD_WATCH, "inotify_add_watch", TakesFD, newestName),

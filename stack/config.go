@@ -25,6 +25,9 @@ type Config struct {
 	// MaxTimeWait bounds the connections in TIME-WAIT that no program holds, for
 	// each shard; beyond it the oldest gives way. Zero: 16384.
 	MaxTimeWait int
+	// MaxOrphans bounds the connections that their program has closed and whose peer has
+	// not let them end, for each shard; beyond it the oldest is reset. Zero: 4096.
+	MaxOrphans int
 	// DNSChanged is called when Stack.DNS says something else than before, by whoever
 	// has changed it: SetDNS, or a goroutine of the stack, which waits for it. Nil: nobody
 	// asks.
@@ -50,6 +53,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.MaxTimeWait <= 0 {
 		c.MaxTimeWait = defaultTimeWait
+	}
+	if c.MaxOrphans <= 0 {
+		c.MaxOrphans = defaultOrphans
 	}
 	if c.Resumed == nil {
 		c.Resumed = func() {}

@@ -104,6 +104,7 @@ const (
 	TCPCookiesBad       // acknowledgements without a connection whose cookie is wrong
 	TCPNoRoom           // resets dropped because the device was full
 	TCPTimeWaitOverflow // connections that left TIME-WAIT early: there were too many
+	TCPOrphanOverflow   // connections reset that no program had any more: there were too many
 	ForwardOverflow     // connection attempts dropped: too many wait for the forwarder
 	numCounters
 )
@@ -125,7 +126,7 @@ var counterNames = [numCounters]string{
 	"tcp.received", "tcp.sent", "tcp.malformed", "tcp.checksum", "tcp.no_port", "tcp.active_opens",
 	"tcp.passive_opens", "tcp.established", "tcp.resets_sent", "tcp.resets", "tcp.timeouts", "tcp.retransmits",
 	"tcp.loss_timeouts", "tcp.fast_recoveries", "tcp.tail_probes", "tcp.undos", "tcp.out_of_order", "tcp.duplicates",
-	"tcp.backlog_full", "tcp.cookies_sent", "tcp.cookies_bad", "tcp.no_room", "tcp.time_wait_overflow",
+	"tcp.backlog_full", "tcp.cookies_sent", "tcp.cookies_bad", "tcp.no_room", "tcp.time_wait_overflow", "tcp.orphan_overflow",
 	"forward.overflow",
 }
 

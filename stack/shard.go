@@ -50,6 +50,7 @@ type shard struct {
 	forward   forwarding
 
 	waitingByAge list.List[timeWait] // all of timeWaits
+	orphans      list.List[TCPConn]  // of conns, those that no program has any more; the oldest first
 
 	wheel timer.Wheel
 	timer *time.Timer

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"loam/internal/list"
 	"loam/stack/port"
 	"loam/stack/ring"
 	"loam/stack/tcp"
@@ -50,6 +51,7 @@ type TCPConn struct {
 	offerBy  tcp.Time     // when it is, if it brings no data before; 0: at once
 	path     path
 	timer    timer.Entry
+	orphan   list.Node[TCPConn] // on shard.orphans
 	ipID     uint16
 	ttl, tos uint8
 	label    uint32 // IPv6: flow label

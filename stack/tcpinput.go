@@ -123,6 +123,7 @@ func (sh *shard) remove(c *TCPConn) {
 	}
 	c.removed = true
 	sh.wheel.Cancel(&c.timer)
+	c.orphan.Remove()
 	delete(sh.conns, flowOf(c.local, c.remote))
 	sh.stack.ports.close(c.flow)
 	c.toSend.Reset()

@@ -254,6 +254,8 @@ func (c *TCPConn) settle(sh *shard) {
 	case m.State() == tcp.TimeWait && !m.Pending() && m.Rest():
 		sh.retire(c)
 		return
+	case status&statusClosed != 0:
+		sh.orphaned(c)
 	}
 	c.settleWindow(sh)
 	deadline := m.Deadline()

@@ -34,6 +34,10 @@ type monitor struct {
 	complaint io.Writer    // where it complains; said, if not set otherwise
 }
 
+// sandbox has QEMU refuse itself what no machine of ours needs: to start programs, to
+// become another user, and to change its priority. Who breaks out of a machine is in QEMU.
+const sandbox = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"
+
 // newMonitor prepares a QEMU for a machine on a network, which hands its files over;
 // nil: on none.
 func newMonitor(c *MachineConfig, n *network) *monitor {
@@ -51,6 +55,9 @@ func newMonitor(c *MachineConfig, n *network) *monitor {
 		"-machine", model, "-accel", c.Emulator.Accelerator.String(), "-cpu", cpu,
 		"-m", strconv.FormatUint(c.Memory>>20, 10) + "M", "-smp", strconv.Itoa(c.CPUs),
 		"-display", "none", "-nodefaults", "-no-user-config", "-no-reboot", "-device", "isa-debug-exit",
+	}
+	if c.Emulator.Sandbox {
+		m.args = append(m.args, "-sandbox", sandbox)
 	}
 	if n != nil && len(n.files) > 0 {
 		m.files, n.files = n.files, nil
@@ -223,12 +230,12 @@ func (m *monitor) run(ctx context.Context, s streams) (status int, err error) {
 	m.started()
 	done := make(chan struct{})
 	go sendSignals(m.signals, incoming, done)
-	var last []byte
+	var last lastByte
 	var copying sync.WaitGroup
 	copying.Go(func() { io.Copy(s.out, m.output) })
 	kernel := newPort(m.errors, s.errors)
 	copying.Go(kernel.copy)
-	copying.Go(func() { last, _ = io.ReadAll(m.control) })
+	copying.Go(func() { io.Copy(&last, m.control) })
 	copying.Go(func() { answerTime(m.signals, m.time) })
 	if m.channel != nil {
 		terminals := &terminals{}
@@ -245,13 +252,28 @@ func (m *monitor) run(ctx context.Context, s streams) (status int, err error) {
 	err = cmd.Wait()
 	close(done)
 	copying.Wait()
-	if len(last) > 0 {
-		return int(last[len(last)-1]), nil
+	if last.there {
+		return int(last.value), nil
 	}
 	if err == nil {
 		err = errors.New("it ended")
 	}
 	return 0, fmt.Errorf("the machine did not say how the program ended: %w: %s", err, strings.TrimSpace(m.said.String()))
+}
+
+// lastByte keeps the last byte that is written to it: a kernel that writes for ever is
+// not remembered.
+type lastByte struct {
+	value byte
+	there bool
+}
+
+// Write implements io.Writer.
+func (l *lastByte) Write(p []byte) (int, error) {
+	if len(p) > 0 {
+		l.value, l.there = p[len(p)-1], true
+	}
+	return len(p), nil
 }
 
 // answerTime tells the kernel what time it is whenever it asks, until it has ended.

@@ -54,6 +54,8 @@ type Emulator struct {
 	// Firmware is the file of a firmware that starts q35 and pc sooner than QEMU's own
 	// does; empty: QEMU has none with it.
 	Firmware string
+	// Sandbox says that QEMU can give up what it does not need of the host: see monitor.go.
+	Sandbox bool
 }
 
 // The oldest QEMU that has -netdev stream.
@@ -132,7 +134,7 @@ func probeEmulator(ctx context.Context, path string) (e Emulator, lasting bool) 
 	if !ok {
 		return Emulator{Why: fmt.Sprintf("QEMU %s is older than %d.%d", version, oldestMajor, oldestMinor)}, true
 	}
-	e = Emulator{Version: version, Firmware: findFirmware(ctx, path)}
+	e = Emulator{Version: version, Firmware: findFirmware(ctx, path), Sandbox: hasSandbox(ctx, path)}
 	if err := openKVM(); err != nil {
 		e.Why = "KVM cannot be used: " + err.Error()
 		return e, true
@@ -142,7 +144,7 @@ func probeEmulator(ctx context.Context, path string) (e Emulator, lasting bool) 
 		e.Why = "KVM was not tried, since the guest to try it with does not build: " + err.Error()
 		return e, false
 	}
-	tried := Emulator{Accelerator: KVM, Firmware: e.Firmware}
+	tried := Emulator{Accelerator: KVM, Firmware: e.Firmware, Sandbox: e.Sandbox}
 	if err := bootProbe(ctx, program, tried); err != nil {
 		e.Why = "KVM does not run a guest: " + firstLine(err.Error())
 		return e, true
@@ -187,6 +189,11 @@ func findFirmware(ctx context.Context, path string) string {
 		}
 	}
 	return ""
+}
+
+// hasSandbox reports whether QEMU was built with its filter of system calls.
+func hasSandbox(ctx context.Context, path string) bool {
+	return exec.CommandContext(ctx, path, "-sandbox", sandbox, "-machine", "help").Run() == nil
 }
 
 func openKVM() error {

@@ -3,6 +3,7 @@ package unikernel
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -86,6 +87,19 @@ func TestProbe(t *testing.T) {
 	t.Logf("%+v", e)
 }
 
+// A QEMU without its filter of system calls is found out, and is not asked for it.
+func TestSandbox(t *testing.T) {
+	for has, path := range map[bool]string{true: "true", false: "false"} {
+		if hasSandbox(t.Context(), path) != has {
+			t.Errorf("%s: %v", path, !has)
+		}
+		m := newMonitor(&MachineConfig{CPUs: 1, Model: "q35", Emulator: Emulator{Sandbox: has}}, nil)
+		if slices.Contains(m.args, sandbox) != has {
+			t.Errorf("with a sandbox %v: %q", has, m.args)
+		}
+	}
+}
+
 // The guest that KVM is tried with runs where guests run, by either firmware.
 func TestProbeGuest(t *testing.T) {
 	e, err := FindEmulator(t.Context())
@@ -97,7 +111,7 @@ func TestProbeGuest(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, firmware := range []string{"", e.Firmware} {
-		if err := bootProbe(t.Context(), program, Emulator{Firmware: firmware}); err != nil {
+		if err := bootProbe(t.Context(), program, Emulator{Firmware: firmware, Sandbox: e.Sandbox}); err != nil {
 			t.Errorf("firmware %q: %v", firmware, err)
 		}
 	}

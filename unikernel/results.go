@@ -53,9 +53,16 @@ func under(dir, name string) string {
 	return filepath.Join(dir, name)
 }
 
+// mostResults is how much a program may leave to us, in bytes: an archive of a few bytes
+// can say that it has files of any size.
+const mostResults = 4 << 30
+
+var errResults = errors.New("the program leaves files of more than 4 GiB")
+
 // receiveResults writes the files of an archive, of those that are wanted.
 func receiveResults(from io.Reader, wanted []string) error {
 	var failed error
+	var size int64
 	archive := tar.NewReader(from)
 	for {
 		h, err := archive.Next()
@@ -68,12 +75,22 @@ func receiveResults(from io.Reader, wanted []string) error {
 		if !slices.Contains(wanted, h.Name) {
 			continue
 		}
-		data, err := io.ReadAll(archive)
-		if err == nil {
-			err = os.WriteFile(h.Name, data, 0o666)
+		if h.Size > mostResults-size {
+			return errors.Join(failed, errResults)
 		}
-		failed = errors.Join(failed, err)
+		size += h.Size
+		failed = errors.Join(failed, writeResult(h.Name, archive))
 	}
+}
+
+// writeResult writes a file, without holding it in memory.
+func writeResult(name string, from io.Reader) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, from)
+	return errors.Join(err, f.Close())
 }
 
 // takeResults has the guest send us results. wait waits for what is under way once

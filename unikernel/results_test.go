@@ -3,6 +3,8 @@ package unikernel
 import (
 	"archive/tar"
 	"bytes"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -42,5 +44,30 @@ func TestReceiveResults(t *testing.T) {
 	}
 	if _, err := os.Stat(other); err == nil {
 		t.Error("a file was written that nobody wants")
+	}
+}
+
+// A program cannot have more written than there is room for by saying that its file is one
+// large hole, which takes no bytes of an archive.
+func TestReceiveHoles(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "wanted")
+	block := make([]byte, 512) // a header of GNU's tar, of a sparse file
+	copy(block, name)
+	copy(block[100:], "0000644\x000000000\x000000000\x0000000000000\x0000000000000\x00")
+	block[156] = 'S'
+	copy(block[257:], "ustar  \x00")
+	copy(block[386:], "00000000000\x0000000000000\x00") // one piece, of no bytes
+	copy(block[483:], "77777777777\x00")                // 8 GiB
+	sum := 8 * int(' ')
+	for _, b := range block {
+		sum += int(b)
+	}
+	copy(block[148:], fmt.Sprintf("%06o\x00 ", sum))
+	archive := append(block, make([]byte, 1024)...)
+	if err := receiveResults(bytes.NewReader(archive), []string{name}); !errors.Is(err, errResults) {
+		t.Error(err)
+	}
+	if st, err := os.Stat(name); err == nil {
+		t.Errorf("%d bytes were written", st.Size())
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"syscall"
 	"testing"
 )
@@ -76,9 +77,18 @@ func TestSealOfThreads(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
+	const far = 1500 // further than what a process has as a rule
+	if err := syscall.Dup2(int(w.Fd()), far); err != nil {
+		t.Fatal(err)
+	}
 	cmd, lines := running(t, Process, w)
 	w.Close()
+	syscall.Close(far)
 	guest := childOf(t, cmd.Process.Pid)
+	limits, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", guest))
+	if one := regexp.MustCompile(`(?m)^Max core file size +1 +1 `); err != nil || !one.Match(limits) {
+		t.Errorf("a sealed process may dump its core: %v\n%s", err, limits)
+	}
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", guest))
 	if err != nil || len(threads) == 0 {
 		t.Fatalf("threads of %d: %v, %v", guest, threads, err)

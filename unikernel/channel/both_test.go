@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // plug is a console without anything between.
@@ -182,5 +183,32 @@ func TestNonsense(t *testing.T) {
 		if _, errno := s[0].Read(make([]byte, 1)); errno != syscall.EIO {
 			t.Error(errno)
 		}
+	})
+}
+
+// A program that sends output without bytes while none is taken is cut off, as is one that
+// sends too many.
+func TestEmptyOutput(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		blocked, to := io.Pipe()
+		ours, theirs := net.Pipe()
+		served := make(chan error, 1)
+		go func() { served <- (&Command{Out: to}).Serve(ours) }()
+		go io.Copy(io.Discard, theirs)
+		theirs.Write(Append(nil, Output, []byte("x")))
+		empty := Append(nil, Output, nil)
+		sent := 0
+		for ; sent < 4*Window; sent++ {
+			theirs.SetWriteDeadline(time.Now().Add(time.Second))
+			if _, err := theirs.Write(empty); err != nil {
+				break
+			}
+		}
+		if sent >= 4*Window {
+			t.Errorf("%d pieces are waiting", sent)
+		}
+		blocked.Close()
+		theirs.Close()
+		<-served
 	})
 }

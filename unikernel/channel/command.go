@@ -40,17 +40,21 @@ type piece struct {
 	data []byte
 }
 
+// weight is what a piece counts for among the bytes of a window.
+func (p piece) weight() int { return max(len(p.data), 1) }
+
 func newPieces() *pieces {
 	q := &pieces{}
 	q.come.L = &q.mu
 	return q
 }
 
-// put adds a piece. It fails when more is there than two windows have.
+// put adds a piece. It fails when more is there than two windows have; a piece without
+// bytes counts as one.
 func (q *pieces) put(p piece) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.list, q.bytes = append(q.list, p), q.bytes+len(p.data)
+	q.list, q.bytes = append(q.list, p), q.bytes+p.weight()
 	q.come.Signal()
 	return q.bytes <= 2*Window
 }
@@ -66,7 +70,7 @@ func (q *pieces) take() (piece, bool) {
 		q.come.Wait()
 	}
 	p := q.list[0]
-	q.list, q.bytes = q.list[1:], q.bytes-len(p.data)
+	q.list, q.bytes = q.list[1:], q.bytes-p.weight()
 	return p, true
 }
 

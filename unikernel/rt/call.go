@@ -196,6 +196,12 @@ func callFile(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, errno uintptr) {
 		return sysUmask(uint32(a1))
 	case syscall.SYS_KILL:
 		return sysKill(int(int32(a1)), int(int32(a2)))
+	case syscall.SYS_PRLIMIT64:
+		return sysPrlimit(int(int32(a1)), int(uint32(a2)), ptr(a3), ptr(a4))
+	case syscall.SYS_GETRLIMIT:
+		return sysPrlimit(0, int(uint32(a1)), nil, ptr(a2))
+	case syscall.SYS_SETRLIMIT:
+		return sysPrlimit(0, int(uint32(a1)), ptr(a2), nil)
 	case syscall.SYS_TGKILL:
 		return sysTgkill(int(int32(a1)), int(int32(a2)), int(int32(a3)))
 	}

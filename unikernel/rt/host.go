@@ -208,8 +208,11 @@ func (s *hostStream) retry(trap uintptr, b []byte, want posix.Events) (int, sysc
 	}
 }
 
-// Ioctl implements posix.Stream.
+// Ioctl implements posix.Stream. Whose the terminal is, is for the host's shell to say.
 func (s *hostStream) Ioctl(request int, arg []byte) syscall.Errno {
+	if request == syscall.TIOCSPGRP {
+		return syscall.EPERM
+	}
 	_, _, errno := hostCall(syscall.SYS_IOCTL, s.fd, uintptr(request), uintptr(unsafe.Pointer(&arg[0])), 0, 0, 0)
 	return errno
 }

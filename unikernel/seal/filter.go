@@ -118,6 +118,15 @@ func (a *assembler) test(t Test, own Process, no label) {
 		a.branch(opAtLeast, uint32(own.First), next, no)
 		a.branch(opAtLeast, endHanded, no, next)
 		return
+	case Below:
+		a.branch(opAtLeast, values[0], no, next)
+		return
+	case AtLeast:
+		a.branch(opAtLeast, values[0], next, no)
+		return
+	case Unequal:
+		a.branch(opEqual, values[0], no, next)
+		return
 	}
 	for _, v := range values {
 		a.branch(opEqual, v, holds, next)

@@ -29,11 +29,17 @@ type program struct {
 	filter *Instruction
 }
 
-// Install sets a filter for all threads of the process and those that will be. There
-// is no way back. Errors: ErrNoFilters, what else the kernel says.
+// Install sets a filter for all threads of the process and those that will be, and has it
+// leave no core dumps. There is no way back. Errors: ErrNoFilters, what else the kernel says.
 func Install(filter []Instruction, call HostCall) error {
 	runtime.LockOSThread() // both calls are of one thread
 	defer runtime.UnlockOSThread()
+	// A core dump would be a file of the host's, of what the program likes, or be told to
+	// a program of the host's: with a limit of one byte there is neither (core(5)).
+	cores := syscall.Rlimit{Cur: 1, Max: 1}
+	if _, _, errno := call(syscall.SYS_PRLIMIT64, 0, syscall.RLIMIT_CORE, uintptr(unsafe.Pointer(&cores)), 0, 0, 0); errno != 0 {
+		return fmt.Errorf("core dumps: %w", errno)
+	}
 	if _, _, errno := call(syscall.SYS_PRCTL, prSetNoNewPrivs, 1, 0, 0, 0, 0); errno != 0 {
 		return fmt.Errorf("no_new_privs: %w", errno)
 	}

@@ -46,12 +46,15 @@ const Gate = "internal/runtime/syscall/linux.Syscall6"
 
 // Kinds of tests.
 const (
-	Equal  = iota // the argument is one of Values
-	Set           // it has all of the bits of Values[0]
-	Self          // it is the number of this process, or one of Values
-	Clear         // it has none of the bits of Values[0]
-	Socket        // it is the socket by which connections are handed over
-	Handed        // it is the descriptor of a connection that was handed over
+	Equal   = iota // the argument is one of Values
+	Set            // it has all of the bits of Values[0]
+	Self           // it is the number of this process, or one of Values
+	Clear          // it has none of the bits of Values[0]
+	Socket         // it is the socket by which connections are handed over
+	Handed         // it is the descriptor of a connection that was handed over
+	Below          // it is less than Values[0], as a number without a sign
+	AtLeast        // it is not
+	Unequal        // it is not Values[0]
 )
 
 // A Test looks at the lower 32 bits of an argument: the kernel takes these where it
@@ -78,6 +81,9 @@ const (
 	siocAtMark     = 0x8905
 	fioNRead       = 0x541b
 
+	firstOwn      = 3   // the least descriptor that is no standard stream
+	madvHWPoison  = 100 // from here on advice is about the machine's memory (madvise(2))
+	rlimitCore    = syscall.RLIMIT_CORE
 	tcsetsf       = 0x5404
 	tcgets2       = 0x802c542a
 	tcsets2       = 0x402c542b
@@ -94,6 +100,11 @@ var (
 	ofCaller  = Test{0, Equal, []uint32{0}, "of the caller"}
 	anonymous = Test{3, Set, []uint32{syscall.MAP_ANONYMOUS}, "no file"}
 	newThread = Test{0, Equal, []uint32{cloneThread, cloneThread | syscall.CLONE_SETTLS}, "a thread"}
+	standard  = Test{0, Below, []uint32{firstOwn}, "of a standard stream"}
+	own       = Test{0, AtLeast, []uint32{firstOwn}, "of none of the standard streams"}
+	advice    = Test{2, Below, []uint32{madvHWPoison}, "not MADV_HWPOISON or MADV_SOFT_OFFLINE"}
+	notCore   = Test{0, Unequal, []uint32{rlimitCore}, "not RLIMIT_CORE"}
+	notCoreOf = Test{1, Unequal, []uint32{rlimitCore}, "not RLIMIT_CORE"}
 	names     = Test{0, Equal, []uint32{prSetVMA, prSetName, prGetName, prGetKeepCaps, prSetKeepCaps},
 		"PR_SET_VMA, PR_SET_NAME, PR_GET_NAME, PR_SET_KEEPCAPS, PR_GET_KEEPCAPS"}
 	bySocket      = Test{0, Socket, nil, "of the socket that hands connections over"}
@@ -115,8 +126,8 @@ var (
 	tcpAnswers  = Test{2, Equal, []uint32{syscall.TCP_INFO, syscall.TCP_MAXSEG, syscall.TCP_CONGESTION}, "TCP_INFO, TCP_MAXSEG, TCP_CONGESTION"}
 	terminal    = Test{1, Equal, []uint32{
 		syscall.TCGETS, syscall.TCSETS, syscall.TCSETS + 1, tcsetsf, tcgets2, tcsets2, tcsets2 + 1, tcsets2 + 2,
-		syscall.TIOCGWINSZ, syscall.TIOCSWINSZ, syscall.TIOCGPGRP, syscall.TIOCSPGRP,
-	}, "a terminal's modes, size and group"}
+		syscall.TIOCGWINSZ, syscall.TIOCSWINSZ, syscall.TIOCGPGRP,
+	}, "a terminal's modes and size, and which group has it"}
 )
 
 var gate = []string{Gate}
@@ -136,8 +147,8 @@ var Calls = slices.Concat(
 		anybody(syscall.SYS_FUTEX, "futex", "threads wait for one another"),
 		{syscall.SYS_EPOLL_PWAIT, "epoll_pwait", gate, nil, "a thread without work waits for the links, connections and timers"},
 		anybody(syscall.SYS_NANOSLEEP, "nanosleep", "the runtime's monitor pauses"),
-		{syscall.SYS_SENDMSG, "sendmsg", gate, []Test{notFast}, "a link sends frames"},
-		{syscall.SYS_READV, "readv", gate, nil, "a link receives frames"},
+		{syscall.SYS_SENDMSG, "sendmsg", gate, []Test{own, notFast}, "a link sends frames"},
+		{syscall.SYS_READV, "readv", gate, []Test{own}, "a link receives frames"},
 		{syscall.SYS_READ, "read", append(runtimes("read"), Gate), nil, "a link or a connection receives, standard input is read, a thread was woken"},
 		{syscall.SYS_WRITE, "write", append(runtimes("write1"), Gate), nil, "a link or a connection sends, standard output is written, a thread is woken, a crash is told"},
 		{syscall.SYS_TGKILL, "tgkill", append(runtimes("tgkill", "raise"), Gate), []Test{toSelf}, "a goroutine is preempted; a fatal signal ends the program"},
@@ -149,8 +160,8 @@ var Calls = slices.Concat(
 		{syscall.SYS_PPOLL, "ppoll", gate, nil, "has a link room?"},
 		{syscall.SYS_EPOLL_CTL, "epoll_ctl", gate, nil, "a link or a connection is waited for, or no more"},
 		{syscall.SYS_CLOSE, "close", append(runtimes("closefd"), Gate), nil, "a link or a connection is closed"},
-		{syscall.SYS_IOCTL, "ioctl", gate, []Test{terminal}, "standard streams that are a terminal"},
-		{syscall.SYS_PREAD64, "pread64", gate, nil, "how many processors the control group allows; /proc/self/maps"},
+		{syscall.SYS_IOCTL, "ioctl", gate, []Test{standard, terminal}, "standard streams that are a terminal"},
+		{syscall.SYS_PREAD64, "pread64", gate, []Test{own}, "how many processors the control group allows; /proc/self/maps"},
 		{syscall.SYS_CLONE, "clone", runtimes("clone"), []Test{newThread}, "a thread starts"},
 		{syscall.SYS_EXIT, "exit", append(runtimes("exitThread", "clone"), Gate), nil, "a thread ends"},
 		{syscall.SYS_EXIT_GROUP, "exit_group", append(runtimes("exit"), Gate), nil, "the program ends"},
@@ -163,7 +174,7 @@ var Calls = slices.Concat(
 		{syscall.SYS_SCHED_SETAFFINITY, "sched_setaffinity", nil, []Test{ofCaller}, "which of them a thread uses"},
 		{syscall.SYS_GETPGID, "getpgid", nil, []Test{ofSelf}, who},
 		{syscall.SYS_GETSID, "getsid", nil, []Test{ofSelf}, who},
-		{syscall.SYS_PRLIMIT64, "prlimit64", nil, []Test{ofSelf}, bounds},
+		{syscall.SYS_PRLIMIT64, "prlimit64", nil, []Test{ofSelf, notCoreOf}, bounds},
 		{syscall.SYS_GETPRIORITY, "getpriority", nil, []Test{{1, Self, []uint32{0}, "of this process"}}, bounds},
 	},
 	ofConnections,
@@ -208,7 +219,7 @@ func anybody(number uint32, name, why string) Call {
 var harmless = []Call{
 	anybody(syscall.SYS_RT_SIGRETURN, "rt_sigreturn", signals),
 	anybody(syscall.SYS_RT_SIGPROCMASK, "rt_sigprocmask", signals),
-	anybody(syscall.SYS_MADVISE, "madvise", memory),
+	{syscall.SYS_MADVISE, "madvise", nil, []Test{advice}, memory},
 	anybody(syscall.SYS_MUNMAP, "munmap", memory),
 	anybody(syscall.SYS_SCHED_YIELD, "sched_yield", threads),
 	anybody(syscall.SYS_CLOCK_GETTIME, "clock_gettime", clocks),
@@ -249,7 +260,7 @@ var harmless = []Call{
 	anybody(syscall.SYS_GETRESGID, "getresgid", who),
 	anybody(syscall.SYS_GETRUSAGE, "getrusage", bounds),
 	anybody(syscall.SYS_GETRLIMIT, "getrlimit", bounds),
-	anybody(syscall.SYS_SETRLIMIT, "setrlimit", bounds),
+	{syscall.SYS_SETRLIMIT, "setrlimit", nil, []Test{notCore}, bounds},
 	anybody(syscall.SYS_SYSINFO, "sysinfo", bounds),
 	anybody(sysGetrandom, "getrandom", "randomness"),
 }

@@ -6,8 +6,9 @@
 package process
 
 import (
+	"strconv"
 	"syscall"
-	_ "unsafe" // for go:linkname
+	"unsafe" // and for go:linkname
 
 	"loam/unikernel/rt"
 	"loam/unikernel/seal"
@@ -45,26 +46,62 @@ func sealHost() error {
 	return nil
 }
 
-// maxLeaked bounds the search for descriptors that were leaked.
-const maxLeaked = 1024
+// firstOwn is the least descriptor that is no standard stream.
+const firstOwn = 3
 
 // closeLeaked closes the descriptors that the program has inherited by mistake of
 // others, and returns a number above those that stay. All of ours are to be closed on
 // exec by now, and the standard streams are below.
 func closeLeaked() (end int) {
-	const firstOwn = 3
 	end = firstOwn
-	for fd := firstOwn; fd < maxLeaked; fd++ {
+	for _, fd := range descriptors() {
 		flags, _, errno := hostCall(syscall.SYS_FCNTL, uintptr(fd), syscall.F_GETFD, 0, 0, 0, 0)
 		switch {
-		case errno != 0:
+		case fd < firstOwn || errno != 0:
 		case flags&syscall.FD_CLOEXEC == 0:
 			hostCall(syscall.SYS_CLOSE, uintptr(fd), 0, 0, 0, 0, 0)
 		default:
-			end = fd + 1
+			end = max(end, fd+1)
 		}
 	}
 	return end
+}
+
+// descriptors are those that are open, among numbers that may be, as /proc says; and
+// without that all numbers that there may be.
+func descriptors() (list []int) {
+	name := []byte("/proc/self/fd\x00")
+	const here = ^uintptr(99) // AT_FDCWD
+	dir, _, errno := hostCall(syscall.SYS_OPENAT, here, uintptr(unsafe.Pointer(&name[0])), syscall.O_RDONLY|syscall.O_DIRECTORY|syscall.O_CLOEXEC, 0, 0, 0)
+	if errno != 0 {
+		return possible()
+	}
+	defer hostCall(syscall.SYS_CLOSE, dir, 0, 0, 0, 0, 0)
+	room := make([]byte, 4096)
+	for {
+		n, _, errno := hostCall(syscall.SYS_GETDENTS64, dir, uintptr(unsafe.Pointer(&room[0])), uintptr(len(room)), 0, 0, 0)
+		if errno != 0 {
+			return possible()
+		}
+		if n == 0 {
+			return list
+		}
+		_, _, names := syscall.ParseDirent(room[:n], -1, nil)
+		for _, name := range names {
+			if fd, err := strconv.Atoi(name); err == nil && fd != int(dir) {
+				list = append(list, fd)
+			}
+		}
+	}
+}
+
+// possible are all numbers up to the most descriptors that a process may have.
+func possible() (list []int) {
+	const most = 1 << 20 // fs.nr_open, unless somebody has changed that
+	for fd := range most {
+		list = append(list, fd)
+	}
+	return list
 }
 
 // fillGaps has every number below first be in use: what is handed over from now on lies

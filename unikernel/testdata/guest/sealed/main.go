@@ -27,6 +27,7 @@ func readByte(fd int) byte
 
 func main() {
 	refused()
+	streams()
 	files()
 	served()
 	waits()
@@ -65,6 +66,24 @@ func refused() {
 	}
 	check.Equal(call32(20), -int32(syscall.ENOSYS), "getpid of 32 bits")
 	runtime.KeepAlive(path)
+}
+
+// streams: of the standard streams no more is to be had than their bytes, in order, by
+// who knows that they are the host's.
+func streams() {
+	const host = 1 << 24 // what the door adds to descriptors of the host
+	b := make([]byte, 1)
+	_, err := syscall.Pread(host, b, 0)
+	check.Equal(err, error(syscall.ENOSYS), "standard input from its beginning")
+	for fd := range 3 {
+		err := syscall.Sendmsg(host+fd, b, nil, &syscall.SockaddrUnix{Name: "/dev/log"}, 0)
+		check.Equal(err, error(syscall.ENOSYS), "a message to somebody else")
+	}
+	check.Nil(syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{Cur: 1 << 30, Max: 1 << 30}), "setrlimit")
+	var r syscall.Rlimit
+	check.Nil(syscall.Getrlimit(syscall.RLIMIT_CORE, &r), "getrlimit")
+	check.Equal(r, syscall.Rlimit{Cur: 1 << 30, Max: 1 << 30}, "the limit of core dumps")
+	check.Equal(syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{Max: 2 << 30}), error(syscall.EPERM), "a higher one")
 }
 
 // files: they are Loam's, whoever opens them. Arguments are paths that the host has.
