@@ -134,7 +134,8 @@ func (p *Process) installStreams() {
 			}
 		}
 		if opens[i] == nil {
-			opens[i] = newOpen(&stream{host: s}, s.Flags()&statusFlags)
+			p.streams[i] = &stream{host: s}
+			opens[i] = newOpen(p.streams[i], s.Flags()&statusFlags)
 		}
 		p.fds.replace(opens[i], i, false)
 	}
