@@ -106,7 +106,7 @@ func (p *Plan) explain(ctx context.Context, err error) error {
 		b.Next = "the module comes without files that are to be embedded: run it in a clone of it, once these are made there"
 	}
 	if b.Next == "" && p.at.leavesOutReplacements(ctx) {
-		b.Next = "the module replaces others, which counts in its own folder only: run it in a clone of it"
+		b.Next = "the module replaces others by folders beside it, which it comes without: run it in a clone of it"
 	}
 	if n := strings.Count(strings.TrimSpace(b.Output), "\n"); b.Next == "" && n > 1 {
 		b.Next = "`go build` there shows the rest"
