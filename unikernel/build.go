@@ -99,7 +99,7 @@ func (p *Plan) explain(ctx context.Context, err error) error {
 		return b
 	}
 	b.What = fmt.Sprintf("%s does not build: %s", p.what(), b.What)
-	if lacksCgo(b.Output, p.at.pkg) {
+	if p.at.needsCgo(ctx, b.Output, p.target.choosing()) {
 		b.Next = "it needs cgo, which programs on Loam do not have"
 	}
 	if b.Next == "" && p.at.copied != "" && strings.Contains(b.What, ": no matching files found") {
