@@ -122,6 +122,46 @@ func (g *given) Flags() int              { return syscall.O_RDWR }
 func (g *given) Attr() fs.Attr           { return fs.Attr{Mode: fs.CharDevice | 0o620} }
 func (g *given) Ioctl(int, []byte) Errno { return 0 }
 
+// What is typed is there once, however often a terminal is opened: who opens it to
+// write, and has it watched, takes no key from who reads.
+func TestTerminalOpenedTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &given{in: make(chan string)}
+		p := New(Options{Streams: [3]Stream{g, g, g}})
+		shown := fd(t)(p.OpenAt(atFDCWD, "/dev/tty", syscall.O_WRONLY, 0))
+		if n, errno := p.Poll([]PollFD{{FD: shown, Events: PollIn | PollOut}}, 0); n != 1 {
+			t.Fatalf("poll: %d, %v", n, errno)
+		}
+		typed := fd(t)(p.OpenAt(atFDCWD, "/dev/tty", syscall.O_RDONLY, 0))
+		g.in <- "a key"
+		if got := read(t, p, typed); got != "a key" {
+			t.Errorf("read %q", got)
+		}
+		close(g.in)
+	})
+}
+
+// A key of several bytes is read one by one in non-blocking mode: a program takes the
+// first, and knows by EAGAIN that it was Escape.
+func TestStreamReadsKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &given{in: make(chan string)}
+		p := New(Options{Streams: [3]Stream{g, g, g}})
+		_, errno := p.Fcntl(0, syscall.F_SETFL, syscall.O_NONBLOCK)
+		wantErrno(t, errno, 0, "F_SETFL")
+		b := make([]byte, 1)
+		_, errno = p.Read(0, b)
+		wantErrno(t, errno, syscall.EAGAIN, "a read before there is a key")
+		g.in <- "\x1b[A"
+		synctest.Wait()
+		for _, want := range "\x1b[A" {
+			if n, errno := p.Read(0, b); n != 1 || errno != 0 || rune(b[0]) != want {
+				t.Fatalf("read %q, %v, want %q", b[:max(n, 0)], errno, want)
+			}
+		}
+	})
+}
+
 // Standard input is read when somebody asks, and poll(2) waits for it.
 func TestStreams(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -21,6 +21,7 @@ type Process struct {
 	serial  serial // of netlink ports
 	leaving leaving
 	handed  handedPorts
+	streams [3]*stream // those that differ; what is opened once more shares what was read
 
 	view   atomic.Pointer[fs.View] // replaced, never changed
 	viewMu sync.Mutex              // held while it is replaced

@@ -100,8 +100,16 @@ func (s *stream) read(b []byte) (int, Errno) {
 		s.end = false // a terminal may have more behind it
 		return 0, 0
 	}
-	s.ask(len(b))
 	return 0, syscall.EAGAIN
+}
+
+// want has at most n bytes read, unless there are some. The queue tells when they are there.
+func (s *stream) want(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.hasSome() {
+		s.ask(n)
+	}
 }
 
 func (s *stream) write(b []byte) (int, Errno) { return s.host.Write(b) }
@@ -126,7 +134,8 @@ func (p *Process) installStreams() {
 			}
 		}
 		if opens[i] == nil {
-			opens[i] = newOpen(&stream{host: s}, s.Flags()&statusFlags)
+			p.streams[i] = &stream{host: s}
+			opens[i] = newOpen(p.streams[i], s.Flags()&statusFlags)
 		}
 		p.fds.replace(opens[i], i, false)
 	}

@@ -21,8 +21,8 @@ func (p *Process) Read(fd int, b []byte) (int, Errno) {
 // Read is read(2) from an open file.
 func (o *open) Read(b []byte) (int, Errno) {
 	n, errno := o.read(b)
-	if errno == syscall.EAGAIN && !o.nonblocking() {
-		n, errno = o.readWaiting(b)
+	if errno == syscall.EAGAIN {
+		n, errno = o.readLater(b)
 	}
 	if errno != 0 {
 		return -1, errno
@@ -30,11 +30,22 @@ func (o *open) Read(b []byte) (int, Errno) {
 	return n, 0
 }
 
-func (o *open) readWaiting(b []byte) (int, Errno) {
+// readLater is read(2) where nothing was there: it waits, or in non-blocking mode says so.
+func (o *open) readLater(b []byte) (int, Errno) {
+	in, isStream := o.file.(*stream)
+	if o.nonblocking() {
+		if isStream {
+			in.want(streamPiece) // the next piece in one, as who asks does not wait for each byte
+		}
+		return 0, syscall.EAGAIN
+	}
 	s := newSleeper(o.queue(), o.recvTimeout())
 	defer s.leave()
 	for {
 		n, errno := o.read(b)
+		if errno == syscall.EAGAIN && isStream {
+			in.want(len(b))
+		}
 		if errno != syscall.EAGAIN || !s.sleep() {
 			return n, errno
 		}

@@ -163,11 +163,12 @@ func (p *Process) openAgain(fd, flags int) (int, Errno) {
 // termiosSize is the size of the kernel's struct termios, in bytes.
 const termiosSize = 36
 
-// openTerminal opens the terminal that one of the standard streams is.
+// openTerminal opens the terminal that one of the standard streams is. However often it is
+// opened, there is one queue of what is typed.
 func (p *Process) openTerminal(flags int) (int, Errno) {
-	for _, s := range p.options.Streams {
-		if s != nil && s.Ioctl(syscall.TCGETS, make([]byte, termiosSize)) == 0 {
-			return p.installWith(&stream{host: s}, flags&statusFlags, flags&syscall.O_CLOEXEC != 0)
+	for _, s := range p.streams {
+		if s != nil && s.host.Ioctl(syscall.TCGETS, make([]byte, termiosSize)) == 0 {
+			return p.installWith(s, flags&statusFlags, flags&syscall.O_CLOEXEC != 0)
 		}
 	}
 	return -1, syscall.ENXIO

@@ -100,14 +100,14 @@ func (p *Plan) explain(ctx context.Context, err error) error {
 		return b
 	}
 	b.What = fmt.Sprintf("%s does not build: %s", p.what(), b.What)
-	if lacksCgo(b.Output, p.at.pkg) {
+	if p.at.needsCgo(ctx, b.Output, p.target.choosing()) {
 		b.Next = "it needs cgo, which programs on Loam do not have"
 	}
 	if b.Next == "" && p.at.copied != "" && strings.Contains(b.What, ": no matching files found") {
 		b.Next = "the module comes without files that are to be embedded: run it in a clone of it, once these are made there"
 	}
 	if b.Next == "" && p.at.leavesOutReplacements(ctx) {
-		b.Next = "the module replaces others, which counts in its own folder only: run it in a clone of it"
+		b.Next = "the module replaces others by folders beside it, which it comes without: run it in a clone of it"
 	}
 	if n := strings.Count(strings.TrimSpace(b.Output), "\n"); b.Next == "" && n > 1 {
 		b.Next = "`go build` there shows the rest"

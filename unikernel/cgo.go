@@ -1,9 +1,11 @@
 package unikernel
 
 import (
+	"context"
 	"go/parser"
 	"go/token"
 	"path/filepath"
+	"regexp"
 	"strings"
 )
 
@@ -20,6 +22,33 @@ func lacksCgo(output, folder string) bool {
 	}
 	missing := strings.Contains(output, "function main is undeclared") || strings.Contains(output, "undefined: ")
 	return missing && usesCgo(folder)
+}
+
+// undefinedName is what the compiler says where a package lacks a name.
+var undefinedName = regexp.MustCompile(`undefined: (\w+)\.\w+`)
+
+// needsCgo reports whether a build failed for want of cgo, in the main package or in one that
+// it imports: what a file that was left out defines is missing where that is imported.
+func (l *located) needsCgo(ctx context.Context, output string, flags []string) bool {
+	if lacksCgo(output, l.pkg) {
+		return true
+	}
+	lacking := map[string]bool{}
+	for _, m := range undefinedName.FindAllStringSubmatch(output, -1) {
+		lacking[m[1]] = true
+	}
+	if len(lacking) == 0 {
+		return false
+	}
+	args := append([]string{"list", "-deps", "-f", "{{if not .Standard}}{{.Name}} {{.Dir}}{{end}}"}, l.flags...)
+	out, err := l.tools.run(ctx, l.dir, append(append(args, flags...), l.args...)...)
+	for line := range strings.Lines(string(out)) {
+		name, folder, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if err == nil && lacking[name] && usesCgo(folder) {
+			return true
+		}
+	}
+	return false
 }
 
 // usesCgo reports whether there is a Go file in a folder that imports "C".

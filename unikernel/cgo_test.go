@@ -42,3 +42,28 @@ func TestCgoIsNamed(t *testing.T) {
 		})
 	}
 }
+
+// That a program needs cgo is said, too, where a package that it imports has other files
+// and lacks what one that needs cgo defines.
+func TestCgoBesideOtherFiles(t *testing.T) {
+	for file, named := range map[string]bool{"import \"C\"\n\nconst V = 1\n": true, "const W = 1\n": false} {
+		dir := t.TempDir()
+		for name, text := range map[string]string{
+			"go.mod":   "module example.org/m\n\ngo 1.24\n",
+			"main.go":  "package main\n\nimport \"example.org/m/c\"\n\nfunc main() { print(c.V) }\n",
+			"c/c.go":   "package c\n\n" + file,
+			"c/all.go": "package c\n",
+		} {
+			if err := writeFile(filepath.Join(dir, name), []byte(text)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p, err := NewPlan(t.Context(), Target{Args: []string{"."}, Dir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Build(t.Context()); err == nil || strings.Contains(err.Error(), "needs cgo") != named {
+			t.Error(err)
+		}
+	}
+}

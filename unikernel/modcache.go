@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 )
@@ -41,9 +42,9 @@ func listPackage(ctx context.Context, t *toolchain, dir, arg string, flags []str
 }
 
 // locateVersion finds path@version, in a module made for it, as `go install
-// path@version` does.
+// path@version` does; but see replacement.go.
 func locateVersion(ctx context.Context, c cache, arg string, flags []string) (*located, error) {
-	dir := c.path("module", digest(arg))
+	dir := c.path("module", digest(arg, "with replacements"))
 	unlock, err := lock(dir)
 	if err != nil {
 		return nil, err
@@ -53,7 +54,7 @@ func locateVersion(ctx context.Context, c cache, arg string, flags []string) (*l
 	if err != nil {
 		return nil, err
 	}
-	path, version, _ := strings.Cut(arg, "@")
+	pkg, version, _ := strings.Cut(arg, "@")
 	gomod := filepath.Join(dir, "go.mod")
 	if _, err := os.Stat(gomod); err != nil || !isExact(version) {
 		if err := getModule(ctx, tools, dir, arg); err != nil {
@@ -62,21 +63,32 @@ func locateVersion(ctx context.Context, c cache, arg string, flags []string) (*l
 			if !errors.As(err, &e) {
 				return nil, err
 			}
-			return nil, errorf(cmp.Or(e.Next, "check the path and the version"), "%s", e.What)
+			return nil, errorf(cmp.Or(e.Next, nextFor(e.What, pkg)), "%s", e.What)
 		}
 		if tools, err = findToolchain(ctx, c, dir); err != nil { // the module may want another
 			return nil, err
 		}
 	}
-	p, err := listPackage(ctx, tools, dir, path, flags)
+	p, err := listPackage(ctx, tools, dir, pkg, flags)
 	if err != nil {
 		return nil, err
 	}
-	l := &located{dir: dir, args: []string{path}, pkg: p.Dir, name: programName(path), tools: tools}
+	l := &located{dir: dir, args: []string{pkg}, pkg: p.Dir, name: programName(pkg), tools: tools}
 	if !tools.inModuleCache(p.Dir) { // replaced already, by the copy
 		return l, nil
 	}
 	return l, l.borrow(ctx, c, p)
+}
+
+// nextFor is what to do about a complaint of the go command's about a package, or about a
+// module that its own requires.
+func nextFor(complaint, pkg string) string {
+	for p := pkg; strings.Contains(p, "/"); p = path.Dir(p) {
+		if strings.Contains(complaint, p) {
+			return "check the path and the version"
+		}
+	}
+	return "its module requires that, and cannot be built without: try another version of it"
 }
 
 // isExact reports whether a version never means anything else.
@@ -93,6 +105,10 @@ func getModule(ctx context.Context, t *toolchain, dir, arg string) error {
 	}
 	defer os.RemoveAll(fresh)
 	if err := writeFile(filepath.Join(fresh, "go.mod"), []byte("module guest.invalid\n")); err != nil {
+		return err
+	}
+	pkg, version, _ := strings.Cut(arg, "@")
+	if err := takeReplacements(ctx, t, fresh, pkg, version); err != nil {
 		return err
 	}
 	if _, err := t.run(ctx, fresh, "get", arg); err != nil {
@@ -172,15 +188,13 @@ func (l *located) replaceModule(ctx context.Context, c cache, path, folder strin
 }
 
 // leavesOutReplacements reports whether the module that l is built from a copy of has
-// replace lines, which hold for its own developers only. `go install path@version`
-// refuses such modules; many build all the same.
+// replace lines that name a folder.
 func (l *located) leavesOutReplacements(ctx context.Context) bool {
 	if l.copied == "" {
 		return false
 	}
-	out, err := l.tools.run(ctx, l.copied, "mod", "edit", "-json")
-	var mod struct{ Replace []any }
-	return err == nil && json.Unmarshal(out, &mod) == nil && len(mod.Replace) > 0
+	_, folders, err := replacements(ctx, l.tools, l.copied, "go.mod")
+	return err == nil && folders > 0
 }
 
 // copyModule copies the source of a module, which in the cache is read-only, and

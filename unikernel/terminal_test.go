@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
@@ -47,6 +48,16 @@ func TestTerminal(t *testing.T) {
 	}
 }
 
+// A program whose standard input is a pipe reads its keys from /dev/tty, as in
+// `ls | loam run fzf`: it is in the terminal's foreground, with the pipe's other end.
+func TestTerminalBesidePipe(t *testing.T) {
+	typist, terminal := openTerminal(t)
+	cmd := guestCommand(NoNetwork, "terminal", "/dev/tty")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader("a line\n"), terminal, terminal
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 1}
+	useTerminal(t, cmd, typist, "")
+}
+
 func testTerminal(t *testing.T, p Platform) {
 	typist, terminal := openTerminal(t)
 	before := make([]byte, termiosLen)
@@ -57,13 +68,24 @@ func testTerminal(t *testing.T, p Platform) {
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = terminal, terminal, terminal
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	useTerminal(t, cmd, typist, "a line\n")
+	after := make([]byte, termiosLen)
+	terminalControl(int(terminal.Fd()), syscall.TCGETS, after)
+	if p == Machine && !bytes.Equal(before, after) {
+		t.Errorf("the terminal was left as %x, and was %x", after, before)
+	}
+}
+
+// useTerminal runs the program terminal and types what it wants: line, a key, Ctrl-C.
+func useTerminal(t *testing.T, cmd *exec.Cmd, typist *os.File, line string) {
+	t.Helper()
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	defer cmd.Process.Kill()
 	shown := bufio.NewScanner(typist)
 	for _, step := range []struct{ shows, types string }{
-		{"77 by 33", "a line\n"}, {`"a line\n" <nil>`, ""}, {"press a key", "x"}, {`"x"`, "\x03"},
+		{"77 by 33", line}, {`"a line\n" <nil>`, ""}, {"press a key", "x"}, {`"x"`, "\x03"},
 	} {
 		for strings.TrimRight(shown.Text(), "\r") != step.shows { // there is the echo besides
 			if !shown.Scan() {
@@ -75,10 +97,5 @@ func testTerminal(t *testing.T, p Platform) {
 	cmd.Wait()
 	if status := cmd.ProcessState.ExitCode(); status != 3 {
 		t.Errorf("status %d, want 3", status)
-	}
-	after := make([]byte, termiosLen)
-	terminalControl(int(terminal.Fd()), syscall.TCGETS, after)
-	if p == Machine && !bytes.Equal(before, after) {
-		t.Errorf("the terminal was left as %x, and was %x", after, before)
 	}
 }

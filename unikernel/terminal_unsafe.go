@@ -7,13 +7,28 @@ import (
 	"unsafe"
 )
 
-// sharesTerminal reports whether standard input is the terminal of this process
-// and this process group is in its foreground.
+// sharesTerminal reports whether the program may read the terminal of this process: this
+// process group is in its foreground, and the terminal is standard input, or what is
+// shown on while standard input comes from elsewhere, as in `ls | fzf`. Standard input
+// that is another device, such as /dev/null of who runs in the background, asks for no terminal.
 func sharesTerminal() bool {
+	if inForeground(0) {
+		return true
+	}
+	in, err := os.Stdin.Stat()
+	if err != nil || in.Mode()&os.ModeCharDevice != 0 {
+		return false
+	}
+	return inForeground(1) || inForeground(2)
+}
+
+// inForeground reports whether a descriptor is the terminal of this process and this
+// process group is in its foreground.
+func inForeground(fd uintptr) bool {
 	var group int32
 	// Safety: TIOCGPGRP writes one pid_t (tcgetpgrp(3)); it fails on anything
 	// but the controlling terminal.
-	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, 0, syscall.TIOCGPGRP, uintptr(unsafe.Pointer(&group)))
+	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, fd, syscall.TIOCGPGRP, uintptr(unsafe.Pointer(&group)))
 	return errno == 0 && int(group) == syscall.Getpgrp()
 }
 

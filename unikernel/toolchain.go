@@ -1,6 +1,7 @@
 package unikernel
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -155,17 +156,26 @@ func (t *toolchain) run(ctx context.Context, dir string, args ...string) ([]byte
 
 // firstComplaint is the line of the go command's output that says what is wrong,
 // or, if there is none, what is said instead. Lines that only say by whom a package is
-// imported, or a module required, stand before it.
+// imported, or a module required, stand before it. A line that ends with a colon goes on in
+// those behind it that are further in.
 func firstComplaint(output, instead string) string {
+	begun := "" // a line with a colon, and what has been added to it
 	for line := range strings.Lines(output) {
+		further := strings.HasPrefix(line, "\t")
 		line = strings.TrimSpace(line)
 		switch {
+		case begun != "" && further:
+			begun += " " + line
+		case begun != "":
+			return begun
 		case line == "", strings.HasPrefix(line, "#"), strings.HasPrefix(line, "go: downloading "):
 		case strings.HasSuffix(line, " imports"), strings.HasSuffix(line, " requires"):
 			instead = strings.TrimPrefix(line, "go: ")
+		case strings.HasSuffix(line, ":"):
+			begun = strings.TrimPrefix(line, "go: ")
 		default:
 			return strings.TrimPrefix(line, "go: ")
 		}
 	}
-	return instead
+	return cmp.Or(begun, instead)
 }

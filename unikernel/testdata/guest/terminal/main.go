@@ -1,5 +1,6 @@
 // Terminal does what programs do at a terminal: it asks how large that is, reads a
-// line, then a key, and waits for Ctrl-C.
+// line of standard input, then a key, and waits for Ctrl-C. The terminal is standard input,
+// or has the name that is the argument.
 package main
 
 import (
@@ -12,8 +13,15 @@ import (
 )
 
 func main() {
+	terminal := os.Stdin
+	if len(os.Args) > 1 {
+		var err error
+		if terminal, err = os.OpenFile(os.Args[1], os.O_RDWR, 0); err != nil {
+			panic(err)
+		}
+	}
 	var size [4]uint16
-	control(syscall.TIOCGWINSZ, unsafe.Pointer(&size))
+	control(terminal, syscall.TIOCGWINSZ, unsafe.Pointer(&size))
 	interrupts := make(chan os.Signal, 1)
 	signal.Notify(interrupts, os.Interrupt)
 	fmt.Println(size[1], "by", size[0])
@@ -22,20 +30,20 @@ func main() {
 	fmt.Printf("%q %v\n", line, err)
 
 	var state syscall.Termios
-	control(syscall.TCGETS, unsafe.Pointer(&state))
+	control(terminal, syscall.TCGETS, unsafe.Pointer(&state))
 	state.Lflag &^= syscall.ICANON | syscall.ECHO
-	control(syscall.TCSETS, unsafe.Pointer(&state))
+	control(terminal, syscall.TCSETS, unsafe.Pointer(&state))
 	fmt.Println("press a key")
 	key := make([]byte, 1)
-	os.Stdin.Read(key)
+	terminal.Read(key)
 	fmt.Printf("%q\n", key)
 
 	<-interrupts
 	os.Exit(3)
 }
 
-func control(request uintptr, arg unsafe.Pointer) {
-	if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, 0, request, uintptr(arg)); errno != 0 {
+func control(terminal *os.File, request uintptr, arg unsafe.Pointer) {
+	if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, terminal.Fd(), request, uintptr(arg)); errno != 0 {
 		panic(errno)
 	}
 }
