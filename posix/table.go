@@ -77,6 +77,8 @@ const (
 	oneOfShared  = "of shared mappings of a file, one is moved if it is the only one"
 	onlyItself   = "of the program itself, or of threads of it; else ESRCH"
 	newestName   = "a file of several names is told of by the newest; what is written to a mapping is not told"
+	ofClocks     = "CLOCK_REALTIME, CLOCK_MONOTONIC and CLOCK_BOOTTIME; those that wake a machine are EPERM"
+	noCancel     = "TFD_TIMER_CANCEL_ON_SET means nothing; a wall clock that is set forward is noticed late"
 	noFlags      = "flags are not heard"
 )
 
@@ -216,6 +218,9 @@ var Table = []Call{
 	full(syscall.SYS_INOTIFY_RM_WATCH, "inotify_rm_watch", TakesFD),
 	full(syscall.SYS_INOTIFY_INIT1, "inotify_init1", TakesSome),
 	full(syscall.SYS_EVENTFD, "eventfd", TakesSome),
+	partial(syscall.SYS_TIMERFD_CREATE, "timerfd_create", TakesSome, ofClocks),
+	full(syscall.SYS_TIMERFD_GETTIME, "timerfd_gettime", TakesFD),
+	partial(syscall.SYS_TIMERFD_SETTIME, "timerfd_settime", TakesFD, noCancel),
 	full(syscall.SYS_EVENTFD2, "eventfd2", TakesSome),
 	full(SysSyncfs, "syncfs", TakesFD),
 	partial(SysSendmmsg, "sendmmsg", TakesFD, fewControls),

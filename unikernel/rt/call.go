@@ -105,6 +105,12 @@ func call(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, errno uintptr) {
 		return sysEventFD(uint32(a1), 0)
 	case syscall.SYS_EVENTFD2:
 		return sysEventFD(uint32(a1), int(int32(a2)))
+	case syscall.SYS_TIMERFD_CREATE:
+		return sysTimerfdCreate(int(int32(a1)), int(int32(a2)))
+	case syscall.SYS_TIMERFD_SETTIME:
+		return sysTimerfdSettime(fd(a1), int(int32(a2)), ptr(a3), ptr(a4))
+	case syscall.SYS_TIMERFD_GETTIME:
+		return sysTimerfdGettime(fd(a1), ptr(a2))
 	case sysEpollPwait2:
 		return sysEpollWait2(fd(a1), ptr(a2), int(int32(a3)), ptr(a4))
 	case syscall.SYS_POLL:
