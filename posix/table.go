@@ -52,6 +52,7 @@ const (
 	sysClockAdjtime  = 305
 	SysSyncfs        = 306
 	SysRenameat2     = 316
+	SysMemfdCreate   = 319
 	SysCopyFileRange = 326
 	SysPreadv2       = 327
 	SysPwritev2      = 328
@@ -69,7 +70,7 @@ const (
 	fewControls  = "control messages: SCM_RIGHTS, SCM_CREDENTIALS, IP_PKTINFO, IP_TTL, IP_TOS, IP_ORIGDSTADDR and their like of IPv6, SO_TIMESTAMP and SO_TIMESTAMPNS; MSG_OOB on TCP alone; MSG_ERRQUEUE carries nothing"
 	fewSockets   = "AF_INET and AF_INET6 (TCP, UDP, ping, raw), AF_UNIX, AF_NETLINK (route); else EAFNOSUPPORT"
 	fewOptions   = "those of socket.go, tcpoption.go, udpoption.go, rawsocket.go; else ENOPROTOOPT"
-	fewFcntls    = "F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETFL, locks, F_GETPIPE_SZ; else EINVAL"
+	fewFcntls    = "F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETFL, locks, seals, F_GETPIPE_SZ; else EINVAL"
 	onlyGrows    = "space is not set aside; FALLOC_FL_KEEP_SIZE or none, else EOPNOTSUPP"
 	fromTree     = "from a file of the tree; else EINVAL, upon which programs copy"
 	mapsOfFile   = "of a file: a private mapping is a copy; shared ones of a file are at one address, not MAP_FIXED, with the rights of the file"
@@ -78,6 +79,7 @@ const (
 	onlyItself   = "of the program itself, or of threads of it; else ESRCH"
 	newestName   = "a file of several names is told of by the newest; what is written to a mapping is not told"
 	ofClocks     = "CLOCK_REALTIME, CLOCK_MONOTONIC and CLOCK_BOOTTIME; those that wake a machine are EPERM"
+	fewMemfds    = "neither huge pages nor what came with Linux 6.3; SEAL_WRITE is EBUSY while the file is mapped shared at all"
 	noCancel     = "TFD_TIMER_CANCEL_ON_SET means nothing; a wall clock that is set forward is noticed late"
 	noFlags      = "flags are not heard"
 )
@@ -223,6 +225,7 @@ var Table = []Call{
 	partial(syscall.SYS_TIMERFD_SETTIME, "timerfd_settime", TakesFD, noCancel),
 	full(syscall.SYS_EVENTFD2, "eventfd2", TakesSome),
 	full(SysSyncfs, "syncfs", TakesFD),
+	partial(SysMemfdCreate, "memfd_create", TakesSome, fewMemfds),
 	partial(SysSendmmsg, "sendmmsg", TakesFD, fewControls),
 	full(SysRenameat2, "renameat2", TakesSome),
 	full(SysCopyFileRange, "copy_file_range", TakesFD),

@@ -289,6 +289,8 @@ func callPath(trap, a1, a2, a3, a4, a5 uintptr) (r1, errno uintptr) {
 		return sysUtimes(fd(a1), ptr(a2), ptr(a3))
 	case syscall.SYS_UTIMENSAT:
 		return sysUtimens(fd(a1), ptr(a2), ptr(a3), int(int32(a4)))
+	case posix.SysMemfdCreate:
+		return sysMemfdCreate(ptr(a1), int(int32(a2)))
 	case syscall.SYS_TRUNCATE:
 		return sysTruncate(ptr(a1), int64(a2))
 	case syscall.SYS_STATFS:
