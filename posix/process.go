@@ -31,6 +31,7 @@ type Process struct {
 
 	mappings mappings
 	watchers watchers
+	keepCaps atomic.Int32 // PR_SET_KEEPCAPS, which is each thread's on Linux
 }
 
 // Options says what a process stands on.

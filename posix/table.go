@@ -80,6 +80,8 @@ const (
 	newestName   = "a file of several names is told of by the newest; what is written to a mapping is not told"
 	ofClocks     = "CLOCK_REALTIME, CLOCK_MONOTONIC and CLOCK_BOOTTIME; those that wake a machine are EPERM"
 	fewMemfds    = "neither huge pages nor what came with Linux 6.3; SEAL_WRITE is EBUSY while the file is mapped shared at all"
+	ownID        = "to the ID that it has; else EPERM, as for a user without privilege"
+	fewPrctls    = "PR_SET_NAME and PR_GET_NAME (of a process), PR_SET_VMA, PR_SET_KEEPCAPS, dumpable, no_new_privs, PR_SET_PDEATHSIG, PR_CAPBSET_READ; else EINVAL"
 	noCancel     = "TFD_TIMER_CANCEL_ON_SET means nothing; a wall clock that is set forward is noticed late"
 	noFlags      = "flags are not heard"
 )
@@ -155,6 +157,21 @@ var Table = []Call{
 	full(syscall.SYS_CHOWN, "chown", TakesSome),
 	full(syscall.SYS_FCHOWN, "fchown", TakesFD),
 	full(syscall.SYS_LCHOWN, "lchown", TakesSome),
+	partial(syscall.SYS_SETUID, "setuid", TakesSome, ownID),
+	partial(syscall.SYS_SETGID, "setgid", TakesSome, ownID),
+	partial(syscall.SYS_SETPGID, "setpgid", TakesSome, "to the group that it is in; else EPERM"),
+	partial(syscall.SYS_SETREUID, "setreuid", TakesSome, ownID),
+	partial(syscall.SYS_SETREGID, "setregid", TakesSome, ownID),
+	refused(syscall.SYS_SETSID, "setsid", TakesSome, syscall.EPERM),
+	refused(syscall.SYS_SETGROUPS, "setgroups", TakesSome, syscall.EPERM),
+	partial(syscall.SYS_SETRESUID, "setresuid", TakesSome, ownID),
+	partial(syscall.SYS_SETRESGID, "setresgid", TakesSome, ownID),
+	partial(syscall.SYS_SETFSUID, "setfsuid", TakesSome, ownID),
+	partial(syscall.SYS_SETFSGID, "setfsgid", TakesSome, ownID),
+	full(syscall.SYS_CAPGET, "capget", TakesSome),
+	partial(syscall.SYS_CAPSET, "capset", TakesSome, "to those that there are; else EPERM"),
+	partial(syscall.SYS_SETPRIORITY, "setpriority", TakesSome, "of the program itself; a higher nice value changes nothing"),
+	partial(syscall.SYS_PRCTL, "prctl", TakesSome, fewPrctls),
 	full(syscall.SYS_UMASK, "umask", TakesSome),
 	refused(syscall.SYS_PTRACE, "ptrace", TakesSome, syscall.EPERM),
 	full(syscall.SYS_MKNOD, "mknod", TakesSome),

@@ -17,6 +17,7 @@ func main() {
 	memory()
 	limits()
 	timers()
+	identity()
 	folders()
 	check.Done()
 }
