@@ -50,6 +50,8 @@ func call(c *cpu, f *amd64.Frame) (result int64, returns bool) {
 		c.giveWay()
 	case syscall.SYS_SCHED_GETAFFINITY:
 		result = affinity(f.SI, f.DX)
+	case syscall.SYS_SCHED_SETAFFINITY:
+		result = setAffinity(f.SI, f.DX)
 	case sysGetcpu:
 		result = where(c, f.DI, f.SI)
 	case syscall.SYS_GETPRIORITY:
@@ -170,6 +172,20 @@ func affinity(size, addr uint64) int64 {
 	}
 	*word(addr) = 1<<uint(cpuCount) - 1
 	return word64
+}
+
+// setAffinity checks a set of CPUs, which holds no thread back from the others.
+func setAffinity(size, addr uint64) int64 {
+	const word64 = 8
+	switch {
+	case size < word64:
+		return -int64(syscall.EINVAL)
+	case !touch(addr, word64, space.Read):
+		return -int64(syscall.EFAULT)
+	case *word(addr)&(1<<uint(cpuCount)-1) == 0:
+		return -int64(syscall.EINVAL)
+	}
+	return 0
 }
 
 // setBase is arch_prctl(2): it sets where a thread has its own variables.

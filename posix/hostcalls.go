@@ -15,7 +15,7 @@ var HostCalls = []uintptr{
 
 	// Threads.
 	syscall.SYS_FUTEX, syscall.SYS_SCHED_YIELD, syscall.SYS_SCHED_GETAFFINITY, syscall.SYS_SCHED_SETAFFINITY,
-	syscall.SYS_GETTID, sysGetcpu, syscall.SYS_ARCH_PRCTL, syscall.SYS_PRCTL, sysMembarrier,
+	syscall.SYS_GETTID, sysGetcpu, syscall.SYS_ARCH_PRCTL, sysMembarrier,
 	syscall.SYS_EXIT, syscall.SYS_EXIT_GROUP,
 
 	// Signals. kill and tgkill come by Table.

@@ -82,7 +82,7 @@ const defaultHops = 64
 func (s *hostTCP) recallKept(key optionName) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := s.remembered[key]
+	n := s.kept(key)
 	if key.name == syscall.IPV6_UNICAST_HOPS && key.level == syscall.IPPROTO_IPV6 && n <= 0 { // -1 means the default, too
 		n = defaultHops
 	}

@@ -37,7 +37,6 @@ var v6OnlyOption = optionName{syscall.IPPROTO_IPV6, syscall.IPV6_V6ONLY}
 // harmless6 are options that a program may set and read back although they change
 // nothing here.
 var harmless6 = map[optionName]bool{
-	{syscall.IPPROTO_IPV6, ipv6MTUDiscover}:             true,
 	{syscall.IPPROTO_IPV6, ipv6AutoFlowLabel}:           true,
 	{syscall.IPPROTO_IPV6, ipv6RecvPathMTU}:             true,
 	{syscall.IPPROTO_IPV6, syscall.IPV6_MULTICAST_LOOP}: true,

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"loam/fs"
 	"loam/fs/memfs"
@@ -31,6 +32,7 @@ type Process struct {
 
 	mappings mappings
 	watchers watchers
+	keepCaps atomic.Int32 // PR_SET_KEEPCAPS, which is each thread's on Linux
 }
 
 // Options says what a process stands on.
@@ -49,6 +51,9 @@ type Options struct {
 	// Hostname is the name of the machine, and Release that of the host's kernel,
 	// such as "6.1.0": see Uname.
 	Hostname, Release string
+	// Clock reads a clock of clock_gettime(2), monotonic or boottime, to which timers
+	// (timerfd_create(2)) are set.
+	Clock func(id int) time.Duration
 }
 
 // Credentials are struct ucred (unix(7)).

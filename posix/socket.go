@@ -160,5 +160,14 @@ func (s *socketBase) remember(name optionName, value []byte) Errno {
 func (s *socketBase) recall(name optionName) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return intValue(s.remembered[name])
+	return intValue(s.kept(name))
+}
+
+// kept is what an option was set to, or what it is by default; the caller holds mu.
+func (s *socketBase) kept(name optionName) int {
+	n, set := s.remembered[name]
+	if !set && (name == mtuDiscover || name == mtuDiscover6) {
+		return syscall.IP_PMTUDISC_WANT
+	}
+	return n
 }

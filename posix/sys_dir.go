@@ -138,6 +138,8 @@ func (p *Process) nameOf(fd int) (string, Errno) {
 		return "anon_inode:[eventpoll]", 0
 	case *eventFD:
 		return "anon_inode:[eventfd]", 0
+	case *timerFD:
+		return "anon_inode:[timerfd]", 0
 	case *inotify:
 		return "anon_inode:inotify", 0
 	}

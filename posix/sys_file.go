@@ -160,7 +160,7 @@ func (p *Process) Dup3(fd, to, flags int, dup2 bool) (int, Errno) {
 	return to, 0
 }
 
-// Fcntl is fcntl(2) but for locks, which are Lock's. Leases, seals and signals
+// Fcntl is fcntl(2) but for locks, which are Lock's. Leases and signals
 // (F_SETOWN, ...) are refused with EINVAL.
 func (p *Process) Fcntl(fd, cmd, arg int) (int, Errno) {
 	o, errno := p.get(fd)
@@ -191,6 +191,8 @@ func (p *Process) Fcntl(fd, cmd, arg int) (int, Errno) {
 			return pipeSize, 0
 		}
 		return -1, syscall.EBADF
+	case fAddSeals, fGetSeals:
+		return o.seals(cmd, arg)
 	}
 	return -1, syscall.EINVAL
 }

@@ -133,7 +133,8 @@ const copyPiece = 64 << 10
 // MapSharedValidate is MAP_SHARED_VALIDATE of mmap(2).
 const MapSharedValidate = 3
 
-// MayMap says whether mmap(2) may map a file. Errors: EBADF, EINVAL, EACCES, ENODEV.
+// MayMap says whether mmap(2) may map a file. Errors: EBADF, EINVAL, EACCES, ENODEV; EPERM
+// for one that is sealed.
 func (p *Process) MayMap(fd, prot, flags int, offset int64) Errno {
 	f, errno := p.real(fd, syscall.ENODEV)
 	switch {
@@ -152,6 +153,9 @@ func (p *Process) MayMap(fd, prot, flags int, offset int64) Errno {
 	case syscall.MAP_SHARED, MapSharedValidate:
 		if prot&syscall.PROT_WRITE != 0 && !f.Flags().MayWrite() {
 			return syscall.EACCES
+		}
+		if s, err := f.Seals(); err == nil && prot&syscall.PROT_WRITE != 0 && s&(fs.SealWrite|fs.SealFutureWrite) != 0 {
+			return syscall.EPERM
 		}
 		return 0
 	}

@@ -52,6 +52,7 @@ const (
 	sysClockAdjtime  = 305
 	SysSyncfs        = 306
 	SysRenameat2     = 316
+	SysMemfdCreate   = 319
 	SysCopyFileRange = 326
 	SysPreadv2       = 327
 	SysPwritev2      = 328
@@ -69,7 +70,7 @@ const (
 	fewControls  = "control messages: SCM_RIGHTS, SCM_CREDENTIALS, IP_PKTINFO, IP_TTL, IP_TOS, IP_ORIGDSTADDR and their like of IPv6, SO_TIMESTAMP and SO_TIMESTAMPNS; MSG_OOB on TCP alone; MSG_ERRQUEUE carries nothing"
 	fewSockets   = "AF_INET and AF_INET6 (TCP, UDP, ping, raw), AF_UNIX, AF_NETLINK (route); else EAFNOSUPPORT"
 	fewOptions   = "those of socket.go, tcpoption.go, udpoption.go, rawsocket.go; else ENOPROTOOPT"
-	fewFcntls    = "F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETFL, locks, F_GETPIPE_SZ; else EINVAL"
+	fewFcntls    = "F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETFL, locks, seals, F_GETPIPE_SZ; else EINVAL"
 	onlyGrows    = "space is not set aside; FALLOC_FL_KEEP_SIZE or none, else EOPNOTSUPP"
 	fromTree     = "from a file of the tree; else EINVAL, upon which programs copy"
 	mapsOfFile   = "of a file: a private mapping is a copy; shared ones of a file are at one address, not MAP_FIXED, with the rights of the file"
@@ -78,6 +79,11 @@ const (
 	noCores      = "limits are the kernel's to keep; that of core dumps is remembered, and there are none"
 	onlyItself   = "of the program itself, or of threads of it; else ESRCH"
 	newestName   = "a file of several names is told of by the newest; what is written to a mapping is not told"
+	ofClocks     = "CLOCK_REALTIME, CLOCK_MONOTONIC and CLOCK_BOOTTIME; those that wake a machine are EPERM"
+	fewMemfds    = "neither huge pages nor what came with Linux 6.3; SEAL_WRITE is EBUSY while the file is mapped shared at all"
+	ownID        = "to the ID that it has; else EPERM, as for a user without privilege"
+	fewPrctls    = "PR_SET_NAME and PR_GET_NAME (of a process), PR_SET_VMA, PR_SET_KEEPCAPS, dumpable, no_new_privs, PR_SET_PDEATHSIG, PR_CAPBSET_READ; else EINVAL"
+	noCancel     = "TFD_TIMER_CANCEL_ON_SET means nothing; a wall clock that is set forward is noticed late"
 	noFlags      = "flags are not heard"
 )
 
@@ -152,6 +158,21 @@ var Table = []Call{
 	full(syscall.SYS_CHOWN, "chown", TakesSome),
 	full(syscall.SYS_FCHOWN, "fchown", TakesFD),
 	full(syscall.SYS_LCHOWN, "lchown", TakesSome),
+	partial(syscall.SYS_SETUID, "setuid", TakesSome, ownID),
+	partial(syscall.SYS_SETGID, "setgid", TakesSome, ownID),
+	partial(syscall.SYS_SETPGID, "setpgid", TakesSome, "to the group that it is in; else EPERM"),
+	partial(syscall.SYS_SETREUID, "setreuid", TakesSome, ownID),
+	partial(syscall.SYS_SETREGID, "setregid", TakesSome, ownID),
+	refused(syscall.SYS_SETSID, "setsid", TakesSome, syscall.EPERM),
+	refused(syscall.SYS_SETGROUPS, "setgroups", TakesSome, syscall.EPERM),
+	partial(syscall.SYS_SETRESUID, "setresuid", TakesSome, ownID),
+	partial(syscall.SYS_SETRESGID, "setresgid", TakesSome, ownID),
+	partial(syscall.SYS_SETFSUID, "setfsuid", TakesSome, ownID),
+	partial(syscall.SYS_SETFSGID, "setfsgid", TakesSome, ownID),
+	full(syscall.SYS_CAPGET, "capget", TakesSome),
+	partial(syscall.SYS_CAPSET, "capset", TakesSome, "to those that there are; else EPERM"),
+	partial(syscall.SYS_SETPRIORITY, "setpriority", TakesSome, "of the program itself; a higher nice value changes nothing"),
+	partial(syscall.SYS_PRCTL, "prctl", TakesSome, fewPrctls),
 	full(syscall.SYS_UMASK, "umask", TakesSome),
 	partial(syscall.SYS_GETRLIMIT, "getrlimit", TakesSome, noCores),
 	refused(syscall.SYS_PTRACE, "ptrace", TakesSome, syscall.EPERM),
@@ -220,8 +241,12 @@ var Table = []Call{
 	full(syscall.SYS_INOTIFY_RM_WATCH, "inotify_rm_watch", TakesFD),
 	full(syscall.SYS_INOTIFY_INIT1, "inotify_init1", TakesSome),
 	full(syscall.SYS_EVENTFD, "eventfd", TakesSome),
+	partial(syscall.SYS_TIMERFD_CREATE, "timerfd_create", TakesSome, ofClocks),
+	full(syscall.SYS_TIMERFD_GETTIME, "timerfd_gettime", TakesFD),
+	partial(syscall.SYS_TIMERFD_SETTIME, "timerfd_settime", TakesFD, noCancel),
 	full(syscall.SYS_EVENTFD2, "eventfd2", TakesSome),
 	full(SysSyncfs, "syncfs", TakesFD),
+	partial(SysMemfdCreate, "memfd_create", TakesSome, fewMemfds),
 	partial(SysSendmmsg, "sendmmsg", TakesFD, fewControls),
 	full(SysRenameat2, "renameat2", TakesSome),
 	full(SysCopyFileRange, "copy_file_range", TakesFD),

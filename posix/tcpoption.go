@@ -78,11 +78,12 @@ var tcpIntOptions = map[optionName]intOption[tcpOpts]{
 // tcpHarmless are options that a program may set and read back although they
 // change nothing: fast open is not used, and the rest is how this stack works anyway.
 var tcpHarmless = map[optionName]bool{
-	{syscall.IPPROTO_TCP, syscall.TCP_LINGER2}:    true,
-	{syscall.IPPROTO_TCP, tcpFastOpen}:            true,
-	{syscall.IPPROTO_IP, syscall.IP_MTU_DISCOVER}: true,
-	{syscall.IPPROTO_IP, syscall.IP_FREEBIND}:     true,
-	{syscall.IPPROTO_IP, ipBindAddressNoPort}:     true,
+	{syscall.IPPROTO_TCP, syscall.TCP_LINGER2}: true,
+	{syscall.IPPROTO_TCP, tcpFastOpen}:         true,
+	mtuDiscover:                                true,
+	mtuDiscover6:                               true,
+	{syscall.IPPROTO_IP, syscall.IP_FREEBIND}:  true,
+	{syscall.IPPROTO_IP, ipBindAddressNoPort}:  true,
 }
 
 // deferral is how long TCP_DEFER_ACCEPT of so many seconds is: Linux counts in times that it
@@ -112,6 +113,11 @@ func (s *tcpSocket) option(level, name int) ([]byte, Errno) {
 		return s.recall(key), 0
 	}
 	switch key {
+	case pathMTU, pathMTU6:
+		if c := s.conn.Load(); c != nil && c.Connected() {
+			return pathMTUValue(s.net, c.RemoteAddrPort())
+		}
+		return nil, syscall.ENOTCONN
 	case optionName{syscall.SOL_SOCKET, syscall.SO_ACCEPTCONN}:
 		return boolValue(s.listener.Load() != nil), 0
 	case optionName{syscall.SOL_SOCKET, syscall.SO_LINGER}:
@@ -144,6 +150,11 @@ func (s *tcpSocket) setOwnOption(level, name int, value []byte) Errno {
 		return syscall.ENOPROTOOPT
 	case key == v6OnlyOption && s.local().IP.Port() != 0:
 		return syscall.EINVAL
+	case key == mtuDiscover || key == mtuDiscover6:
+		if n, errno := parseInt(value); errno != 0 || n < 0 || n > lastDiscovery {
+			return syscall.EINVAL
+		}
+		return s.remember(key, value)
 	case key == optionName{syscall.SOL_SOCKET, syscall.SO_LINGER}:
 		return s.setLinger(value)
 	case key == optionName{syscall.IPPROTO_TCP, syscall.TCP_MAXSEG}:

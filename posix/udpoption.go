@@ -28,6 +28,8 @@ var udpIntOptions = map[optionName]intOption[udpOpts]{
 	{syscall.IPPROTO_IP, syscall.IP_TOS}:           octet(func(o *udpOpts) *uint8 { return &o.TOS }, 0, 0),
 	{syscall.IPPROTO_IP, syscall.IP_MULTICAST_TTL}: octet(func(o *udpOpts) *uint8 { return &o.GroupTTL }, 0, 1),
 
+	mtuDiscover:  discovery(func(o *udpOpts) *stack.Discovery { return &o.Discovery }),
+	mtuDiscover6: discovery(func(o *udpOpts) *stack.Discovery { return &o.Discovery6 }),
 	v6OnlyOption: flag(func(o *udpOpts) *bool { return &o.V6Only }),
 	{syscall.IPPROTO_IPV6, syscall.IPV6_UNICAST_HOPS}:   octet(func(o *udpOpts) *uint8 { return &o.HopLimit }, 1, 64),
 	{syscall.IPPROTO_IPV6, syscall.IPV6_MULTICAST_HOPS}: octet(func(o *udpOpts) *uint8 { return &o.GroupHops }, 0, 1),
@@ -39,7 +41,6 @@ var udpIntOptions = map[optionName]intOption[udpOpts]{
 var udpHarmless = map[optionName]bool{
 	{syscall.SOL_SOCKET, syscall.SO_KEEPALIVE}:      true,
 	{syscall.SOL_SOCKET, syscall.SO_LINGER}:         true,
-	{syscall.IPPROTO_IP, syscall.IP_MTU_DISCOVER}:   true,
 	{syscall.IPPROTO_IP, syscall.IP_FREEBIND}:       true,
 	{syscall.IPPROTO_IP, syscall.IP_MULTICAST_LOOP}: true,
 	{syscall.IPPROTO_IP, syscall.IP_MULTICAST_IF}:   true,
@@ -91,6 +92,8 @@ func (s *udpSocket) option(level, name int) ([]byte, Errno) {
 		return boolValue(*w), 0
 	}
 	switch {
+	case key == pathMTU || key == pathMTU6:
+		return pathMTUValue(s.net, s.remote())
 	case level == syscall.IPPROTO_IPV6 && name == syscall.IPV6_MULTICAST_IF:
 		s.mu.Lock()
 		defer s.mu.Unlock()

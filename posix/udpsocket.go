@@ -185,12 +185,18 @@ func (s *udpSocket) local() Address {
 }
 
 func (s *udpSocket) peer() (Address, Errno) {
-	if c := s.conn.Load(); c != nil {
-		if p := c.RemoteAddrPort(); p.IsValid() {
-			return s.inet(s.net, p), 0
-		}
+	if p := s.remote(); p.IsValid() {
+		return s.inet(s.net, p), 0
 	}
 	return Address{}, syscall.ENOTCONN
+}
+
+// remote is the peer of a connected socket, else the zero AddrPort.
+func (s *udpSocket) remote() netip.AddrPort {
+	if c := s.conn.Load(); c != nil {
+		return c.RemoteAddrPort()
+	}
+	return netip.AddrPort{}
 }
 
 func (s *udpSocket) read(b []byte) (int, Errno) {

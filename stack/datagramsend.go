@@ -68,12 +68,14 @@ func (c *datagramSocket) prepare(t *tables, proto wire.Protocol, remote netip.Ad
 	if broadcast := dst == limitedBroadcast || t.local[dst].broadcast; broadcast && !o.Broadcast {
 		return p, ipHeader{}, ErrAccess
 	}
+	if o.discovery(dst).byPath() {
+		c.stack.narrowPath(&p, dst)
+	}
 	header := o.header(proto, src, dst)
 	if src.Is6() {
 		if src.IsUnspecified() {
 			return p, header, ErrNotAvailable
 		}
-		c.stack.narrow6(&p, dst)
 		header.label = c.stack.flowLabel(netip.AddrPortFrom(src, c.local.Port()), remote)
 	} else {
 		header.id = c.stack.nextID(src, dst, proto)

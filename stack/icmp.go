@@ -141,10 +141,7 @@ func (sh *shard) unreachable(b []byte) {
 // deliverError finds the sockets that may have sent the quoted packet. It reports whether
 // there are any.
 func (sh *shard) deliverError(q *icmp.Quote, kind icmp.Kind, mtu int) bool {
-	raw := sh.stack.rawError(q, kind)
-	if raw && kind == icmp.TooBig && q.Dst.Is6() {
-		sh.stack.paths.learn(sh.now, q.Dst, mtu, q.Length)
-	}
+	raw := sh.rawError(q, kind, mtu)
 	return sh.socketError(q, kind, mtu) || raw
 }
 
@@ -159,22 +156,12 @@ func (sh *shard) socketError(q *icmp.Quote, kind icmp.Kind, mtu int) bool {
 		}
 		return c.inputError(sh, q, kind, mtu)
 	case wire.ProtoUDP:
-		// As on Linux without IP_RECVERR, a socket hears only what is final. "Too
-		// big" cannot be true of IPv4: no datagram of ours forbids fragmentation.
 		c := sh.socket(nil, remote, local)
-		if c != nil && kind == icmp.TooBig && q.Dst.Is6() {
-			sh.stack.paths.learn(sh.now, q.Dst, mtu, q.Length)
-			return true
-		}
-		return c != nil && c.hearError(kind)
+		return c != nil && c.inputError(sh, q, kind, mtu)
 	case wire.ProtoICMPv6:
-		if kind == icmp.TooBig && q.Dst.Is6() && sh.pinger(nil, q.EchoID, q.Src) != nil {
-			sh.stack.paths.learn(sh.now, q.Dst, mtu, q.Length)
-			return true
-		}
-		return q.Dst.Is6() && sh.pingError(q, kind)
+		return q.Dst.Is6() && sh.pingError(q, kind, mtu)
 	case wire.ProtoICMP:
-		return q.Dst.Is4() && sh.pingError(q, kind)
+		return q.Dst.Is4() && sh.pingError(q, kind, mtu)
 	}
 	return false
 }

@@ -73,7 +73,7 @@ func (sh *shard) sendICMP6(src, dst netip.Addr, tos uint8, h wire.ICMPv6, data [
 		sh.tally.count(ICMPNoRoom)
 		return false
 	}
-	sh.stack.narrow6(&path, dst)
+	sh.stack.narrowPath(&path, dst)
 	sh.tally.count(ICMPSent)
 	sh.sendIP(&path, icmpPacket6(src, dst, tos, h, data))
 	return true

@@ -75,17 +75,6 @@ func (sh *shard) fragment6(p *path, f *link.Frame) {
 	f.Free()
 }
 
-// narrow6 lowers the MTU of a path of IPv6 to what has been learnt of it: the sender
-// fragments, and nobody else does.
-func (s *Stack) narrow6(p *path, dst netip.Addr) {
-	if s.paths.generation.Load() == 0 { // nothing has ever been learnt
-		return
-	}
-	if learned, ok := s.paths.lookup(s.now(), dst.WithZone("")); ok {
-		p.mtu = min(p.mtu, learned.MTU)
-	}
-}
-
 // flowLabel is that of the packets between two ports (RFC 6437 section 3).
 func (s *Stack) flowLabel(src, dst netip.AddrPort) uint32 {
 	h := mix(fold(src.Addr())^fold(dst.Addr())^uint64(src.Port())<<16^uint64(dst.Port()), ^s.seed)

@@ -159,6 +159,9 @@ func (p *Pinger) build(t *tables, seq uint16, data []byte, remote netip.AddrPort
 		proto = wire.ProtoICMPv6
 	}
 	path, header, err := p.prepare(t, proto, remote, o, by)
+	if err == nil {
+		err = header.fit(&path, o.discovery(header.dst), wire.ICMPv4Len+len(data))
+	}
 	if err != nil {
 		return outgoing{}, err
 	}

@@ -45,9 +45,9 @@ func (p *Pinger) isAt(dst netip.Addr) bool {
 }
 
 // pingError tells a Pinger that a request of its did not get through.
-func (sh *shard) pingError(q *icmp.Quote, kind icmp.Kind) bool {
+func (sh *shard) pingError(q *icmp.Quote, kind icmp.Kind, mtu int) bool {
 	pinger := sh.pinger(nil, q.EchoID, q.Src)
-	return pinger != nil && pinger.hearError(kind)
+	return pinger != nil && pinger.inputError(sh, q, kind, mtu)
 }
 
 // pinger finds the socket that has an identifier at an address of ours, and hears what

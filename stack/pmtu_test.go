@@ -1,6 +1,8 @@
 package stack_test
 
 import (
+	"errors"
+	"net/netip"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -80,21 +82,80 @@ func TestFragmentationNeededOdd(t *testing.T) {
 	}
 }
 
-// UDP leaves fragmentation to routers: DF is not set. Connected or not, a socket
-// gets no error of it.
-func TestFragmentationNeededUDP(t *testing.T) {
+// What a socket for datagrams does about the MTU of its path (ip(7), IP_MTU_DISCOVER).
+func TestDiscovery(t *testing.T) {
+	for name, c := range map[string]struct {
+		how  stack.Discovery
+		df   bool // is set on what fits
+		long bool // what is too long for the link is cut up; else it is an error
+		told bool // the program hears of what a router says
+		path int  // how much of 1472 bytes is in a packet then; 0: it is an error
+	}{
+		"want":      {stack.DiscoverWant, true, true, true, 976},
+		"dont":      {stack.DiscoverDont, false, true, false, 976},
+		"do":        {stack.DiscoverDo, true, false, true, 0},
+		"probe":     {stack.DiscoverProbe, true, false, true, 1472},
+		"interface": {stack.DiscoverInterface, false, false, false, 1472},
+		"omit":      {stack.DiscoverOmit, false, true, false, 1472},
+	} {
+		t.Run(name, func(t *testing.T) {
+			byHand(t, func(t *testing.T, w *peer) {
+				u := mustUDP(t, w.s, 1000)
+				defer u.Close()
+				mustConnect(t, u, "10.0.0.2:53")
+				u.SetOptions(func(o *stack.UDPOptions) { o.Discovery = c.how })
+				write := func(n int) error {
+					_, err := u.TryWriteTo(make([]byte, n), netip.AddrPort{})
+					return err
+				}
+				if err := write(1472); err != nil {
+					t.Fatal(err)
+				}
+				f := w.next()
+				if f == nil || f.ip.DontFragment != c.df {
+					t.Fatalf("what fits does not come with DF %v", c.df)
+				}
+				if err := write(1473); (err == nil) != c.long || err != nil && !errors.Is(err, stack.ErrMessageTooLong) {
+					t.Errorf("what is too long for the link: %v", err)
+				}
+				w.forget()
+				w.sendICMP(fragNeeded(1000), f.raw[:28])
+				if err := u.Err(); (err != nil) != c.told || err != nil && !errors.Is(err, stack.ErrMessageTooLong) {
+					t.Errorf("the program hears %v", err)
+				}
+				err := write(1472)
+				if c.path == 0 {
+					if !errors.Is(err, stack.ErrMessageTooLong) {
+						t.Errorf("what is too long for the path: %v", err)
+					}
+					if got, err := w.s.PathMTU(addrB); got != 1000 || err != nil {
+						t.Errorf("MTU %d, %v, want 1000", got, err)
+					}
+					return
+				}
+				if f := w.next(); f == nil || len(f.data) != c.path || f.ip.DontFragment != (c.df && c.path == 1472) {
+					t.Errorf("on the path: not %d bytes first, or DF is wrong; %v", c.path, err)
+				}
+				w.forget()
+			})
+		})
+	}
+}
+
+// Where a path is said to be narrower than what every host takes, DF is not set.
+func TestDiscoveryNarrow(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
-		c := mustUDP(t, w.s, 1000)
-		defer c.Close()
-		mustConnect(t, c, "10.0.0.2:53")
-		mustWriteTo(t, c, "hello", "10.0.0.2:53")
-		f := w.want("a datagram", `udp 10.0.0.1:1000 > 10.0.0.2:53 "hello"`)
-		if f.ip.DontFragment {
-			t.Error("DF is set")
+		u := mustUDP(t, w.s, 1000)
+		defer u.Close()
+		mustWriteTo(t, u, strings.Repeat("x", 1000), "10.0.0.2:53")
+		f := w.next()
+		w.sendICMP(fragNeeded(300), f.raw[:28])
+		if err := u.Err(); err != nil {
+			t.Errorf("a socket without a peer hears %v", err)
 		}
-		w.sendICMP(fragNeeded(1000), f.raw[:28])
-		if err := c.Err(); err != nil {
-			t.Errorf("the socket hears %v", err)
+		mustWriteTo(t, u, "x", "10.0.0.2:53")
+		if f := w.want("a datagram", `udp 10.0.0.1:1000 > 10.0.0.2:53 "x"`); f.ip.DontFragment {
+			t.Error("DF is set")
 		}
 	})
 }

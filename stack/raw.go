@@ -175,14 +175,21 @@ func (c *RawConn) setSource(t *tables, by *UDPSend) {
 
 // build makes the packet.
 func (c *RawConn) build(t *tables, p []byte, remote netip.AddrPort, o *UDPOptions, by *UDPSend) (outgoing, error) {
+	whole := c.whole.Load()
+	if whole {
+		o.Discovery, o.Discovery6 = DiscoverProbe, DiscoverProbe
+	}
 	path, header, err := c.prepare(t, c.proto, remote, o, by)
 	switch {
 	case err != nil:
 		return outgoing{}, err
-	case c.whole.Load():
+	case whole:
 		return c.buildWhole(p, &path, &header)
 	case len(p) > maxIPPayload(header.dst):
 		return outgoing{}, ErrMessageTooLong
+	}
+	if err := header.fit(&path, o.discovery(header.dst), len(p)); err != nil {
+		return outgoing{}, err
 	}
 	at := int(c.checksumAt.Load())
 	if at >= 0 && at+2 > len(p) {

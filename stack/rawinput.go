@@ -98,10 +98,10 @@ func (c *RawConn) blocks(p *packet) bool {
 
 // rawError tells the raw sockets that may have sent the quoted packet what an ICMP error
 // says of it, and reports whether there are any.
-func (s *Stack) rawError(q *icmp.Quote, kind icmp.Kind) bool {
+func (sh *shard) rawError(q *icmp.Quote, kind icmp.Kind, mtu int) bool {
 	heard := false
-	for _, c := range s.rawConns() {
-		if c.mayHaveSent(q) && (kind == icmp.TooBig || c.hearError(kind)) {
+	for _, c := range sh.stack.rawConns() {
+		if c.mayHaveSent(q) && c.inputError(sh, q, kind, mtu) {
 			heard = true
 		}
 	}

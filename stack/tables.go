@@ -248,6 +248,7 @@ type path struct {
 	nextHop netip.Addr // on the link of ifc; the destination itself or a gateway
 	source  netip.Addr // to use when the socket has none
 	mtu     int
+	narrow  bool // it is narrower than mtu: see ip.PathMTU
 
 	confirmed time.Duration // when the next hop was last said to answer
 }

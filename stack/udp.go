@@ -17,18 +17,20 @@ const (
 // UDPOptions are the options of a socket for datagrams, of UDP or not. The zero value is
 // the default of each; socket(7) and ip(7) name what is in the comments.
 type UDPOptions struct {
-	Broadcast     bool  // SO_BROADCAST: sending to broadcast addresses is allowed
-	ReuseAddr     bool  // SO_REUSEADDR
-	ReusePort     bool  // SO_REUSEPORT
-	TTL           uint8 // IP_TTL; zero: 64
-	GroupTTL      uint8 // IP_MULTICAST_TTL: the same for groups; zero: 1
-	TOS           uint8 // IP_TOS
-	HopLimit      uint8 // IPV6_UNICAST_HOPS; zero: 64
-	GroupHops     uint8 // IPV6_MULTICAST_HOPS: the same for groups; zero: 1
-	TrafficClass  uint8 // IPV6_TCLASS
-	V6Only        bool  // IPV6_V6ONLY: bound to all addresses of IPv6, not those of IPv4 as well
-	ReceiveBuffer int   // SO_RCVBUF; zero: 2 MiB
-	SendBuffer    int   // SO_SNDBUF; zero: 1 MiB
+	Broadcast     bool      // SO_BROADCAST: sending to broadcast addresses is allowed
+	ReuseAddr     bool      // SO_REUSEADDR
+	ReusePort     bool      // SO_REUSEPORT
+	TTL           uint8     // IP_TTL; zero: 64
+	GroupTTL      uint8     // IP_MULTICAST_TTL: the same for groups; zero: 1
+	TOS           uint8     // IP_TOS
+	HopLimit      uint8     // IPV6_UNICAST_HOPS; zero: 64
+	GroupHops     uint8     // IPV6_MULTICAST_HOPS: the same for groups; zero: 1
+	TrafficClass  uint8     // IPV6_TCLASS
+	Discovery     Discovery // IP_MTU_DISCOVER
+	Discovery6    Discovery // IPV6_MTU_DISCOVER
+	V6Only        bool      // IPV6_V6ONLY: bound to all addresses of IPv6, not those of IPv4 as well
+	ReceiveBuffer int       // SO_RCVBUF; zero: 2 MiB
+	SendBuffer    int       // SO_SNDBUF; zero: 1 MiB
 
 	// SoftErrors has ICMP errors be told that may pass, and those about datagrams that
 	// were sent without a peer.
@@ -171,6 +173,9 @@ func (c *UDPConn) TryWriteBy(p []byte, to netip.AddrPort, by UDPSend) (int, erro
 // build makes the IP packet of a datagram.
 func (c *UDPConn) build(t *tables, p []byte, remote netip.AddrPort, o *UDPOptions, by *UDPSend) (outgoing, error) {
 	path, header, err := c.prepare(t, wire.ProtoUDP, remote, o, by)
+	if err == nil {
+		err = header.fit(&path, o.discovery(header.dst), wire.UDPLen+len(p))
+	}
 	if err != nil {
 		return outgoing{}, err
 	}

@@ -126,7 +126,7 @@ func (d *directory) Make(name string, mode fs.Mode, owner fs.Owner, device fs.De
 		return d.add(name, func() inode { return newDirectory(d.system, mode&fs.Permissions, owner) })
 	case fs.Regular:
 		return d.add(name, func() inode {
-			f := new(file)
+			f := &file{seals: fs.SealSeals} // as on Linux, of tmpfs
 			f.init(d.system, mode, owner)
 			return f
 		})

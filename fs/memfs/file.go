@@ -22,6 +22,7 @@ type file struct {
 	held     int64     // pages that are not nil
 	mapped   mapped    // in the place of base and leaves, if its memory is there
 	handles  int
+	seals    fs.Seals
 	nameless bool // the last name has gone: the content goes with the last handle
 }
 
@@ -104,8 +105,11 @@ func (f *file) Change(c fs.Change) error {
 	return nil
 }
 
-// resize makes the file longer or shorter. Errors: ENOSPC.
+// resize makes the file longer or shorter. Errors: ENOSPC, EPERM.
 func (f *file) resize(size int64) error {
+	if err := f.mayResize(size); err != nil {
+		return err
+	}
 	if f.mapped.memory == nil {
 		f.cut(size)
 	} else if err := f.extend(size); err != nil {
@@ -240,7 +244,11 @@ func (f *file) write(p []byte, offset int64) (int, error) {
 	case offset >= MaxSize:
 		return 0, syscall.EFBIG
 	}
-	n, err := f.fill(p[:min(int64(len(p)), MaxSize-offset)], offset)
+	n, err := f.mayWrite(len(p), offset)
+	if err != nil {
+		return 0, err
+	}
+	n, err = f.fill(p[:min(int64(n), MaxSize-offset)], offset)
 	if err != nil {
 		return 0, err
 	}

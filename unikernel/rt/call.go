@@ -105,6 +105,12 @@ func call(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, errno uintptr) {
 		return sysEventFD(uint32(a1), 0)
 	case syscall.SYS_EVENTFD2:
 		return sysEventFD(uint32(a1), int(int32(a2)))
+	case syscall.SYS_TIMERFD_CREATE:
+		return sysTimerfdCreate(int(int32(a1)), int(int32(a2)))
+	case syscall.SYS_TIMERFD_SETTIME:
+		return sysTimerfdSettime(fd(a1), int(int32(a2)), ptr(a3), ptr(a4))
+	case syscall.SYS_TIMERFD_GETTIME:
+		return sysTimerfdGettime(fd(a1), ptr(a2))
 	case sysEpollPwait2:
 		return sysEpollWait2(fd(a1), ptr(a2), int(int32(a3)), ptr(a4))
 	case syscall.SYS_POLL:
@@ -188,6 +194,26 @@ func callFile(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, errno uintptr) {
 		return sysInotifyRmWatch(fd(a1), int32(a2))
 
 	// The process.
+	case syscall.SYS_SETUID, syscall.SYS_SETGID:
+		return sysSetID(uint32(a1), trap == syscall.SYS_SETUID)
+	case syscall.SYS_SETREUID:
+		return sysSetUserIDs(uint32(a1), uint32(a2))
+	case syscall.SYS_SETREGID:
+		return sysSetGroupIDs(uint32(a1), uint32(a2))
+	case syscall.SYS_SETRESUID:
+		return sysSetUserIDs(uint32(a1), uint32(a2), uint32(a3))
+	case syscall.SYS_SETRESGID:
+		return sysSetGroupIDs(uint32(a1), uint32(a2), uint32(a3))
+	case syscall.SYS_SETFSUID, syscall.SYS_SETFSGID:
+		return sysSetFileID(trap == syscall.SYS_SETFSUID)
+	case syscall.SYS_SETPGID:
+		return sysSetpgid(int32(a1), int32(a2))
+	case syscall.SYS_SETPRIORITY:
+		return sysSetpriority(int(int32(a1)), int32(a2), int(int32(a3)))
+	case syscall.SYS_CAPGET, syscall.SYS_CAPSET:
+		return sysCap(ptr(a1), ptr(a2), trap == syscall.SYS_CAPSET)
+	case syscall.SYS_PRCTL:
+		return sysPrctl(int(int32(a1)), a2, a3, a4, a5)
 	case syscall.SYS_UNAME:
 		return sysUname(ptr(a1))
 	case syscall.SYS_GETCWD:
@@ -289,6 +315,8 @@ func callPath(trap, a1, a2, a3, a4, a5 uintptr) (r1, errno uintptr) {
 		return sysUtimes(fd(a1), ptr(a2), ptr(a3))
 	case syscall.SYS_UTIMENSAT:
 		return sysUtimens(fd(a1), ptr(a2), ptr(a3), int(int32(a4)))
+	case posix.SysMemfdCreate:
+		return sysMemfdCreate(ptr(a1), int(int32(a2)))
 	case syscall.SYS_TRUNCATE:
 		return sysTruncate(ptr(a1), int64(a2))
 	case syscall.SYS_STATFS:

@@ -227,3 +227,15 @@ func sysGetcwd(p unsafe.Pointer, n int) (uintptr, uintptr) {
 
 //go:noinline
 func sysUmask(mask uint32) (uintptr, uintptr) { return uintptr(process.Umask(mask)), 0 }
+
+//go:noinline
+func sysMemfdCreate(name unsafe.Pointer, flags int) (uintptr, uintptr) {
+	text, errno := pathAt(name)
+	switch errno {
+	case 0:
+		return result(process.MemfdCreate(text, flags))
+	case syscall.ENAMETOOLONG:
+		errno = syscall.EINVAL
+	}
+	return fail(errno)
+}

@@ -96,6 +96,7 @@ func start(p Platform, c guest.Config) error {
 		Streams:  [3]posix.Stream{p.Stream(0, c), p.Stream(1, c), p.Stream(2, c)},
 		Hostname: c.Hostname,
 		Release:  stringOf(hostUname.Release[:]),
+		Clock:    readClock,
 		Credentials: posix.Credentials{
 			PID: int32(syscall.Getpid()), UID: int32(syscall.Getuid()), GID: int32(syscall.Getgid()),
 		},

@@ -51,7 +51,7 @@ func refused() {
 		"clone3":                           {[4]uintptr{435}, syscall.ENOSYS},
 		"ptrace":                           {[4]uintptr{syscall.SYS_PTRACE}, syscall.EPERM},
 		"io_uring_setup":                   {[4]uintptr{425, 8}, syscall.ENOSYS},
-		"memfd_create":                     {[4]uintptr{319, p}, syscall.ENOSYS},
+		"memfd_secret":                     {[4]uintptr{447}, syscall.ENOSYS},
 		"mount":                            {[4]uintptr{syscall.SYS_MOUNT, p, p, p}, syscall.EPERM},
 		"unshare":                          {[4]uintptr{syscall.SYS_UNSHARE, syscall.CLONE_NEWUSER}, syscall.EPERM},
 		"bpf":                              {[4]uintptr{321}, syscall.ENOSYS},

@@ -24,6 +24,7 @@ func main() {
 	tcpOptions()
 	closeWakes()
 	udp()
+	pathMTU()
 	groups()
 	unixStream()
 	unixDatagram()

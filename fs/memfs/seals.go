@@ -1,0 +1,62 @@
+package memfs
+
+import (
+	"syscall"
+
+	"loam/fs"
+)
+
+// MakeNameless implements fs.NamelessMaker.
+func (m *FileSystem) MakeNameless(mode fs.Mode, owner fs.Owner) (fs.Node, error) {
+	if err := m.takeFile(); err != nil {
+		return nil, err
+	}
+	f := &file{nameless: true}
+	f.init(m, fs.Regular|mode&fs.Permissions, owner)
+	return f, nil
+}
+
+// Seals implements fs.Sealable.
+func (f *file) Seals() fs.Seals {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.seals
+}
+
+// AddSeals implements fs.Sealable.
+func (f *file) AddSeals(s fs.Seals) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case f.seals&fs.SealSeals != 0:
+		return syscall.EPERM
+	case s&^f.seals&fs.SealWrite != 0 && f.mapped.count > 0:
+		return syscall.EBUSY
+	}
+	f.seals |= s
+	return nil
+}
+
+// mayResize says whether the seals let the size become another. Errors: EPERM.
+func (f *file) mayResize(size int64) error {
+	if size < f.attr.Size && f.seals&fs.SealShrink != 0 || size > f.attr.Size && f.seals&fs.SealGrow != 0 {
+		return syscall.EPERM
+	}
+	return nil
+}
+
+// mayWrite is how many of n bytes may be written at an offset: Linux looks at the seals a
+// page at a time. Errors: EPERM if it is none.
+func (f *file) mayWrite(n int, offset int64) (int, error) {
+	switch {
+	case f.seals&(fs.SealWrite|fs.SealFutureWrite) != 0:
+		return 0, syscall.EPERM
+	case f.seals&fs.SealGrow == 0 || offset+int64(n) <= f.attr.Size:
+		return n, nil
+	}
+	whole := f.attr.Size&^(pageSize-1) - offset
+	if whole <= 0 {
+		return 0, syscall.EPERM
+	}
+	return int(whole), nil
+}

@@ -1,0 +1,62 @@
+package posix
+
+import (
+	"net/netip"
+	"syscall"
+
+	"loam/stack"
+)
+
+// Options about the MTU of a path: IP_MTU_DISCOVER and IP_MTU of ip(7), and their like of
+// ipv6(7). A TCP connection finds its path's out whatever it is told.
+
+const (
+	ipMTU         = 14
+	ipv6MTU       = 24
+	lastDiscovery = 5 // IP_PMTUDISC_OMIT
+)
+
+var (
+	mtuDiscover  = optionName{syscall.IPPROTO_IP, syscall.IP_MTU_DISCOVER}
+	mtuDiscover6 = optionName{syscall.IPPROTO_IPV6, ipv6MTUDiscover}
+	pathMTU      = optionName{syscall.IPPROTO_IP, ipMTU}
+	pathMTU6     = optionName{syscall.IPPROTO_IPV6, ipv6MTU}
+)
+
+// linuxDiscovery changes Linux's number of a stack.Discovery into the stack's, and the other
+// way round: of Linux's, IP_PMTUDISC_DONT is the first.
+func linuxDiscovery(n int) int {
+	const dont, want = 0, 1
+	switch n {
+	case dont:
+		return want
+	case want:
+		return dont
+	}
+	return n
+}
+
+func discovery[T any](field func(*T) *stack.Discovery) intOption[T] {
+	return intOption[T]{
+		func(o *T) int { return linuxDiscovery(int(*field(o))) },
+		func(o *T, n int) Errno {
+			if n < 0 || n > lastDiscovery {
+				return syscall.EINVAL
+			}
+			*field(o) = stack.Discovery(linuxDiscovery(n))
+			return 0
+		},
+	}
+}
+
+// pathMTUValue is that of the path to a peer. Errors: ENOTCONN if there is none.
+func pathMTUValue(net *stack.Stack, peer netip.AddrPort) ([]byte, Errno) {
+	if !peer.IsValid() {
+		return nil, syscall.ENOTCONN
+	}
+	n, err := net.PathMTU(peer.Addr())
+	if err != nil {
+		return nil, syscall.ENOTCONN
+	}
+	return intValue(n), 0
+}
