@@ -367,7 +367,7 @@ func TestRunRefusals(t *testing.T) {
 		{"no such folder", []string{"./nowhere"}, "nowhere"},
 		{"no such file", []string{"nowhere.go"}, "nowhere.go"},
 		{"not a command", []string{program(t, "package other\n")}, "main"},
-		{"busy port", []string{"-p", fmt.Sprintf("%d:80", l.Addr().(*net.TCPAddr).Port), hello}, "address already in use"},
+		{"busy port", []string{"-p", fmt.Sprintf("%d:80", l.Addr().(*net.TCPAddr).Port), hello}, l.Addr().String() + " of the host is taken"},
 		{"bad port", []string{"-p", "80", hello}, "HOST:GUEST"},
 		{"bad network", []string{"--net", "carrier-pigeon", hello}, "--net user"},
 		{"bad flag", []string{"--nett", "user", hello}, "--help"},
