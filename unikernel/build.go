@@ -94,10 +94,12 @@ func (p *Plan) explain(ctx context.Context, err error) error {
 	if !errors.As(err, &b) || b.Output == "" {
 		return err
 	}
-	if pkg, lerr := listPackage(ctx, p.at.tools, p.at.dir, p.at.args[0], p.target.choosing()); lerr == nil && pkg.Name != "main" {
-		b.What = fmt.Sprintf("%s is package %s, not a program", p.what(), pkg.Name)
-		b.Next = "name a main package"
-		return b
+	pkg, lerr := listPackage(ctx, p.at.tools, p.at.dir, p.at.args[0], p.target.choosing())
+	if lerr == nil && pkg.Name != "main" {
+		return errorf("name a main package", "%s is package %s, not a program", p.what(), pkg.Name)
+	}
+	if alone, ok := withoutFiles(lerr); ok { // the build has found one: mainFile
+		b = alone
 	}
 	b.What = fmt.Sprintf("%s does not build: %s", p.what(), b.What)
 	if p.at.needsCgo(ctx, b.Output, p.target.choosing()) {
@@ -108,9 +110,6 @@ func (p *Plan) explain(ctx context.Context, err error) error {
 	}
 	if b.Next == "" && p.at.leavesOutReplacements(ctx) {
 		b.Next = "the module replaces others by folders beside it, which it comes without: run it in a clone of it"
-	}
-	if n := strings.Count(strings.TrimSpace(b.Output), "\n"); b.Next == "" && n > 1 {
-		b.Next = "`go build` there shows the rest"
 	}
 	return b
 }

@@ -12,11 +12,15 @@ import (
 // Packages that need cgo are built without it: of their files those that import "C"
 // are left out. What the go command then complains about is what is missing, and not why.
 
+// excludesAll is what the go command says, in front of its folder, of a package whose files are
+// all left out.
+const excludesAll = "build constraints exclude all Go files in "
+
 // lacksCgo reports whether a build, of a main package in a folder, failed for want of
 // cgo: output is what the go command said.
 func lacksCgo(output, folder string) bool {
 	for line := range strings.Lines(output) {
-		if _, excluded, ok := strings.Cut(line, "build constraints exclude all Go files in "); ok && usesCgo(strings.TrimSpace(excluded)) {
+		if _, excluded, ok := strings.Cut(line, excludesAll); ok && usesCgo(strings.TrimSpace(excluded)) {
 			return true
 		}
 	}

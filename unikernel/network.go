@@ -210,7 +210,7 @@ func (n *network) openUser(o *Network, hostname string, platform Platform) error
 	})
 	var port *usernet.ForwardError
 	if errors.As(err, &port) {
-		return errorf("use another one, or end the program that has it", "port %s of the host cannot be had: %v", port.Forward.Host, port.Err)
+		return publishError(port)
 	}
 	if err != nil {
 		return fmt.Errorf("the gateway does not start: %w", err)

@@ -135,6 +135,9 @@ func locatePackage(ctx context.Context, c cache, base, arg string, flags []strin
 		return nil, err
 	}
 	p, err := listPackage(ctx, tools, base, arg, flags)
+	if e, ok := withoutFiles(err); ok {
+		return nil, e
+	}
 	if err != nil {
 		return nil, errorf("check the import path, or give it as path@version", "%v", err)
 	}

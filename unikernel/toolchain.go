@@ -9,7 +9,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -126,6 +128,9 @@ func linkTree(from, to string) error {
 // stopDelay is how long a go command that was interrupted may tidy up.
 const stopDelay = 5 * time.Second
 
+// signalDelay is for how long a signal to several processes may have reached one of them only.
+const signalDelay = time.Second
+
 // run runs the go command in dir and returns what it prints. The error has the
 // first line of what it complains about.
 func (t *toolchain) run(ctx context.Context, dir string, args ...string) ([]byte, error) {
@@ -140,18 +145,50 @@ func (t *toolchain) run(ctx context.Context, dir string, args ...string) ([]byte
 	if err == nil {
 		return out, nil
 	}
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGINT {
+		awaitSignal(ctx)
+	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) {
+	if exit == nil {
 		return nil, errorf("is Go installed properly?", "go %s: %v", args[0], err)
 	}
-	e := &Error{What: firstComplaint(complaint.String(), fmt.Sprintf("go %s: %v", args[0], err)), Output: complaint.String()}
+	output := fromHere(complaint.String(), dir)
+	e := &Error{What: firstComplaint(output, fmt.Sprintf("go %s: %v", args[0], err)), Output: output}
 	if strings.Contains(e.What, "GOTOOLCHAIN=local") {
 		e.Next = "set GOTOOLCHAIN=auto, or install that release of Go"
 	}
 	return nil, e
+}
+
+// awaitSignal waits a moment for ctx to end. By Ctrl-C the go command has a signal of its own,
+// and may have ended by it before ours has come to ctx.
+func awaitSignal(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(signalDelay):
+	}
+}
+
+// relativePlace is how a line begins that is about a place in a file of a relative name.
+var relativePlace = regexp.MustCompile(`(?m)^[^\s/:#][^\s:]*\.go:\d`)
+
+// fromHere has the names of files that the go command printed in dir begin at our folder, where
+// who reads them is, as they would if it had run there: the shorter of the relative and the full.
+func fromHere(output, dir string) string {
+	here, err := os.Getwd()
+	if err != nil || here == dir {
+		return output
+	}
+	return relativePlace.ReplaceAllStringFunc(output, func(place string) string {
+		full := filepath.Join(dir, place)
+		if rel, err := filepath.Rel(here, full); err == nil && len(rel) < len(full) {
+			return rel
+		}
+		return full
+	})
 }
 
 // firstComplaint is the line of the go command's output that says what is wrong,

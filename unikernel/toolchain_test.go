@@ -1,6 +1,10 @@
 package unikernel
 
-import "testing"
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
 
 func TestFirstComplaint(t *testing.T) {
 	for output, want := range map[string]string{
@@ -15,6 +19,25 @@ func TestFirstComplaint(t *testing.T) {
 	} {
 		if got := firstComplaint(output, "exit status 1"); got != want {
 			t.Errorf("%q: %q, want %q", output, got, want)
+		}
+	}
+}
+
+// Places in files are named from where the user is, and the rest is left as it is.
+func TestFromHere(t *testing.T) {
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ dir, output, want string }{
+		{here, "./main.go:3:8: x", "./main.go:3:8: x"},
+		{filepath.Join(here, "sub"), "# m\n./main.go:3:8: x\n\tlower/a.go:1: y", "# m\nsub/main.go:3:8: x\n\tlower/a.go:1: y"},
+		{filepath.Join(here, "sub"), "lower/a.go:1: y\n/full/b.go:1: z", "sub/lower/a.go:1: y\n/full/b.go:1: z"},
+		{"/x", "./main.go:3:8: x", "/x/main.go:3:8: x"},
+		{"/x", "go: a.go is empty", "go: a.go is empty"},
+	} {
+		if got := fromHere(c.output, c.dir); got != c.want {
+			t.Errorf("%q of %s: %q, want %q", c.output, c.dir, got, c.want)
 		}
 	}
 }

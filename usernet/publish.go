@@ -23,18 +23,37 @@ type published struct {
 func bindForwards(list []Forward) (*published, error) {
 	p := new(published)
 	for i := range list {
-		f := &list[i]
-		chosen := f.Host.Port() != 0
-		err := p.bind(f)
-		if err == nil && f.loopback {
-			err = p.bindLoopback6(*f, chosen)
-		}
-		if err != nil {
+		if err := p.bindForward(&list[i]); err != nil {
 			p.close()
-			return nil, forwardError(f, err)
+			return nil, err
 		}
 	}
 	return p, nil
+}
+
+// bindForward listens on the port of one forward, at both addresses if none was given.
+func (p *published) bindForward(f *Forward) error {
+	chosen := f.Host.Port() != 0
+	if err := p.bind(f); err != nil {
+		return forwardError(f, err, f.loopback && canBind(*f, hostLoopback6))
+	}
+	if !f.loopback {
+		return nil
+	}
+	six := *f
+	six.Host = netip.AddrPortFrom(hostLoopback6, f.Host.Port())
+	if err := p.bindLoopback6(six, chosen); err != nil {
+		return forwardError(&six, err, true) // it is ours now
+	}
+	return nil
+}
+
+// canBind reports whether a forward could be at another address of the host.
+func canBind(f Forward, address netip.Addr) bool {
+	f.Host = netip.AddrPortFrom(address, f.Host.Port())
+	var p published
+	defer p.close()
+	return p.bind(&f) == nil
 }
 
 func (p *published) bind(f *Forward) error {
@@ -44,10 +63,9 @@ func (p *published) bind(f *Forward) error {
 	return p.bindUDP(f)
 }
 
-// bindLoopback6 listens at ::1 too, where the host has that; a port that nobody has chosen
-// may be taken there.
+// bindLoopback6 listens at ::1, which f is of, where the host has that; a port that nobody has
+// chosen may be taken there.
 func (p *published) bindLoopback6(f Forward, chosen bool) error {
-	f.Host = netip.AddrPortFrom(hostLoopback6, f.Host.Port())
 	err := p.bind(&f)
 	switch {
 	case errors.Is(err, syscall.EADDRNOTAVAIL), errors.Is(err, syscall.EAFNOSUPPORT):
@@ -93,12 +111,18 @@ func (p *published) close() {
 	}
 }
 
-// forwardError says what to do about a port that could not be had.
-func forwardError(f *Forward, err error) error {
+// forwardError says what to do about a port that could not be had. half: it was one of the two
+// loopback addresses, and the other one can be had.
+func forwardError(f *Forward, err error, half bool) error {
+	e := &ForwardError{Forward: *f, Err: err}
 	why := err.Error()
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		why = fmt.Sprintf("port %d of this host is taken: stop the program that has it, or choose another port", f.Host.Port())
+		why = fmt.Sprintf("%s of this host is taken: stop the program that has it, or choose another port", f.Host)
+		if half {
+			e.Free = netip.AddrPortFrom(otherLoopback(f.Host.Addr()), f.Host.Port())
+			why += fmt.Sprintf(", or %s, which is free", e.Free)
+		}
 	case errors.Is(err, syscall.EACCES):
 		why = fmt.Sprintf("port %d of this host needs privilege: choose one from 1024 on", f.Host.Port())
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
@@ -109,14 +133,26 @@ func forwardError(f *Forward, err error) error {
 			why = op.Err.Error()
 		}
 	}
-	return &ForwardError{Forward: *f, why: why, Err: err}
+	e.why = why
+	return e
+}
+
+// otherLoopback is 127.0.0.1 for ::1 and ::1 for 127.0.0.1.
+func otherLoopback(a netip.Addr) netip.Addr {
+	if a == hostLoopback6 {
+		return hostLoopback
+	}
+	return hostLoopback6
 }
 
 // ForwardError is the error of New for a port forward that cannot be.
 type ForwardError struct {
-	Forward Forward
-	Err     error // the host's
-	why     string
+	Forward Forward // with the address that could not be had
+	// Free is the other of the addresses 127.0.0.1 and ::1, if the forward was for both, one is
+	// taken and this one is not.
+	Free netip.AddrPort
+	Err  error // the host's
+	why  string
 }
 
 // Error implements error.

@@ -186,8 +186,8 @@ func TestPublishPortThatIsTakenIsAClearError(t *testing.T) {
 		forward Forward
 		want    string
 	}{
-		{Forward{Proto: "tcp", Host: addrPortOf(tcp.Addr())}, "port " + portOf(tcp.Addr()) + " of this host is taken: stop the program that has it, or choose another port"},
-		{Forward{Proto: "udp", Host: addrPortOf(udp.LocalAddr())}, "port " + portOf(udp.LocalAddr()) + " of this host is taken"},
+		{Forward{Proto: "tcp", Host: addrPortOf(tcp.Addr())}, tcp.Addr().String() + " of this host is taken: stop the program that has it, or choose another port"},
+		{Forward{Proto: "udp", Host: addrPortOf(udp.LocalAddr())}, udp.LocalAddr().String() + " of this host is taken"},
 		{Forward{Proto: "tcp", Host: netip.MustParseAddrPort("192.0.2.1:8080")}, "192.0.2.1 is not an address of this host"},
 	} {
 		dev, _ := pipe.New(pipe.Config{})
@@ -198,15 +198,46 @@ func TestPublishPortThatIsTakenIsAClearError(t *testing.T) {
 		}
 	}
 	f := Forward{Proto: "tcp", Host: netip.MustParseAddrPort("127.0.0.1:80"), Guest: netip.MustParseAddrPort("10.0.2.15:80")}
-	got := forwardError(&f, syscall.EACCES).Error()
+	got := forwardError(&f, syscall.EACCES, false).Error()
 	if want := "usernet: cannot forward tcp 127.0.0.1:80 to 10.0.2.15:80: port 80 of this host needs privilege: choose one from 1024 on"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
-func addrPortOf(a net.Addr) netip.AddrPort { return netip.MustParseAddrPort(a.String()) }
-
-func portOf(a net.Addr) string {
-	_, port, _ := net.SplitHostPort(a.String())
-	return port
+// Of a port at 127.0.0.1 and ::1 that is taken at one of them, it is said at which.
+func TestIPv6PublishedPortIsTakenAtOneAddress(t *testing.T) {
+	for _, taken := range []netip.Addr{hostLoopback, hostLoopback6} {
+		for _, proto := range []string{"tcp", "udp"} {
+			at := takeOne(t, proto, taken)
+			dev, _ := pipe.New(pipe.Config{})
+			_, err := New(Config{Device: dev, Forwards: []Forward{{Proto: proto, Host: netip.AddrPortFrom(netip.Addr{}, at.Port())}}})
+			var forward *ForwardError
+			if !errors.As(err, &forward) || !strings.Contains(err.Error(), forward.Free.String()+", which is free") || forward.Forward.Host != at || forward.Free != netip.AddrPortFrom(otherLoopback(taken), at.Port()) {
+				t.Errorf("%s %s is taken: %v", proto, at, err)
+			}
+			if !canBind(Forward{Proto: proto, Host: at}, otherLoopback(taken)) {
+				t.Errorf("%s: the other address is not free afterwards", at)
+			}
+		}
+	}
 }
+
+// takeOne has a port at one of the loopback addresses that is free at the other.
+func takeOne(t *testing.T, proto string, at netip.Addr) netip.AddrPort {
+	t.Helper()
+	var p published
+	t.Cleanup(p.close)
+	for {
+		f := Forward{Proto: proto, Host: netip.AddrPortFrom(at, 0)}
+		if err := p.bind(&f); errors.Is(err, syscall.EADDRNOTAVAIL) || errors.Is(err, syscall.EAFNOSUPPORT) {
+			t.Skip("this host has no ::1")
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if canBind(f, otherLoopback(at)) {
+			return f.Host
+		}
+	}
+}
+
+func addrPortOf(a net.Addr) netip.AddrPort { return netip.MustParseAddrPort(a.String()) }

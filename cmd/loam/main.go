@@ -11,31 +11,32 @@
 // The command is thin: it turns flags into the options of packages, and checks
 // them. Each subcommand is a file of that name; this one holds what they share.
 // What users get wrong is told in one line, what is wrong and what to do, and
-// ends with status 2.
+// ends with status 2. What the go command says of a program that does not build is
+// told as it is.
 package main
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"loam/unikernel"
 )
 
-// Exit statuses. A program that ran to its end gives its own.
+// Exit statuses. A program that ran to its end gives its own, and a signal that ended the command
+// before 128 and its number.
 const (
 	statusFailed = 1 // something went wrong that the user did not do
 	statusUsage  = 2 // the command cannot be carried out as it was given
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilInterrupted()
 	status := execute(ctx, newRoot(), goStyle(os.Args[1:]))
 	stop()
 	os.Exit(status)
@@ -65,22 +66,36 @@ func execute(ctx context.Context, root *cobra.Command, args []string) int {
 	var usage *usageError
 	var exit exitError
 	var program *unikernel.Error
+	var ended interruption
 	switch {
 	case err == nil:
 		return 0
+	case errors.Is(err, context.Canceled) && errors.As(context.Cause(ctx), &ended):
+		fmt.Fprintln(root.ErrOrStderr(), "loam:", ended)
+		return ended.status()
 	case errors.As(err, &exit):
 		return int(exit)
 	case errors.As(err, &usage):
 		fmt.Fprintln(root.ErrOrStderr(), "loam:", oneLine(err))
 		return statusUsage
 	case errors.As(err, &program):
-		if program.Output != "" {
-			fmt.Fprintln(root.ErrOrStderr(), strings.TrimRight(program.Output, "\n"))
-		}
-		fmt.Fprintln(root.ErrOrStderr(), "loam:", oneLine(err))
-		return statusUsage
+		return failed(root.ErrOrStderr(), program)
 	}
 	fmt.Fprintln(root.ErrOrStderr(), "loam:", oneLine(err))
+	return statusFailed
+}
+
+// failed tells why a program does not run, and returns the exit status. Where the go command has
+// failed it has said what is wrong, and its status is 1.
+func failed(w io.Writer, e *unikernel.Error) int {
+	if e.Output == "" {
+		fmt.Fprintln(w, "loam:", oneLine(e))
+		return statusUsage
+	}
+	fmt.Fprintln(w, strings.TrimRight(e.Output, "\n"))
+	if e.Next != "" {
+		fmt.Fprintln(w, "loam:", oneLine(e))
+	}
 	return statusFailed
 }
 

@@ -2,10 +2,13 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"runtime/debug"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -64,6 +67,34 @@ func TestExitStatus(t *testing.T) {
 		cmd.SetErr(&errs)
 		if got := execute(t.Context(), cmd, []string{}); got != test.status || errs.String() != test.says {
 			t.Errorf("%v: status %d, %q; want %d, %q", test.err, got, errs.String(), test.status, test.says)
+		}
+	}
+}
+
+// A command that a signal has ended says so in one line, and ends as a shell says that it did,
+// however its error came about.
+func TestInterruption(t *testing.T) {
+	for _, test := range []struct {
+		signal syscall.Signal
+		status int
+		says   string
+	}{
+		{syscall.SIGINT, 130, "loam: interrupted\n"},
+		{syscall.SIGTERM, 143, "loam: terminated\n"},
+	} {
+		for _, wrapped := range []bool{true, false} {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			cancel(interruption(test.signal))
+			err := ctx.Err()
+			if wrapped {
+				err = fmt.Errorf("building: %w", context.Cause(ctx))
+			}
+			var errs bytes.Buffer
+			cmd := &cobra.Command{SilenceErrors: true, SilenceUsage: true, RunE: func(*cobra.Command, []string) error { return err }}
+			cmd.SetErr(&errs)
+			if got := execute(ctx, cmd, []string{}); got != test.status || errs.String() != test.says {
+				t.Errorf("%v: status %d, %q; want %d, %q", err, got, errs.String(), test.status, test.says)
+			}
 		}
 	}
 }

@@ -70,6 +70,27 @@ func TestSlowBuildIsTold(t *testing.T) {
 	}
 }
 
+// Ctrl-C while a program is built reaches the go command as well, whichever of the two it ends
+// first; it is told in one line.
+func TestInterruptedBuildIsTold(t *testing.T) {
+	loam := command(t)("run", "--platform", "process", "--net", "none", program(t, "package main\n\nfunc main() {}\n"))
+	real, err := exec.LookPath("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir() // has a go command that is interrupted, with all of its process group, when it builds
+	script := "#!/bin/sh\n[ \"$1\" != build ] || kill -INT 0\nexec " + real + " \"$@\"\n"
+	if err := os.WriteFile(filepath.Join(folder, "go"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	loam.Env = append(os.Environ(), "PATH="+folder+":"+os.Getenv("PATH"))
+	loam.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	out, _ := loam.CombinedOutput()
+	if status := loam.ProcessState.ExitCode(); status != 130 || string(out) != "loam: interrupted\n" {
+		t.Errorf("exit status %d, %q", status, out)
+	}
+}
+
 // Flags of go build choose files and set variables, as for "go run", on each platform that is there.
 func TestBuildFlags(t *testing.T) {
 	dir := t.TempDir()
@@ -345,10 +366,8 @@ func TestRunRefusals(t *testing.T) {
 	}{
 		{"no such folder", []string{"./nowhere"}, "nowhere"},
 		{"no such file", []string{"nowhere.go"}, "nowhere.go"},
-		{"does not build", []string{program(t, "package main\n\nfunc main() { x }\n")}, "undefined: x"},
-		{"needs cgo", []string{program(t, "package main\n\nimport \"C\"\n\nfunc main() {}\n")}, "it needs cgo"},
 		{"not a command", []string{program(t, "package other\n")}, "main"},
-		{"busy port", []string{"-p", fmt.Sprintf("%d:80", l.Addr().(*net.TCPAddr).Port), hello}, "address already in use"},
+		{"busy port", []string{"-p", fmt.Sprintf("%d:80", l.Addr().(*net.TCPAddr).Port), hello}, l.Addr().String() + " of the host is taken"},
 		{"bad port", []string{"-p", "80", hello}, "HOST:GUEST"},
 		{"bad network", []string{"--net", "carrier-pigeon", hello}, "--net user"},
 		{"bad flag", []string{"--nett", "user", hello}, "--help"},
@@ -364,6 +383,39 @@ func TestRunRefusals(t *testing.T) {
 			}
 			if !strings.HasPrefix(last, "loam: ") || !strings.Contains(last, c.want) {
 				t.Errorf("the last line is %q; it should begin with \"loam: \" and say %q", last, c.want)
+			}
+		})
+	}
+}
+
+// A program that does not build is told of in the go command's words, and by its status, with a
+// line behind them only if there is something to add.
+func TestRunOfWhatDoesNotBuild(t *testing.T) {
+	loam := command(t)
+	for name, c := range map[string]struct{ source, want, last string }{
+		"does not compile": {"package main\n\nfunc main() { x }\n", "/main.go:3:15: undefined: x\n", ""},
+		"left out":         {"//go:build windows\n\npackage main\n\nfunc main() {}\n", ": build constraints exclude all Go files in ", ""},
+		"no files":         {"", "no Go files in ", ""},
+		"needs cgo":        {"package main\n\nimport \"C\"\n\nfunc main() {}\n", ": build constraints exclude all Go files in ", "it needs cgo"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			for name, text := range map[string]string{"go.mod": "module m\n\ngo 1.24\n", "main.go": c.source} {
+				if text == "" {
+					continue
+				}
+				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			cmd := loam("run", "--platform", "process", dir)
+			b, _ := cmd.CombinedOutput()
+			out := string(b)
+			if status := cmd.ProcessState.ExitCode(); status != 1 || !strings.Contains(out, c.want) || strings.Contains(out, "undeclared") {
+				t.Errorf("exit status %d\n%s\nwant 1, and %q", status, out, c.want)
+			}
+			if _, line, told := strings.Cut(out, "loam: "); told != (c.last != "") || !strings.Contains(line, c.last) {
+				t.Errorf("the last line of\n%s\nis to say %q", out, c.last)
 			}
 		})
 	}

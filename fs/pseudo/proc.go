@@ -15,12 +15,14 @@ type Process struct {
 	Executable    string // path
 	Arguments     []string
 	Environment   []string // at the start
-	Mounts        []Mount  // beside /, /proc and /sys
+	Mounts        []Mount  // beside /, /proc, /sys and what is mounted there
 	Hostname      string
 	Release       string // of the kernel: "6.1.0-loam"
 	Started       time.Time
 	// Memory is that of the machine in bytes: all, and what is free.
 	Memory func() (total, free uint64)
+	// Alone: the machine is there for the process, and its memory the limit of that.
+	Alone bool
 	// Used is the time that the program has had of all CPUs.
 	Used func() time.Duration
 	// Maps is what memory there is, as /proc/self/maps has it; empty: not told.
@@ -135,6 +137,7 @@ func (p *Process) mountTables() (mounts, info string) {
 	}
 	add("/proc", "proc", "proc", "ro")
 	add("/sys", "sysfs", "sysfs", "ro")
+	add(cgroupFolder, "cgroup2", "cgroup2", "ro")
 	return a.String(), b.String()
 }
 
@@ -214,7 +217,7 @@ func (p *Process) machine(f *FileSystem) {
 	f.Fixed("diskstats", "")
 	f.Fixed("loadavg", "0.00 0.00 0.00 1/1 "+strconv.Itoa(p.PID)+"\n")
 	f.Fixed("version", "Linux version "+p.Release+" (loam) ("+runtime.Version()+")\n")
-	f.Fixed("filesystems", "nodev\ttmpfs\nnodev\tproc\nnodev\tsysfs\n")
+	f.Fixed("filesystems", "nodev\ttmpfs\nnodev\tproc\nnodev\tsysfs\nnodev\tcgroup2\n")
 	f.Fixed("cmdline", "")
 }
 

@@ -1,4 +1,4 @@
-// Package pseudo is what is no file and looks like one: /proc and /sys, whose
+// Package pseudo is what is no file and looks like one: /proc, /sys and /sys/fs/cgroup, whose
 // files are made when they are read, and the devices of /dev that need no
 // hardware.
 //
@@ -7,7 +7,7 @@
 // Programs can read it and nothing else: what is written to a file is EACCES, and
 // a file that is made ENOENT, as on Linux.
 //
-// Reading order: pseudo.go, node.go; proc.go and sys.go say what there is;
+// Reading order: pseudo.go, node.go; proc.go, sys.go and cgroup.go say what there is;
 // device.go.
 package pseudo
 
@@ -21,8 +21,9 @@ import (
 
 // Magic numbers of statfs(2).
 const (
-	ProcMagic = 0x9fa0
-	SysMagic  = 0x62656572
+	ProcMagic   = 0x9fa0
+	SysMagic    = 0x62656572
+	CgroupMagic = 0x63677270
 )
 
 // FileSystem is a file system of files that are made when they are read.
@@ -60,6 +61,9 @@ func (f *FileSystem) File(path string, text func() string) {
 
 // Fixed adds a file that always says the same.
 func (f *FileSystem) Fixed(path, text string) { f.File(path, func() string { return text }) }
+
+// Folder adds an empty folder.
+func (f *FileSystem) Folder(path string) { f.add(path, f.newDirectory(nil)) }
 
 // Link adds a symbolic link.
 func (f *FileSystem) Link(path string, target func() string) {

@@ -12,7 +12,8 @@ import (
 	"loam/fs/memfs"
 )
 
-// mounted is a tree with /proc, /sys and /dev.
+// mounted is a tree with /proc, /sys, what is mounted there and /dev, of a program that has its machine
+// for itself.
 func mounted(t *testing.T) *fs.View {
 	t.Helper()
 	v := fs.NewView(fs.NewTree(memfs.New(memfs.Config{})))
@@ -20,6 +21,7 @@ func mounted(t *testing.T) *fs.View {
 	p := Process{
 		PID: 7, Executable: "/bin/server", Arguments: []string{"server", "-v"}, Mounts: []Mount{{Path: "/a b"}}, Hostname: "loam", Release: "6.1.0-loam",
 		Started: time.Now(), Somaxconn: 4096,
+		Alone:       true,
 		Memory:      func() (uint64, uint64) { return 64 << 20, 32 << 20 },
 		Used:        func() time.Duration { return 1500 * time.Millisecond },
 		Maps:        func() string { return "00400000-00401000 r-xp 00000000 00:00 0\n" },
@@ -28,13 +30,18 @@ func mounted(t *testing.T) *fs.View {
 		Descriptors: func() []int { return []int{0, 3, 10} },
 		Descriptor:  func(fd int) string { return map[int]string{0: "/dev/tty", 3: "/tmp/x", 10: "socket:[10]"}[fd] },
 	}
-	for path, f := range map[string]fs.FileSystem{"/proc": Proc(p), "/sys": Sys()} {
+	for _, path := range []string{"/proc", "/sys"} {
 		if err := v.Mkdir(v.Root, path, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		at, err := v.Lookup(v.Root, path, true)
+	}
+	for _, m := range []struct {
+		path   string
+		system fs.FileSystem
+	}{{"/proc", Proc(p)}, {"/sys", Sys()}, {cgroupFolder, Cgroup(p)}} {
+		at, err := v.Lookup(v.Root, m.path, true)
 		if err == nil {
-			err = v.Tree.Mount(f, at, true)
+			err = v.Tree.Mount(m.system, at, true)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -77,7 +84,17 @@ func TestContents(t *testing.T) {
 		"/proc/sys/net/core/somaxconn":           "4096\n",
 		"/proc/sys/kernel/hostname":              "loam\n",
 		"/proc/mounts":                           "loam / tmpfs rw 0 0\nloam /a\\040b tmpfs ro 0 0\nproc /proc proc ro 0 0\n",
-		"/proc/self/mountinfo":                   "1 1 0:1 / / rw - tmpfs loam rw\n2 1 0:2 / /a\\040b ro - tmpfs loam ro\n3 1 0:3 / /proc ro - proc proc ro\n",
+		"/proc/self/mountinfo":                   "1 1 0:1 / / rw - tmpfs loam rw\n2 1 0:2 / /a\\040b ro - tmpfs loam ro\n3 1 0:3 / /proc ro - proc proc ro\n4 1 0:4 / /sys ro - sysfs sysfs ro\n5 1 0:5 / /sys/fs/cgroup ro - cgroup2 cgroup2 ro\n",
+		"/sys/fs/cgroup/cgroup.controllers":      "cpu io memory pids\n",
+		"/sys/fs/cgroup/cgroup.procs":            "7\n",
+		"/sys/fs/cgroup/cpu.max":                 "max 100000\n",
+		"/sys/fs/cgroup/cpu.stat":                "usage_usec 1500000\n",
+		"/sys/fs/cgroup/cpu.pressure":            "some avg10=0.00 avg60=0.00 avg300=0.00 total=0\nfull avg10=0.00",
+		"/sys/fs/cgroup/memory.max":              "67108864\n",
+		"/sys/fs/cgroup/memory.current":          "33554432\n",
+		"/sys/fs/cgroup/memory.high":             "max\n",
+		"/sys/fs/cgroup/memory.stat":             "anon 33554432\n",
+		"/sys/fs/cgroup/pids.max":                "max\n",
 		"/sys/devices/system/cpu/online":         "0",
 		"/sys/devices/system/cpu/possible":       "0",
 		"/sys/devices/system/cpu/offline":        "\n",
@@ -194,5 +211,16 @@ func TestIO(t *testing.T) {
 	f.Fixed("a/d", "")
 	if err := fstest.TestFS(fs.NewView(fs.NewTree(f)).IO(), "a/b/c", "a/d"); err != nil {
 		t.Error(err)
+	}
+}
+
+// Where other programs share the memory, there is no limit.
+func TestCgroupOfOneAmongOthers(t *testing.T) {
+	v := fs.NewView(fs.NewTree(Cgroup(Process{Memory: func() (uint64, uint64) { return 64 << 20, 0 }})))
+	if got := text(t, v, "/memory.max"); got != "max\n" {
+		t.Errorf("memory.max says %q", got)
+	}
+	if got := v.Root.Usage().Type; got != CgroupMagic {
+		t.Errorf("the file system is of type %#x", got)
 	}
 }

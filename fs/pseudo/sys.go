@@ -21,6 +21,7 @@ func Sys() *FileSystem {
 	}
 	f.Fixed("kernel/mm/transparent_hugepage/hpage_pmd_size", "2097152\n")
 	f.Fixed("kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n")
+	f.Folder("fs/cgroup") // Cgroup is mounted there
 	return f
 }
 

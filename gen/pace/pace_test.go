@@ -18,7 +18,7 @@ func rate(t testing.TB, s string) Rate {
 
 func TestRates(t *testing.T) {
 	for s, want := range map[string]Rate{
-		"max": {}, "1pps": {1, Frames}, "250kpps": {250_000, Frames}, "1.5Mpps": {1_500_000, Frames},
+		"max": {}, "1pps": {1, Frames}, "250kpps": {250_000, Frames}, "250Kpps": {250_000, Frames}, "1.5Mpps": {1_500_000, Frames},
 		"2Gbps": {2_000_000_000, L2Bits}, "10GbpsL1": {10_000_000_000, L1Bits}, "1Tbps": {1_000_000_000_000, L2Bits},
 	} {
 		got := rate(t, s)

@@ -65,12 +65,12 @@ func ParseRate(s string) (Rate, error) {
 	return r, nil
 }
 
-// parseScaled reads a number with a prefix of the SI.
+// parseScaled reads a number with a prefix of the SI, of which that for 1000 is written K, too.
 func parseScaled(s string) (float64, error) {
 	scale := 1.0
 	if s != "" {
 		switch s[len(s)-1] {
-		case 'k':
+		case 'k', 'K':
 			scale = 1e3
 		case 'M':
 			scale = 1e6

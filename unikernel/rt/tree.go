@@ -72,16 +72,24 @@ func newTree(p Platform, c guest.Config) (*fs.Tree, error) {
 	if err := putFile(v, executable, content, 0o755, root); err != nil {
 		return nil, err
 	}
-	for at, f := range map[string]fs.FileSystem{"/proc": pseudo.Proc(aboutProcess(p, c, executable)), "/sys": pseudo.Sys()} {
-		place, err := v.Lookup(v.Root, at, true)
+	return v.Tree, mountPseudo(v, aboutProcess(p, c, executable))
+}
+
+// mountPseudo mounts what is made when it is read.
+func mountPseudo(v *fs.View, about pseudo.Process) error {
+	for _, m := range []struct {
+		at     string
+		system fs.FileSystem
+	}{{"/proc", pseudo.Proc(about)}, {"/sys", pseudo.Sys()}, {"/sys/fs/cgroup", pseudo.Cgroup(about)}} {
+		place, err := v.Lookup(v.Root, m.at, true)
 		if err == nil {
-			err = v.Tree.Mount(f, place, true)
+			err = v.Tree.Mount(m.system, place, true)
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return v.Tree, nil
+	return nil
 }
 
 // newRoot is the file system at the root, with what was packed for it. It may take
@@ -232,7 +240,7 @@ func aboutProcess(p Platform, c guest.Config, executable string) pseudo.Process 
 		Executable: executable, Arguments: os.Args, Environment: os.Environ(),
 		Mounts: mountsOf(c), Hostname: hostname(c), Release: stringOf(hostUname.Release[:]) + "-loam",
 		Started: time.Now(), Somaxconn: somaxconn,
-		Memory: memory, Used: used, Maps: p.Maps,
+		Memory: memory, Alone: c.Machine, Used: used, Maps: p.Maps,
 		Net: procNet(),
 		Folder: func() string {
 			dir, _ := process.Getcwd()
