@@ -4,7 +4,6 @@ import (
 	"net/netip"
 
 	"loam/stack/icmp"
-	"loam/stack/ip"
 )
 
 // Discovery is what a socket for datagrams does about the MTU of their path: IP_MTU_DISCOVER
@@ -18,7 +17,7 @@ const (
 	DiscoverDont                       // DF is never set
 	DiscoverDo                         // nothing is cut up
 	DiscoverProbe                      // nothing is cut up, and the path is taken to be as wide as its first link
-	DiscoverInterface                  // as for a probe, without DF; what routers say is not heard
+	DiscoverInterface                  // as for a probe, without DF; what routers say is not believed
 	DiscoverOmit                       // likewise, but what is too long for the first link is cut up
 )
 
@@ -30,8 +29,14 @@ func (d Discovery) cuts() bool {
 	return d == DiscoverWant || d == DiscoverDont || d == DiscoverOmit
 }
 
-// hears reports whether messages of routers are believed.
-func (d Discovery) hears() bool { return d < DiscoverInterface }
+// believes reports whether the path is taken to be as narrow as routers say.
+func (d Discovery) believes() bool { return d < DiscoverInterface }
+
+// tells reports whether the program of a connected socket hears what a router says of a path
+// to dst. As on Linux, of IPv4 it does where that is not believed.
+func (d Discovery) tells(dst netip.Addr) bool {
+	return d != DiscoverDont && (d.believes() || dst.Is4())
+}
 
 // discovery is that for a destination.
 func (o *UDPOptions) discovery(dst netip.Addr) Discovery {
@@ -87,20 +92,16 @@ func (c *datagramSocket) inputError(sh *shard, q *icmp.Quote, kind icmp.Kind, mt
 }
 
 // tooBig takes a router's word that a packet of the socket's was too long, and reports
-// whether it is believed. The program of a connected socket is told, as on Linux, unless its
-// datagrams may be cut up anywhere.
+// whether anybody heeds it.
 func (c *datagramSocket) tooBig(sh *shard, q *icmp.Quote, mtu int) bool {
 	o := c.Options()
 	d := o.discovery(q.Dst)
-	if !d.hears() {
-		return false
+	told := d.tells(q.Dst) && c.peer.Load() != nil
+	if d.believes() {
+		sh.stack.paths.learn(sh.now, q.Dst, mtu, q.Length)
 	}
-	if mtu == 0 {
-		mtu = ip.Plateau(q.Length)
-	}
-	sh.stack.paths.learn(sh.now, q.Dst, mtu, q.Length)
-	if d != DiscoverDont && c.peer.Load() != nil {
+	if told {
 		c.fail(ErrMessageTooLong)
 	}
-	return true
+	return told || d.believes()
 }

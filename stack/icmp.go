@@ -175,11 +175,7 @@ func (c *TCPConn) inputError(sh *shard, q *icmp.Quote, kind icmp.Kind, mtu int) 
 		if mtu == 0 {
 			mtu = ip.Plateau(q.Length)
 		}
-		least := ip.MinPathMTU
-		if q.Dst.Is6() {
-			least = ip.MinPathMTU6
-		}
-		what, mss = tcp.ICMPTooBig, max(mtu, least)-headersTCP(q.Dst)
+		what, mss = tcp.ICMPTooBig, max(mtu, ip.MinPathMTU)-headersTCP(q.Dst)
 	case kind.Hard():
 		what = tcp.ICMPRefused
 	}

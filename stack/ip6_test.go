@@ -240,9 +240,12 @@ func TestPacketTooBig(t *testing.T) {
 		mustWriteTo(t, c, data, "[2001:db8::2]:9")
 		w.want("a router says 1300 (RFC 8201 section 4)", "ip 2001:db8::1 > 2001:db8::2 protocol 17 offset 0 length 1248")
 		w.want("the rest", "ip 2001:db8::1 > 2001:db8::2 protocol 17 offset 1248 length 212")
-		w.sendICMP6(wire.ICMPv6{Type: wire.ICMPv6PacketTooBig, Rest: 600}, f.raw[:1232])
-		mustWriteTo(t, c, data, "[2001:db8::2]:9")
-		w.want("but never less than 1280", "ip 2001:db8::1 > 2001:db8::2 protocol 17 offset 0 length 1232")
+		for _, mtu := range []uint32{0, 600, 1279} {
+			w.sendICMP6(wire.ICMPv6{Type: wire.ICMPv6PacketTooBig, Rest: mtu}, f.raw[:1232])
+			mustWriteTo(t, c, data, "[2001:db8::2]:9")
+			w.want("less than 1280 no router may say", "ip 2001:db8::1 > 2001:db8::2 protocol 17 offset 0 length 1248")
+			w.want("the rest", "ip 2001:db8::1 > 2001:db8::2 protocol 17 offset 1248 length 212")
+		}
 		w.forget()
 		w.advance(11 * time.Minute)
 		w.forget()

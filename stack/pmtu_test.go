@@ -95,8 +95,8 @@ func TestDiscovery(t *testing.T) {
 		"dont":      {stack.DiscoverDont, false, true, false, 976},
 		"do":        {stack.DiscoverDo, true, false, true, 0},
 		"probe":     {stack.DiscoverProbe, true, false, true, 1472},
-		"interface": {stack.DiscoverInterface, false, false, false, 1472},
-		"omit":      {stack.DiscoverOmit, false, true, false, 1472},
+		"interface": {stack.DiscoverInterface, false, false, true, 1472},
+		"omit":      {stack.DiscoverOmit, false, true, true, 1472},
 	} {
 		t.Run(name, func(t *testing.T) {
 			byHand(t, func(t *testing.T, w *peer) {
@@ -138,6 +138,55 @@ func TestDiscovery(t *testing.T) {
 				}
 				w.forget()
 			})
+		})
+	}
+}
+
+// IPv6: who does not believe routers is not told either.
+func TestDiscovery6(t *testing.T) {
+	for how, told := range map[stack.Discovery]bool{
+		stack.DiscoverWant: true, stack.DiscoverDont: false, stack.DiscoverDo: true,
+		stack.DiscoverProbe: true, stack.DiscoverInterface: false, stack.DiscoverOmit: false,
+	} {
+		byHand6(t, func(t *testing.T, w *peer) {
+			u, err := w.s.ListenUDP(mustAddrPort("[::]:1000"), stack.UDPOptions{Discovery6: how})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer u.Close()
+			mustConnect(t, u, "[2001:db8::2]:9")
+			if _, err := u.TryWriteTo(make([]byte, 1452), netip.AddrPort{}); err != nil {
+				t.Fatal(err)
+			}
+			f := w.next()
+			w.sendICMP6(wire.ICMPv6{Type: wire.ICMPv6PacketTooBig, Rest: 1300}, f.raw[:1232])
+			if err := u.Err(); (err != nil) != told {
+				t.Errorf("%d: the program hears %v", how, err)
+			}
+			w.forget()
+		})
+	}
+}
+
+// What is cut into segments is not cut up further (udp(7), UDP_SEGMENT).
+func TestSegmentsTooLong(t *testing.T) {
+	for how := range stack.DiscoverOmit + 1 {
+		byHand(t, func(t *testing.T, w *peer) {
+			u := mustUDP(t, w.s, 1000)
+			defer u.Close()
+			mustConnect(t, u, "10.0.0.2:53")
+			u.SetOptions(func(o *stack.UDPOptions) { o.Discovery = how })
+			for _, c := range []struct{ length, segment int }{{3000, 1473}, {1473, 1473}, {1473, 2000}} {
+				_, err := u.TryWriteBy(make([]byte, c.length), netip.AddrPort{}, stack.UDPSend{Segment: c.segment})
+				if !errors.Is(err, stack.ErrMessageTooLong) {
+					t.Errorf("%d: %+v: %v", how, c, err)
+				}
+			}
+			w.wantNone("nothing is sent")
+			if _, err := u.TryWriteBy(make([]byte, 3000), netip.AddrPort{}, stack.UDPSend{Segment: 1472}); err != nil {
+				t.Errorf("%d: what fits: %v", how, err)
+			}
+			w.forget()
 		})
 	}
 }

@@ -131,7 +131,8 @@ type UDPSend struct {
 	HasTOS bool       // TOS is meant, and not the socket's
 
 	// Segment is how long each datagram is, of several that the bytes are cut into, but
-	// for the last; 0: there is one (UDP_SEGMENT).
+	// for the last; 0: there is one (UDP_SEGMENT). What is to be cut so is not cut up
+	// otherwise: it is ErrMessageTooLong.
 	Segment int
 }
 
@@ -152,13 +153,15 @@ func (c *UDPConn) TryWriteBy(p []byte, to netip.AddrPort, by UDPSend) (int, erro
 	case !c.hasRoom():
 		return 0, ErrWouldBlock
 	}
-	if by.Segment <= 0 || by.Segment >= len(p) {
-		by.Segment = max(len(p), 1)
-	} else if len(p) > by.Segment*maxSegments {
+	size := max(len(p), 1)
+	if by.Segment > 0 && by.Segment < len(p) {
+		size = by.Segment
+	}
+	if len(p) > size*maxSegments {
 		return 0, ErrInvalid
 	}
 	for done := 0; ; {
-		segment := p[done:min(done+by.Segment, len(p))]
+		segment := p[done:min(done+size, len(p))]
 		out, err := c.build(t, segment, remote, &options, &by)
 		if err != nil {
 			return 0, err
@@ -176,14 +179,17 @@ func (c *UDPConn) build(t *tables, p []byte, remote netip.AddrPort, o *UDPOption
 	if err == nil {
 		err = header.fit(&path, o.discovery(header.dst), wire.UDPLen+len(p))
 	}
-	if err != nil {
+	whole := header.length()+wire.UDPLen+len(p) <= path.mtu
+	switch {
+	case err != nil:
 		return outgoing{}, err
+	case by.Segment > 0 && !whole:
+		return outgoing{}, ErrMessageTooLong
 	}
 	f := link.NewFrame(len(p))
 	copy(f.Bytes(), p)
 	h := wire.UDP{SrcPort: c.local.Port(), DstPort: remote.Port(), PayloadLen: len(p)}
 	h.Put(f.Prepend(wire.UDPLen))
-	whole := f.Len()+header.length() <= path.mtu
 	finishUDP(f, path.ifc, header.src, header.dst, whole)
 	header.put(f)
 	c.stack.tally.count(UDPSent)

@@ -7,8 +7,30 @@ import (
 	"loam/wire"
 )
 
-// inputUDP takes a UDP packet. It owns the frame.
+// inputUDP takes a UDP packet, or several in a frame that a sender on the same machine has
+// left to its device to cut (UDP_SEGMENT). It owns the frame.
 func (sh *shard) inputUDP(p *packet) {
+	valid := p.frame.ChecksumValid
+	for p.frame.GSO != link.GSONone {
+		var first [1]*link.Frame
+		n, ok := link.Segment(link.IP, p.frame, first[:])
+		if !ok {
+			sh.dropUDP(p, UDPMalformed)
+			return
+		}
+		if n == 1 {
+			one := *p
+			one.frame = first[0]
+			one.frame.ChecksumValid = valid
+			sh.inputDatagram(&one)
+		}
+	}
+	p.frame.ChecksumValid = valid
+	sh.inputDatagram(p)
+}
+
+// inputDatagram takes a UDP packet. It owns the frame.
+func (sh *shard) inputDatagram(p *packet) {
 	sh.tally.count(UDPReceived)
 	b := p.payload()
 	h, payload, err := wire.ParseUDP(b)

@@ -128,7 +128,10 @@ func TestSourceLabels(t *testing.T) {
 func TestPathMTU6(t *testing.T) {
 	var p PathMTUs
 	dst := netip.MustParseAddr("2001:db8::2")
-	if !p.Learn(0, dst, 600, 1500) {
+	if p.Learn(0, dst, MinPathMTU6-1, 1500) {
+		t.Error("no link is narrower than 1280 (RFC 8201 section 4)")
+	}
+	if !p.Learn(0, dst, MinPathMTU6, 1500) {
 		t.Error("nothing was learnt")
 	}
 	if got, ok := p.Lookup(0, dst); !ok || got != (PathMTU{MTU: MinPathMTU6}) {

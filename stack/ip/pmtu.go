@@ -26,8 +26,8 @@ const (
 	maxPathMTUs     = 4096             // destinations; the least recently used gives way
 )
 
-// MinPathMTU6 is the least MTU of a link that carries IPv6 (RFC 8200 section 5): no
-// packet is made shorter than that (RFC 8201 section 4).
+// MinPathMTU6 is the least MTU of a link that carries IPv6 (RFC 8200 section 5). A
+// message that speaks of less is ignored (RFC 8201 section 4).
 const MinPathMTU6 = 1280
 
 // PathMTU is what is known of a path.
@@ -39,7 +39,7 @@ type PathMTU struct {
 // PathMTUCounters count messages by what became of them, since the beginning.
 type PathMTUCounters struct {
 	Learned     uint64 // lowered the MTU of a path
-	Implausible uint64 // ignored: the packet was not longer than the MTU that it is said to exceed
+	Implausible uint64 // ignored: the packet was not longer than the MTU that it is said to exceed, or no link is so narrow
 	Higher      uint64 // ignored: a lower MTU is known
 	Evicted     uint64 // destinations that gave way to others
 }
@@ -82,10 +82,7 @@ func (p *PathMTUs) Learn(now time.Duration, dst netip.Addr, mtu, length int) boo
 	if mtu == 0 {
 		mtu = Plateau(length)
 	}
-	if dst.Is6() {
-		mtu = max(mtu, MinPathMTU6)
-	}
-	if mtu >= length {
+	if mtu >= length || dst.Is6() && mtu < MinPathMTU6 {
 		p.counters.Implausible++
 		return false
 	}
