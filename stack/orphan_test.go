@@ -63,9 +63,7 @@ func TestOldestOrphanIsReset(t *testing.T) {
 // closing closes a connection whose peer has more to send.
 func (w *peer) closing(l *stack.TCPListener, from uint16) *tcpPeer {
 	w.t.Helper()
-	p, c := w.accepted(l, from)
-	c.Close()
-	p.want("the end", "FA", "")
+	p := w.ending(l, from)
 	p.send(wire.ACK, "")
 	return p
 }

@@ -16,11 +16,18 @@ import (
 // closed runs a connection to TIME-WAIT at the stack.
 func (w *peer) closed(l *stack.TCPListener, from uint16) *tcpPeer {
 	w.t.Helper()
+	p := w.ending(l, from)
+	p.send(wire.FIN|wire.ACK, "")
+	p.want("the peer's end is acknowledged", "A", "")
+	return p
+}
+
+// ending has a program close a connection, and the peer hear of it.
+func (w *peer) ending(l *stack.TCPListener, from uint16) *tcpPeer {
+	w.t.Helper()
 	p, c := w.accepted(l, from)
 	c.Close()
 	p.want("the end", "FA", "")
-	p.send(wire.FIN|wire.ACK, "")
-	p.want("the peer's end is acknowledged", "A", "")
 	return p
 }
 

@@ -28,7 +28,7 @@ func profileOf(checkout string) []byte {
 	if checkout != "" {
 		return guestProfile
 	}
-	return []byte(strings.ReplaceAll(string(guestProfile), "\n"+module+"/", "\n"+guestModule+"/"))
+	return []byte(strings.ReplaceAll(string(guestProfile), module+"/", guestModule+"/"))
 }
 
 // profileFlags have the go command compile Loam's packages by the profile. Flags of the

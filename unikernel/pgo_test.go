@@ -21,8 +21,8 @@ func TestGuestProfile(t *testing.T) {
 // It names Loam's packages as they are named where the program is built.
 func TestProfileNames(t *testing.T) {
 	for _, c := range []struct{ checkout, has, not string }{
-		{"", "\nloamguest/stack.", "\nloam/"},
-		{"/src/loam", "\nloam/stack.", "\nloamguest/"},
+		{"", "\nloamguest/stack.", "loam/"},
+		{"/src/loam", "\nloam/stack.", "loamguest/"},
 	} {
 		text := string(profileOf(c.checkout))
 		if !strings.Contains(text, c.has) || strings.Contains(text, c.not) {
