@@ -54,12 +54,11 @@ func TestSealedUnprivileged(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	own := filepath.Join(dir, "sealed")
-	if err := errors.Join(os.WriteFile(own, program, 0o755), os.Chmod(dir, 0o755)); err != nil {
+	t.Chdir(dir) // the user may have no way to it from a / that is root's alone
+	if err := errors.Join(os.WriteFile("sealed", program, 0o755), os.Chmod("sealed", 0o755), os.Chmod(".", 0o755)); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), own)
-	cmd.Dir = dir
+	cmd := exec.CommandContext(t.Context(), "./sealed")
 	if os.Getuid() == 0 {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	}

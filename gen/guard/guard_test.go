@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"io/fs"
 	"math"
 	"net/netip"
 	"os"
@@ -56,18 +57,7 @@ func TestCheck(t *testing.T) {
 // TestDrop looks at a process of its own, since there is no way back.
 func TestDrop(t *testing.T) {
 	if os.Getenv("GUARD_TEST_DROP") != "" {
-		if err := Drop(); err != nil {
-			t.Fatal(err)
-		}
-		if os.Geteuid() == 0 || os.Getegid() == 0 {
-			t.Errorf("still user %d of group %d", os.Geteuid(), os.Getegid())
-		}
-		status, _ := os.ReadFile("/proc/self/status")
-		for _, name := range []string{"CapEff", "CapPrm"} {
-			if !strings.Contains(string(status), name+":\t0000000000000000") {
-				t.Errorf("capabilities are left:\n%s", status)
-			}
-		}
+		dropped(t)
 		return
 	}
 	cmd := exec.Command(os.Args[0], "-test.run=^TestDrop$")
@@ -77,5 +67,36 @@ func TestDrop(t *testing.T) {
 	}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// dropped drops, and looks at every thread by a directory that was open before:
+// nobody may have no way to /proc from a / that is root's alone.
+func dropped(t *testing.T) {
+	tasks, err := os.OpenRoot("/proc/self/task")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tasks.Close()
+	if err := Drop(); err != nil {
+		t.Fatal(err)
+	}
+	if os.Geteuid() == 0 || os.Getegid() == 0 {
+		t.Errorf("still user %d of group %d", os.Geteuid(), os.Getegid())
+	}
+	names, err := fs.Glob(tasks.FS(), "*/status")
+	if err != nil || len(names) == 0 {
+		t.Fatalf("threads: %v, %v", names, err)
+	}
+	for _, name := range names {
+		status, err := tasks.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, set := range []string{"CapEff", "CapPrm"} {
+			if !strings.Contains(string(status), set+":\t0000000000000000") {
+				t.Errorf("capabilities are left:\n%s", status)
+			}
+		}
 	}
 }
