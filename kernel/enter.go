@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"math/bits"
 	"sync/atomic"
 
 	"loam/arch/amd64"
@@ -24,24 +25,24 @@ func Enter(self, frameAddress uintptr) (frameAt, vector uintptr) {
 	case f.Vector < amd64.VectorException:
 		fault(c, f)
 	default:
-		interrupt(c, f)
+		c.interrupt(f.Vector)
 	}
 	return leave(c)
 }
 
-// interrupt serves what is not the running thread's doing.
-func interrupt(c *cpu, f *amd64.Frame) {
-	switch f.Vector {
+// interrupt takes note of what is not the running thread's doing. What a device wants
+// is served under the lock (leave), and until then no other device interrupts here.
+func (c *cpu) interrupt(vector uint64) {
+	switch vector {
 	case amd64.VectorTimer:
 		c.timer = 0
 		apic.Done()
 	case amd64.VectorKick:
-		c.kicked = 0
+		atomic.StoreUint32(&c.kicked, 0)
 		apic.Done()
 	default:
-		if n := f.Vector - amd64.VectorDevice; n < MaxInterrupts {
-			ring(c, int(n))
-			apic.Done()
+		if n := vector - amd64.VectorDevice; n < MaxInterrupts {
+			c.rung |= 1 << n
 		}
 	}
 }
@@ -52,6 +53,10 @@ const quantum = 10e6
 
 // leave chooses who goes on, and gives back the lock.
 func leave(c *cpu) (frameAt, vector uintptr) {
+	for ; c.rung != 0; c.rung &= c.rung - 1 {
+		ring(c, bits.TrailingZeros64(c.rung))
+		apic.Done()
+	}
 	now := clock.now()
 	if uint64(now) >= clock.Due() {
 		correct(c)
@@ -91,7 +96,7 @@ func leave(c *cpu) (frameAt, vector uintptr) {
 	if f.Vector != amd64.VectorCall {
 		vector = page
 	}
-	unlock()
+	unlock(c)
 	return addressOf(f), vector
 }
 
