@@ -14,24 +14,27 @@ import (
 func Enter(self, frameAddress uintptr) (frameAt, vector uintptr) {
 	c := cpuAt(self)
 	f := frameByAddress(frameAddress)
+	interrupted := f.Vector >= amd64.VectorException && f.Vector < amd64.VectorCount
+	if interrupted {
+		c.interrupt(f.Vector) // before the lock: who dozes there has to be kicked
+	}
 	lock(c)
 	switch {
+	case interrupted:
 	case f.Vector == amd64.VectorCall:
 		if result, returns := call(c, f); returns {
 			f.AX = uint64(result)
 		}
 	case f.Vector == amd64.VectorSyscall:
 		trapped(c, f)
-	case f.Vector < amd64.VectorException:
-		fault(c, f)
 	default:
-		c.interrupt(f.Vector)
+		fault(c, f)
 	}
 	return leave(c)
 }
 
-// interrupt takes note of what is not the running thread's doing. What a device wants
-// is served under the lock (leave), and until then no other device interrupts here.
+// interrupt takes note of what is not the running thread's doing, without the lock. What a
+// device wants is served under it (leave), and until then no other device interrupts here.
 func (c *cpu) interrupt(vector uint64) {
 	switch vector {
 	case amd64.VectorTimer:
