@@ -19,12 +19,12 @@ import (
 type Receive struct {
 	mu        sync.Mutex
 	store     store
-	lent      *loans // nil: none
+	lent      *loans        // nil: none
 	consumed  atomic.Uint64 // changed under mu, and never beyond committed
 	committed atomic.Uint64 // changed under mu
 	top       uint64        // behind the last byte stored
-	reading   bool   // the program copies from [consumed, committed)
-	dead      bool   // after Reset
+	reading   bool          // the program copies from [consumed, committed)
+	dead      bool          // after Reset
 }
 
 // WriteAt stores p at off, at or behind what has been committed. Only the shard
