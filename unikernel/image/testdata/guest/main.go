@@ -50,6 +50,7 @@ var cases = map[string]func(){
 	"zeros":        zeros,
 	"clock":        clock,
 	"floats":       floats,
+	"children":     children,
 	"spread":       spread,
 	"signal":       func() { awaitSignal(); os.Exit(3) },
 	"late":         func() { awaitSignal(); spread(); time.Sleep(time.Hour) },
