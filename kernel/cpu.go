@@ -1,6 +1,8 @@
 package kernel
 
 import (
+	"sync/atomic"
+
 	"loam/arch/amd64"
 	"loam/boot"
 	"loam/kernel/thread"
@@ -20,6 +22,7 @@ type cpu struct {
 	crashEnd uintptr // the upper end of the stack of faults of the kernel's own
 	task     [amd64.TaskSize]byte
 	claimed  uint32 // not 0: no CPU that comes may be this one; atomic
+	dozes    uint32 // not 0: it waits for the lock, and takes interrupts
 
 	gdt amd64.GDT
 
@@ -40,7 +43,8 @@ type cpu struct {
 
 	up     uint32  // it has started; atomic
 	flush  request // to forget all translations
-	kicked uint32  // an interrupt is on its way already
+	kicked uint32  // an interrupt is on its way already; atomic
+	rung   uint64  // interrupts of devices that it has taken, and not served yet
 }
 
 var (
@@ -188,8 +192,7 @@ func flushRange(va, end uint64, tablesGone bool) {
 
 // kick interrupts a CPU, once for all who want it to.
 func (c *cpu) kick() {
-	if c.kicked == 0 {
-		c.kicked = 1
+	if atomic.SwapUint32(&c.kicked, 1) == 0 {
 		apic.Kick(c.apic)
 	}
 }

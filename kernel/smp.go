@@ -85,9 +85,10 @@ func pause(nanos int64) {
 // heldClock is the clock as it is now, for the first CPU while it has no lock: those that
 // are up already may correct the other one meanwhile.
 func heldClock() keeper {
-	lock(&cpus[0])
+	c := &cpus[0]
+	lock(c)
 	k := clock
-	unlock()
+	unlock(c)
 	return k
 }
 

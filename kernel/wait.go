@@ -94,7 +94,7 @@ func sleep(c *cpu, addr uint64) (int64, bool) {
 // spin waits without sleeping. Other CPUs may enter the kernel meanwhile.
 func (c *cpu) spin(deadline int64) {
 	k := clock // it may be corrected meanwhile
-	unlock()
+	unlock(c)
 	for k.now() < deadline {
 		c.flushIfAsked()
 		relax()
