@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"loam/link"
 )
 
 // A blocking socket waits; with SO_RCVTIMEO only so long; a non-blocking one
@@ -201,9 +203,22 @@ func TestUDP(t *testing.T) {
 	wantErrno(t, p.Listen(a, 1), syscall.EOPNOTSUPP, "listen")
 }
 
+// carryDatagram sends a datagram over the loopback interface, and receives it.
+func carryDatagram(t *testing.T, p *Process) {
+	t.Helper()
+	a := fd(t)(p.Socket(syscall.AF_INET, syscall.SOCK_DGRAM, 0))
+	ok(t, p.Bind(a, localhost(0)))
+	name, _ := p.GetSockName(a)
+	_, errno := p.Send(a, []byte("x"), Outgoing{To: name})
+	ok(t, errno)
+	_, errno = p.Recv(a, make([]byte, 1), 0)
+	ok(t, errno)
+}
+
 // Interfaces and addresses are read by a netlink dump, as package net does it.
 func TestNetlink(t *testing.T) {
 	p := process(t)
+	carryDatagram(t, p)
 	s := fd(t)(p.Socket(syscall.AF_NETLINK, syscall.SOCK_RAW, syscall.NETLINK_ROUTE))
 	ok(t, p.Bind(s, Address{Family: syscall.AF_NETLINK}))
 	ask := func(typ, flags uint16) []syscall.NetlinkMessage {
@@ -237,6 +252,7 @@ func TestNetlink(t *testing.T) {
 	if err != nil || string(attrs[0].Value) != "lo\x00" {
 		t.Errorf("attributes: %v, %v", attrs, err)
 	}
+	wantLinkStats(t, attrs, p.interfaces()[0].Device().Stats())
 	addrs := ask(syscall.RTM_GETADDR, syscall.NLM_F_REQUEST|syscall.NLM_F_DUMP)
 	if len(addrs) != 3 || addrs[0].Header.Type != syscall.RTM_NEWADDR {
 		t.Errorf("addresses: %+v", addrs)
@@ -244,6 +260,30 @@ func TestNetlink(t *testing.T) {
 	refused := ask(syscall.RTM_NEWLINK, syscall.NLM_F_REQUEST)
 	if len(refused) != 1 || int32(binary.NativeEndian.Uint32(refused[0].Data)) != -int32(syscall.EPERM) {
 		t.Errorf("a change: %+v", refused)
+	}
+}
+
+// wantLinkStats looks for what a link has carried, in both of its forms, where Linux has them
+// (struct rtnl_link_stats64 of linux/if_link.h).
+func wantLinkStats(t *testing.T, attrs []syscall.NetlinkRouteAttr, want link.Stats) {
+	t.Helper()
+	sent := 0
+	for _, a := range attrs {
+		switch b := a.Value; a.Attr.Type {
+		case syscall.IFLA_STATS:
+			sent++
+			if len(b) != 96 || binary.NativeEndian.Uint32(b) != uint32(want.RxFrames) || binary.NativeEndian.Uint32(b[12:]) != uint32(want.TxBytes) {
+				t.Errorf("IFLA_STATS: %d bytes, %v; want %+v", len(b), b, want)
+			}
+		case iflaStats64:
+			sent++
+			if len(b) != 200 || binary.NativeEndian.Uint64(b[8:]) != want.TxFrames || binary.NativeEndian.Uint64(b[16:]) != want.RxBytes {
+				t.Errorf("IFLA_STATS64: %d bytes, %v; want %+v", len(b), b, want)
+			}
+		}
+	}
+	if sent != 2 || want.TxFrames == 0 {
+		t.Errorf("%d of two forms of %+v", sent, want)
 	}
 }
 

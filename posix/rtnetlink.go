@@ -18,7 +18,10 @@ const (
 	arphrdNone     = 0xfffe
 )
 
-const iffLowerUp = 0x10000
+const (
+	iffLowerUp  = 0x10000
+	iflaStats64 = 23 // IFLA_STATS64 of linux/if_link.h
+)
 
 func (p *Process) interfaces() []*stack.Interface {
 	if p.net == nil {
@@ -94,6 +97,23 @@ func describeLink(r *reply, i *stack.Interface) {
 	if kind != arphrdNone {
 		attribute(b, syscall.IFLA_ADDRESS, mac[:])
 	}
+	short, long := linkStats(i.Device().Stats())
+	attribute(b, syscall.IFLA_STATS, short)
+	attribute(b, iflaStats64, long)
+}
+
+// linkStats is what a link has carried, as struct rtnl_link_stats, whose numbers have 32 bits,
+// and rtnl_link_stats64 (linux/if_link.h). What is not counted is 0.
+func linkStats(s link.Stats) (short, long []byte) {
+	fields := [25]uint64{s.RxFrames, s.TxFrames, s.RxBytes, s.TxBytes, s.RxErrors, s.TxErrors, s.RxDropped, s.TxDropped}
+	const inShort = 24 // without rx_otherhost_dropped
+	for i, n := range fields {
+		if i < inShort {
+			short = binary.NativeEndian.AppendUint32(short, uint32(n))
+		}
+		long = binary.NativeEndian.AppendUint64(long, n)
+	}
+	return short, long
 }
 
 // describeAddresses answers RTM_GETADDR.

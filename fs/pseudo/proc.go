@@ -215,6 +215,9 @@ func (p *Process) machine(f *FileSystem) {
 		return fmt.Sprintf("nr_free_pages %d\npgpgin 0\npgpgout 0\npswpin 0\npswpout 0\npgfault 0\npgmajfault 0\noom_kill 0\n", free/pageSize)
 	})
 	f.Fixed("diskstats", "")
+	for _, resource := range [...]string{"cpu", "io", "memory"} {
+		f.Fixed("pressure/"+resource, noPressure)
+	}
 	f.Fixed("loadavg", "0.00 0.00 0.00 1/1 "+strconv.Itoa(p.PID)+"\n")
 	f.Fixed("version", "Linux version "+p.Release+" (loam) ("+runtime.Version()+")\n")
 	f.Fixed("filesystems", "nodev\ttmpfs\nnodev\tproc\nnodev\tsysfs\nnodev\tcgroup2\n")

@@ -101,6 +101,7 @@ func TestContents(t *testing.T) {
 		"/sys/devices/system/cpu/cpu0/online":    "1\n",
 		"/proc/stat":                             "cpu  150 0 0 ",
 		"/proc/diskstats":                        "",
+		"/proc/pressure/memory":                  "some avg10=0.00 avg60=0.00 avg300=0.00 total=0\nfull avg10=0.00",
 		"/proc/vmstat":                           "nr_free_pages 8192\n",
 		"/proc/sys/fs/file-nr":                   "3\t0\t1048576\n",
 		"/proc/sys/kernel/osrelease":             "6.1.0-loam\n",
