@@ -112,6 +112,9 @@ func (c *cpu) features() {
 	if have.SMAP {
 		v |= amd64.CR4SMAP
 	}
+	if have.Machine {
+		v |= amd64.CR4Machine
+	}
 	if have.UMIP {
 		v |= amd64.CR4UMIP
 	}

@@ -14,8 +14,13 @@ import (
 // Fatal is called by the entry code for a trap of the kernel's own.
 func Fatal(self, frameAddress uintptr) {
 	f, why := frameByAddress(frameAddress), "the kernel failed"
-	if f.Vector == amd64.VectorPage && f.Code&amd64.FaultPresent == 0 && isStack(amd64.ReadCR2()) {
+	switch {
+	case f.Vector == amd64.VectorPage && f.Code&amd64.FaultPresent == 0 && isStack(amd64.ReadCR2()):
 		why = "the kernel's stack is too small for what it does"
+	case f.Vector == amd64.VectorNMI:
+		why = "the machine wants it to stop (a non-maskable interrupt)"
+	case f.Vector == amd64.VectorMachine:
+		why = "the hardware has failed (a machine check)"
 	}
 	crash(cpuAt(self), f, why)
 }

@@ -4,6 +4,7 @@ package amd64
 const (
 	CR0WriteProtect = 1 << 16 // read-only pages bind ring 0 too
 
+	CR4Machine    = 1 << 6 // machine checks are exceptions, and no shutdown
 	CR4PageGlobal = 1 << 7
 	CR4UMIP       = 1 << 11
 	CR4FSGSBase   = 1 << 16
@@ -60,6 +61,7 @@ type Features struct {
 	HugePages   bool // of 1 GiB
 	SMEP, SMAP  bool
 	UMIP        bool
+	Machine     bool // machine-check exceptions
 	FSGSBase    bool
 	Random      bool
 	Hypervisor  bool
@@ -68,7 +70,8 @@ type Features struct {
 // ReadFeatures asks CPUID: SDM volume 2, table 3-8.
 func ReadFeatures() Features {
 	var f Features
-	_, _, c, _ := CPUID(1, 0)
+	_, _, c, d := CPUID(1, 0)
+	f.Machine = d>>7&1 != 0
 	f.X2APIC = c>>21&1 != 0
 	f.TSCDeadline = c>>24&1 != 0
 	f.XSave = c>>26&1 != 0
@@ -81,7 +84,7 @@ func ReadFeatures() Features {
 		f.SMAP = b>>20&1 != 0
 		f.UMIP = c>>2&1 != 0
 	}
-	_, _, _, d := CPUID(0x8000_0001, 0)
+	_, _, _, d = CPUID(0x8000_0001, 0)
 	f.NoExecute = d>>20&1 != 0
 	f.HugePages = d>>26&1 != 0
 	return f
