@@ -70,6 +70,8 @@ var tcpIntOptions = map[optionName]intOption[tcpOpts]{
 	{syscall.IPPROTO_IP, syscall.IP_TTL}: octet(func(o *tcpOpts) *uint8 { return &o.TTL }, 1, 64),
 	{syscall.IPPROTO_IP, syscall.IP_TOS}: octet(func(o *tcpOpts) *uint8 { return &o.TOS }, 0, 0),
 
+	recvErr:      flag(func(o *tcpOpts) *bool { return &o.SoftErrors }),
+	recvErr6:     flag(func(o *tcpOpts) *bool { return &o.SoftErrors6 }),
 	v6OnlyOption: flag(func(o *tcpOpts) *bool { return &o.V6Only }),
 	{syscall.IPPROTO_IPV6, syscall.IPV6_UNICAST_HOPS}: octet(func(o *tcpOpts) *uint8 { return &o.HopLimit }, 1, 64),
 	{syscall.IPPROTO_IPV6, ipv6TClass}:                octet(func(o *tcpOpts) *uint8 { return &o.TrafficClass }, 0, 0),

@@ -28,6 +28,8 @@ var udpIntOptions = map[optionName]intOption[udpOpts]{
 	{syscall.IPPROTO_IP, syscall.IP_TOS}:           octet(func(o *udpOpts) *uint8 { return &o.TOS }, 0, 0),
 	{syscall.IPPROTO_IP, syscall.IP_MULTICAST_TTL}: octet(func(o *udpOpts) *uint8 { return &o.GroupTTL }, 0, 1),
 
+	recvErr:      flag(func(o *udpOpts) *bool { return &o.QueueErrors }),
+	recvErr6:     flag(func(o *udpOpts) *bool { return &o.QueueErrors6 }),
 	mtuDiscover:  discovery(func(o *udpOpts) *stack.Discovery { return &o.Discovery }),
 	mtuDiscover6: discovery(func(o *udpOpts) *stack.Discovery { return &o.Discovery6 }),
 	v6OnlyOption: flag(func(o *udpOpts) *bool { return &o.V6Only }),

@@ -42,6 +42,7 @@ type datagramConn interface {
 	TryWriteBy([]byte, netip.AddrPort, stack.UDPSend) (int, error)
 	Waiting() (count, first int)
 	Err() error
+	TakeError() (stack.DatagramError, bool)
 	Options() stack.UDPOptions
 	SetOptions(func(*stack.UDPOptions)) error
 	SetFilter(stack.Filter)

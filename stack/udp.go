@@ -32,6 +32,9 @@ type UDPOptions struct {
 	ReceiveBuffer int       // SO_RCVBUF; zero: 2 MiB
 	SendBuffer    int       // SO_SNDBUF; zero: 1 MiB
 
+	QueueErrors  bool // IP_RECVERR: errors about datagrams to IPv4 are kept for TakeError, and all told
+	QueueErrors6 bool // IPV6_RECVERR: the same for IPv6
+
 	// SoftErrors has ICMP errors be told that may pass, and those about datagrams that
 	// were sent without a peer.
 	SoftErrors bool
@@ -177,7 +180,7 @@ func (c *UDPConn) TryWriteBy(p []byte, to netip.AddrPort, by UDPSend) (int, erro
 func (c *UDPConn) build(t *tables, p []byte, remote netip.AddrPort, o *UDPOptions, by *UDPSend) (outgoing, error) {
 	path, header, err := c.prepare(t, wire.ProtoUDP, remote, o, by)
 	if err == nil {
-		err = header.fit(&path, o.discovery(header.dst), wire.UDPLen+len(p))
+		err = c.fit(&header, &path, o, remote, wire.UDPLen+len(p))
 	}
 	whole := header.length()+wire.UDPLen+len(p) <= path.mtu
 	switch {

@@ -17,6 +17,7 @@ func main() {
 	ping(syscall.AF_INET)
 	ping(syscall.AF_INET6)
 	pingErrors()
+	errorQueue()
 	pingWaits()
 	pingControl()
 	raw4()
