@@ -115,6 +115,10 @@ func (s *tcpSocket) option(level, name int) ([]byte, Errno) {
 		return s.recall(key), 0
 	}
 	switch key {
+	case timestamp, timestampNS:
+		return boolValue(s.isStamped(key)), 0
+	case bindToDevice:
+		return deviceName(s.options().Device), 0
 	case pathMTU, pathMTU6:
 		if c := s.conn.Load(); c != nil && c.Connected() {
 			return pathMTUValue(s.net, c.RemoteAddrPort())
@@ -161,6 +165,10 @@ func (s *tcpSocket) setOwnOption(level, name int, value []byte) Errno {
 		return s.setLinger(value)
 	case key == optionName{syscall.IPPROTO_TCP, syscall.TCP_MAXSEG}:
 		return s.setMaxSegment(value)
+	case key == timestamp || key == timestampNS:
+		return s.setStamped(key, value)
+	case key == bindToDevice:
+		return s.bindToDevice(value)
 	}
 	if o, ok := tcpIntOptions[key]; ok {
 		n, errno := parseInt(value)

@@ -39,6 +39,7 @@ type datagramSocket struct {
 func (c *datagramSocket) init(s *Stack, network string, local netip.AddrPort, o UDPOptions) {
 	c.stack, c.network, c.local, c.v6Only, c.options = s, network, local, o.V6Only, o
 	c.queue.limit = defaultDatagramBuffer
+	c.device.Store(o.Device)
 	if o.ReceiveBuffer != 0 {
 		c.queue.limit = o.ReceiveBuffer
 	}

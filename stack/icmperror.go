@@ -15,17 +15,26 @@ import (
 type icmpError struct {
 	quote      icmp.Quote
 	kind       icmp.Kind
-	mtu        int      // says icmp.TooBig
-	typ, code  uint8    // as the message has them
-	info       uint32   // likewise: the MTU, or what it points at
-	message    Datagram // how it came; From is who sent it
-	packet     []byte   // as much of ours as it quotes
-	unresolved bool     // it stands for a next hop that does not answer
+	mtu        int        // says icmp.TooBig
+	typ, code  uint8      // as the message has them
+	info       uint32     // likewise: the MTU, or what it points at
+	message    Datagram   // how it came; From is who sent it
+	packet     []byte     // as much of ours as it quotes
+	on         *Interface // where it came; nil: on one that says nothing of who sent the packet
+	unresolved bool       // it stands for a next hop that does not answer
 }
 
 // arrived is what IP_RECVERR tells of how an error came.
 func (p *packet) arrived(now tcp.Time) Datagram {
 	return p.datagram(now, netip.AddrPortFrom(p.ifc.scoped(p.src), 0), netip.AddrPortFrom(p.ifc.scoped(p.dst), 0), 0)
+}
+
+// comesBy says at which interface it came. What this host tells itself comes to the loopback,
+// whichever way the packet was to go.
+func (e *icmpError) comesBy(p *packet) {
+	if !p.ifc.loopback {
+		e.on = p.ifc
+	}
 }
 
 // inputError takes an error about a packet that this host is said to have sent,
@@ -40,6 +49,7 @@ func (sh *shard) inputError(p *packet, h wire.ICMPv4, quoted []byte) {
 		quote: q, kind: icmp.Classify(h), mtu: h.NextHopMTU(), typ: uint8(h.Type), code: h.Code,
 		message: p.arrived(sh.now), packet: quoted,
 	}
+	e.comesBy(p)
 	switch {
 	case e.kind == icmp.TooBig:
 		e.info = uint32(e.mtu)
@@ -65,6 +75,7 @@ func (sh *shard) inputError6(p *packet, h wire.ICMPv6, quoted []byte) {
 		quote: q, kind: icmp.Classify6(h), mtu: int(min(h.Rest, maxIPv6)), typ: uint8(h.Type), code: h.Code, info: h.Rest,
 		message: p.arrived(sh.now), packet: quoted,
 	}
+	e.comesBy(p)
 	if e.kind == icmp.TooBig && h.Rest < ip.MinPathMTU6 || !sh.deliverError(&e) {
 		sh.tally.count(ICMPIgnored)
 		return
@@ -105,7 +116,7 @@ func (sh *shard) protocolError(e *icmpError) bool {
 		c := sh.conns[flowOf(local, remote)]
 		return c != nil && c.inputError(sh, e)
 	case wire.ProtoUDP:
-		c := sh.socket(nil, remote, local)
+		c := sh.socket(e.on, remote, local)
 		return c != nil && c.inputError(sh, e, q.Header+wire.UDPLen)
 	case wire.ProtoICMPv6:
 		return q.Dst.Is6() && sh.pingError(e)

@@ -42,6 +42,7 @@ type TCPConn struct {
 	failure   atomic.Pointer[error]
 	soft      atomic.Pointer[error] // an error that the connection may survive: see TCPOptions.SoftErrors
 	options   optionBox
+	stamps    stamps
 	urgent    atomic.Uint64 // where the urgent byte is: see tcpurgent.go
 	notify    atomic.Uint64 // reading beyond this offset may open the window: tell the shard
 
@@ -51,6 +52,8 @@ type TCPConn struct {
 	listener *TCPListener // while the connection has not been handed to a program
 	offerBy  tcp.Time     // when it is, if it brings no data before; 0: at once
 	path     path
+	device   *Interface // TCPOptions.Device
+	stamped  bool       // TCPOptions.Stamps
 	timer    timer.Entry
 	orphan   list.Node[TCPConn] // on shard.orphans
 	ipID     uint16

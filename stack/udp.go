@@ -17,20 +17,21 @@ const (
 // UDPOptions are the options of a socket for datagrams, of UDP or not. The zero value is
 // the default of each; socket(7) and ip(7) name what is in the comments.
 type UDPOptions struct {
-	Broadcast     bool      // SO_BROADCAST: sending to broadcast addresses is allowed
-	ReuseAddr     bool      // SO_REUSEADDR
-	ReusePort     bool      // SO_REUSEPORT
-	TTL           uint8     // IP_TTL; zero: 64
-	GroupTTL      uint8     // IP_MULTICAST_TTL: the same for groups; zero: 1
-	TOS           uint8     // IP_TOS
-	HopLimit      uint8     // IPV6_UNICAST_HOPS; zero: 64
-	GroupHops     uint8     // IPV6_MULTICAST_HOPS: the same for groups; zero: 1
-	TrafficClass  uint8     // IPV6_TCLASS
-	Discovery     Discovery // IP_MTU_DISCOVER
-	Discovery6    Discovery // IPV6_MTU_DISCOVER
-	V6Only        bool      // IPV6_V6ONLY: bound to all addresses of IPv6, not those of IPv4 as well
-	ReceiveBuffer int       // SO_RCVBUF; zero: 2 MiB
-	SendBuffer    int       // SO_SNDBUF; zero: 1 MiB
+	Broadcast     bool       // SO_BROADCAST: sending to broadcast addresses is allowed
+	ReuseAddr     bool       // SO_REUSEADDR
+	ReusePort     bool       // SO_REUSEPORT
+	TTL           uint8      // IP_TTL; zero: 64
+	GroupTTL      uint8      // IP_MULTICAST_TTL: the same for groups; zero: 1
+	TOS           uint8      // IP_TOS
+	HopLimit      uint8      // IPV6_UNICAST_HOPS; zero: 64
+	GroupHops     uint8      // IPV6_MULTICAST_HOPS: the same for groups; zero: 1
+	TrafficClass  uint8      // IPV6_TCLASS
+	Discovery     Discovery  // IP_MTU_DISCOVER
+	Discovery6    Discovery  // IPV6_MTU_DISCOVER
+	Device        *Interface // SO_BINDTODEVICE, as the socket begins: see SetDevice
+	V6Only        bool       // IPV6_V6ONLY: bound to all addresses of IPv6, not those of IPv4 as well
+	ReceiveBuffer int        // SO_RCVBUF; zero: 2 MiB
+	SendBuffer    int        // SO_SNDBUF; zero: 1 MiB
 
 	QueueErrors  bool // IP_RECVERR: errors about datagrams to IPv4 are kept for TakeError, and all told
 	QueueErrors6 bool // IPV6_RECVERR: the same for IPv6
@@ -97,6 +98,13 @@ func (s *Stack) newUDPConn(local netip.AddrPort, o UDPOptions) *UDPConn {
 	c := &UDPConn{}
 	c.init(s, "udp", local, o)
 	return c
+}
+
+// SetDevice binds the socket to an interface; nil undoes it. Another socket can have the port
+// on another interface then.
+func (c *UDPConn) SetDevice(on *Interface) {
+	c.datagramSocket.SetDevice(on)
+	c.stack.ports.setDevice(c.port, on)
 }
 
 func (c *UDPConn) enter(sh *shard) {
