@@ -224,6 +224,7 @@ var Table = []Call{
 	partial(syscall.SYS_PPOLL, "ppoll", TakesSome, noSignalMask),
 	refused(syscall.SYS_UNSHARE, "unshare", TakesSome, syscall.EPERM),
 	refused(syscall.SYS_SPLICE, "splice", TakesFD, syscall.EINVAL),
+	full(syscall.SYS_SYNC_FILE_RANGE, "sync_file_range", TakesFD),
 	full(syscall.SYS_UTIMENSAT, "utimensat", TakesSome),
 	partial(syscall.SYS_EPOLL_PWAIT, "epoll_pwait", TakesFD, noSignalMask),
 	partial(syscall.SYS_FALLOCATE, "fallocate", TakesFD, onlyGrows),
