@@ -116,6 +116,9 @@ func (c *datagramSocket) tooLong(o *UDPOptions, remote netip.AddrPort, mtu int) 
 // fit is ipHeader.fit of a packet to remote, and keeps its error.
 func (c *datagramSocket) fit(h *ipHeader, p *path, o *UDPOptions, remote netip.AddrPort, payload int) error {
 	err := h.fit(p, o.discovery(h.dst), payload)
+	if err == nil && o.Whole6 && h.dst.Is6() && h.length()+payload > p.mtu {
+		err = ErrMessageTooLong
+	}
 	if err != nil {
 		c.tooLong(o, remote, p.mtu)
 	}

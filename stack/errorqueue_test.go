@@ -3,6 +3,7 @@ package stack_test
 import (
 	"errors"
 	"net/netip"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -128,6 +129,30 @@ func TestErrorQueueLocal(t *testing.T) {
 		if !ok || !e.Local || e.Info != 1500 || e.To != mustAddrPort("10.0.0.2:0") || len(e.Payload) != 0 {
 			t.Errorf("%+v, %v", e, ok)
 		}
+	})
+}
+
+// IPV6_DONTFRAG and IPV6_MTU: what is not to be cut up, and how long pieces are.
+func TestWholePackets6(t *testing.T) {
+	byHand6(t, func(t *testing.T, w *peer) {
+		u, err := w.s.ListenUDP(mustAddrPort("[::]:1000"), stack.UDPOptions{MaxPacket6: 1280})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer u.Close()
+		mustWriteTo(t, u, strings.Repeat("x", 1300), "[2001:db8::2]:9")
+		w.want("pieces of at most 1280 bytes", "ip 2001:db8::1 > 2001:db8::2 protocol 17 offset 0 length 1232")
+		w.want("the rest", "ip 2001:db8::1 > 2001:db8::2 protocol 17 offset 1232 length 76")
+		u.SetOptions(func(o *stack.UDPOptions) { o.Whole6, o.QueueErrors6 = true, true })
+		mustWriteTo(t, u, strings.Repeat("x", 1232), "[2001:db8::2]:9")
+		w.next()
+		if _, err := u.TryWriteTo(make([]byte, 1233), mustAddrPort("[2001:db8::2]:9")); !errors.Is(err, syscall.EMSGSIZE) {
+			t.Errorf("a byte too many: %v", err)
+		}
+		if e, ok := u.TakeError(); !ok || !e.Local || e.Info != 1280 {
+			t.Errorf("%+v, %v", e, ok)
+		}
+		w.wantNone("nothing is sent")
 	})
 }
 

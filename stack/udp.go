@@ -29,6 +29,8 @@ type UDPOptions struct {
 	Discovery     Discovery  // IP_MTU_DISCOVER
 	Discovery6    Discovery  // IPV6_MTU_DISCOVER
 	Device        *Interface // SO_BINDTODEVICE, as the socket begins: see SetDevice
+	Whole6        bool       // IPV6_DONTFRAG: no packet of IPv6 is cut up here
+	MaxPacket6    int        // IPV6_MTU: packets of IPv6 that are longer are cut up; zero: by the path
 	V6Only        bool       // IPV6_V6ONLY: bound to all addresses of IPv6, not those of IPv4 as well
 	ReceiveBuffer int        // SO_RCVBUF; zero: 2 MiB
 	SendBuffer    int        // SO_SNDBUF; zero: 1 MiB

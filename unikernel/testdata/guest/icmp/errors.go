@@ -53,6 +53,31 @@ func errorQueue() {
 		syscall.Close(fd)
 	}
 	rawErrors()
+	dontFragment()
+}
+
+// dontFragment: IPV6_DONTFRAG and IPV6_MTU (ipv6(7)), and what the error of this host's own is.
+func dontFragment() {
+	const ipv6MTU, ipv6DontFrag = 24, 62
+	fd := open(syscall.AF_INET6, syscall.SOCK_DGRAM, 0)
+	defer syscall.Close(fd)
+	check.Nil(syscall.Bind(fd, bound(syscall.AF_INET6, 0)), "bind")
+	to := mapped(syscall.AF_INET6, syscall.AF_INET6, port(fd))
+	check.Equal(syscall.SetsockoptInt(fd, syscall.IPPROTO_IPV6, ipv6MTU, 1279), error(syscall.EINVAL), "IPV6_MTU of 1279")
+	check.Nil(syscall.SetsockoptInt(fd, syscall.IPPROTO_IPV6, ipv6MTU, 1280), "IPV6_MTU")
+	b := make([]byte, 3000)
+	check.Nil(syscall.Sendto(fd, b, 0, to), "a long datagram")
+	n, _, err := syscall.Recvfrom(fd, b, 0)
+	check.That(n == 3000 && err == nil, "it arrives: %d, %v", n, err)
+	recvErr(fd, syscall.AF_INET6, 1)
+	check.Nil(syscall.SetsockoptInt(fd, syscall.IPPROTO_IPV6, ipv6DontFrag, 1), "IPV6_DONTFRAG")
+	check.Nil(syscall.Sendto(fd, b[:1232], 0, to), "what fits")
+	check.Equal(syscall.Sendto(fd, b[:1233], 0, to), error(syscall.EMSGSIZE), "what does not")
+	n, control, _, from := take(fd, b, "local")
+	check.That(n == 0 && portOf(from) == port(fd), "it is about %d bytes to %v", n, from)
+	want := binary.NativeEndian.AppendUint32(nil, uint32(syscall.EMSGSIZE))
+	want = binary.NativeEndian.AppendUint32(append(want, 1, 0, 0, 0), 1280)
+	check.That(len(control) == 1 && string(control[0].Data) == string(append(want, make([]byte, 4+28)...)), "the error is %v", control)
 }
 
 // rawErrors: a raw socket gets what it has sent, and how the message came.
