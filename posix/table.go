@@ -58,6 +58,7 @@ const (
 	SysPwritev2      = 328
 	SysStatx         = 332
 	SysCloseRange    = 436
+	SysOpenat2       = 437
 	SysFaccessat2    = 439
 	SysEpollPwait2   = 441
 	SysFchmodat2     = 452
@@ -84,6 +85,7 @@ const (
 	ownID        = "to the ID that it has; else EPERM, as for a user without privilege"
 	fewPrctls    = "PR_SET_NAME and PR_GET_NAME (of a process), PR_SET_VMA, PR_SET_KEEPCAPS, dumpable, no_new_privs, PR_SET_PDEATHSIG, PR_CAPBSET_READ; else EINVAL"
 	noCancel     = "TFD_TIMER_CANCEL_ON_SET means nothing; a wall clock that is set forward is noticed late"
+	boundedWalk  = noTempFile + "; with bounds, links of /proc to descriptors are followed by their text, and FIFOs are ENXIO"
 	noFlags      = "flags are not heard"
 )
 
@@ -255,6 +257,7 @@ var Table = []Call{
 	partial(SysPwritev2, "pwritev2", TakesFD, noFlags),
 	full(SysStatx, "statx", TakesSome),
 	full(SysCloseRange, "close_range", TakesSome),
+	partial(SysOpenat2, "openat2", TakesSome, boundedWalk),
 	full(SysFaccessat2, "faccessat2", TakesSome),
 	partial(SysEpollPwait2, "epoll_pwait2", TakesFD, noSignalMask),
 	full(SysFchmodat2, "fchmodat2", TakesSome),
