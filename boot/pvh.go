@@ -26,7 +26,7 @@ const MaxRanges = 32
 
 // Info is what the monitor says.
 type Info struct {
-	Usable      [MaxRanges]Range // of memory; all are below 1<<52, and none is empty
+	Usable      [MaxRanges]Range // of memory; all are below 1<<52, none is empty, and none overlaps another
 	Ranges      int              // how many there are
 	Module      Range            // the first file that came with the program
 	CommandLine Range
@@ -98,16 +98,47 @@ func parseRanges(memory []byte, at uint64, count uint32, info *Info) Problem {
 }
 
 // takeRanges takes the ranges of a table that are memory. Each entry has a start, a
-// size and a type, and may have more.
+// size and a type, and may have more. Maps that overlap are known of firmware: what is
+// named twice is taken once, and what any entry says is something else is not memory.
 func (i *Info) takeRanges(table []byte, entry int) {
-	for ; len(table) >= entry && i.Ranges < MaxRanges; table = table[entry:] {
-		start, size := le.Uint64(table), le.Uint64(table[8:])
-		kind := le.Uint32(table[16:])
-		if kind != pvhMemory || size == 0 || start >= maxPhysical || size > maxPhysical-start {
-			continue
+	for rest := table; len(rest) >= entry; rest = rest[entry:] {
+		if r := mapRange(rest); le.Uint32(rest[16:]) == pvhMemory && r.End <= maxPhysical {
+			i.exclude(r)
+			i.add(r)
 		}
-		i.Usable[i.Ranges] = Range{start, start + size}
+	}
+	for rest := table; len(rest) >= entry; rest = rest[entry:] {
+		if le.Uint32(rest[16:]) != pvhMemory {
+			i.exclude(mapRange(rest))
+		}
+	}
+}
+
+// mapRange is where an entry is. One without an end ends with the address space.
+func mapRange(entry []byte) Range {
+	start, size := le.Uint64(entry), le.Uint64(entry[8:])
+	return Range{start, start + min(size, ^start)}
+}
+
+// add takes note of a range, if there is something in it and room for it.
+func (i *Info) add(r Range) {
+	if r.Start < r.End && i.Ranges < MaxRanges {
+		i.Usable[i.Ranges] = r
 		i.Ranges++
+	}
+}
+
+// exclude takes a range out of all that are known.
+func (i *Info) exclude(taken Range) {
+	if taken.Start >= taken.End {
+		return
+	}
+	known, count := i.Usable, i.Ranges
+	i.Ranges = 0
+	for _, r := range known[:count] {
+		for _, piece := range r.Without(taken) {
+			i.add(piece)
+		}
 	}
 }
 

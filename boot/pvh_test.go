@@ -1,6 +1,9 @@
 package boot
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 // machine is physical memory as a monitor fills it.
 func machine() []byte {
@@ -65,6 +68,64 @@ func TestParsePVHProblems(t *testing.T) {
 	}
 }
 
+// memoryMap is the machine with another memory map.
+func memoryMap(list ...[3]uint64) []byte {
+	m := machine()
+	le.PutUint32(m[0x1030:], uint32(len(list)))
+	for i, r := range list {
+		le.PutUint64(m[0x1300+24*i:], r[0])
+		le.PutUint64(m[0x1308+24*i:], r[1])
+		le.PutUint64(m[0x1310+24*i:], r[2])
+	}
+	return m
+}
+
+// What a map says twice is taken once, and what it says is something else is no memory,
+// in whatever order it says so.
+func TestMemoryMapsThatOverlap(t *testing.T) {
+	const size, reserved = maxPhysical / 2, 2
+	for _, c := range []struct {
+		list [][3]uint64
+		want []Range
+	}{
+		{[][3]uint64{{0, 0x9000, 1}, {0, 0x9000, 1}}, []Range{{0, 0x9000}}},
+		{[][3]uint64{{0, 0x9000, 1}, {0x5000, 0x9000, 1}}, []Range{{0, 0x5000}, {0x5000, 0xe000}}},
+		{[][3]uint64{{0x5000, 0x1000, 1}, {0, 0x9000, 1}}, []Range{{0, 0x9000}}},
+		{[][3]uint64{{0, 0x9000, 1}, {0x5000, 0x1000, 1}}, []Range{{0, 0x5000}, {0x6000, 0x9000}, {0x5000, 0x6000}}},
+		{[][3]uint64{{0, 0x9000, 1}, {0x5000, 0x1000, reserved}}, []Range{{0, 0x5000}, {0x6000, 0x9000}}},
+		{[][3]uint64{{0x5000, 0x1000, reserved}, {0, 0x9000, 1}}, []Range{{0, 0x5000}, {0x6000, 0x9000}}},
+		{[][3]uint64{{0, 0x9000, 1}, {0x8000, 1<<64 - 1, reserved}}, []Range{{0, 0x8000}}},
+		{[][3]uint64{{0, 0x9000, 1}, {0x5000, 0, reserved}}, []Range{{0, 0x9000}}},
+		{[][3]uint64{{0, size, 1}, {maxPhysical, size, reserved}}, []Range{{0, size}}},
+	} {
+		var info Info
+		if p := ParsePVH(memoryMap(c.list...), 0x1000, &info); p != "" {
+			t.Errorf("%x: %s", c.list, p)
+		}
+		if got := info.Usable[:info.Ranges]; !slices.Equal(got, c.want) {
+			t.Errorf("%x: %x, want %x", c.list, got, c.want)
+		}
+	}
+	var info Info
+	if p := ParsePVH(memoryMap([3]uint64{0, 0x9000, 1}, [3]uint64{0, 0x9000, reserved}), 0x1000, &info); p != NoMemoryMap {
+		t.Errorf("all of it is something else: %q", p)
+	}
+}
+
+// A map that cuts memory into more pieces than are taken note of leaves some out.
+func TestMemoryMapOfManyPieces(t *testing.T) {
+	list := [][3]uint64{{0, 1 << 30, 1}}
+	for i := range uint64(2 * MaxRanges) {
+		list = append(list, [3]uint64{i<<20 + 0x1000, 0x1000, 2})
+	}
+	var info Info
+	m := memoryMap(list...)
+	if p := ParsePVH(m, 0x1000, &info); p != "" || info.Ranges != MaxRanges {
+		t.Fatalf("%q, %d ranges", p, info.Ranges)
+	}
+	checkInfo(t, m, &info)
+}
+
 func FuzzParsePVH(f *testing.F) {
 	f.Add(machine(), uint64(0x1000))
 	f.Add([]byte{}, uint64(0))
@@ -83,7 +144,12 @@ func checkInfo(t *testing.T, m []byte, info *Info) {
 	if info.Module.End > size || info.Module.Start > info.Module.End || info.CommandLine.End > size {
 		t.Errorf("outside of memory: %x", info)
 	}
-	for _, r := range info.Usable[:info.Ranges] {
+	for i, r := range info.Usable[:info.Ranges] {
+		for _, other := range info.Usable[:i] {
+			if r.Start < other.End && other.Start < r.End {
+				t.Errorf("%x overlaps %x", r, other)
+			}
+		}
 		if r.Start >= r.End || r.End > maxPhysical {
 			t.Errorf("range %x", r)
 		}

@@ -217,6 +217,9 @@ func clone(parent *thread.Thread, f *amd64.Frame, flags, stack, base uint64) int
 	child := frameOf(th.Page)
 	*child = *f
 	child.AX, child.SP = 0, stack
+	if f.Vector != amd64.VectorCall {
+		copy(bytesAt(uint64(th.Page), int(xsaveSize)), bytesAt(uint64(parent.Page), int(xsaveSize)))
+	}
 	threads.Put(id)
 	return int64(id)
 }

@@ -22,6 +22,7 @@ type cpu struct {
 	crashEnd uintptr // the upper end of the stack of faults of the kernel's own
 	task     [amd64.TaskSize]byte
 	claimed  uint32 // not 0: no CPU that comes may be this one; atomic
+	dozes    uint32 // not 0: it waits for the lock, and takes interrupts
 
 	gdt amd64.GDT
 
@@ -40,9 +41,10 @@ type cpu struct {
 	charged   thread.ID // whose the time since chargedAt is
 	chargedAt int64
 
-	up     uint32 // it has started; atomic
-	flush  uint32 // another CPU asks to forget all translations; atomic
-	kicked uint32 // an interrupt is on its way already
+	up     uint32  // it has started; atomic
+	flush  request // to forget all translations
+	kicked uint32  // an interrupt is on its way already; atomic
+	rung   uint64  // interrupts of devices that it has taken, and not served yet
 }
 
 var (
@@ -149,12 +151,9 @@ func fillIDT() {
 }
 
 // flushIfAsked forgets translations if another CPU waits for that.
-func (c *cpu) flushIfAsked() {
-	if atomic.LoadUint32(&c.flush) != 0 {
-		amd64.WriteCR3(tables.Root)
-		atomic.StoreUint32(&c.flush, 0)
-	}
-}
+func (c *cpu) flushIfAsked() { c.flush.serve(flushAll) }
+
+func flushAll() { amd64.WriteCR3(tables.Root) }
 
 // flushRange has all CPUs forget the translations of a range, and waits until
 // they have: then the pages may be used for something else. The others are not
@@ -170,7 +169,7 @@ func flushRange(va, end uint64, tablesGone bool) {
 			amd64.InvalidatePage(va)
 		}
 	} else {
-		amd64.WriteCR3(tables.Root)
+		flushAll()
 	}
 	if cpuCount == 1 {
 		return
@@ -178,14 +177,14 @@ func flushRange(va, end uint64, tablesGone bool) {
 	self := apic.ID()
 	for i := range cpuCount {
 		if o := &cpus[i]; o.apic != self {
-			atomic.StoreUint32(&o.flush, 1)
+			o.flush.ask()
 			if o.current != thread.None || tablesGone {
 				o.kick()
 			}
 		}
 	}
 	for i := range cpuCount {
-		for o := &cpus[i]; o.apic != self && (o.current != thread.None || tablesGone) && atomic.LoadUint32(&o.flush) != 0; {
+		for o := &cpus[i]; o.apic != self && (o.current != thread.None || tablesGone) && o.flush.open(); {
 			relax()
 		}
 	}
@@ -193,8 +192,7 @@ func flushRange(va, end uint64, tablesGone bool) {
 
 // kick interrupts a CPU, once for all who want it to.
 func (c *cpu) kick() {
-	if c.kicked == 0 {
-		c.kicked = 1
+	if atomic.SwapUint32(&c.kicked, 1) == 0 {
 		apic.Kick(c.apic)
 	}
 }

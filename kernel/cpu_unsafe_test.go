@@ -34,8 +34,10 @@ func TestOffsets(t *testing.T) {
 		"cpu_crashEnd": unsafe.Offsetof(c.crashEnd),
 		"cpu_ist1":     unsafe.Offsetof(c.task) + amd64.TaskStacks,
 		"cpu_claimed":  unsafe.Offsetof(c.claimed),
+		"cpu_dozes":    unsafe.Offsetof(c.dozes),
 		"frame_vector": unsafe.Offsetof(f.Vector),
 		"frameSize":    amd64.FrameSize,
+		"exceptions":   amd64.VectorException,
 	} {
 		if got, ok := defined[name]; !ok || got != uint64(want) {
 			t.Errorf("%s is %d, and %d in the code", name, want, got)

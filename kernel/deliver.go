@@ -37,18 +37,23 @@ func tell(c *cpu, id thread.ID, n int32) int64 {
 	return 0
 }
 
-// tellAny is kill(2): the first thread that does not hold the signal back is told.
-func tellAny(c *cpu, n int32) int64 {
-	number := signal.Number(n)
-	if n != 0 && !number.Valid() {
-		return -int64(syscall.EINVAL)
-	}
+// tellAny is kill(2): one thread is told.
+func tellAny(c *cpu, n int32) int64 { return tell(c, listener(signal.Number(n)), n) }
+
+// listener is the thread that is told of a signal of the program's: the first that does
+// not hold it back; if all do, the first of all, which has it when it does so no longer.
+func listener(n signal.Number) thread.ID {
+	first := thread.None
 	for id := thread.ID(1); id <= thread.Max; id++ {
-		if threads.Exists(id) && (n == 0 || threads.At(id).Mask&uint64(signal.Of(number)) == 0) {
-			return tell(c, id, n)
+		switch {
+		case !threads.Exists(id):
+		case !n.Valid() || threads.At(id).Mask&uint64(signal.Of(n)) == 0:
+			return id
+		case first == thread.None:
+			first = id
 		}
 	}
-	return tell(c, c.current, n)
+	return first
 }
 
 // deliver does what the signals that a thread has to be told of want, before it

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"math/bits"
 	"sync/atomic"
 
 	"loam/arch/amd64"
@@ -13,35 +14,38 @@ import (
 func Enter(self, frameAddress uintptr) (frameAt, vector uintptr) {
 	c := cpuAt(self)
 	f := frameByAddress(frameAddress)
+	interrupted := f.Vector >= amd64.VectorException && f.Vector < amd64.VectorCount
+	if interrupted {
+		c.interrupt(f.Vector) // before the lock: who dozes there has to be kicked
+	}
 	lock(c)
 	switch {
+	case interrupted:
 	case f.Vector == amd64.VectorCall:
 		if result, returns := call(c, f); returns {
 			f.AX = uint64(result)
 		}
 	case f.Vector == amd64.VectorSyscall:
 		trapped(c, f)
-	case f.Vector < amd64.VectorException:
-		fault(c, f)
 	default:
-		interrupt(c, f)
+		fault(c, f)
 	}
 	return leave(c)
 }
 
-// interrupt serves what is not the running thread's doing.
-func interrupt(c *cpu, f *amd64.Frame) {
-	switch f.Vector {
+// interrupt takes note of what is not the running thread's doing, without the lock. What a
+// device wants is served under it (leave), and until then no other device interrupts here.
+func (c *cpu) interrupt(vector uint64) {
+	switch vector {
 	case amd64.VectorTimer:
 		c.timer = 0
 		apic.Done()
 	case amd64.VectorKick:
-		c.kicked = 0
+		atomic.StoreUint32(&c.kicked, 0)
 		apic.Done()
 	default:
-		if n := f.Vector - amd64.VectorDevice; n < MaxInterrupts {
-			ring(c, int(n))
-			apic.Done()
+		if n := vector - amd64.VectorDevice; n < MaxInterrupts {
+			c.rung |= 1 << n
 		}
 	}
 }
@@ -52,6 +56,10 @@ const quantum = 10e6
 
 // leave chooses who goes on, and gives back the lock.
 func leave(c *cpu) (frameAt, vector uintptr) {
+	for ; c.rung != 0; c.rung &= c.rung - 1 {
+		ring(c, bits.TrailingZeros64(c.rung))
+		apic.Done()
+	}
 	now := clock.now()
 	if uint64(now) >= clock.Due() {
 		correct(c)
@@ -91,7 +99,7 @@ func leave(c *cpu) (frameAt, vector uintptr) {
 	if f.Vector != amd64.VectorCall {
 		vector = page
 	}
-	unlock()
+	unlock(c)
 	return addressOf(f), vector
 }
 

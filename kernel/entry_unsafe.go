@@ -9,6 +9,7 @@ import _ "unsafe" // for go:linkname
 //go:linkname StartCPU
 //go:linkname Enter
 //go:linkname Fatal
+//go:linkname Interrupted
 //go:linkname entries
 //go:linkname clock
 //go:linkname tables

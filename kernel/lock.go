@@ -1,23 +1,68 @@
 package kernel
 
 import (
+	"math/bits"
 	"sync/atomic"
 
 	"loam/arch/amd64"
 )
 
 // big is the one lock of the kernel: 1 while a CPU is inside. Interrupts are off
-// on that CPU, so it is never held for long.
+// on that CPU, so it is never held for long, unless the holder is a thread of a host that
+// has other things to do. Whoever waits for longer than a holder that runs takes sleeps
+// therefore, and leaves its processor of the host to who holds the lock: it dozes, with
+// interrupts on, until it is kicked.
 var big uint32
+
+// dozing has the numbers of the CPUs that doze, as bits; atomic. A CPU sets its own before
+// it looks at the lock for the last time, and who gives the lock back looks here after that:
+// so one of the two knows of the other.
+var dozing uint64
+
+// tries is how often a CPU looks before it dozes: some 20 µs where instructions are
+// emulated, which is what it costs there to be woken, and as long as a few calls take.
+const tries = 300
 
 // lock waits for the lock. A CPU that waits does what the holder may be waiting
 // for: it forgets translations when it is asked to.
 func lock(c *cpu) {
-	for !atomic.CompareAndSwapUint32(&big, 0, 1) {
+	for left := tries; !atomic.CompareAndSwapUint32(&big, 0, 1); left-- {
 		c.flushIfAsked()
+		if left == 0 {
+			c.doze()
+			left = tries
+		}
 		relax()
 	}
 	c.flushIfAsked()
+}
+
+// doze waits for an interrupt, unless the lock is free.
+func (c *cpu) doze() {
+	atomic.OrUint64(&dozing, 1<<c.number)
+	c.dozes = 1
+	if atomic.LoadUint32(&big) != 0 {
+		amd64.Doze()
+	}
+	c.dozes = 0
+	atomic.AndUint64(&dozing, ^(1 << c.number))
+}
+
+// Interrupted is called by the entry code, on the stack of faults, for an interrupt of a
+// CPU that dozes.
+func Interrupted(self, frameAddress uintptr) {
+	cpuAt(self).interrupt(frameByAddress(frameAddress).Vector)
+}
+
+// unlock gives the lock back, and wakes one CPU that dozes: the next by number, so that
+// all have their turn. If others doze, it will wake the next one.
+func unlock(c *cpu) {
+	atomic.StoreUint32(&big, 0)
+	if who := atomic.LoadUint64(&dozing); who != 0 {
+		next := int(c.number) + 1
+		next += bits.TrailingZeros64(bits.RotateLeft64(who, -next))
+		cpus[next%maxCPUs].kick()
+	}
 }
 
 // Emulated is set once, early, where each instruction is emulated. The program's loops
@@ -32,5 +77,3 @@ func relax() {
 		amd64.Pause()
 	}
 }
-
-func unlock() { atomic.StoreUint32(&big, 0) }

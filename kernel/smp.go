@@ -64,7 +64,8 @@ func startOther(id uint32) {
 
 // isUp waits for a CPU, but not longer than a time.
 func (c *cpu) isUp(nanos int64) bool {
-	for end := clock.now() + nanos; clock.now() < end; {
+	k := heldClock()
+	for end := k.now() + nanos; k.now() < end; {
 		if atomic.LoadUint32(&c.up) != 0 {
 			return true
 		}
@@ -75,9 +76,20 @@ func (c *cpu) isUp(nanos int64) bool {
 
 // pause waits, and does nothing else.
 func pause(nanos int64) {
-	for end := clock.now() + nanos; clock.now() < end; {
+	k := heldClock()
+	for end := k.now() + nanos; k.now() < end; {
 		amd64.Pause()
 	}
+}
+
+// heldClock is the clock as it is now, for the first CPU while it has no lock: those that
+// are up already may correct the other one meanwhile.
+func heldClock() keeper {
+	c := &cpus[0]
+	lock(c)
+	k := clock
+	unlock(c)
+	return k
 }
 
 // StartCPU is called by the entry code on another CPU than the first, once, with

@@ -20,8 +20,13 @@ const (
 	keyPoll  = 1<<64 - 2
 )
 
-// wait puts the running thread to sleep.
+// wait puts the running thread to sleep, unless it has a signal to be told of: one that
+// came from another CPU (tell) while this one was on its way here, which leave has not
+// seen yet, and which interrupts nobody who begins to wait after it.
 func (c *cpu) wait(key uint64, deadline, late int64) (int64, bool) {
+	if th := threads.At(c.current); th.Pending&^th.Mask != 0 {
+		return -int64(syscall.EINTR), true
+	}
 	threads.Wait(c.current, key, deadline, late)
 	c.current = thread.None
 	return 0, false
@@ -89,7 +94,7 @@ func sleep(c *cpu, addr uint64) (int64, bool) {
 // spin waits without sleeping. Other CPUs may enter the kernel meanwhile.
 func (c *cpu) spin(deadline int64) {
 	k := clock // it may be corrected meanwhile
-	unlock()
+	unlock(c)
 	for k.now() < deadline {
 		c.flushIfAsked()
 		relax()

@@ -43,12 +43,14 @@ const (
 	// spurious.
 	VectorLegacy = 32
 
-	VectorTimer = 48
-	VectorKick  = 49 // another CPU wants this one to look for work
-
 	// Interrupts of devices.
 	VectorDevice      = 64
 	VectorDeviceCount = 48
+
+	// What comes although a device's interrupt is being served, by its higher priority, the
+	// upper four bits: SDM volume 3, 11.8.3.1.
+	VectorTimer = 112
+	VectorKick  = 113 // another CPU wants this one to look for work
 
 	VectorSpurious = 127 // of the local APIC, whose low four bits have to be set
 

@@ -105,6 +105,11 @@ func Fence()
 //go:linkname Pause
 func Pause()
 
+// Doze waits for an interrupt with interrupts on, which are off before and after.
+//
+//go:linkname Doze
+func Doze()
+
 // Halt stops the CPU for good: interrupts are off.
 //
 //go:linkname Halt

@@ -40,7 +40,7 @@ func (l *loans) at(i uint32) *loan { return &l.item[(l.head+i)%maxLoans] }
 func (q *Receive) Lend(p []byte, off uint64, of Memory) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.dead || off != q.committed || len(p) == 0 {
+	if q.dead || off != q.committed.Load() || len(p) == 0 {
 		return false
 	}
 	if q.lent == nil {

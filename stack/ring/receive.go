@@ -1,6 +1,9 @@
 package ring
 
-import "sync"
+import (
+	"sync"
+	"sync/atomic"
+)
 
 // Receive holds what has arrived and the program has not read, in or out of
 // order.
@@ -16,12 +19,12 @@ import "sync"
 type Receive struct {
 	mu        sync.Mutex
 	store     store
-	lent      *loans // nil: none
-	consumed  uint64
-	committed uint64
-	top       uint64 // behind the last byte stored
-	reading   bool   // the program copies from [consumed, committed)
-	dead      bool   // after Reset
+	lent      *loans        // nil: none
+	consumed  atomic.Uint64 // changed under mu, and never beyond committed
+	committed atomic.Uint64 // changed under mu
+	top       uint64        // behind the last byte stored
+	reading   bool          // the program copies from [consumed, committed)
+	dead      bool          // after Reset
 }
 
 // WriteAt stores p at off, at or behind what has been committed. Only the shard
@@ -36,7 +39,7 @@ func (q *Receive) WriteAt(p []byte, off uint64) {
 			q.mu.Unlock()
 			return
 		}
-		if off < q.committed {
+		if off < q.committed.Load() {
 			q.mu.Unlock()
 			panic("ring: write over committed bytes")
 		}
@@ -61,28 +64,19 @@ func (q *Receive) Commit(off uint64) {
 	if off > q.top {
 		panic("ring: commit of bytes that were not stored")
 	}
-	q.committed = max(q.committed, off)
+	q.committed.Store(max(q.committed.Load(), off))
 }
 
 // Committed is how far Commit has come: all that was ever readable.
-func (q *Receive) Committed() uint64 {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.committed
-}
+func (q *Receive) Committed() uint64 { return q.committed.Load() }
 
 // Consumed is the offset of the first byte that the program has not read.
-func (q *Receive) Consumed() uint64 {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.consumed
-}
+func (q *Receive) Consumed() uint64 { return q.consumed.Load() }
 
 // Readable is how many bytes Read would return now.
 func (q *Receive) Readable() int {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return int(q.committed - q.consumed)
+	consumed := q.consumed.Load() // first: committed may go on, and stays ahead
+	return int(q.committed.Load() - consumed)
 }
 
 // Read moves readable bytes to p and returns how many. One goroutine at a time,
@@ -120,14 +114,17 @@ func (q *Receive) Peek(p []byte, skip int) int {
 // by the program, which is busy here, or by Reset, which leaves them to us while
 // reading is set.
 func (q *Receive) read(p []byte, skip int, take bool) int {
+	if skip >= q.Readable() {
+		return 0
+	}
 	var sp spans
 	q.mu.Lock()
-	from := q.consumed + uint64(skip)
-	if from >= q.committed {
+	from, committed := q.consumed.Load()+uint64(skip), q.committed.Load()
+	if from >= committed {
 		q.mu.Unlock()
 		return 0
 	}
-	to := min(from+uint64(len(p)), q.committed)
+	to := min(from+uint64(len(p)), committed)
 	lent, to := q.borrowed(from, to)
 	n := len(lent)
 	if n == 0 {
@@ -158,18 +155,18 @@ func (q *Receive) read(p []byte, skip int, take bool) int {
 func (q *Receive) Discard(n int) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	n = max(0, min(n, int(q.committed-q.consumed)))
+	n = max(0, min(n, q.Readable()))
 	q.consume(n)
 	return n
 }
 
 func (q *Receive) consume(n int) {
-	q.consumed += uint64(n)
-	q.giveBack(q.consumed)
-	if q.consumed == q.top {
-		q.store.clear(q.consumed)
+	consumed := q.consumed.Add(uint64(n))
+	q.giveBack(consumed)
+	if consumed == q.top {
+		q.store.clear(consumed)
 	} else {
-		q.store.drop(q.consumed)
+		q.store.drop(consumed)
 	}
 }
 
@@ -180,7 +177,8 @@ func (q *Receive) Reset() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.dead = true
-	q.consumed, q.committed = q.top, q.top
+	q.committed.Store(q.top)
+	q.consumed.Store(q.top)
 	if !q.reading {
 		q.clear()
 	}

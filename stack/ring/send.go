@@ -1,6 +1,9 @@
 package ring
 
-import "sync"
+import (
+	"sync"
+	"sync/atomic"
+)
 
 // Send holds what the program has written and the peer has not acknowledged.
 //
@@ -11,9 +14,9 @@ import "sync"
 type Send struct {
 	mu       sync.Mutex
 	store    store
-	released uint64
-	end      uint64
-	reserved uint64 // end, or beyond it while Write copies
+	released atomic.Uint64 // changed under mu, and never beyond end
+	end      atomic.Uint64 // changed under mu
+	reserved uint64        // end, or beyond it while Write copies
 	limit    int
 	dead     bool // after Reset
 }
@@ -44,14 +47,13 @@ func (q *Send) room() int {
 	if q.dead {
 		return 0
 	}
-	return max(0, q.limit-int(q.end-q.released))
+	return max(0, q.limit-q.Len())
 }
 
 // Len is how many bytes are held.
 func (q *Send) Len() int {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return int(q.end - q.released)
+	released := q.released.Load() // first: end may go on, and stays ahead
+	return int(q.end.Load() - released)
 }
 
 // Write appends as much of p as there is room for and returns how much that was.
@@ -77,9 +79,10 @@ func (q *Send) write(p []byte) int {
 	q.mu.Lock()
 	n := min(len(p), q.room())
 	if n > 0 {
-		q.store.reserve(q.end, q.end+uint64(n))
-		n = q.store.pick(&sp, q.end, q.end+uint64(n))
-		q.reserved = q.end + uint64(n)
+		end := q.end.Load()
+		q.store.reserve(end, end+uint64(n))
+		n = q.store.pick(&sp, end, end+uint64(n))
+		q.reserved = end + uint64(n)
 	}
 	q.mu.Unlock()
 	if n == 0 {
@@ -89,20 +92,16 @@ func (q *Send) write(p []byte) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.dead { // Reset came in between and left the chunks to us
-		q.reserved = q.end
-		q.store.clear(q.end)
+		q.reserved = q.end.Load()
+		q.store.clear(q.reserved)
 		return 0
 	}
-	q.end = q.reserved
+	q.end.Store(q.reserved)
 	return n
 }
 
 // End is the offset behind the last byte written.
-func (q *Send) End() uint64 {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.end
-}
+func (q *Send) End() uint64 { return q.end.Load() }
 
 // ReadAt fills p with the bytes at off, all of which are held: written, and not
 // released. It panics if they are not. Only the shard calls it. The copy runs
@@ -112,7 +111,7 @@ func (q *Send) ReadAt(p []byte, off uint64) {
 	for len(p) > 0 {
 		var sp spans
 		q.mu.Lock()
-		if off < q.released || off+uint64(len(p)) > q.end || q.dead {
+		if off < q.released.Load() || off+uint64(len(p)) > q.end.Load() || q.dead {
 			q.mu.Unlock()
 			panic("ring: read of bytes that are not held")
 		}
@@ -128,13 +127,13 @@ func (q *Send) ReadAt(p []byte, off uint64) {
 func (q *Send) Release(off uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if off > q.end {
+	if off > q.end.Load() {
 		panic("ring: release of bytes that were not written")
 	}
-	if off <= q.released || q.dead {
+	if off <= q.released.Load() || q.dead {
 		return
 	}
-	q.released = off
+	q.released.Store(off)
 	if off == q.reserved {
 		q.store.clear(off)
 	} else {
@@ -149,8 +148,9 @@ func (q *Send) Reset() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.dead = true
-	q.released = q.end
-	if q.reserved == q.end {
-		q.store.clear(q.end)
+	end := q.end.Load()
+	q.released.Store(end)
+	if q.reserved == end {
+		q.store.clear(end)
 	}
 }

@@ -214,6 +214,7 @@ func TestGuest(t *testing.T) {
 		{"zeros", 0, `zeros\n`},
 		{"clock", 0, `true true \d{10}\n`},
 		{"floats", 0, `computed on CPUS\n`},
+		{"children", 0, `children 20\n`},
 		{"crash", 125, `\nloam: the program failed where nothing could be told\nvector 0x0{15}e\n(?s:.*)\nmain\.crash .*\.go:\d+\n(?s:.*)`},
 		{"device", 0, `interrupted\n`},
 		{"pipe", 0, `true bad file descriptor \[resource temporarily unavailable bad file descriptor resource temporarily unavailable broken pipe\] 4\n`},

@@ -174,6 +174,30 @@ func (vm *held) stop() {
 	}
 }
 
+// runTo lets all run until one comes to an instruction, and says which.
+func (vm *held) runTo(at uint64, cpus ...int) int {
+	vm.t.Helper()
+	command := fmt.Sprintf("0,%x,1", at)
+	vm.send("Z" + command)
+	if got := vm.receive(); got != "OK" {
+		vm.t.Fatalf("no breakpoint at %#x: %q", at, got)
+	}
+	vm.resume(cpus...)
+	var cpu int
+	why := vm.receive()
+	if _, name, ok := strings.Cut(why, "thread:"); ok {
+		_, err := fmt.Sscanf(name[strings.Index(name, ".")+1:], "%x", &cpu)
+		if err != nil {
+			vm.t.Fatalf("the machine stopped: %q", why)
+		}
+	}
+	vm.send("z" + command)
+	if got := vm.receive(); got != "OK" || cpu == 0 {
+		vm.t.Fatalf("the machine stopped: %q, and then %q", why, got)
+	}
+	return cpu
+}
+
 // instructionOf is where a CPU is that waits.
 func (vm *held) instructionOf(cpu int) uint64 {
 	vm.t.Helper()

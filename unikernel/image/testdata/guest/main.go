@@ -35,6 +35,7 @@ var cases = map[string]func(){
 	"collect":      collect,
 	"loop":         loop,
 	"beside":       beside,
+	"crowd":        func() { crowd(); awaitSignal() },
 	"pingpong":     pingPong,
 	"sleep":        sleep,
 	"threads":      threads,
@@ -49,6 +50,7 @@ var cases = map[string]func(){
 	"zeros":        zeros,
 	"clock":        clock,
 	"floats":       floats,
+	"children":     children,
 	"spread":       spread,
 	"signal":       func() { awaitSignal(); os.Exit(3) },
 	"late":         func() { awaitSignal(); spread(); time.Sleep(time.Hour) },
@@ -348,6 +350,25 @@ func enterAll() {
 		}()
 	}
 	time.Sleep(time.Hour)
+}
+
+// crowd has threads that never rest: they wake one another by calls of the kernel.
+func crowd() {
+	for range runtime.NumCPU() {
+		c := make(chan bool)
+		go func() {
+			runtime.LockOSThread()
+			for {
+				c <- true
+			}
+		}()
+		go func() {
+			runtime.LockOSThread()
+			for {
+				<-c
+			}
+		}()
+	}
 }
 
 // spread has goroutines on all CPUs that wait for one another, beside a collection; as

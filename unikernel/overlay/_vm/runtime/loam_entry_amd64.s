@@ -24,6 +24,7 @@
 #define cpu_crashEnd	40
 #define cpu_ist1	(48+0x24)
 #define cpu_claimed	152
+#define cpu_dozes	156
 
 // The general registers of an amd64.Frame, from the last to the first.
 #define PUSH_REGISTERS \
@@ -45,6 +46,7 @@
 
 #define selectorCode	8
 #define selectorData	16
+#define exceptions	32
 #define vectorCall	0x100
 #define vectorSyscall	0x102
 
@@ -189,7 +191,7 @@ TEXT trap<>(SB),NOSPLIT|NOFRAME,$0
 	SUBQ	$frameSize, AX
 	CMPQ	AX, SP
 	JEQ	2(PC)
-	JMP	crash<>(SB)
+	JMP	inside<>(SB)
 
 	// All that XCR0 names; where there is no XSAVE, what every CPU has.
 	MOVQ	cpu_vector(GS), DI
@@ -249,6 +251,25 @@ general:
 	POPQ	AX
 	ADDQ	$16, SP
 	IRETQ
+
+// inside is for a trap that came while the kernel ran: an interrupt, if it dozes there,
+// which has lost its vector registers.
+TEXT inside<>(SB),NOSPLIT|NOFRAME,$0
+	CMPL	cpu_dozes(GS), $0
+	JEQ	fails
+	CMPQ	frame_vector(SP), $exceptions
+	JCS	fails
+	LEAQ	loamKernelG<>(SB), R14
+	XORPS	X15, X15
+	XORL	BP, BP
+	MOVQ	SP, BX
+	MOVQ	0(GS), AX
+	CALL	loam∕kernel·Interrupted<ABIInternal>(SB)
+	MOVQ	SP, AX
+	XORL	BX, BX
+	JMP	leave<>(SB)
+fails:
+	JMP	crash<>(SB)
 
 // crash is for a trap that came while the kernel ran, or on a stack of its own.
 // It goes on there.

@@ -153,6 +153,13 @@ TEXT loam∕arch∕amd64·Pause<ABIInternal>(SB),NOSPLIT|NOFRAME,$0
 	PAUSE
 	RET
 
+// STI lets interrupts in only behind the next instruction, so none is missed.
+TEXT loam∕arch∕amd64·Doze<ABIInternal>(SB),NOSPLIT|NOFRAME,$0
+	STI
+	HLT
+	CLI
+	RET
+
 TEXT loam∕arch∕amd64·Halt<ABIInternal>(SB),NOSPLIT|NOFRAME,$0
 	CLI
 	HLT

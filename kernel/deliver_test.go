@@ -1,0 +1,33 @@
+package kernel
+
+import (
+	"testing"
+
+	"loam/kernel/signal"
+	"loam/kernel/thread"
+)
+
+// A signal of the program's is for a thread that does not hold it back. If all do it waits
+// for one of them, also where it comes to a CPU that is idle.
+func TestListener(t *testing.T) {
+	const n = signal.Number(15)
+	threads = thread.Table{}
+	if id := listener(n); id != thread.None {
+		t.Errorf("there are no threads, and thread %d is told", id)
+	}
+	gone, _ := threads.New()
+	first, _ := threads.New()
+	second, _ := threads.New()
+	threads.End(gone)
+	if id := listener(n); id != first {
+		t.Errorf("thread %d is told, want %d", id, first)
+	}
+	threads.At(first).Mask = uint64(signal.Of(n))
+	if id := listener(n); id != second {
+		t.Errorf("thread %d is told, want %d, which does not hold it back", id, second)
+	}
+	threads.At(second).Mask = uint64(signal.Of(n))
+	if id := listener(n); id != first {
+		t.Errorf("all hold it back, and thread %d is told, want %d", id, first)
+	}
+}
