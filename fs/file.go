@@ -166,7 +166,7 @@ const (
 	SeekHole = 4
 )
 
-// Seek is lseek(2). A file has no holes to be told of: all of it is data.
+// Seek is lseek(2). What does not know of holes (Sparse) is data, all of it.
 func (f *File) Seek(offset int64, whence int) (int64, error) {
 	switch {
 	case f.Flags()&PathOnly != 0:
@@ -205,9 +205,7 @@ func (f *File) seekTarget(offset int64, whence int) (int64, error) {
 		if offset < 0 || offset >= size {
 			return 0, syscall.ENXIO
 		}
-		if whence == SeekHole {
-			return size, nil
-		}
+		return f.seekHole(offset, size, whence == SeekHole)
 	default:
 		return 0, syscall.EINVAL
 	}
@@ -219,6 +217,24 @@ func (f *File) seekTarget(offset int64, whence int) (int64, error) {
 		return 0, syscall.EINVAL
 	}
 	return to, nil
+}
+
+// seekHole finds the next hole, or else the next data. Errors: ENXIO if there is no more data.
+func (f *File) seekHole(offset, size int64, hole bool) (int64, error) {
+	sparse, ok := f.handle.(Sparse)
+	switch {
+	case !ok && hole:
+		return size, nil
+	case !ok:
+		return offset, nil
+	case hole:
+		return sparse.NextHole(offset), nil
+	}
+	at, ok := sparse.NextData(offset)
+	if !ok {
+		return 0, syscall.ENXIO
+	}
+	return at, nil
 }
 
 // Truncate is ftruncate(2).

@@ -124,6 +124,18 @@ type Immediate interface {
 	Immediate()
 }
 
+// Sparse is a Handle that knows where a file has holes, which read as zeroes. Both say nothing
+// of what lies beyond the end.
+type Sparse interface {
+	Handle
+	// NextData is where the first byte at or behind offset is that is in no hole; false if all
+	// that is left is a hole.
+	NextData(offset int64) (int64, bool)
+	// NextHole is where the first hole at or behind offset begins; where there is none, at the
+	// end of the file.
+	NextHole(offset int64) int64
+}
+
 // Sized is a Handle that knows its size better than the node does: a disk.
 type Sized interface {
 	Handle

@@ -23,6 +23,8 @@ type View struct {
 	Dir   Place // the working directory
 	Who   Credentials
 	Umask Mode
+
+	bounds Resolve // of one walk: see Within
 }
 
 // NewView is the view of user 0, at the root.
@@ -81,6 +83,11 @@ func (v *View) walk(at Place, path string, follow following) (target, error) {
 		return target{}, syscall.ENAMETOOLONG
 	}
 	w := walker{View: v, dir: at}
+	if path[0] == '/' {
+		if err := w.mayStart(); err != nil {
+			return target{}, err
+		}
+	}
 	w.start(path)
 	for {
 		t, done, err := w.step(follow)
@@ -138,10 +145,8 @@ func (w *walker) step(follow following) (t target, done bool, err error) {
 		return t, false, nil
 	case "..":
 		w.last = dotDot
-		if w.dir != w.Root {
-			w.dir = w.Tree.parent(w.dir)
-		}
-		return t, false, nil
+		w.dir, err = w.up()
+		return t, err != nil, err
 	}
 	node, err := dir.Lookup(name)
 	if err == syscall.ENOENT && last {
@@ -154,6 +159,9 @@ func (w *walker) step(follow following) (t target, done bool, err error) {
 		return t, false, w.follow(link, slash)
 	}
 	place := w.Tree.cross(Place{w.dir.mount, node})
+	if err := w.mayCross(place); err != nil {
+		return t, true, err
+	}
 	if last {
 		return target{dir: w.dir, name: name, place: place, slash: slash}, true, nil
 	}
@@ -173,6 +181,9 @@ func (w *walker) follow(link Link, slash bool) error {
 		return err
 	case path == "":
 		return syscall.ENOENT
+	}
+	if err := w.mayFollow(path); err != nil {
+		return err
 	}
 	if slash {
 		path += "/"

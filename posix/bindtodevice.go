@@ -7,43 +7,61 @@ import (
 	"loam/stack"
 )
 
-// SO_BINDTODEVICE of sockets for datagrams (socket(7)).
+// SO_BINDTODEVICE (socket(7)).
 
-// bindToDevice binds the socket to the interface that value names, or to none. Errors:
-// ENODEV.
-func (s *udpSocket) bindToDevice(value []byte) Errno {
+var bindToDevice = optionName{syscall.SOL_SOCKET, syscall.SO_BINDTODEVICE}
+
+// deviceOf is the interface that a value names, or nil if none. Errors: ENODEV.
+func deviceOf(net *stack.Stack, value []byte) (*stack.Interface, Errno) {
 	name, _, _ := bytes.Cut(value, []byte{0})
-	var on *stack.Interface
-	if len(name) > 0 {
-		if on = s.interfaceNamed(string(name)); on == nil {
-			return syscall.ENODEV
+	if len(name) == 0 {
+		return nil, 0
+	}
+	for _, i := range net.Interfaces() {
+		if i.Name() == string(name) {
+			return i, 0
 		}
+	}
+	return nil, syscall.ENODEV
+}
+
+// deviceName is the name of an interface with a NUL; nothing for none.
+func deviceName(on *stack.Interface) []byte {
+	if on == nil {
+		return nil
+	}
+	return append([]byte(on.Name()), 0)
+}
+
+func (s *udpSocket) bindToDevice(value []byte) Errno {
+	on, errno := deviceOf(s.net, value)
+	if errno != 0 {
+		return errno
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.device = on
+	s.opts.Device = on
 	if c := s.conn.Load(); c != nil {
 		c.SetDevice(on)
 	}
 	return 0
 }
 
-// deviceName is the interface that the socket is bound to, with a NUL; nothing if to none.
 func (s *udpSocket) deviceName() []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.device == nil {
-		return nil
-	}
-	return append([]byte(s.device.Name()), 0)
+	return deviceName(s.opts.Device)
 }
 
-// interfaceNamed finds an interface by its name, or nil.
-func (s *udpSocket) interfaceNamed(name string) *stack.Interface {
-	for _, i := range s.net.Interfaces() {
-		if i.Name() == name {
-			return i
-		}
+func (s *tcpSocket) bindToDevice(value []byte) Errno {
+	on, errno := deviceOf(s.net, value)
+	if errno != 0 {
+		return errno
 	}
-	return nil
+	s.mu.Lock()
+	if s.binding != nil {
+		s.binding.SetDevice(on)
+	}
+	s.mu.Unlock()
+	return s.setOptions(func(o *stack.TCPOptions) { o.Device = on })
 }

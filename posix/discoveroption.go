@@ -5,6 +5,7 @@ import (
 	"syscall"
 
 	"loam/stack"
+	"loam/stack/ip"
 )
 
 // Options about the MTU of a path: IP_MTU_DISCOVER and IP_MTU of ip(7), and their like of
@@ -47,6 +48,19 @@ func discovery[T any](field func(*T) *stack.Discovery) intOption[T] {
 			return 0
 		},
 	}
+}
+
+// setMaxPacket is IPV6_MTU: how long packets may be before they are cut up; 0: as the path has
+// it. Errors: EINVAL for less than every link of IPv6 carries.
+func (s *udpSocket) setMaxPacket(value []byte) Errno {
+	n, errno := parseInt(value)
+	switch {
+	case errno != 0:
+		return errno
+	case n != 0 && n < ip.MinPathMTU6:
+		return syscall.EINVAL
+	}
+	return s.setOptions(func(o *stack.UDPOptions) { o.MaxPacket6 = n })
 }
 
 // pathMTUValue is that of the path to a peer. Errors: ENOTCONN if there is none.

@@ -243,3 +243,17 @@ func TestPermissions(t *testing.T) {
 	wantErrno(t, p.AccessAt(atFDCWD, "/", 2, 0), syscall.EACCES, "access")
 	ok(t, p.AccessAt(atFDCWD, "/", 5, 0))
 }
+
+// sync_file_range(2) looks at what it is given, and then has nothing to do.
+func TestSyncFileRange(t *testing.T) {
+	p := files(t)
+	f := fd(t)(p.OpenAt(atFDCWD, "/a", create, 0o600))
+	ok(t, p.SyncFileRange(f, 0, 0, 7))
+	wantErrno(t, p.SyncFileRange(f, 0, 0, 8), syscall.EINVAL, "a flag that there is not")
+	wantErrno(t, p.SyncFileRange(f, -1, 0, 0), syscall.EINVAL, "before the file")
+	wantErrno(t, p.SyncFileRange(f, 1<<62, 1<<62, 0), syscall.EINVAL, "beyond all files")
+	wantErrno(t, p.SyncFileRange(999, 0, 0, 0), syscall.EBADF, "no descriptor")
+	fds, errno := p.Pipe2(0)
+	ok(t, errno)
+	wantErrno(t, p.SyncFileRange(fds[0], 0, 0, 0), syscall.ESPIPE, "a pipe")
+}

@@ -49,7 +49,7 @@ func (s *hostTCP) keepsHere(key optionName) bool {
 	if key.level == syscall.IPPROTO_IPV6 && (key.name == syscall.IPV6_UNICAST_HOPS || key.name == ipv6TClass) {
 		return true
 	}
-	return tcpHarmless[key] || harmless6[key]
+	return tcpHarmless[key] || harmless6[key] || key == recvErr || key == recvErr6
 }
 
 func (s *hostTCP) option(level, name int) ([]byte, Errno) {

@@ -338,15 +338,6 @@ func TestUrgentByte(t *testing.T) {
 	wantErrno(t, errno, syscall.EOPNOTSUPP, "UDP")
 }
 
-// There is no queue of errors, and nobody is told that there is.
-func TestNoErrorQueue(t *testing.T) {
-	p := process(t)
-	for _, typ := range []int{syscall.SOCK_STREAM, syscall.SOCK_DGRAM} {
-		s := fd(t)(p.Socket(syscall.AF_INET, typ, 0))
-		wantErrno(t, p.SetSockOpt(s, syscall.IPPROTO_IP, syscall.IP_RECVERR, []byte{1, 0, 0, 0}), syscall.ENOPROTOOPT, "IP_RECVERR")
-	}
-}
-
 // TCP_MAXSEG bounds the segments of connections that are opened later (tcp(7)).
 func TestMaxSegment(t *testing.T) {
 	p := process(t)

@@ -68,7 +68,7 @@ func (p *Process) Recv(fd int, b []byte, flags int) (Received, Errno) {
 	case flags&syscall.MSG_OOB != 0:
 		return recvUrgent(s, b, flags)
 	case flags&syscall.MSG_ERRQUEUE != 0:
-		return Received{}, syscall.EAGAIN
+		return recvError(s, b)
 	}
 	r, errno := s.recv(b, flags)
 	if !o.nonblocking() && flags&syscall.MSG_DONTWAIT == 0 {

@@ -118,6 +118,20 @@ func (p *Process) Syncfs(fd int) Errno {
 	return toErrno(f.Place().Sync())
 }
 
+// SyncFileRange is sync_file_range(2): nothing waits to be written to what keeps nothing.
+// Errors: EINVAL for flags that there are not or a range that is none, EBADF, ESPIPE.
+func (p *Process) SyncFileRange(fd int, offset, length int64, flags int) Errno {
+	const all = 7 // SYNC_FILE_RANGE_WAIT_BEFORE, _WRITE, _WAIT_AFTER
+	_, errno := p.real(fd, syscall.ESPIPE)
+	switch {
+	case errno == syscall.EBADF:
+		return errno
+	case flags&^all != 0 || offset < 0 || length < 0 || offset+length < 0:
+		return syscall.EINVAL
+	}
+	return errno
+}
+
 // Fadvise is posix_fadvise(2), which helps nothing here. Errors: EBADF, ESPIPE.
 func (p *Process) Fadvise(fd int) Errno {
 	_, errno := p.real(fd, syscall.ESPIPE)

@@ -58,6 +58,7 @@ const (
 	SysPwritev2      = 328
 	SysStatx         = 332
 	SysCloseRange    = 436
+	SysOpenat2       = 437
 	SysFaccessat2    = 439
 	SysEpollPwait2   = 441
 	SysFchmodat2     = 452
@@ -67,7 +68,7 @@ const (
 	noSignalMask = "signals do not interrupt it and the signal mask is ignored"
 	noTempFile   = "O_TMPFILE is EOPNOTSUPP; O_DIRECT, O_SYNC and leases mean nothing"
 	fewIoctls    = "FIONREAD, FIONBIO, FIOCLEX, FIONCLEX, SIOCOUTQ and SIOCATMARK, those of a terminal on a standard stream, and those of netdevice(7) that tell of one interface; else ENOTTY"
-	fewControls  = "control messages: SCM_RIGHTS, SCM_CREDENTIALS, IP_PKTINFO, IP_TTL, IP_TOS, IP_ORIGDSTADDR and their like of IPv6, SO_TIMESTAMP and SO_TIMESTAMPNS; MSG_OOB on TCP alone; MSG_ERRQUEUE carries nothing"
+	fewControls  = "control messages: SCM_RIGHTS, SCM_CREDENTIALS, IP_PKTINFO, IP_TTL, IP_TOS, IP_ORIGDSTADDR and their like of IPv6, SO_TIMESTAMP and SO_TIMESTAMPNS; MSG_OOB on TCP alone; MSG_ERRQUEUE on sockets for datagrams"
 	fewSockets   = "AF_INET and AF_INET6 (TCP, UDP, ping, raw), AF_UNIX, AF_NETLINK (route); else EAFNOSUPPORT"
 	fewOptions   = "those of socket.go, tcpoption.go, udpoption.go, rawsocket.go; else ENOPROTOOPT"
 	fewFcntls    = "F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETFL, locks, seals, F_GETPIPE_SZ; else EINVAL"
@@ -84,6 +85,7 @@ const (
 	ownID        = "to the ID that it has; else EPERM, as for a user without privilege"
 	fewPrctls    = "PR_SET_NAME and PR_GET_NAME (of a process), PR_SET_VMA, PR_SET_KEEPCAPS, dumpable, no_new_privs, PR_SET_PDEATHSIG, PR_CAPBSET_READ; else EINVAL"
 	noCancel     = "TFD_TIMER_CANCEL_ON_SET means nothing; a wall clock that is set forward is noticed late"
+	boundedWalk  = noTempFile + "; with bounds, links of /proc to descriptors are followed by their text, and FIFOs are ENXIO"
 	noFlags      = "flags are not heard"
 )
 
@@ -224,6 +226,7 @@ var Table = []Call{
 	partial(syscall.SYS_PPOLL, "ppoll", TakesSome, noSignalMask),
 	refused(syscall.SYS_UNSHARE, "unshare", TakesSome, syscall.EPERM),
 	refused(syscall.SYS_SPLICE, "splice", TakesFD, syscall.EINVAL),
+	full(syscall.SYS_SYNC_FILE_RANGE, "sync_file_range", TakesFD),
 	full(syscall.SYS_UTIMENSAT, "utimensat", TakesSome),
 	partial(syscall.SYS_EPOLL_PWAIT, "epoll_pwait", TakesFD, noSignalMask),
 	partial(syscall.SYS_FALLOCATE, "fallocate", TakesFD, onlyGrows),
@@ -254,6 +257,7 @@ var Table = []Call{
 	partial(SysPwritev2, "pwritev2", TakesFD, noFlags),
 	full(SysStatx, "statx", TakesSome),
 	full(SysCloseRange, "close_range", TakesSome),
+	partial(SysOpenat2, "openat2", TakesSome, boundedWalk),
 	full(SysFaccessat2, "faccessat2", TakesSome),
 	partial(SysEpollPwait2, "epoll_pwait2", TakesFD, noSignalMask),
 	full(SysFchmodat2, "fchmodat2", TakesSome),

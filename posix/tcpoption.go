@@ -70,6 +70,8 @@ var tcpIntOptions = map[optionName]intOption[tcpOpts]{
 	{syscall.IPPROTO_IP, syscall.IP_TTL}: octet(func(o *tcpOpts) *uint8 { return &o.TTL }, 1, 64),
 	{syscall.IPPROTO_IP, syscall.IP_TOS}: octet(func(o *tcpOpts) *uint8 { return &o.TOS }, 0, 0),
 
+	recvErr:      flag(func(o *tcpOpts) *bool { return &o.SoftErrors }),
+	recvErr6:     flag(func(o *tcpOpts) *bool { return &o.SoftErrors6 }),
 	v6OnlyOption: flag(func(o *tcpOpts) *bool { return &o.V6Only }),
 	{syscall.IPPROTO_IPV6, syscall.IPV6_UNICAST_HOPS}: octet(func(o *tcpOpts) *uint8 { return &o.HopLimit }, 1, 64),
 	{syscall.IPPROTO_IPV6, ipv6TClass}:                octet(func(o *tcpOpts) *uint8 { return &o.TrafficClass }, 0, 0),
@@ -113,6 +115,10 @@ func (s *tcpSocket) option(level, name int) ([]byte, Errno) {
 		return s.recall(key), 0
 	}
 	switch key {
+	case timestamp, timestampNS:
+		return boolValue(s.isStamped(key)), 0
+	case bindToDevice:
+		return deviceName(s.options().Device), 0
 	case pathMTU, pathMTU6:
 		if c := s.conn.Load(); c != nil && c.Connected() {
 			return pathMTUValue(s.net, c.RemoteAddrPort())
@@ -159,6 +165,10 @@ func (s *tcpSocket) setOwnOption(level, name int, value []byte) Errno {
 		return s.setLinger(value)
 	case key == optionName{syscall.IPPROTO_TCP, syscall.TCP_MAXSEG}:
 		return s.setMaxSegment(value)
+	case key == timestamp || key == timestampNS:
+		return s.setStamped(key, value)
+	case key == bindToDevice:
+		return s.bindToDevice(value)
 	}
 	if o, ok := tcpIntOptions[key]; ok {
 		n, errno := parseInt(value)

@@ -26,11 +26,12 @@ type tcpSocket struct {
 	listener atomic.Pointer[stack.TCPListener] // set once, under mu
 
 	// Guarded by mu.
-	binding *stack.TCPBinding
-	opts    stack.TCPOptions // until there is a listener or a connection
-	told    bool             // connect has reported success
-	closed  bool
-	given   []givenOption // for connections to be accepted; replaced, never changed
+	binding     *stack.TCPBinding
+	opts        stack.TCPOptions // until there is a listener or a connection
+	told        bool             // connect has reported success
+	closed      bool
+	nanoseconds bool          // SO_TIMESTAMPNS, and not SO_TIMESTAMP
+	given       []givenOption // for connections to be accepted; replaced, never changed
 }
 
 func (p *Process) newTCP(domain int) *tcpSocket {
@@ -46,6 +47,7 @@ func (s *tcpSocket) adopt(c *stack.TCPConn) *tcpSocket {
 	a := &tcpSocket{
 		socketBase: socketBase{domain: s.domain, typ: s.typ, pro: s.pro},
 		net:        s.net, leaving: s.leaving, told: true,
+		opts: c.Options(), nanoseconds: s.isStamped(timestampNS),
 	}
 	a.conn.Store(c)
 	c.Watch(a.relay)
@@ -110,6 +112,9 @@ func (s *tcpSocket) listen(backlog int) Errno {
 	l.Watch(s.relay)
 	s.listener.Store(l)
 	s.queued.begin(backlog)
+	if on := s.opts.Device; on != nil && on.IsLoopback() {
+		return 0 // what comes from the host does not come there
+	}
 	if at := l.LocalAddrPort(); at.Addr().Is4() || at.Addr().IsUnspecified() && !s.opts.V6Only {
 		s.ports.add(s, at.Port())
 	}
@@ -292,13 +297,21 @@ func (s *tcpSocket) recv(b []byte, flags int) (Received, Errno) {
 	}
 	if flags&syscall.MSG_PEEK == 0 {
 		n, errno := s.read(b)
-		return Received{N: n, Len: n}, errno
+		r := Received{N: n, Len: n}
+		if n > 0 {
+			r.Control = s.arrival(c, 0)
+		}
+		return r, errno
 	}
 	n, err := c.Peek(b, 0)
 	if err == io.EOF {
 		err = nil
 	}
-	return Received{N: n, Len: n}, toErrno(err)
+	r := Received{N: n, Len: n}
+	if n > 0 {
+		r.Control = s.arrival(c, n)
+	}
+	return r, toErrno(err)
 }
 
 // send ignores the address, as Linux does on a connection.

@@ -28,11 +28,14 @@ var udpIntOptions = map[optionName]intOption[udpOpts]{
 	{syscall.IPPROTO_IP, syscall.IP_TOS}:           octet(func(o *udpOpts) *uint8 { return &o.TOS }, 0, 0),
 	{syscall.IPPROTO_IP, syscall.IP_MULTICAST_TTL}: octet(func(o *udpOpts) *uint8 { return &o.GroupTTL }, 0, 1),
 
+	recvErr:      flag(func(o *udpOpts) *bool { return &o.QueueErrors }),
+	recvErr6:     flag(func(o *udpOpts) *bool { return &o.QueueErrors6 }),
 	mtuDiscover:  discovery(func(o *udpOpts) *stack.Discovery { return &o.Discovery }),
 	mtuDiscover6: discovery(func(o *udpOpts) *stack.Discovery { return &o.Discovery6 }),
 	v6OnlyOption: flag(func(o *udpOpts) *bool { return &o.V6Only }),
 	{syscall.IPPROTO_IPV6, syscall.IPV6_UNICAST_HOPS}:   octet(func(o *udpOpts) *uint8 { return &o.HopLimit }, 1, 64),
 	{syscall.IPPROTO_IPV6, syscall.IPV6_MULTICAST_HOPS}: octet(func(o *udpOpts) *uint8 { return &o.GroupHops }, 0, 1),
+	{syscall.IPPROTO_IPV6, ipv6DontFrag}:                flag(func(o *udpOpts) *bool { return &o.Whole6 }),
 	{syscall.IPPROTO_IPV6, ipv6TClass}:                  octet(func(o *udpOpts) *uint8 { return &o.TrafficClass }, 0, 0),
 }
 
@@ -158,6 +161,8 @@ func (s *udpSocket) setOption(level, name int, value []byte) Errno {
 		return s.member(m, errno, name == ipv6AddMembership)
 	case level == syscall.IPPROTO_IPV6 && name == syscall.IPV6_MULTICAST_IF:
 		return s.setMulticastInterface(value)
+	case key == pathMTU6:
+		return s.setMaxPacket(value)
 	case level == syscall.IPPROTO_UDP && name == udpSegment && s.isUDP():
 		return s.setSegment(value)
 	case level == syscall.SOL_SOCKET && name == syscall.SO_BINDTODEVICE:

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"loam/stack"
 )
@@ -25,8 +26,7 @@ type udpSocket struct {
 	shutSend bool
 	wants    wantedControl
 	filter   stack.Filter
-	segment  int              // UDP_SEGMENT
-	device   *stack.Interface // SO_BINDTODEVICE
+	segment  int // UDP_SEGMENT
 
 	groupIndex int    // IPV6_MULTICAST_IF
 	groupZone  string // the same by name
@@ -42,6 +42,7 @@ type datagramConn interface {
 	TryWriteBy([]byte, netip.AddrPort, stack.UDPSend) (int, error)
 	Waiting() (count, first int)
 	Err() error
+	TakeError() (stack.DatagramError, bool)
 	Options() stack.UDPOptions
 	SetOptions(func(*stack.UDPOptions)) error
 	SetFilter(stack.Filter)
@@ -89,7 +90,6 @@ func (s *udpSocket) bindTo(local netip.AddrPort) (*datagramBox, Errno) {
 		}
 	}
 	c.SetFilter(s.filter)
-	c.SetDevice(s.device)
 	s.conn.Store(c)
 	c.Watch(s.relay)
 	return c, 0
@@ -270,7 +270,10 @@ func (w wantedControl) timestamp(net *stack.Stack, d *stack.Datagram) []Control 
 	if !w.time && !w.nanoseconds {
 		return nil
 	}
-	t := net.Arrived(d)
+	return w.timeMessage(net.Arrived(d))
+}
+
+func (w wantedControl) timeMessage(t time.Time) []Control {
 	kind, fraction := syscall.SO_TIMESTAMP, t.Nanosecond()/1000
 	if w.nanoseconds {
 		kind, fraction = soTimestampNS, t.Nanosecond()

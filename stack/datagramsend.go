@@ -71,6 +71,9 @@ func (c *datagramSocket) prepare(t *tables, proto wire.Protocol, remote netip.Ad
 	if o.discovery(dst).byPath() {
 		c.stack.narrowPath(&p, dst)
 	}
+	if o.MaxPacket6 != 0 && dst.Is6() {
+		p.mtu = min(p.mtu, o.MaxPacket6)
+	}
 	header := o.header(proto, src, dst)
 	if src.Is6() {
 		if src.IsUnspecified() {

@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 
 	"loam/link"
-	"loam/stack/icmp"
 )
 
 // datagramSocket is what the sockets for datagrams have in common, whatever these carry:
@@ -23,6 +22,7 @@ type datagramSocket struct {
 	queue   datagramQueue
 	sending sendBuffer
 	failure atomic.Pointer[error]
+	errors  errorQueue
 
 	mu      sync.Mutex // guards what follows
 	options UDPOptions
@@ -39,6 +39,7 @@ type datagramSocket struct {
 func (c *datagramSocket) init(s *Stack, network string, local netip.AddrPort, o UDPOptions) {
 	c.stack, c.network, c.local, c.v6Only, c.options = s, network, local, o.V6Only, o
 	c.queue.limit = defaultDatagramBuffer
+	c.device.Store(o.Device)
 	if o.ReceiveBuffer != 0 {
 		c.queue.limit = o.ReceiveBuffer
 	}
@@ -121,7 +122,11 @@ func (c *datagramSocket) Options() UDPOptions {
 func (c *datagramSocket) SetOptions(f func(*UDPOptions)) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	before := c.options
 	f(&c.options)
+	if before.QueueErrors && !c.options.QueueErrors || before.QueueErrors6 && !c.options.QueueErrors6 {
+		c.errors.clear()
+	}
 	if n := c.options.ReceiveBuffer; n != 0 {
 		c.queue.mu.Lock()
 		c.queue.limit = n
@@ -177,20 +182,6 @@ func (c *datagramSocket) take(f *link.Frame, info Datagram) bool {
 	return true
 }
 
-// hearError tells the program what an ICMP error says of a datagram of its, and reports
-// whether it does: without SoftErrors only what is final, and if there is a peer, as on
-// Linux.
-func (c *datagramSocket) hearError(kind icmp.Kind) bool {
-	if (c.peer.Load() == nil || !kind.Hard()) && !c.Options().SoftErrors {
-		return false
-	}
-	err := kindError(kind)
-	if err != nil {
-		c.fail(err)
-	}
-	return err != nil || kind.Hard()
-}
-
 // Err returns and clears the error that is waiting (SO_ERROR).
 func (c *datagramSocket) Err() error {
 	if c.failure.Load() == nil {
@@ -216,6 +207,9 @@ func (c *datagramSocket) Events() Events {
 	}
 	if c.failure.Load() != nil {
 		e |= Error | Readable | Writable
+	}
+	if c.errors.any() {
+		e |= Error
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,10 +1,6 @@
 package stack
 
-import (
-	"net/netip"
-
-	"loam/stack/icmp"
-)
+import "net/netip"
 
 // Discovery is what a socket for datagrams does about the MTU of their path: IP_MTU_DISCOVER
 // of ip(7), IPV6_MTU_DISCOVER of ipv6(7). What may not be cut up and is too long is
@@ -80,28 +76,4 @@ func (s *Stack) PathMTU(dst netip.Addr) (int, error) {
 	}
 	s.narrowPath(&p, dst)
 	return p.mtu, nil
-}
-
-// inputError takes an ICMP error about a packet of the socket's, and reports whether it tells
-// anything. As on Linux without IP_RECVERR, the program hears only what is final.
-func (c *datagramSocket) inputError(sh *shard, q *icmp.Quote, kind icmp.Kind, mtu int) bool {
-	if kind == icmp.TooBig {
-		return c.tooBig(sh, q, mtu)
-	}
-	return c.hearError(kind)
-}
-
-// tooBig takes a router's word that a packet of the socket's was too long, and reports
-// whether anybody heeds it.
-func (c *datagramSocket) tooBig(sh *shard, q *icmp.Quote, mtu int) bool {
-	o := c.Options()
-	d := o.discovery(q.Dst)
-	told := d.tells(q.Dst) && c.peer.Load() != nil
-	if d.believes() {
-		sh.stack.paths.learn(sh.now, q.Dst, mtu, q.Length)
-	}
-	if told {
-		c.fail(ErrMessageTooLong)
-	}
-	return told || d.believes()
 }

@@ -33,6 +33,10 @@ var (
 	ErrIsConnected     error = &socketError{syscall.EISCONN, "socket is already connected"}
 	ErrNoDestination   error = &socketError{syscall.EDESTADDRREQ, "destination address required"}
 	ErrMessageTooLong  error = &socketError{syscall.EMSGSIZE, "message too long"}
+	ErrNotSupported    error = &socketError{syscall.EOPNOTSUPP, "operation not supported"}
+	ErrHostDown        error = &socketError{syscall.EHOSTDOWN, "host is down"}
+	ErrNoNetwork       error = &socketError{syscall.ENONET, "machine is not on the network"}
+	ErrProtocol        error = &socketError{syscall.EPROTO, "protocol error"}
 	ErrFamily          error = &socketError{syscall.EAFNOSUPPORT, "address family not supported"}
 	ErrAccess          error = &socketError{syscall.EACCES, "permission denied"}
 	ErrInvalid         error = &socketError{syscall.EINVAL, "invalid argument"}

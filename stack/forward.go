@@ -137,7 +137,7 @@ func (r *TCPRequest) Accept(o TCPOptions) (*TCPConn, error) {
 		}
 		c = sh.newConn(r.id, o)
 		key := sh.stack.key
-		c.machine = tcp.Accept(sh.now, &sh.tcpConfig, r.id, key.ISN(sh.now, r.id), key.TimestampOffset(r.id), sh.mss(r.id), &r.syn, &c.toSend, (*arriving)(c))
+		c.machine = tcp.Accept(sh.now, &sh.tcpConfig, r.id, key.ISN(sh.now, r.id), key.TimestampOffset(r.id), sh.mss(nil, r.id), &r.syn, &c.toSend, (*arriving)(c))
 		sh.tally.count(TCPPassiveOpens)
 		sh.add(c)
 	})
@@ -156,7 +156,7 @@ func (r *TCPRequest) Reject() {
 		delete(sh.forward.pending, flowOf(r.id.Local, r.id.Remote))
 		var h wire.TCP
 		if tcp.ResetFor(&r.syn, &h) {
-			sh.sendStateless(r.id, &h)
+			sh.sendStateless(nil, r.id, &h)
 		}
 	})
 }

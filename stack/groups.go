@@ -133,7 +133,7 @@ func (l *ifaceLoop) sendGroup(m *group.Message) {
 		l.sendEthernet(wire.MulticastMAC4(m.Dst), wire.TypeIPv4, f)
 	} else {
 		src := wire.LinkLocal6(l.mac)
-		if t.local[src].ifc != l.Interface { // it is being tried (RFC 3590 section 4)
+		if !t.settled(l.Interface, src) { // it is being tried (RFC 3590 section 4)
 			src = netip.IPv6Unspecified()
 		}
 		wire.PutICMPv6Checksum(f.Bytes(), src, m.Dst)

@@ -5,8 +5,6 @@ import (
 
 	"loam/link"
 	"loam/stack/icmp"
-	"loam/stack/ip"
-	"loam/stack/tcp"
 	"loam/wire"
 )
 
@@ -29,7 +27,7 @@ func (sh *shard) inputICMP(p *packet) {
 	case h.Type == wire.ICMPv4EchoReply:
 		sh.inputEchoReply(p, h.EchoID(), h.EchoSeq())
 	case h.IsError():
-		sh.inputError(h, rest)
+		sh.inputError(p, h, rest)
 	default:
 		sh.tally.count(ICMPIgnored)
 	}
@@ -105,101 +103,4 @@ func (sh *shard) sendError(b []byte, kind wire.ICMPv4Type, code uint8) {
 	if sh.sendICMP(src, about.Src, 0, wire.ICMPv4{Type: kind, Code: code}, quote) {
 		sh.tally.count(ICMPErrorsSent)
 	}
-}
-
-// inputError takes an error about a packet that this host is said to have sent,
-// and delivers it to the socket that did.
-func (sh *shard) inputError(h wire.ICMPv4, quoted []byte) {
-	q, ok := icmp.ParseQuote(quoted)
-	if !ok {
-		sh.tally.count(ICMPMalformed)
-		return
-	}
-	if !sh.deliverError(&q, icmp.Classify(h), h.NextHopMTU()) {
-		sh.tally.count(ICMPIgnored)
-		return
-	}
-	sh.tally.count(ICMPErrors)
-}
-
-// unreachable tells the socket that sent the packet b that its next hop does not
-// answer.
-func (sh *shard) unreachable(b []byte) {
-	q, ok := icmp.ParseQuote(b)
-	switch {
-	case !ok:
-	case q.Protocol == wire.ProtoTCP:
-		c := sh.conns[flowOf(netip.AddrPortFrom(q.Src, q.SrcPort), netip.AddrPortFrom(q.Dst, q.DstPort))]
-		if c != nil && c.machine.ICMP(sh.now, tcp.ICMPNoNeighbour, q.Seq, 0) {
-			sh.mark(c)
-		}
-	default:
-		sh.deliverError(&q, icmp.HostUnreachable, 0)
-	}
-}
-
-// deliverError finds the sockets that may have sent the quoted packet. It reports whether
-// there are any.
-func (sh *shard) deliverError(q *icmp.Quote, kind icmp.Kind, mtu int) bool {
-	raw := sh.rawError(q, kind, mtu)
-	return sh.socketError(q, kind, mtu) || raw
-}
-
-// socketError is deliverError for those of a protocol.
-func (sh *shard) socketError(q *icmp.Quote, kind icmp.Kind, mtu int) bool {
-	local, remote := netip.AddrPortFrom(q.Src, q.SrcPort), netip.AddrPortFrom(q.Dst, q.DstPort)
-	switch q.Protocol {
-	case wire.ProtoTCP:
-		c := sh.conns[flowOf(local, remote)]
-		if c == nil {
-			return false
-		}
-		return c.inputError(sh, q, kind, mtu)
-	case wire.ProtoUDP:
-		c := sh.socket(nil, remote, local)
-		return c != nil && c.inputError(sh, q, kind, mtu)
-	case wire.ProtoICMPv6:
-		return q.Dst.Is6() && sh.pingError(q, kind, mtu)
-	case wire.ProtoICMP:
-		return q.Dst.Is4() && sh.pingError(q, kind, mtu)
-	}
-	return false
-}
-
-// inputError gives an ICMP error to the machine, which decides whether to
-// believe it.
-func (c *TCPConn) inputError(sh *shard, q *icmp.Quote, kind icmp.Kind, mtu int) bool {
-	what, mss := tcp.ICMPUnreachable, 0
-	switch {
-	case kind == icmp.TooBig:
-		if mtu == 0 {
-			mtu = ip.Plateau(q.Length)
-		}
-		what, mss = tcp.ICMPTooBig, max(mtu, ip.MinPathMTU)-headersTCP(q.Dst)
-	case kind.Hard():
-		what = tcp.ICMPRefused
-	}
-	if !c.machine.ICMP(sh.now, what, q.Seq, mss) {
-		return false
-	}
-	if kind == icmp.TooBig {
-		sh.stack.paths.learn(sh.now, q.Dst, mtu, q.Length)
-	}
-	sh.mark(c)
-	return true
-}
-
-// kindError is the error that a connected socket gets.
-func kindError(k icmp.Kind) error {
-	switch k {
-	case icmp.PortUnreachable:
-		return ErrRefused
-	case icmp.NetUnreachable, icmp.NetUnknown, icmp.NetProhibited:
-		return ErrNetUnreachable
-	case icmp.HostUnreachable, icmp.HostUnknown, icmp.HostIsolated, icmp.Prohibited:
-		return ErrHostUnreachable
-	case icmp.ProtocolUnreachable:
-		return ErrNoProtocol
-	}
-	return nil
 }

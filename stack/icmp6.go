@@ -5,7 +5,6 @@ import (
 
 	"loam/link"
 	"loam/stack/icmp"
-	"loam/stack/ip"
 	"loam/wire"
 )
 
@@ -125,21 +124,4 @@ func (sh *shard) scopeOf(ifc *Interface, dst netip.Addr) *Interface {
 		return p.ifc
 	}
 	return sh.tables.interfaces[0]
-}
-
-// inputError6 takes an error about a packet that this host is said to have sent,
-// and delivers it to the socket that did. No link is narrower than ip.MinPathMTU6: who says
-// so is not believed (RFC 8201 section 4).
-func (sh *shard) inputError6(p *packet, h wire.ICMPv6, quoted []byte) {
-	q, ok := icmp.ParseQuote(quoted)
-	if !ok || !q.Src.Is6() {
-		sh.tally.count(ICMPMalformed)
-		return
-	}
-	kind := icmp.Classify6(h)
-	if kind == icmp.TooBig && h.Rest < ip.MinPathMTU6 || !sh.deliverError(&q, kind, int(min(h.Rest, maxIPv6))) {
-		sh.tally.count(ICMPIgnored)
-		return
-	}
-	sh.tally.count(ICMPErrors)
 }

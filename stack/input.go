@@ -180,9 +180,9 @@ func (sh *shard) confirm(p *path) {
 }
 
 // mss is the payload that the path of a connection allows in a segment without
-// options.
-func (sh *shard) mss(id tcp.ID) int {
-	p, err := sh.tables.route(id.Local.Addr(), id.Remote.Addr())
+// options; on is the interface that it is bound to, or nil.
+func (sh *shard) mss(on *Interface, id tcp.ID) int {
+	p, err := sh.tables.routeOn(on, id.Local.Addr(), id.Remote.Addr())
 	if err != nil {
 		return 536 // RFC 9293 section 3.7.1
 	}

@@ -67,7 +67,7 @@ type InterfaceConfig struct {
 	// NoIPv6 leaves the interface without IPv6: it has no link-local address, and takes
 	// no packets.
 	NoIPv6 bool
-	// NoDetection has addresses of IPv6 used at once: not tried for two seconds, in
+	// NoDetection has addresses of IPv6 ours at once: not tried for a second, in
 	// which another host may object (RFC 4862 section 5.4).
 	NoDetection bool
 }

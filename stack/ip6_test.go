@@ -159,11 +159,7 @@ func TestNeighborDiscovery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := attachPeer(t, stack.New(stack.Config{Shards: 1}), pipe.Config{}, stack.InterfaceConfig{MAC: macA})
 		const us = "fe80::ff:fe00:a"
-		if _, err := w.s.ListenUDP(mustAddrPort("["+us+"%eth0]:53"), stack.UDPOptions{}); !errors.Is(err, syscall.EADDRNOTAVAIL) {
-			t.Errorf("a tentative address is bound: %v", err)
-		}
-		w.advance(2 * time.Second)
-		f := w.want("an address is tried before it is used", "nd who-has "+us+" from :: at 00:00:00:00:00:00")
+		f := w.want("an address is tried at once", "nd who-has "+us+" from :: at 00:00:00:00:00:00")
 		if f.six.ip.Dst != netip.MustParseAddr("ff02::1:ff00:a") || f.eth.Dst != (wire.MAC{0x33, 0x33, 0xff, 0, 0, 0xa}) {
 			t.Errorf("it is sent to %v at %v", f.six.ip.Dst, f.eth.Dst)
 		}
@@ -172,7 +168,6 @@ func TestNeighborDiscovery(t *testing.T) {
 		if err := w.s.AddAddress("eth0", netip.PrefixFrom(addrA6, 64)); err != nil {
 			t.Fatal(err)
 		}
-		w.advance(time.Second)
 		w.want("another", "nd who-has 2001:db8::1 from :: at 00:00:00:00:00:00")
 		w.advance(time.Second)
 		ask := neigh.Message{Neighbor: wire.Neighbor{Target: addrA6, LinkAddr: macB}, Src: addrB6, Dst: wire.SolicitedNode(addrA6), MAC: wire.MulticastMAC6(wire.SolicitedNode(addrA6))}
@@ -208,19 +203,71 @@ func TestNeighborDiscovery(t *testing.T) {
 	})
 }
 
+// RFC 4429: what a program may do from the first moment on, and what waits for a second.
+func TestOptimisticAddress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := attachPeer(t, stack.New(stack.Config{Shards: 1}), pipe.Config{}, stack.InterfaceConfig{MAC: macA})
+		if err := w.s.AddAddress("eth0", netip.PrefixFrom(addrA6, 64)); err != nil {
+			t.Fatal(err)
+		}
+		w.mustRoute(stack.Route{Dst: prefix("::/0"), Gateway: addrB6})
+		c, err := w.s.ListenUDP(netip.AddrPortFrom(addrA6, 1000), stack.UDPOptions{})
+		if err != nil {
+			t.Fatal("the address is not there at once:", err)
+		}
+		defer c.Close()
+		w.want("the address is tried at once", "nd who-has fe80::ff:fe00:a from :: at 00:00:00:00:00:00")
+		w.want("the address is tried at once", "nd who-has 2001:db8::1 from :: at 00:00:00:00:00:00")
+		const far, near, local = "[2001:db8:1::9]:9", "[2001:db8::3]:9", "[fe80::9%eth0]:9"
+		mustWriteTo(t, c, "early", far)
+		w.wantNone("a router that nobody knows is not asked for")
+		ask := neigh.Message{Neighbor: wire.Neighbor{Target: addrA6, LinkAddr: macB}, Src: addrB6, Dst: wire.SolicitedNode(addrA6), MAC: wire.MulticastMAC6(wire.SolicitedNode(addrA6))}
+		w.sendND(ask)
+		w.want("who asks is answered without the override flag", "nd 2001:db8::1 is-at 02:00:00:00:00:0a to 2001:db8::2 S")
+		w.want("what waited for it is sent", `udp 2001:db8::1:1000 > 2001:db8:1::9:9 "early"`)
+		mustWriteTo(t, c, "x", "[2001:db8::2]:9")
+		w.want("and it is spoken to", `udp 2001:db8::1:1000 > 2001:db8::2:9 "x"`)
+		mustWriteTo(t, c, "x", near)
+		if f := w.want("others are spoken to by the router", `udp 2001:db8::1:1000 > 2001:db8::3:9 "x"`); f.eth.Dst != macB {
+			t.Errorf("it is sent to %v", f.eth.Dst)
+		}
+		mustWriteTo(t, c, "late", local)
+		w.wantNone("but not those that no router speaks to")
+		w.advance(time.Second)
+		w.want("which are asked for when the address is ours", "nd who-has fe80::9 from fe80::ff:fe00:a at 02:00:00:00:00:0a")
+		mustWriteTo(t, c, "x", near)
+		w.want("as the others are", "nd who-has 2001:db8::3 from 2001:db8::1 at 02:00:00:00:00:0a")
+		w.sendND(ask)
+		w.want("answers override then", "nd 2001:db8::1 is-at 02:00:00:00:00:0a to 2001:db8::2 SO")
+		w.forget()
+	})
+}
+
 // RFC 4862 section 5.4.5: an address that somebody has is not used.
 func TestDuplicateAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := attachPeer(t, stack.New(stack.Config{Shards: 1}), pipe.Config{}, stack.InterfaceConfig{MAC: macA})
-		w.advance(900 * time.Millisecond) // it is tried for a second at least
-		w.sendND(neigh.Message{
+		w.advance(900 * time.Millisecond) // it is tried for a second
+		claim := neigh.Message{
 			Neighbor: wire.Neighbor{Advertisement: true, Target: wire.LinkLocal6(macA), LinkAddr: macB, Override: true},
 			Src:      wire.LinkLocal6(macA), Dst: netip.IPv6LinkLocalAllNodes(), MAC: wire.MulticastMAC6(netip.IPv6LinkLocalAllNodes()),
-		})
+		}
+		w.sendND(claim)
 		w.advance(5 * time.Second)
 		w.wantCount("the conflict", stack.NDConflict, 1)
 		if got := w.s.Addresses(); len(got) != 2 {
 			t.Errorf("the addresses are %v", got)
+		}
+		w.forget()
+		if err := w.s.AddAddress("eth0", netip.PrefixFrom(addrA6, 64)); err != nil {
+			t.Fatal(err)
+		}
+		w.advance(5 * time.Second)
+		claim.Target, claim.Src = addrA6, addrA6
+		w.sendND(claim)
+		w.wantCount("who claims one that is ours is counted", stack.NDConflict, 2)
+		if got := w.s.Addresses(); len(got) != 3 {
+			t.Errorf("and we stay: %v", got)
 		}
 		w.forget()
 	})

@@ -86,12 +86,19 @@ func (r *receiver) martian6(t *tables, p *packet, h *wire.IPv6) bool {
 		return true
 	}
 	if _, ours := t.local[p.src]; ours {
-		return !r.ifc.loopback
+		return !r.ifc.loopback && !advertises(p, h)
 	}
 	if p.src.IsUnspecified() { // duplicate address detection, and reports of groups
 		return h.NextHeader != wire.ProtoICMPv6 && h.NextHeader != wire.ProtoHopByHop
 	}
 	return p.src.IsMulticast() || p.src.Is4In6() || p.dst.Is4In6() || p.dst.IsUnspecified()
+}
+
+// advertises reports whether a packet is an advertisement of Neighbor Discovery: by such a
+// one another host says that it has an address of ours, and from there.
+func advertises(p *packet, h *wire.IPv6) bool {
+	b := p.frame.Bytes()[wire.IPv6Len:]
+	return h.NextHeader == wire.ProtoICMPv6 && len(b) > 0 && wire.ICMPv6Type(b[0]) == wire.ICMPv6NeighborAdvertisement
 }
 
 // isND reports whether an ICMPv6 message is of Neighbor Discovery.

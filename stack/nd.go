@@ -20,12 +20,9 @@ func (s *Stack) firstAddress6(ifc *Interface) error {
 	return s.AddAddress(ifc.name, netip.PrefixFrom(wire.LinkLocal6(ifc.mac), 64))
 }
 
-// detects reports whether addresses of the interface are tried before they are used.
-func (i *Interface) detects() bool { return i.medium == link.Ethernet && !i.noDetection }
-
 // ready is called when nobody objects to an address.
 func (l *ifaceLoop) ready(addr netip.Addr) {
-	if !l.detects() || addr.Is4() {
+	if l.trial() == neigh.Untried || addr.Is4() {
 		return
 	}
 	l.stack.change(func(t *tables) error {
@@ -44,7 +41,7 @@ func (l *ifaceLoop) ready(addr netip.Addr) {
 }
 
 // duplicate is called when another host has an IPv6 address of ours. One that is
-// tentative is given up (RFC 4862 section 5.4.5).
+// on trial is given up (RFC 4862 section 5.4.5).
 func (l *ifaceLoop) duplicate(addr netip.Addr) {
 	for _, a := range l.stack.tables.Load().tentative {
 		if a.Interface == l.name && a.Prefix.Addr() == addr {

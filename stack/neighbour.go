@@ -85,7 +85,7 @@ func (i *Interface) announce(p netip.Prefix) {
 			l.arp.Add(l.now, p)
 		} else {
 			l.join(wire.SolicitedNode(p.Addr()))
-			l.ndp.Add(l.now, p, i.detects())
+			l.ndp.Add(l.now, p, i.trial())
 		}
 	})
 }

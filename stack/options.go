@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"net/netip"
 	"sync"
 	"time"
 
@@ -30,8 +31,12 @@ type TCPOptions struct {
 	TOS               uint8         // IP_TOS; the ECN bits are the stack's
 	HopLimit          uint8         // IPV6_UNICAST_HOPS; zero: 64
 	TrafficClass      uint8         // IPV6_TCLASS; the ECN bits are the stack's
+	Device            *Interface    // SO_BINDTODEVICE: segments go and come by this one; nil: by any
+	SoftErrors        bool          // IP_RECVERR: errors that may pass are told at once, and end attempts to connect
+	SoftErrors6       bool          // IPV6_RECVERR: the same for peers of IPv6
 	V6Only            bool          // IPV6_V6ONLY: bound to all addresses of IPv6, not those of IPv4 as well
 	UrgentInline      bool          // SO_OOBINLINE
+	Stamps            bool          // SO_TIMESTAMP: Arrived knows when bytes came
 	Linger            bool          // SO_LINGER
 	LingerTime        time.Duration // with Linger; zero: Close resets the connection
 	ReuseAddr         bool          // SO_REUSEADDR
@@ -46,6 +51,14 @@ func (o *TCPOptions) mss(path int) int {
 		return min(path, o.MaxSegment)
 	}
 	return path
+}
+
+// softErrors reports whether errors about a peer that may pass are told.
+func (o TCPOptions) softErrors(peer netip.Addr) bool {
+	if peer.Is6() {
+		return o.SoftErrors6
+	}
+	return o.SoftErrors
 }
 
 // config is what a connection to be opened takes of c.
@@ -122,5 +135,9 @@ func (b *optionBox) apply(now tcp.Time, c *TCPConn) {
 	}
 	if c.ttl == 0 {
 		c.ttl = defaultTTL
+	}
+	c.stamped = o.Stamps
+	if c.device != o.Device {
+		c.device, c.path = o.Device, path{}
 	}
 }

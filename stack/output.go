@@ -120,6 +120,9 @@ func (l *txLink) transmit(nextHop netip.Addr, f *link.Frame) {
 		return
 	}
 	mac, ok := l.resolve(nextHop)
+	if !ok && nextHop.Is6() {
+		mac, ok = l.detour(nextHop, f)
+	}
 	if !ok || l.waiting[nextHop] != nil { // what waits will be sent in a moment, and goes first
 		l.wait(nextHop, f)
 		return

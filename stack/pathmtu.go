@@ -71,5 +71,5 @@ func (p *pathMTUs) isNarrow(now tcp.Time, dst netip.Addr) bool {
 func (c *TCPConn) heedPath(sh *shard) {
 	c.pathSeen = sh.stack.paths.at(sh.now)
 	c.narrow = sh.stack.paths.isNarrow(sh.now, c.remote.Addr())
-	c.machine.SetMSS(sh.now, sh.mss(c.machine.ID()))
+	c.machine.SetMSS(sh.now, sh.mss(c.device, c.machine.ID()))
 }

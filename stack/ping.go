@@ -160,7 +160,7 @@ func (p *Pinger) build(t *tables, seq uint16, data []byte, remote netip.AddrPort
 	}
 	path, header, err := p.prepare(t, proto, remote, o, by)
 	if err == nil {
-		err = header.fit(&path, o.discovery(header.dst), wire.ICMPv4Len+len(data))
+		err = p.fit(&header, &path, o, remote, wire.ICMPv4Len+len(data))
 	}
 	if err != nil {
 		return outgoing{}, err

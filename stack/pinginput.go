@@ -4,7 +4,6 @@ import (
 	"net/netip"
 
 	"loam/link"
-	"loam/stack/icmp"
 	"loam/wire"
 )
 
@@ -45,9 +44,9 @@ func (p *Pinger) isAt(dst netip.Addr) bool {
 }
 
 // pingError tells a Pinger that a request of its did not get through.
-func (sh *shard) pingError(q *icmp.Quote, kind icmp.Kind, mtu int) bool {
-	pinger := sh.pinger(nil, q.EchoID, q.Src)
-	return pinger != nil && pinger.inputError(sh, q, kind, mtu)
+func (sh *shard) pingError(e *icmpError) bool {
+	pinger := sh.pinger(nil, e.quote.EchoID, e.quote.Src)
+	return pinger != nil && pinger.inputError(sh, e, e.quote.Header)
 }
 
 // pinger finds the socket that has an identifier at an address of ours, and hears what

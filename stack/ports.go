@@ -30,6 +30,16 @@ func (p *ports) bind(proto wire.Protocol, local netip.AddrPort, o port.Options) 
 	return b, portError(err)
 }
 
+// setDevice has a binding be for an interface only, or for all. b may be nil.
+func (p *ports) setDevice(b *port.Binding, on *Interface) {
+	if b == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.table.SetInterface(b, on.number())
+}
+
 // listen has a binding take connections. Errors: ErrInUse.
 func (p *ports) listen(b *port.Binding) error {
 	p.mu.Lock()
@@ -75,9 +85,9 @@ func portError(err error) error {
 }
 
 func (o *TCPOptions) sharing() port.Options {
-	return port.Options{ReuseAddr: o.ReuseAddr, ReusePort: o.ReusePort, V6Only: o.V6Only}
+	return port.Options{ReuseAddr: o.ReuseAddr, ReusePort: o.ReusePort, V6Only: o.V6Only, Interface: o.Device.number()}
 }
 
 func (o *UDPOptions) sharing() port.Options {
-	return port.Options{ReuseAddr: o.ReuseAddr, ReusePort: o.ReusePort, V6Only: o.V6Only}
+	return port.Options{ReuseAddr: o.ReuseAddr, ReusePort: o.ReusePort, V6Only: o.V6Only, Interface: o.Device.number()}
 }

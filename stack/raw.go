@@ -184,11 +184,11 @@ func (c *RawConn) build(t *tables, p []byte, remote netip.AddrPort, o *UDPOption
 	case err != nil:
 		return outgoing{}, err
 	case whole:
-		return c.buildWhole(p, &path, &header)
+		return c.buildWhole(p, &path, &header, remote, o)
 	case len(p) > maxIPPayload(header.dst):
 		return outgoing{}, ErrMessageTooLong
 	}
-	if err := header.fit(&path, o.discovery(header.dst), len(p)); err != nil {
+	if err := c.fit(&header, &path, o, remote, len(p)); err != nil {
 		return outgoing{}, err
 	}
 	at := int(c.checksumAt.Load())
@@ -215,9 +215,10 @@ func putChecksum(b []byte, at int, h *ipHeader) {
 }
 
 // buildWhole takes a packet as the program has made it. It is not cut up.
-func (c *RawConn) buildWhole(p []byte, path *path, header *ipHeader) (outgoing, error) {
+func (c *RawConn) buildWhole(p []byte, path *path, header *ipHeader, remote netip.AddrPort, o *UDPOptions) (outgoing, error) {
 	switch {
 	case len(p) > path.mtu:
+		c.tooLong(o, remote, path.mtu)
 		return outgoing{}, ErrMessageTooLong
 	case len(p) < header.length():
 		return outgoing{}, ErrInvalid

@@ -98,10 +98,14 @@ func (c *RawConn) blocks(p *packet) bool {
 
 // rawError tells the raw sockets that may have sent the quoted packet what an ICMP error
 // says of it, and reports whether there are any.
-func (sh *shard) rawError(q *icmp.Quote, kind icmp.Kind, mtu int) bool {
+func (sh *shard) rawError(e *icmpError) bool {
 	heard := false
 	for _, c := range sh.stack.rawConns() {
-		if c.mayHaveSent(q) && c.inputError(sh, q, kind, mtu) {
+		skip := e.quote.Header
+		if c.whole.Load() {
+			skip = 0
+		}
+		if c.mayHaveSent(&e.quote) && c.inputError(sh, e, skip) {
 			heard = true
 		}
 	}

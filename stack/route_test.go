@@ -54,6 +54,8 @@ func TestLongestPrefix(t *testing.T) {
 		w.mustRoute(stack.Route{Dst: prefix("172.16.6.0/24"), Gateway: address("192.168.7.254"), Source: addrA})
 		c := mustUDP(t, w.s, 1000)
 		defer c.Close()
+		w.forget()
+		other.forget()
 		for _, test := range []struct {
 			sentence, to, source string
 			on                   *peer

@@ -108,7 +108,7 @@ func (l *ifaceLoop) startAutoconf(got chan netip.Prefix) {
 
 // linkLocalReady begins to speak, if there is an address to speak from.
 func (l *ifaceLoop) linkLocalReady() {
-	if _, ready := l.stack.tables.Load().local[wire.LinkLocal6(l.mac)]; !ready {
+	if !l.stack.tables.Load().settled(l.Interface, wire.LinkLocal6(l.mac)) {
 		return
 	}
 	switch {

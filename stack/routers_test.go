@@ -70,14 +70,11 @@ func TestAutoconfigure(t *testing.T) {
 		w.want("and again, if none answers", "icmp6 fe80::ff:fe00:a > ff02::2 type 133 code 0")
 
 		w.sendAdvertisement(advertisementB(), 255)
-		if _, err := w.s.Dial("udp", "[2001:db8:ffff::1]:9"); !errors.Is(err, syscall.ENETUNREACH) {
-			t.Errorf("without an address to be answered at, nobody far away is in reach: %v", err)
-		}
 		got, err := w.ifc.Autoconfigure(t.Context())
 		if err != nil || got != learntA {
 			t.Errorf("the address is %v, %v", got, err)
 		}
-		w.want("which was tried", "nd who-has 2001:db8:1::ff:fe00:a from :: at 00:00:00:00:00:00")
+		w.want("which is tried", "nd who-has 2001:db8:1::ff:fe00:a from :: at 00:00:00:00:00:00")
 		if dns := w.s.DNS(); !slices.Equal(dns, []netip.Addr{routerB.WithZone("eth0")}) {
 			t.Errorf("the servers are %v", dns)
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"loam/stack/ip"
+	"loam/stack/neigh"
 )
 
 // tables is what every packet is looked up in: interfaces, addresses, routes.
@@ -17,7 +18,7 @@ type tables struct {
 	interfaces []*Interface         // in order of index, with gaps closed
 	local      map[netip.Addr]local // destinations that are this host
 	addresses  []Address            // as configured, in order
-	tentative  []Address            // of these, the ones that are not to be used yet (RFC 4862)
+	tentative  []Address            // of these, the ones on trial (RFC 4862): see Interface.trial
 	own6       map[int][]ip.Own     // the others of IPv6, by index of the interface
 	routes     []Route              // as configured, in order
 	learned    map[int]learned      // from routers of IPv6, by index of the interface
@@ -75,10 +76,11 @@ func (t *tables) rebuild() {
 		ifc := t.byName(a.Interface)
 		addr := a.Prefix.Addr()
 		if addr.Is6() {
-			if slices.Contains(t.tentative, a) {
+			onTrial := slices.Contains(t.tentative, a)
+			if onTrial && ifc.trial() == neigh.Tentative {
 				continue
 			}
-			t.own6[ifc.index] = append(t.own6[ifc.index], ip.Own{Prefix: a.Prefix, Deprecated: slices.Contains(t.learned[ifc.index].deprecated, addr)})
+			t.own6[ifc.index] = append(t.own6[ifc.index], ip.Own{Prefix: a.Prefix, Deprecated: onTrial || slices.Contains(t.learned[ifc.index].deprecated, addr)})
 		}
 		t.local[addr] = local{ifc: ifc}
 		if ifc.loopback {
@@ -127,7 +129,8 @@ func (s *Stack) change(f func(*tables) error) error {
 
 // AddAddress gives an interface an address; the prefix it lies in becomes
 // reachable on the link. The address is announced to the neighbours. One of IPv6 is
-// first tried on the link, for up to two seconds, in which it is not used. Errors:
+// tried on the link for a second, in which it is used with care (RFC 4429): packets to
+// neighbours that nobody has heard of wait, and it is gone if another host has it. Errors:
 // ErrNoInterface, ErrExists, ErrInvalid, ErrFamily for IPv6 on an interface without.
 func (s *Stack) AddAddress(name string, p netip.Prefix) error {
 	if !p.IsValid() || p.Addr().IsUnspecified() || p.Addr().IsMulticast() {
@@ -149,7 +152,7 @@ func (s *Stack) AddAddress(name string, p netip.Prefix) error {
 			return ErrExists
 		}
 		t.addresses = append(t.addresses, Address{name, p})
-		if p.Addr().Is6() && ifc.detects() {
+		if p.Addr().Is6() && ifc.trial() != neigh.Untried {
 			t.tentative = append(t.tentative, Address{name, p})
 		}
 		ifc.announce(p) // before anybody uses it: who asks for a neighbour says from where

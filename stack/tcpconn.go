@@ -40,7 +40,9 @@ type TCPConn struct {
 	status    atomic.Uint32 // statusBits, set by the shard and by the program
 	wish      atomic.Uint32 // wishBits, set by the program, taken by the shard
 	failure   atomic.Pointer[error]
+	soft      atomic.Pointer[error] // an error that the connection may survive: see TCPOptions.SoftErrors
 	options   optionBox
+	stamps    stamps
 	urgent    atomic.Uint64 // where the urgent byte is: see tcpurgent.go
 	notify    atomic.Uint64 // reading beyond this offset may open the window: tell the shard
 
@@ -50,6 +52,8 @@ type TCPConn struct {
 	listener *TCPListener // while the connection has not been handed to a program
 	offerBy  tcp.Time     // when it is, if it brings no data before; 0: at once
 	path     path
+	device   *Interface // TCPOptions.Device
+	stamped  bool       // TCPOptions.Stamps
 	timer    timer.Entry
 	orphan   list.Node[TCPConn] // on shard.orphans
 	ipID     uint16
@@ -157,6 +161,8 @@ func (c *TCPConn) whyNothing(status uint32, skip int) error {
 			return err
 		}
 		return io.EOF
+	case c.soft.Load() != nil:
+		return c.takeSoft()
 	case c.wish.Or(wishRead)&wishRead != 0:
 		return ErrWouldBlock // the shard knows, and has not found anything yet
 	case c.received.Readable() <= skip && c.status.Load()&(statusReadClosed|statusEnded) == 0:
@@ -237,6 +243,10 @@ func (c *TCPConn) tryWrite(p []byte, urgent bool) (int, error) {
 		return 0, ErrPipe
 	case status&statusShutWrite != 0:
 		return 0, ErrPipe
+	case c.soft.Load() != nil:
+		if err := c.takeSoft(); err != nil {
+			return 0, err
+		}
 	case status&statusConnected == 0:
 		c.wish.Or(wishWrite)
 		if c.status.Load()&(statusConnected|statusEnded) == 0 {
@@ -278,9 +288,26 @@ func (c *TCPConn) takeFailure() error {
 // Err returns and clears the error that is waiting (SO_ERROR).
 func (c *TCPConn) Err() error {
 	if c.status.Load()&statusEnded == 0 {
-		return nil
+		return c.takeSoft()
 	}
 	return c.takeFailure()
+}
+
+// failSoftly leaves an error for the program that does not end the connection.
+func (c *TCPConn) failSoftly(err error) {
+	if err == nil {
+		return
+	}
+	c.soft.Store(&err)
+	c.wake()
+	c.tell(Error)
+}
+
+func (c *TCPConn) takeSoft() error {
+	if p := c.soft.Swap(nil); p != nil {
+		return *p
+	}
+	return nil
 }
 
 // Connected reports whether the handshake is complete.
@@ -304,7 +331,7 @@ func (c *TCPConn) Events() Events {
 	if status&statusEnded != 0 || status&statusReadClosed != 0 && status&statusShutWrite != 0 {
 		e |= Hangup
 	}
-	if c.failure.Load() != nil {
+	if c.failure.Load() != nil || c.soft.Load() != nil {
 		e |= Error
 	}
 	return e

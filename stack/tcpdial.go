@@ -112,7 +112,10 @@ func (b *TCPBinding) Dial(remote netip.AddrPort) (*TCPConn, error) {
 	if err := b.use(); err != nil {
 		return nil, err
 	}
-	return b.stack.dialTCP(b.local, remote, b.options, b.port)
+	b.mu.Lock()
+	o := b.options
+	b.mu.Unlock()
+	return b.stack.dialTCP(b.local, remote, o, b.port)
 }
 
 func (s *Stack) dialTCP(local, remote netip.AddrPort, o TCPOptions, b *port.Binding) (*TCPConn, error) {
@@ -128,7 +131,7 @@ func (s *Stack) dialTCP(local, remote netip.AddrPort, o TCPOptions, b *port.Bind
 	if !local.Addr().IsUnspecified() {
 		from = local.Addr()
 	}
-	p, err := t.route(from, remote.Addr())
+	p, err := t.routeOn(o.Device, from, remote.Addr())
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +166,7 @@ func (sh *shard) dial(flow *port.Flow, o TCPOptions) *TCPConn {
 	c := sh.newConn(id, o)
 	c.flow = flow
 	key := sh.stack.key
-	c.machine = tcp.Dial(sh.now, o.config(&sh.tcpConfig), id, key.ISN(sh.now, id), key.TimestampOffset(id), o.mss(sh.mss(id)), &c.toSend, (*arriving)(c))
+	c.machine = tcp.Dial(sh.now, o.config(&sh.tcpConfig), id, key.ISN(sh.now, id), key.TimestampOffset(id), o.mss(sh.mss(o.Device, id)), &c.toSend, (*arriving)(c))
 	sh.tally.count(TCPActiveOpens)
 	sh.add(c)
 	return c

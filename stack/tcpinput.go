@@ -31,6 +31,10 @@ func (sh *shard) inputTCP(p *packet) {
 		sh.remove(c)
 		c = nil
 	}
+	if c != nil && c.elsewhere(p) {
+		sh.reset(p, &seg)
+		return
+	}
 	if c == nil {
 		if !sh.inputTimeWait(key, &seg) {
 			sh.inputTCPUnknown(p, &seg)
@@ -52,7 +56,7 @@ func (sh *shard) inputTCPUnknown(p *packet, seg *tcp.Segment) {
 		return
 	}
 	id := tcpID(p, seg)
-	if l := sh.listener(id); l != nil {
+	if l := sh.listener(p.ifc, id); l != nil {
 		if l.input(sh, id, p, seg) {
 			return
 		}
@@ -67,14 +71,14 @@ func (sh *shard) reset(p *packet, seg *tcp.Segment) {
 	sh.tally.count(TCPNoPort)
 	var h wire.TCP
 	if tcp.ResetFor(seg, &h) {
-		sh.sendStateless(tcpID(p, seg), &h)
+		sh.sendStateless(nil, tcpID(p, seg), &h)
 	}
 }
 
 // sendStateless sends a segment that belongs to no connection: a reset, or a
-// SYN-ACK with a cookie. It is dropped where there is no room.
-func (sh *shard) sendStateless(id tcp.ID, h *wire.TCP) {
-	path, err := sh.tables.route(id.Local.Addr(), id.Remote.Addr())
+// SYN-ACK with a cookie; on is the interface that it goes by, or nil. It is dropped where there is no room.
+func (sh *shard) sendStateless(on *Interface, id tcp.ID, h *wire.TCP) {
+	path, err := sh.tables.routeOn(on, id.Local.Addr(), id.Remote.Addr())
 	if err != nil {
 		sh.tally.count(IPNoRoute)
 		return

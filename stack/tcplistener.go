@@ -50,7 +50,9 @@ const MaxBacklog = 4096
 // Listen begins to take connections. backlog is bounded to 1..MaxBacklog.
 func (b *TCPBinding) Listen(backlog int) (*TCPListener, error) {
 	backlog = max(1, min(backlog, MaxBacklog))
+	b.mu.Lock()
 	l := &TCPListener{binding: b, options: b.options, backlog: backlog}
+	b.mu.Unlock()
 	l.maxHalfOpen = int32(max(minHalfOpen, min(backlog, maxHalfOpen)))
 	if err := b.use(); err != nil {
 		return nil, err
@@ -186,10 +188,10 @@ func keys(local netip.AddrPort, v6Only bool) []netip.AddrPort {
 
 // listener finds who listens for a connection: on the address itself, or on
 // all. Several that share a port (SO_REUSEPORT) divide the flows.
-func (sh *shard) listener(id tcp.ID) *TCPListener {
-	list := sh.listeners[bare(id.Local)]
+func (sh *shard) listener(ifc *Interface, id tcp.ID) *TCPListener {
+	list := heard(sh.listeners[bare(id.Local)], ifc)
 	if list == nil {
-		list = sh.listeners[netip.AddrPortFrom(anyAddr(id.Local.Addr()), id.Local.Port())]
+		list = heard(sh.listeners[netip.AddrPortFrom(anyAddr(id.Local.Addr()), id.Local.Port())], ifc)
 	}
 	switch len(list) {
 	case 0:
@@ -253,7 +255,7 @@ func (l *TCPListener) open(sh *shard, id tcp.ID, syn *tcp.Segment) {
 		return
 	}
 	key := sh.stack.key
-	c.machine = tcp.Accept(sh.now, &sh.tcpConfig, id, key.ISN(sh.now, id), key.TimestampOffset(id), c.options.o.mss(sh.mss(id)), syn, &c.toSend, (*arriving)(c))
+	c.machine = tcp.Accept(sh.now, &sh.tcpConfig, id, key.ISN(sh.now, id), key.TimestampOffset(id), c.options.o.mss(sh.mss(c.options.o.Device, id)), syn, &c.toSend, (*arriving)(c))
 	c.listener = l
 	l.halfOpen.Add(1)
 	sh.tally.count(TCPPassiveOpens)
@@ -265,10 +267,10 @@ const cookiePeriod = time.Minute
 func (l *TCPListener) sendCookie(sh *shard, id tcp.ID, syn *tcp.Segment) {
 	var h wire.TCP
 	o := l.Options()
-	sh.stack.key.CookieSYNACK(sh.now, uint32(sh.now/cookiePeriod), &sh.tcpConfig, id, o.mss(sh.mss(id)), syn, &h)
+	sh.stack.key.CookieSYNACK(sh.now, uint32(sh.now/cookiePeriod), &sh.tcpConfig, id, o.mss(sh.mss(o.Device, id)), syn, &h)
 	l.lastCookie.Store(int64(sh.now))
 	sh.tally.count(TCPCookiesSent)
-	sh.sendStateless(id, &h)
+	sh.sendStateless(o.Device, id, &h)
 }
 
 // inputCookie takes an acknowledgement that may answer a cookie. It returns
@@ -289,7 +291,7 @@ func (l *TCPListener) inputCookie(sh *shard, id tcp.ID, ack *tcp.Segment) bool {
 	if c == nil {
 		return false
 	}
-	c.machine = sh.stack.key.CookieAccept(sh.now, uint32(sh.now/cookiePeriod), &sh.tcpConfig, id, c.options.o.mss(sh.mss(id)), ack, &c.toSend, (*arriving)(c))
+	c.machine = sh.stack.key.CookieAccept(sh.now, uint32(sh.now/cookiePeriod), &sh.tcpConfig, id, c.options.o.mss(sh.mss(c.options.o.Device, id)), ack, &c.toSend, (*arriving)(c))
 	if c.machine == nil {
 		sh.stack.ports.close(c.flow)
 		sh.tally.count(TCPCookiesBad)

@@ -149,7 +149,7 @@ func (c *TCPConn) stall(l *txLink) {
 
 // findPath looks the route up again after the tables have changed.
 func (c *TCPConn) findPath(sh *shard) {
-	p, err := sh.tables.route(c.local.Addr(), c.remote.Addr())
+	p, err := sh.tables.routeOn(c.device, c.local.Addr(), c.remote.Addr())
 	if err != nil {
 		c.path = path{tables: sh.tables}
 		return
@@ -240,6 +240,9 @@ func (c *TCPConn) settle(sh *shard) {
 	}
 	if status != old {
 		c.change(sh, old, status)
+	}
+	if c.stamped {
+		c.noteArrival(sh.now)
 	}
 	c.offerLate(sh)
 	c.tellUrgent()

@@ -53,7 +53,7 @@ func (sh *shard) inputTimeWait(key flow, seg *tcp.Segment) bool {
 	w.machine.Receive(sh.now, seg)
 	var out tcp.Out
 	for w.machine.Poll(sh.now, 0, &out) {
-		sh.sendStateless(w.machine.ID(), &out.TCP)
+		sh.sendStateless(nil, w.machine.ID(), &out.TCP)
 	}
 	if w.machine.Done() {
 		sh.endTimeWait(w)

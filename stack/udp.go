@@ -17,20 +17,26 @@ const (
 // UDPOptions are the options of a socket for datagrams, of UDP or not. The zero value is
 // the default of each; socket(7) and ip(7) name what is in the comments.
 type UDPOptions struct {
-	Broadcast     bool      // SO_BROADCAST: sending to broadcast addresses is allowed
-	ReuseAddr     bool      // SO_REUSEADDR
-	ReusePort     bool      // SO_REUSEPORT
-	TTL           uint8     // IP_TTL; zero: 64
-	GroupTTL      uint8     // IP_MULTICAST_TTL: the same for groups; zero: 1
-	TOS           uint8     // IP_TOS
-	HopLimit      uint8     // IPV6_UNICAST_HOPS; zero: 64
-	GroupHops     uint8     // IPV6_MULTICAST_HOPS: the same for groups; zero: 1
-	TrafficClass  uint8     // IPV6_TCLASS
-	Discovery     Discovery // IP_MTU_DISCOVER
-	Discovery6    Discovery // IPV6_MTU_DISCOVER
-	V6Only        bool      // IPV6_V6ONLY: bound to all addresses of IPv6, not those of IPv4 as well
-	ReceiveBuffer int       // SO_RCVBUF; zero: 2 MiB
-	SendBuffer    int       // SO_SNDBUF; zero: 1 MiB
+	Broadcast     bool       // SO_BROADCAST: sending to broadcast addresses is allowed
+	ReuseAddr     bool       // SO_REUSEADDR
+	ReusePort     bool       // SO_REUSEPORT
+	TTL           uint8      // IP_TTL; zero: 64
+	GroupTTL      uint8      // IP_MULTICAST_TTL: the same for groups; zero: 1
+	TOS           uint8      // IP_TOS
+	HopLimit      uint8      // IPV6_UNICAST_HOPS; zero: 64
+	GroupHops     uint8      // IPV6_MULTICAST_HOPS: the same for groups; zero: 1
+	TrafficClass  uint8      // IPV6_TCLASS
+	Discovery     Discovery  // IP_MTU_DISCOVER
+	Discovery6    Discovery  // IPV6_MTU_DISCOVER
+	Device        *Interface // SO_BINDTODEVICE, as the socket begins: see SetDevice
+	Whole6        bool       // IPV6_DONTFRAG: no packet of IPv6 is cut up here
+	MaxPacket6    int        // IPV6_MTU: packets of IPv6 that are longer are cut up; zero: by the path
+	V6Only        bool       // IPV6_V6ONLY: bound to all addresses of IPv6, not those of IPv4 as well
+	ReceiveBuffer int        // SO_RCVBUF; zero: 2 MiB
+	SendBuffer    int        // SO_SNDBUF; zero: 1 MiB
+
+	QueueErrors  bool // IP_RECVERR: errors about datagrams to IPv4 are kept for TakeError, and all told
+	QueueErrors6 bool // IPV6_RECVERR: the same for IPv6
 
 	// SoftErrors has ICMP errors be told that may pass, and those about datagrams that
 	// were sent without a peer.
@@ -94,6 +100,13 @@ func (s *Stack) newUDPConn(local netip.AddrPort, o UDPOptions) *UDPConn {
 	c := &UDPConn{}
 	c.init(s, "udp", local, o)
 	return c
+}
+
+// SetDevice binds the socket to an interface; nil undoes it. Another socket can have the port
+// on another interface then.
+func (c *UDPConn) SetDevice(on *Interface) {
+	c.datagramSocket.SetDevice(on)
+	c.stack.ports.setDevice(c.port, on)
 }
 
 func (c *UDPConn) enter(sh *shard) {
@@ -177,7 +190,7 @@ func (c *UDPConn) TryWriteBy(p []byte, to netip.AddrPort, by UDPSend) (int, erro
 func (c *UDPConn) build(t *tables, p []byte, remote netip.AddrPort, o *UDPOptions, by *UDPSend) (outgoing, error) {
 	path, header, err := c.prepare(t, wire.ProtoUDP, remote, o, by)
 	if err == nil {
-		err = header.fit(&path, o.discovery(header.dst), wire.UDPLen+len(p))
+		err = c.fit(&header, &path, o, remote, wire.UDPLen+len(p))
 	}
 	whole := header.length()+wire.UDPLen+len(p) <= path.mtu
 	switch {

@@ -111,14 +111,21 @@ func (sh *shard) socket(ifc *Interface, from, to netip.AddrPort) *UDPConn {
 	return sh.unconnected(all, ifc, from, to)
 }
 
-// connectedTo finds a socket whose peer is from.
+// connectedTo finds a socket whose peer is from: one that is bound to the interface, else any.
 func connectedTo(list []*UDPConn, ifc *Interface, from netip.AddrPort) *UDPConn {
+	var found *UDPConn
 	for _, c := range list {
-		if peer := c.peer.Load(); peer != nil && sameEnd(*peer, from) && c.hearsOn(ifc) {
+		if peer := c.peer.Load(); peer == nil || !sameEnd(*peer, from) || !c.hearsOn(ifc) {
+			continue
+		}
+		if c.Device() != nil {
 			return c
 		}
+		if found == nil {
+			found = c
+		}
 	}
-	return nil
+	return found
 }
 
 // sameEnd reports whether two addresses are one, where either may lack its zone.
@@ -126,21 +133,29 @@ func sameEnd(a, b netip.AddrPort) bool {
 	return a == b || a.Addr().Is6() && bare(a) == bare(b)
 }
 
-// unconnected picks a socket without a peer. Several of them (SO_REUSEPORT)
-// divide the flows.
+// unconnected picks a socket without a peer: those that are bound to the interface come first.
+// Several of them (SO_REUSEPORT) divide the flows.
 func (sh *shard) unconnected(list []*UDPConn, ifc *Interface, from, to netip.AddrPort) *UDPConn {
-	open := 0
-	for _, c := range list {
-		if c.peer.Load() == nil && c.hearsOn(ifc) {
-			open++
-		}
-	}
-	n := 0
-	if open > 1 {
-		n = shardOf(from.Addr(), to.Addr(), from.Port(), to.Port(), ^sh.stack.seed, open)
-	}
+	open, bound := 0, 0
 	for _, c := range list {
 		if c.peer.Load() != nil || !c.hearsOn(ifc) {
+			continue
+		}
+		open++
+		if c.Device() != nil {
+			bound++
+		}
+	}
+	most := open
+	if bound > 0 {
+		most = bound
+	}
+	n := 0
+	if most > 1 {
+		n = shardOf(from.Addr(), to.Addr(), from.Port(), to.Port(), ^sh.stack.seed, most)
+	}
+	for _, c := range list {
+		if c.peer.Load() != nil || !c.hearsOn(ifc) || bound > 0 && c.Device() == nil {
 			continue
 		}
 		if n == 0 {

@@ -101,7 +101,7 @@ func guestCommand(kind NetworkKind, program string, args ...string) *exec.Cmd {
 func TestPrograms(t *testing.T) {
 	for program, kind := range map[string]NetworkKind{
 		"sockets": NoNetwork, "raw": NoNetwork, "web": UserNetwork, "early": NoNetwork, "child": UserNetwork, "bubble": NoNetwork, "allocs": NoNetwork, "goroutines": UserNetwork,
-		"files": NoNetwork, "calls": NoNetwork, "icmp": NoNetwork,
+		"files": NoNetwork, "calls": NoNetwork, "icmp": NoNetwork, "bounds": NoNetwork,
 	} {
 		t.Run(program, func(t *testing.T) {
 			out, err := guestCommand(kind, program).CombinedOutput()
@@ -121,6 +121,13 @@ func TestICMPOnLinux(t *testing.T) {
 	cmd := exec.Command("sh", "-c", prepare+onThisHost(t, "icmp"))
 	netns.Enter(cmd)
 	if out, err := cmd.CombinedOutput(); err != nil || string(out) != "ok\n" {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// What openat2 finds on Loam it finds on Linux.
+func TestBoundsOnLinux(t *testing.T) {
+	if out, err := exec.Command(onThisHost(t, "bounds")).CombinedOutput(); err != nil || string(out) != "ok\n" {
 		t.Errorf("%v: %s", err, out)
 	}
 }

@@ -25,6 +25,10 @@ const (
 	ICMPv6Redirect              ICMPv6Type = 137
 )
 
+// CodeAddrUnreachable6 is the code of ICMPv6Unreachable that says that the neighbour does not
+// answer (RFC 4443 section 3.1).
+const CodeAddrUnreachable6 = 3
+
 // CodePortUnreachable6 is the code of ICMPv6Unreachable that says that nobody listens
 // at the port (RFC 4443 section 3.1).
 const CodePortUnreachable6 = 4

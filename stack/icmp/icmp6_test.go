@@ -102,7 +102,7 @@ func TestQuote6(t *testing.T) {
 		"one behind some option": packet6(wire.IPv6{NextHeader: wire.ProtoDestOptions, Src: us6, Dst: them6}, append(options, tcp...)),
 	} {
 		w := want
-		w.Length = len(b)
+		w.Length, w.Header = len(b), len(b)-len(tcp)
 		if q, ok := ParseQuote(b); !ok || q != w {
 			t.Errorf("%s: %+v, %v", sentence, q, ok)
 		}

@@ -16,6 +16,7 @@ type Quote struct {
 	Seq              uint32     // TCP: who forges an error has to guess it (RFC 5927 section 4.1)
 	EchoID, EchoSeq  uint16     // ICMP echo
 	Length           int        // of the whole packet that was sent, in bytes
+	Header           int        // of its IP headers, in bytes
 }
 
 // minQuoted is how much of the packet's payload every error carries (RFC 792).
@@ -40,6 +41,7 @@ func ParseQuote(b []byte) (q Quote, ok bool) {
 		Src:      netip.AddrFrom4([4]byte(b[12:16])),
 		Dst:      netip.AddrFrom4([4]byte(b[16:20])),
 		Length:   int(binary.BigEndian.Uint16(b[2:])),
+		Header:   headerLen,
 	}
 	return q, q.setTransport(b[headerLen:])
 }
@@ -58,6 +60,7 @@ func parseQuote6(b []byte) (q Quote, ok bool) {
 		Src:      netip.AddrFrom16([16]byte(b[8:24])),
 		Dst:      netip.AddrFrom16([16]byte(b[24:40])),
 		Length:   wire.IPv6Len + int(binary.BigEndian.Uint16(b[4:])),
+		Header:   len(b) - len(rest),
 	}
 	return q, q.setTransport(rest)
 }

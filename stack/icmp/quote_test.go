@@ -14,7 +14,7 @@ func TestQuoteOfATCPSegment(t *testing.T) {
 	whole := packet(wire.IPv4{Protocol: wire.ProtoTCP, Src: us, Dst: them, Options: []byte{1, 1, 1, 0}}, b)
 	want := Quote{
 		Protocol: wire.ProtoTCP, Src: us, Dst: them,
-		SrcPort: 1234, DstPort: 80, Seq: 0xdeadbeef, Length: len(whole),
+		SrcPort: 1234, DstPort: 80, Seq: 0xdeadbeef, Length: len(whole), Header: 24,
 	}
 	for _, n := range []int{24 + 8, len(whole)} { // RFC 792: the header and eight bytes
 		if q, ok := ParseQuote(whole[:n]); !ok || q != want {
@@ -28,7 +28,7 @@ func TestQuoteOfADatagram(t *testing.T) {
 	b := make([]byte, 108)
 	udp.Put(b)
 	whole := packet(wire.IPv4{Protocol: wire.ProtoUDP, Src: us, Dst: them}, b)
-	want := Quote{Protocol: wire.ProtoUDP, Src: us, Dst: them, SrcPort: 5353, DstPort: 53, Length: 128}
+	want := Quote{Protocol: wire.ProtoUDP, Src: us, Dst: them, SrcPort: 5353, DstPort: 53, Length: 128, Header: 20}
 	if q, ok := ParseQuote(whole[:28]); !ok || q != want {
 		t.Errorf("%+v, %v; want %+v", q, ok, want)
 	}

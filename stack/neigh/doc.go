@@ -22,7 +22,7 @@
 // ARP puts that into packets of RFC 826 and adds what an interface owes its own
 // addresses: answering for them, announcing them and guarding them (RFC 5227).
 // NDP does the same by Neighbor Discovery (RFC 4861), and tries addresses before they are
-// used (RFC 4862).
+// used (RFC 4862), or while they are used with care (RFC 4429).
 //
 // # Hostile neighbours
 //

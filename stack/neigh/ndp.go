@@ -21,7 +21,9 @@ import (
 //	            |
 //	      gone, Conflict
 //
-// A tentative address answers nothing, and nothing is asked from it. Once it is ours,
+// A tentative address answers nothing, and nothing is asked from it. One that is optimistic
+// meanwhile (RFC 4429) answers, in words that change nobody's mind, and nothing is asked from
+// it either: questions wait until there is an address to ask from. Once an address is ours,
 // whoever else claims it is reported, and we stay.
 type NDP struct {
 	*Cache
@@ -58,12 +60,22 @@ type Message struct {
 
 // ownAddress is an address of ours.
 type ownAddress struct {
-	prefix    netip.Prefix  // the address with the length of its subnet
-	tentative bool          //
-	asked     bool          // tentative: the solicitation has gone out
-	due       bool          // tentative: it is to go out
-	next      time.Duration // tentative: when it does, or when the address is ours
+	prefix netip.Prefix  // the address with the length of its subnet
+	trial  Trial         // Untried: it is ours
+	asked  bool          // on trial: the solicitation has gone out
+	due    bool          // on trial: it is to go out
+	next   time.Duration // on trial: when it does, or when the address is ours
 }
+
+// Trial says what an address may do before it is known that no other host has it.
+type Trial uint8
+
+// Trials.
+const (
+	Untried    Trial = iota // everything: nobody is asked
+	Tentative               // nothing (RFC 4862)
+	Optimistic              // what changes no entry of a neighbour's (RFC 4429)
+)
 
 var (
 	allNodes = netip.IPv6LinkLocalAllNodes()
@@ -89,17 +101,21 @@ func (n *NDP) NDPCounters() NDPCounters { return n.packets }
 func (n *NDP) SetRouter() { n.router = true }
 
 // Add begins to use the address of p, whose length is that of the subnet. A Ready
-// event says when it can be used: at once, or with detect after up to two seconds,
-// unless there is a Conflict. Adding what is there changes nothing.
-func (n *NDP) Add(now time.Duration, p netip.Prefix, detect bool) {
+// event says when it is ours: at once, or after its trial, a second when it is optimistic
+// (RFC 4429 section 3.3: the question is not put off), else up to two, unless there is a
+// Conflict. Adding what is there changes nothing.
+func (n *NDP) Add(now time.Duration, p netip.Prefix, trial Trial) {
 	if n.find(p.Addr()) != nil {
 		return
 	}
-	a := ownAddress{prefix: p, tentative: detect, next: Never}
-	if detect {
-		a.next = now + time.Duration(n.random.Int64N(int64(maxDetectDelay)))
-	} else {
+	a := ownAddress{prefix: p, trial: trial, next: Never}
+	switch trial {
+	case Untried:
 		n.emit(Ready, p.Addr(), n.mac)
+	case Tentative:
+		a.next = now + time.Duration(n.random.Int64N(int64(maxDetectDelay)))
+	case Optimistic:
+		a.due = true
 	}
 	n.own = append(n.own, a)
 }
@@ -135,7 +151,7 @@ func (n *NDP) Advance(now time.Duration) {
 		switch {
 		case now < a.next:
 		case a.asked:
-			a.tentative, a.next = false, Never
+			a.trial, a.next = Untried, Never
 			n.emit(Ready, a.prefix.Addr(), n.mac)
 		default:
 			a.due, a.next = true, Never
@@ -166,22 +182,23 @@ func (n *NDP) solicited(now time.Duration, m *Message) {
 	switch {
 	case a == nil:
 		return
-	case a.tentative && detecting && m.MAC != n.mac:
+	case a.trial != Untried && detecting && m.MAC != n.mac:
 		n.duplicate(a, m.MAC)
 		return
-	case a.tentative || detecting && m.MAC == n.mac:
+	case a.trial == Tentative || detecting && m.MAC == n.mac:
 		return
 	}
 	if !detecting && !m.LinkAddr.IsZero() {
 		n.Learn(now, m.Src, m.LinkAddr, Asked)
 	}
-	n.answer(m)
+	n.answer(m, a.trial == Untried)
 }
 
-// answer sends an advertisement (section 7.2.4). Who asks without saying where it is
-// is answered to where the question came from.
-func (n *NDP) answer(m *Message) {
-	reply := Message{Neighbor: wire.Neighbor{Advertisement: true, Target: m.Target, LinkAddr: n.mac, Router: n.router, Solicited: true, Override: true}, Src: m.Target, Dst: m.Src, MAC: m.LinkAddr}
+// answer sends an advertisement (section 7.2.4), which overrides what others say if the
+// address is ours for sure. Who asks without saying where it is is answered to where the
+// question came from.
+func (n *NDP) answer(m *Message, override bool) {
+	reply := Message{Neighbor: wire.Neighbor{Advertisement: true, Target: m.Target, LinkAddr: n.mac, Router: n.router, Solicited: true, Override: override}, Src: m.Target, Dst: m.Src, MAC: m.LinkAddr}
 	switch {
 	case m.Src.IsUnspecified():
 		reply.Solicited, reply.Dst, reply.MAC = false, allNodes, wire.MulticastMAC6(allNodes)
@@ -193,7 +210,7 @@ func (n *NDP) answer(m *Message) {
 	}
 }
 
-// duplicate gives a tentative address up.
+// duplicate gives an address on trial up.
 func (n *NDP) duplicate(a *ownAddress, by wire.MAC) {
 	n.packets.Conflicts++
 	addr := a.prefix.Addr()
@@ -236,7 +253,7 @@ func (n *NDP) advertised(now time.Duration, m *Message) {
 func (n *NDP) claimed(a *ownAddress, m *Message) {
 	switch {
 	case m.MAC == n.mac: // our own message came back
-	case a.tentative:
+	case a.trial != Untried:
 		n.duplicate(a, m.MAC)
 	default:
 		n.packets.Conflicts++
@@ -258,6 +275,9 @@ func (n *NDP) Poll(now time.Duration, m *Message) bool {
 			*m = n.question(a.prefix.Addr(), nobody, wire.MAC{})
 			return true
 		}
+	}
+	if n.hopeful() {
+		return false
 	}
 	for {
 		target, mac, ok := n.Solicit(now)
@@ -286,11 +306,26 @@ func (n *NDP) question(target, source netip.Addr, mac wire.MAC) Message {
 	return m
 }
 
+// hopeful reports whether there is no address to ask from but will be, when a trial ends
+// well: packets wait for that (RFC 4429 section 3.2).
+func (n *NDP) hopeful() bool {
+	hopeful := false
+	for i := range n.own {
+		switch n.own[i].trial {
+		case Untried:
+			return false
+		case Optimistic:
+			hopeful = true
+		}
+	}
+	return hopeful
+}
+
 // source is the address to ask for target from: one of its subnet, else any.
 func (n *NDP) source(target netip.Addr) (source netip.Addr, ok bool) {
 	for i := range n.own {
 		a := &n.own[i]
-		if a.tentative {
+		if a.trial != Untried {
 			continue
 		}
 		if a.prefix.Contains(target) {

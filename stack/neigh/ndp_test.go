@@ -23,7 +23,7 @@ var (
 func settledNDP(t *testing.T) *NDP {
 	t.Helper()
 	n := NewNDP(NDPConfig{MAC: here})
-	n.Add(0, ours6, false)
+	n.Add(0, ours6, Untried)
 	if e, ok := n.Event(); !ok || e.Kind != Ready || e.Addr != ours6.Addr() {
 		t.Fatalf("the address is ready at once: %+v, %v", e, ok)
 	}
@@ -49,7 +49,7 @@ func tell(target netip.Addr, mac wire.MAC, solicited, override bool) *Message {
 
 func TestNDPDetection(t *testing.T) {
 	n := NewNDP(NDPConfig{MAC: here})
-	n.Add(0, ours6, true)
+	n.Add(0, ours6, Tentative)
 	if m := next6(n, 0); m != nil || n.Deadline() >= time.Second {
 		t.Fatalf("it waits for up to a second, not %v, and then says %+v", n.Deadline(), m)
 	}
@@ -77,6 +77,75 @@ func TestNDPDetection(t *testing.T) {
 	}
 }
 
+// RFC 4429 section 3.3.
+func TestNDPOptimistic(t *testing.T) {
+	n := NewNDP(NDPConfig{MAC: here})
+	n.Add(0, ours6, Optimistic)
+	if m := next6(n, 0); m == nil || m.Target != ours6.Addr() || m.Src != nobody || !m.LinkAddr.IsZero() {
+		t.Fatalf("the question whether somebody has the address is not put off: %+v", m)
+	}
+	n.Receive(0, ask(theirs6, there))
+	want := Message{Neighbor: wire.Neighbor{Advertisement: true, Target: ours6.Addr(), LinkAddr: here, Solicited: true}, Src: ours6.Addr(), Dst: theirs6, MAC: there}
+	if m := next6(n, 0); m == nil || *m != want {
+		t.Errorf("who asks is answered, without the override flag: %+v", m)
+	}
+	if mac, a := n.Lookup(0, theirs6); a != Found || mac != there {
+		t.Errorf("and is known: %v, %v", mac, a)
+	}
+	other := netip.MustParseAddr("2001:db8::c")
+	if _, a := n.Lookup(0, other); a != Pending || n.Deadline() != time.Second {
+		t.Errorf("another is waited for: %v until %v", a, n.Deadline())
+	}
+	if m := next6(n, 0); m != nil {
+		t.Errorf("an optimistic address is no source of solicitations: %+v", m)
+	}
+	now := n.Deadline()
+	n.Advance(now)
+	if e, ok := n.Event(); !ok || e.Kind != Ready {
+		t.Errorf("without an answer for a second the address is ours: %+v, %v", e, ok)
+	}
+	if m := next6(n, now); m == nil || m.Target != other || m.Src != ours6.Addr() || m.LinkAddr != here {
+		t.Errorf("and those that were waited for are asked for: %+v", m)
+	}
+	n.Receive(now, ask(theirs6, there))
+	if m := next6(n, now); m == nil || !m.Override {
+		t.Errorf("answers override from then on: %+v", m)
+	}
+}
+
+// An address that turns out to be another's lets nobody wait on.
+func TestNDPOptimisticConflict(t *testing.T) {
+	n := NewNDP(NDPConfig{MAC: here})
+	n.Add(0, ours6, Optimistic)
+	next6(n, 0)
+	n.Lookup(0, theirs6)
+	n.Receive(0, tell(ours6.Addr(), there, false, true))
+	if e, ok := n.Event(); !ok || e.Kind != Conflict {
+		t.Fatalf("somebody has it: %+v, %v", e, ok)
+	}
+	for now := time.Duration(0); now != Never; now = n.Deadline() {
+		n.Advance(now)
+		if m := next6(n, now); m != nil {
+			t.Fatalf("something is asked from nowhere: %+v", m)
+		}
+		if e, ok := n.Event(); ok && e == (Event{Kind: Failed, Addr: theirs6}) {
+			return
+		}
+	}
+	t.Error("who waits for a neighbour is not told that it cannot be asked for")
+}
+
+// Another address that is ours already is asked from at once.
+func TestNDPOptimisticBeside(t *testing.T) {
+	n := settledNDP(t)
+	n.Add(0, netip.MustParsePrefix("2001:db8:1::a/64"), Optimistic)
+	next6(n, 0)
+	n.Lookup(0, netip.MustParseAddr("2001:db8:1::c"))
+	if m := next6(n, 0); m == nil || m.Src != ours6.Addr() {
+		t.Errorf("asked: %+v", m)
+	}
+}
+
 func TestNDPDuplicates(t *testing.T) {
 	for sentence, c := range map[string]struct {
 		m    *Message
@@ -91,12 +160,14 @@ func TestNDPDuplicates(t *testing.T) {
 		"an advertisement to all that says it answers":  {&Message{Neighbor: wire.Neighbor{Advertisement: true, Solicited: true, Target: ours6.Addr(), LinkAddr: there}, Src: theirs6, Dst: allNodes, MAC: there}, false},
 		"an advertisement whose station is a multicast": {tell(ours6.Addr(), wire.MAC{1}, false, true), false},
 	} {
-		n := NewNDP(NDPConfig{MAC: here})
-		n.Add(0, ours6, true)
-		n.Receive(0, c.m)
-		e, ok := n.Event()
-		if got := ok && e.Kind == Conflict; got != c.want || c.want && (n.find(ours6.Addr()) != nil) {
-			t.Errorf("%s: %+v, %v", sentence, e, ok)
+		for _, trial := range []Trial{Tentative, Optimistic} {
+			n := NewNDP(NDPConfig{MAC: here})
+			n.Add(0, ours6, trial)
+			n.Receive(0, c.m)
+			e, ok := n.Event()
+			if got := ok && e.Kind == Conflict; got != c.want || c.want && (n.find(ours6.Addr()) != nil) {
+				t.Errorf("%s: %+v, %v", sentence, e, ok)
+			}
 		}
 	}
 }

@@ -126,6 +126,10 @@ func (t *Table) Listen(b *Binding) error {
 	return nil
 }
 
+// SetInterface has b be for one interface only, or with 0 for all (SO_BINDTODEVICE). As on
+// Linux, nobody who is there already is asked.
+func (t *Table) SetInterface(b *Binding, index int) { b.claim.Interface = index }
+
 // Release gives a Binding back. If it has connections, the port stays taken until
 // these are closed, but nobody listens there any more.
 func (t *Table) Release(b *Binding) {

@@ -33,14 +33,26 @@ func newLab6(t testing.TB, s setup) *lab {
 	l.loam.addr = netip.AddrFrom16(prefix)
 	l.ip("-6", "address", "add", l.linux.addr.String()+"/64", "dev", l.tap, "nodad")
 	l.must(l.stack.AddAddress(l.tap, netip.PrefixFrom(l.loam.addr, 64)))
-	l.eventually("nobody else has Loam's address", func() bool {
-		c, err := l.stack.ListenUDP(netip.AddrPortFrom(l.loam.addr, 0), stack.UDPOptions{})
+	return l
+}
+
+// TestTrial6: an address of Loam's that Linux has, too, is given up after it was used.
+func TestTrial6(t *testing.T) {
+	l := newLab6(t, setup{})
+	taken := netip.MustParseAddr("fd77:ffff::9")
+	l.ip("-6", "address", "add", taken.String()+"/64", "dev", l.tap, "nodad")
+	l.must(l.stack.AddAddress(l.tap, netip.PrefixFrom(taken, 64)))
+	l.eventually("Linux's objection is heard", func() bool {
+		c := l.stack.Counters()
+		return c.Get(stack.NDConflict) > 0
+	})
+	l.eventually("the address is gone", func() bool {
+		c, err := l.stack.ListenUDP(netip.AddrPortFrom(taken, 53), stack.UDPOptions{})
 		if err == nil {
 			c.Close()
 		}
-		return err == nil
+		return errors.Is(err, stack.ErrNotAvailable)
 	})
-	return l
 }
 
 // each6 is each for IPv6, on the links of at least 1280 bytes, which it needs.
@@ -132,13 +144,6 @@ func TestLinkLocal(t *testing.T) {
 		return kernel.IsValid()
 	})
 	l.linux.addr = kernel.WithZone(l.tap)
-	l.eventually("Loam's has been tried, too", func() bool {
-		ln, err := l.loam.listen("tcp", l.loam.at(0))
-		if err == nil {
-			ln.Close()
-		}
-		return err == nil
-	})
 	for _, d := range l.directions() {
 		ln, err := d.server.listen("tcp", d.server.at(0))
 		l.must(err)

@@ -154,6 +154,8 @@ func callFile(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, errno uintptr) {
 		return sysSyncfs(fd(a1))
 	case syscall.SYS_SYNC:
 		return sysSync()
+	case syscall.SYS_SYNC_FILE_RANGE:
+		return fail(process.SyncFileRange(fd(a1), int64(a2), int64(a3), int(int32(a4))))
 	case syscall.SYS_FADVISE64:
 		return sysFadvise(fd(a1))
 	case syscall.SYS_FLOCK:
@@ -299,6 +301,8 @@ func callPath(trap, a1, a2, a3, a4, a5 uintptr) (r1, errno uintptr) {
 		return sysChmod(here, ptr(a1), uint32(a2), 0)
 	case syscall.SYS_FCHMODAT:
 		return sysChmod(fd(a1), ptr(a2), uint32(a3), 0)
+	case posix.SysOpenat2:
+		return sysOpenat2(fd(a1), ptr(a2), ptr(a3), a4)
 	case posix.SysFchmodat2:
 		return sysChmod(fd(a1), ptr(a2), uint32(a3), int(int32(a4)))
 	case syscall.SYS_CHOWN:

@@ -51,6 +51,23 @@ func sysOpen(dir int, p unsafe.Pointer, flags int, mode uint32) (uintptr, uintpt
 }
 
 //go:noinline
+func sysOpenat2(dir int, p, how unsafe.Pointer, size uintptr) (uintptr, uintptr) {
+	b, errno := copyIn(how, int(min(size, posix.MaxOpenHow+1)))
+	if errno != 0 {
+		return fail(errno)
+	}
+	h, errno := posix.ParseOpenHow(b)
+	if errno != 0 {
+		return fail(errno)
+	}
+	name, errno := pathAt(p)
+	if errno != 0 {
+		return fail(errno)
+	}
+	return result(process.OpenAt2(dir, name, h))
+}
+
+//go:noinline
 func sysAccess(dir int, p unsafe.Pointer, mode uint32, flags int) (uintptr, uintptr) {
 	return withPath(p, func(name string) syscall.Errno { return process.AccessAt(dir, name, mode, flags) })
 }

@@ -17,6 +17,7 @@ func main() {
 	ping(syscall.AF_INET)
 	ping(syscall.AF_INET6)
 	pingErrors()
+	errorQueue()
 	pingWaits()
 	pingControl()
 	raw4()
@@ -415,6 +416,60 @@ func device() {
 	n, _, err := syscall.Recvfrom(fd, make([]byte, 20), 0)
 	check.That(n == 8 && err == nil, "by the loopback: %d, %v", n, err)
 	check.Nil(syscall.BindToDevice(fd, ""), "SO_BINDTODEVICE of none")
+	deviceUDP()
+	deviceTCP()
+}
+
+// deviceUDP: who is bound to the interface gets what comes there, whichever is older.
+func deviceUDP() {
+	bind := func(at syscall.Sockaddr, device string) int {
+		fd := open(syscall.AF_INET, syscall.SOCK_DGRAM, 0)
+		check.Nil(syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1), "SO_REUSEADDR")
+		check.Nil(syscall.BindToDevice(fd, device), "SO_BINDTODEVICE")
+		check.Nil(syscall.Bind(fd, at), "bind")
+		return fd
+	}
+	older := bind(self(syscall.AF_INET), "")
+	at, err := syscall.Getsockname(older)
+	check.Nil(err, "getsockname")
+	bound, newer := bind(at, "lo"), bind(at, "")
+	check.Nil(syscall.Sendto(newer, []byte("x"), 0, at), "sendto")
+	n, _, err := syscall.Recvfrom(bound, make([]byte, 20), 0)
+	check.That(n == 1 && err == nil, "the bound one of three: %d, %v", n, err)
+	for _, fd := range []int{older, bound, newer} {
+		syscall.Close(fd)
+	}
+}
+
+// deviceTCP: listeners and connections have an interface, and when bytes came.
+func deviceTCP() {
+	l := open(syscall.AF_INET, syscall.SOCK_STREAM, 0)
+	defer syscall.Close(l)
+	check.Equal(syscall.BindToDevice(l, "eth9"), error(syscall.ENODEV), "an interface that there is not")
+	check.Nil(syscall.BindToDevice(l, "lo"), "SO_BINDTODEVICE")
+	check.Nil(syscall.SetsockoptInt(l, syscall.SOL_SOCKET, soTimestampNS, 1), "SO_TIMESTAMPNS")
+	check.Nil(syscall.Bind(l, self(syscall.AF_INET)), "bind")
+	check.Nil(syscall.Listen(l, 5), "listen")
+	at, err := syscall.Getsockname(l)
+	check.Nil(err, "getsockname")
+	client := open(syscall.AF_INET, syscall.SOCK_STREAM, 0)
+	defer syscall.Close(client)
+	check.Nil(syscall.BindToDevice(client, "lo"), "SO_BINDTODEVICE")
+	check.Nil(syscall.Connect(client, at), "connect")
+	server, _, err := syscall.Accept(l)
+	check.Nil(err, "accept")
+	defer syscall.Close(server)
+	before := time.Now()
+	_, err = syscall.Write(client, []byte("x"))
+	check.Nil(err, "write")
+	oob := make([]byte, 100)
+	_, n, _, _, err := syscall.Recvmsg(server, make([]byte, 1), oob, 0)
+	check.Nil(err, "recvmsg")
+	list, err := syscall.ParseSocketControlMessage(oob[:n])
+	check.Nil(err, "control messages")
+	check.That(len(list) == 1 && list[0].Header.Type == soTimestampNS && len(list[0].Data) == 16, "%+v", list)
+	came := time.Unix(int64(binary.NativeEndian.Uint64(list[0].Data)), int64(binary.NativeEndian.Uint64(list[0].Data[8:])))
+	check.That(came.Sub(before).Abs() < time.Second, "it came at %v, and was sent at %v", came, before)
 }
 
 // Options of UDP that package syscall lacks (asm-generic/socket.h, linux/in.h).
