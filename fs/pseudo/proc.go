@@ -29,6 +29,8 @@ type Process struct {
 	Maps func() string
 	// Net are the files of /proc/net, by name.
 	Net map[string]func() string
+	// Interfaces are the files of the folders of /sys/class/net, by name and path.
+	Interfaces map[string]map[string]func() string
 	// Folder is the working directory.
 	Folder func() string
 	// Descriptors lists what is open, and Descriptor is where one leads.

@@ -7,10 +7,18 @@ import (
 	"sync"
 )
 
-// Sys makes /sys: the CPUs, and what the Go runtime asks about large pages
-// (sysfs(5)).
-func Sys() *FileSystem {
+// Sys makes /sys: the CPUs, the interfaces of the network, and what the Go runtime asks about
+// large pages (sysfs(5)).
+func Sys(p Process) *FileSystem {
 	f := New(SysMagic)
+	for name, files := range p.Interfaces {
+		dir := "devices/virtual/net/" + name
+		f.Link("class/net/"+name, func() string { return "../../" + dir })
+		f.Link(dir+"/subsystem", func() string { return "../../../../class/net" })
+		for path, text := range files {
+			f.File(dir+"/"+path, text)
+		}
+	}
 	for _, name := range [...]string{"online", "possible", "present"} {
 		f.File("devices/system/cpu/"+name, func() string { return cpuList() + "\n" })
 	}

@@ -80,7 +80,7 @@ func mountPseudo(v *fs.View, about pseudo.Process) error {
 	for _, m := range []struct {
 		at     string
 		system fs.FileSystem
-	}{{"/proc", pseudo.Proc(about)}, {"/sys", pseudo.Sys()}, {"/sys/fs/cgroup", pseudo.Cgroup(about)}} {
+	}{{"/proc", pseudo.Proc(about)}, {"/sys", pseudo.Sys(about)}, {"/sys/fs/cgroup", pseudo.Cgroup(about)}} {
 		place, err := v.Lookup(v.Root, m.at, true)
 		if err == nil {
 			err = v.Tree.Mount(m.system, place, true)
@@ -241,7 +241,7 @@ func aboutProcess(p Platform, c guest.Config, executable string) pseudo.Process 
 		Mounts: mountsOf(c), Hostname: hostname(c), Release: stringOf(hostUname.Release[:]) + "-loam",
 		Started: time.Now(), Somaxconn: somaxconn,
 		Memory: memory, Alone: c.Machine, Used: used, Maps: p.Maps,
-		Net: procNet(),
+		Net: procNet(), Interfaces: interfaces(c),
 		Folder: func() string {
 			dir, _ := process.Getcwd()
 			return dir
@@ -258,6 +258,22 @@ func procNet() map[string]func() string {
 		files[name] = func() string { return text(process) }
 	}
 	return files
+}
+
+// interfaces are the folders of /sys/class/net, of the process in the same way.
+func interfaces(c guest.Config) map[string]map[string]func() string {
+	names := []string{"lo"}
+	for _, l := range c.Links {
+		names = append(names, l.Name)
+	}
+	folders := map[string]map[string]func() string{}
+	for _, name := range names {
+		folders[name] = map[string]func() string{}
+		for path, text := range posix.SysNet(name) {
+			folders[name][path] = func() string { return text(process) }
+		}
+	}
+	return folders
 }
 
 // mountsOf is what the user mounted, as proc(5) tells it.
