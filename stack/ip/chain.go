@@ -161,6 +161,9 @@ func (c *Chain) fragment(b []byte) bool {
 	case f.Offset+len(payload) > wire.MaxIPv6Payload:
 		*c = c.problem(CodeHeaderField, c.Offset+2)
 		return false
+	case f.Offset == 0 && f.Next == wire.ProtoHopByHop: // it would be the first header of the packet
+		*c = c.problem(CodeNextHeader, c.Offset)
+		return false
 	case f.Offset == 0 && !complete(f.Next, payload):
 		*c = c.problem(CodeFirstFragment, 0)
 		return false

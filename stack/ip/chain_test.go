@@ -26,8 +26,10 @@ func ext(next wire.Protocol, data ...byte) []byte {
 	return b
 }
 
-func fragmentHeader(offset int, more bool) []byte {
-	h := wire.IPv6Fragment{Next: wire.ProtoUDP, Offset: offset, More: more, ID: 7}
+func fragmentHeader(offset int, more bool) []byte { return fragmentOf(wire.ProtoUDP, offset, more) }
+
+func fragmentOf(next wire.Protocol, offset int, more bool) []byte {
+	h := wire.IPv6Fragment{Next: next, Offset: offset, More: more, ID: 7}
 	b := make([]byte, wire.IPv6FragmentLen)
 	h.Put(b)
 	return b
@@ -57,6 +59,8 @@ func TestChain(t *testing.T) {
 			Chain{Action: Report, Protocol: wire.ProtoIPv6Fragment, Offset: 40, NextAt: 6, Code: CodeHeaderField, Pointer: 42}},
 		"a first fragment without the transport's header": {wire.ProtoIPv6Fragment, us, [][]byte{fragmentHeader(0, true), short, short[:0], short},
 			Chain{Action: Reassemble, Protocol: wire.ProtoIPv6Fragment, Offset: 48, NextAt: 6, Fragment: wire.IPv6Fragment{Next: wire.ProtoUDP, More: true, ID: 7}}},
+		"hop-by-hop options behind a fragment header": {wire.ProtoIPv6Fragment, us, [][]byte{fragmentOf(wire.ProtoHopByHop, 0, true), ext(wire.ProtoUDP, 5, 2, 0, 0, 1, 0), udp},
+			Chain{Action: Report, Protocol: wire.ProtoIPv6Fragment, Offset: 40, NextAt: 6, Code: CodeNextHeader, Pointer: 40}},
 		"a first fragment with nothing": {wire.ProtoIPv6Fragment, us, [][]byte{fragmentHeader(0, true)},
 			Chain{Action: Report, Protocol: wire.ProtoIPv6Fragment, Offset: 40, NextAt: 6, Code: CodeFirstFragment}},
 	} {
