@@ -19,8 +19,8 @@ var big uint32
 // so one of the two knows of the other.
 var dozing uint64
 
-// tries is how often a CPU looks before it dozes: some 20 µs where instructions are
-// emulated, which is what it costs there to be woken, and as long as a few calls take.
+// tries is how often a CPU looks before it dozes: longer than a few calls take that are
+// served by CPUs that run. It was chosen, and other numbers have not been tried.
 const tries = 300
 
 // lock waits for the lock. A CPU that waits does what the holder may be waiting
