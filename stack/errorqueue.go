@@ -3,6 +3,7 @@ package stack
 import (
 	"net/netip"
 	"sync"
+	"sync/atomic"
 )
 
 // DatagramError is what a socket keeps of a datagram that did not get through (IP_RECVERR of
@@ -22,7 +23,8 @@ type DatagramError struct {
 type errorQueue struct {
 	mu    sync.Mutex
 	items []DatagramError
-	size  int // as charge counts
+	size  int         // as charge counts
+	some  atomic.Bool // there are any: asked for whenever the program polls
 }
 
 // charge is what one counts for in a receive buffer, in bytes.
@@ -37,6 +39,7 @@ func (q *errorQueue) put(e DatagramError, limit int) {
 	defer q.mu.Unlock()
 	if q.size+e.charge() <= limit {
 		q.items, q.size = append(q.items, e), q.size+e.charge()
+		q.some.Store(true)
 	}
 }
 
@@ -54,21 +57,19 @@ func (q *errorQueue) take() (e DatagramError, next *DatagramError, ok bool) {
 		next = &first
 	} else {
 		q.items = nil
+		q.some.Store(false)
 	}
 	q.size -= e.charge()
 	return e, next, true
 }
 
-func (q *errorQueue) any() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return len(q.items) > 0
-}
+func (q *errorQueue) any() bool { return q.some.Load() }
 
 func (q *errorQueue) clear() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.items, q.size = nil, 0
+	q.some.Store(false)
 }
 
 // queuesErrors reports whether errors about datagrams to dst are kept.
