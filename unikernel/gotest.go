@@ -154,7 +154,7 @@ func testOverlay(c cache, t *toolchain, s *std, checkout string, own []tested, p
 // (dieWithParent).
 func (t *toolchain) runTest(ctx context.Context, dir string, args []string) (int, error) {
 	cmd := exec.CommandContext(ctx, t.command, args...)
-	cmd.Dir, cmd.Env = dir, t.env
+	cmd.Dir, cmd.Env = dir, t.environ(dir)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }

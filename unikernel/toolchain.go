@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -125,6 +126,16 @@ func linkTree(from, to string) error {
 	})
 }
 
+// environ is the environment of a go command that runs in dir. It tells the command the name
+// of that folder: where a symbolic link leads to it, the command would find another, and take
+// what the overlay puts there for files of somewhere else.
+func (t *toolchain) environ(dir string) []string {
+	if !filepath.IsAbs(dir) {
+		return t.env
+	}
+	return append(slices.Clip(t.env), "PWD="+dir)
+}
+
 // stopDelay is how long a go command that was interrupted may tidy up.
 const stopDelay = 5 * time.Second
 
@@ -135,8 +146,7 @@ const signalDelay = time.Second
 // first line of what it complains about.
 func (t *toolchain) run(ctx context.Context, dir string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, t.command, args...)
-	cmd.Dir = dir
-	cmd.Env = t.env
+	cmd.Dir, cmd.Env = dir, t.environ(dir)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = stopDelay
 	var complaint strings.Builder

@@ -127,9 +127,11 @@ const layers = `
 	NONE < internal/ci;
 	NONE < internal/house;
 	NONE < internal/netns;
-	NONE < internal/freeport;
+	NONE < internal/freeport, internal/debian;
 	NONE < test/interop, test/servers, test/gen, test/genbench, test/probebench;
 	NONE < test/std;
+	NONE < test/kvm/report, test/kvm/work < test/kvm/first, test/kvm/program;
+	NONE < test/kvm;
 	NONE < test/pgo, test/pgo/program;
 
 	# The same stack runs on Linux, in fake time and in ring 0.
@@ -160,10 +162,11 @@ var modules = map[string][]string{
 	"internal/netns": {"golang.org/x/sys/unix"},
 
 	// Devices of a host, which no guest has.
-	"link/afpacket": {"golang.org/x/sys/unix"},
-	"link/afxdp":    {"github.com/cilium/ebpf", "golang.org/x/sys/unix"},
-	"link/filter":   {"github.com/cilium/ebpf"},
-	"link/tc":       {"github.com/cilium/ebpf", "golang.org/x/sys/unix"},
+	"test/kvm/first": {"golang.org/x/sys/unix"},
+	"link/afpacket":  {"golang.org/x/sys/unix"},
+	"link/afxdp":     {"github.com/cilium/ebpf", "golang.org/x/sys/unix"},
+	"link/filter":    {"github.com/cilium/ebpf"},
+	"link/tc":        {"github.com/cilium/ebpf", "golang.org/x/sys/unix"},
 }
 
 func TestLayers(t *testing.T) {

@@ -100,7 +100,8 @@ func (s *server) testMachine(t *testing.T, loam, machine string, r *recorder) {
 		f := p.measure(t, l, d)
 		t.Logf("%s, %s: %.0f %s, %d errors; memory grew by %d KiB", s.what, l.name, f.rate, f.unit, f.errors, f.grown)
 		if f.errors > 0 || f.rate <= 0 {
-			t.Errorf("%s, %s: %d errors in %v:\n%s\n%s", s.what, l.name, f.errors, d, f.detail, p.log)
+			p.quit(t)
+			t.Fatalf("%s, %s: %d errors in %v:\n%s\n%s", s.what, l.name, f.errors, d, f.detail, p.log)
 		}
 		found = append(found, finding{
 			Machine: machine, Server: s.name, Load: s.what + ", " + l.name, Unit: f.unit, Seconds: *seconds,

@@ -147,6 +147,17 @@ func (p *process) interrupt(t *testing.T) {
 	}
 }
 
+// quit ends the server as Ctrl-\ does: its log has what each goroutine waited for.
+func (p *process) quit(t *testing.T) {
+	t.Helper()
+	p.cmd.Process.Signal(syscall.SIGQUIT)
+	select {
+	case <-p.ended:
+	case <-time.After(patience):
+		t.Fatalf("does not end on Ctrl-\\\n%s", p.log)
+	}
+}
+
 // resident is the memory of the server, in KiB; 0 if it cannot be read. On Loam
 // the server is a child of the loam command.
 func (p *process) resident() int {

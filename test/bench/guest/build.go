@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 
 	"loam/boot"
+	"loam/internal/debian"
 	"loam/test/bench/guest/layout"
 	"loam/test/bench/subject"
 	"loam/unikernel"
@@ -73,6 +74,19 @@ func Build(ctx context.Context, dir string) (*Files, error) {
 	return f, nil
 }
 
+// drivers are the modules that the card needs, each after those that it needs itself.
+var drivers = []string{
+	"drivers/virtio/virtio_ring.ko",
+	"drivers/virtio/virtio.ko",
+	"drivers/virtio/virtio_pci_legacy_dev.ko",
+	"drivers/virtio/virtio_pci_modern_dev.ko",
+	"drivers/virtio/virtio_pci.ko",
+	"drivers/virtio/virtio_mmio.ko",
+	"net/core/failover.ko",
+	"drivers/net/net_failover.ko",
+	"drivers/net/virtio_net.ko",
+}
+
 // goBuild is what anybody does who wants a program that needs no libraries.
 func goBuild(ctx context.Context, output, pkg string) error {
 	cmd := exec.CommandContext(ctx, "go", "build", "-o", output, pkg)
@@ -91,31 +105,35 @@ func (f *Files) buildForLinux(ctx context.Context, program string) error {
 	if err := goBuild(ctx, first, "./guest/first"); err != nil {
 		return err
 	}
-	d, err := findDebian(ctx)
+	kernel, err := debian.FindKernel(ctx)
 	if err != nil {
 		return err
 	}
-	f.Linux = d.image
-	var a archive
-	for _, name := range []string{"dev", "proc", "sys", layout.Modules[1:]} {
-		a.folder(name)
+	modules, err := kernel.Modules(drivers...)
+	if err != nil {
+		return err
 	}
-	a.device("dev/console", 5, 1)
+	f.Linux = kernel.Image
+	var a debian.Archive
+	for _, name := range []string{"dev", "proc", "sys", layout.Modules[1:]} {
+		a.Folder(name)
+	}
+	a.Device("dev/console", 5, 1)
 	for from, to := range map[string]string{first: layout.First, f.Plain: layout.Program} {
 		data, err := os.ReadFile(from)
 		if err != nil {
 			return err
 		}
-		a.file(to[1:], data)
+		a.File(to[1:], data)
 	}
-	for i, from := range d.modules {
+	for i, from := range modules {
 		data, err := os.ReadFile(from)
 		if err != nil {
 			return err
 		}
-		a.file(fmt.Sprintf("%s/%02d", layout.Modules[1:], i), data)
+		a.File(fmt.Sprintf("%s/%02d", layout.Modules[1:], i), data)
 	}
-	return os.WriteFile(f.Archive, a.end(), 0o644)
+	return os.WriteFile(f.Archive, a.End(), 0o644)
 }
 
 func (f *Files) buildForLoam(ctx context.Context, program string) error {

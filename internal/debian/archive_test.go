@@ -1,4 +1,4 @@
-package guest
+package debian
 
 import (
 	"bytes"
@@ -14,13 +14,13 @@ func TestArchive(t *testing.T) {
 	if err != nil {
 		t.Skip("needs cpio: apt-get install cpio")
 	}
-	var a archive
-	a.folder("folder")
-	a.file("folder/file", []byte("text of an odd length"))
-	a.file("empty", nil)
+	var a Archive
+	a.Folder("folder")
+	a.File("folder/file", []byte("text of an odd length"))
+	a.File("empty", nil)
 	cmd := exec.Command(cpio, "--extract", "--quiet")
 	cmd.Dir = t.TempDir()
-	cmd.Stdin = bytes.NewReader(a.end())
+	cmd.Stdin = bytes.NewReader(a.End())
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

@@ -1,15 +1,15 @@
-package guest
+package debian
 
 import (
 	"bytes"
 	"fmt"
 )
 
-// archive is an initial file system for Linux: cpio, in the "newc" form, as
+// Archive is an initial file system for Linux: cpio, in the "newc" form, as
 // Documentation/driver-api/early-userspace/buffer-format.rst of Linux has it. Every
 // field of a header is eight hexadecimal digits, names and contents are padded to
 // four bytes.
-type archive struct {
+type Archive struct {
 	b     bytes.Buffer
 	inode int
 }
@@ -20,21 +20,24 @@ const (
 	isDevice = 0o020000 // of characters
 )
 
-func (a *archive) folder(name string) { a.entry(name, isFolder|0o755, 0, 0, nil) }
+// Folder adds a folder that all may read.
+func (a *Archive) Folder(name string) { a.entry(name, isFolder|0o755, 0, 0, nil) }
 
-func (a *archive) file(name string, data []byte) { a.entry(name, isFile|0o755, 0, 0, data) }
+// File adds a file that all may read and run.
+func (a *Archive) File(name string, data []byte) { a.entry(name, isFile|0o755, 0, 0, data) }
 
-func (a *archive) device(name string, major, minor int) {
+// Device adds a device of characters, for root.
+func (a *Archive) Device(name string, major, minor int) {
 	a.entry(name, isDevice|0o600, major, minor, nil)
 }
 
-// end closes the archive and returns it.
-func (a *archive) end() []byte {
+// End closes the archive and returns it.
+func (a *Archive) End() []byte {
 	a.entry("TRAILER!!!", 0, 0, 0, nil)
 	return a.b.Bytes()
 }
 
-func (a *archive) entry(name string, mode, major, minor int, data []byte) {
+func (a *Archive) entry(name string, mode, major, minor int, data []byte) {
 	a.inode++
 	const links = 1
 	a.b.WriteString("070701")
@@ -50,7 +53,7 @@ func (a *archive) entry(name string, mode, major, minor int, data []byte) {
 	a.pad()
 }
 
-func (a *archive) pad() {
+func (a *Archive) pad() {
 	for a.b.Len()%4 != 0 {
 		a.b.WriteByte(0)
 	}

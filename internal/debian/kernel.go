@@ -1,4 +1,7 @@
-package guest
+// Package debian has Debian's kernel as the kernel of virtual machines, and makes the file
+// system that it starts from. It is for tests and benchmarks that need a Linux beside Loam,
+// or under it.
+package debian
 
 import (
 	"context"
@@ -11,8 +14,8 @@ import (
 	"strings"
 )
 
-// The Linux guest is Debian's kernel for machines that are virtual, as it is: nothing
-// of it is built here. Its drivers for virtio are modules.
+// The kernel is Debian's for machines that are virtual, as it is: nothing of it is built
+// here. Most of its drivers are modules.
 
 // metapackage always needs the newest kernel.
 const metapackage = "linux-image-cloud-amd64"
@@ -21,64 +24,60 @@ const metapackage = "linux-image-cloud-amd64"
 // else it takes out of packages there.
 const cacheDir = "loam-ci"
 
-// drivers are the modules that the card needs, each after those that it needs itself.
-var drivers = []string{
-	"drivers/virtio/virtio_ring.ko",
-	"drivers/virtio/virtio.ko",
-	"drivers/virtio/virtio_pci_legacy_dev.ko",
-	"drivers/virtio/virtio_pci_modern_dev.ko",
-	"drivers/virtio/virtio_pci.ko",
-	"drivers/virtio/virtio_mmio.ko",
-	"net/core/failover.ko",
-	"drivers/net/net_failover.ko",
-	"drivers/net/virtio_net.ko",
+// Kernel is a kernel that is there.
+type Kernel struct {
+	Image   string // the file
+	modules string // the folder of its modules
 }
 
-// debian is a kernel that is there.
-type debian struct {
-	image   string   // the file
-	modules []string // the files of drivers
-}
-
-// findDebian returns Debian's kernel, which it fetches if it is not there.
-func findDebian(ctx context.Context) (*debian, error) {
+// FindKernel returns Debian's newest kernel, which it fetches with apt-get if none is there.
+func FindKernel(ctx context.Context) (*Kernel, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return nil, err
 	}
 	dir := filepath.Join(cache, cacheDir)
-	if d, err := debianIn(dir); err == nil {
-		return d, nil
+	if k, err := kernelIn(dir); err == nil {
+		return k, nil
 	}
-	if err := fetchDebian(ctx, dir); err != nil {
+	if err := fetchKernel(ctx, dir); err != nil {
 		return nil, fmt.Errorf("Debian's kernel is not in %s and cannot be fetched: %w", dir, err)
 	}
-	return debianIn(dir)
+	return kernelIn(dir)
 }
 
-// debianIn looks for the newest kernel below a folder.
-func debianIn(dir string) (*debian, error) {
+// kernelIn looks for the newest kernel below a folder.
+func kernelIn(dir string) (*Kernel, error) {
 	images, err := filepath.Glob(filepath.Join(dir, "boot", "vmlinuz-*-cloud-amd64"))
 	if err != nil || len(images) == 0 {
 		return nil, errors.Join(os.ErrNotExist, err)
 	}
 	slices.Sort(images)
-	d := &debian{image: images[len(images)-1]}
-	_, release, _ := strings.Cut(filepath.Base(d.image), "-")
-	for _, name := range drivers {
-		file := filepath.Join(dir, "lib/modules", release, "kernel", name)
+	image := images[len(images)-1]
+	_, release, _ := strings.Cut(filepath.Base(image), "-")
+	k := &Kernel{Image: image, modules: filepath.Join(dir, "lib/modules", release, "kernel")}
+	_, err = os.Stat(k.modules)
+	return k, err
+}
+
+// Modules are the files of modules, each of which is named by its path below the folder of
+// modules, such as "drivers/net/virtio_net.ko".
+func (k *Kernel) Modules(names ...string) ([]string, error) {
+	var files []string
+	for _, name := range names {
+		file := filepath.Join(k.modules, name)
 		if _, err := os.Stat(file); err != nil {
 			return nil, err
 		}
-		d.modules = append(d.modules, file)
+		files = append(files, file)
 	}
-	return d, nil
+	return files, nil
 }
 
-// fetchDebian takes the files out of the package, without installing it: that would
+// fetchKernel takes the files out of the package, without installing it: that would
 // change how this machine boots.
-func fetchDebian(ctx context.Context, dir string) error {
-	downloads, err := os.MkdirTemp("", "loam-bench-deb-")
+func fetchKernel(ctx context.Context, dir string) error {
+	downloads, err := os.MkdirTemp("", "loam-kernel-deb-")
 	if err != nil {
 		return err
 	}

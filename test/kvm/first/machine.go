@@ -1,0 +1,199 @@
+//go:build linux
+
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strconv"
+	"sync"
+	"time"
+
+	"loam/test/kvm/report"
+	"loam/test/kvm/work"
+)
+
+const (
+	// patience bounds all that a machine does; each takes seconds.
+	patience = 2 * time.Minute
+
+	// port leads to the program, through QEMU's gateway.
+	port = "127.0.0.1:8080"
+
+	// oldClock is what the PC's clock of the machine says, years behind: whose program
+	// knows the time has it from KVM.
+	oldClock = "2020-01-01"
+)
+
+// machine is one that runs.
+type machine struct {
+	cmd   *exec.Cmd
+	ended chan error // has the one result of cmd.Wait
+	said  *os.File
+}
+
+// try boots a machine and has its program show what it can.
+func try(m report.Machine) error {
+	r, err := start(m)
+	if err != nil {
+		return err
+	}
+	err = r.check(m.CPUs)
+	if err == nil {
+		err = r.end()
+	}
+	if err != nil {
+		r.cmd.Process.Kill()
+		said, _ := os.ReadFile(r.said.Name())
+		err = fmt.Errorf("%w; it said:\n%s", err, said)
+	}
+	r.said.Close()
+	return err
+}
+
+// start starts QEMU as loam run does where there is KVM.
+func start(m report.Machine) (*machine, error) {
+	card, random, more := "virtio-net-pci,romfile=", "virtio-rng-pci", []string{"-bios", "/usr/share/qemu/qboot.rom"}
+	model := m.Model
+	switch model {
+	case "q35":
+		model += ",sata=off"
+	case "microvm":
+		card, random, more = "virtio-net-device", "virtio-rng-device", []string{"-global", "virtio-mmio.force-legacy=false"}
+	}
+	said, err := os.CreateTemp("", "said")
+	if err != nil {
+		return nil, err
+	}
+	args := append([]string{
+		"-machine", model, "-accel", "kvm", "-cpu", "host", "-m", "256M", "-smp", strconv.Itoa(m.CPUs),
+		"-display", "none", "-nodefaults", "-no-user-config", "-no-reboot", "-device", "isa-debug-exit",
+		"-rtc", "base=" + oldClock, "-serial", "file:" + said.Name(), "-kernel", report.Program,
+		"-netdev", "user,id=n,hostfwd=tcp:" + port + "-:80", "-device", card + ",netdev=n", "-device", random,
+	}, more...)
+	r := &machine{cmd: exec.Command("qemu-system-x86_64", args...), ended: make(chan error, 1), said: said}
+	r.cmd.Stdout, r.cmd.Stderr = said, said
+	if err := r.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() { r.ended <- r.cmd.Wait() }()
+	return r, nil
+}
+
+// check asks the program, from when it is up.
+func (r *machine) check(cpus int) error {
+	if err := r.await(); err != nil {
+		return err
+	}
+	if err := checkClock(cpus); err != nil {
+		return err
+	}
+	return load()
+}
+
+// await waits until the program answers.
+func (r *machine) await() error {
+	for end := time.Now().Add(patience); time.Now().Before(end); {
+		if _, err := state(); err == nil {
+			return nil
+		}
+		select {
+		case err := <-r.ended:
+			return fmt.Errorf("QEMU ended early: %v", err)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	return fmt.Errorf("no answer within %v", patience)
+}
+
+var client = http.Client{Timeout: patience, Transport: &http.Transport{MaxIdleConnsPerHost: clients, Dial: net.Dial}}
+
+func get(path string) ([]byte, error) {
+	answer, err := client.Get("http://" + port + path)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	return io.ReadAll(answer.Body)
+}
+
+func state() (s report.State, err error) {
+	data, err := get("/state")
+	if err == nil {
+		err = json.Unmarshal(data, &s)
+	}
+	return s, err
+}
+
+// checkClock compares the program's clocks with Linux's, over a second.
+func checkClock(cpus int) error {
+	before := time.Now()
+	first, err := state()
+	if err != nil {
+		return err
+	}
+	late := time.Since(before)
+	time.Sleep(time.Second)
+	again := time.Now()
+	second, err := state()
+	if err != nil {
+		return err
+	}
+	late += time.Since(again)
+	const odd = 20 * time.Millisecond
+	passed, want := second.Since-first.Since, again.Sub(before)
+	if off := (passed - want).Abs(); off > late+odd {
+		return fmt.Errorf("%v passed in the program where %v did in Linux", passed, want)
+	}
+	if off := time.Duration(second.Wall - again.UnixNano()).Abs(); off > late+time.Second {
+		return fmt.Errorf("the time of the day is %v off", off)
+	}
+	if first.CPUs != cpus {
+		return fmt.Errorf("the program sees %d CPUs", first.CPUs)
+	}
+	return nil
+}
+
+// Load: so many at a time ask so often.
+const clients, requests = 8, 10
+
+// load has the program compute, and compares.
+func load() error {
+	errs := make([]error, clients)
+	var wait sync.WaitGroup
+	for c := range clients {
+		wait.Go(func() {
+			for n := range requests {
+				seed := c*requests + n
+				got, err := get("/sum?seed=" + strconv.Itoa(seed))
+				if want := fmt.Sprint(work.Sum(seed)); err == nil && string(got) != want {
+					err = fmt.Errorf("the program computes %s, and Linux %s", got, want)
+				}
+				errs[c] = errors.Join(errs[c], err)
+			}
+		})
+	}
+	wait.Wait()
+	return errors.Join(errs...)
+}
+
+// end has the program end, and the machine with it.
+func (r *machine) end() error {
+	get("/end") // there is no answer
+	select {
+	case <-r.ended:
+	case <-time.After(patience):
+		return fmt.Errorf("the machine runs on %v after its end", patience)
+	}
+	const want = report.Status<<1 | 1 // as isa-debug-exit has it
+	if status := r.cmd.ProcessState.ExitCode(); status != want {
+		return fmt.Errorf("QEMU ended with status %d, not %d", status, want)
+	}
+	return nil
+}
