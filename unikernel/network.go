@@ -3,6 +3,7 @@ package unikernel
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/netip"
 	"os"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"loam/link"
 	"loam/link/trace"
 	"loam/link/unixsock"
+	"loam/unikernel/complaint"
 	"loam/unikernel/guest"
 	"loam/usernet"
 	"loam/wire"
@@ -31,13 +33,15 @@ type Network struct {
 	Kind     NetworkKind
 	Forwards []usernet.Forward // UserNetwork: ports of the host that lead to the guest
 	Relay    bool              // UserNetwork: no connection is handed to the program (hand.go)
-	Tap      string            // TapNetwork: the name of the device, which is made if it is not there
-	Address  netip.Prefix      // TapNetwork: of the guest, of IPv4
-	Gateway  netip.Addr        // TapNetwork: of the guest; not valid: none
-	Address6 netip.Prefix      // TapNetwork: likewise of IPv6; if neither is valid: by DHCP, and by what routers say
-	Gateway6 netip.Addr        // TapNetwork: likewise; may be link-local
-	Refused  func(port uint16) // UserNetwork: as in usernet.Config; nil: nobody is told
-	Trace    string            // a file for what passes, in pcapng; empty: none
+	// HostLoopback is that of usernet.Config, for UserNetwork.
+	HostLoopback bool
+	Tap          string            // TapNetwork: the name of the device, which is made if it is not there
+	Address      netip.Prefix      // TapNetwork: of the guest, of IPv4
+	Gateway      netip.Addr        // TapNetwork: of the guest; not valid: none
+	Address6     netip.Prefix      // TapNetwork: likewise of IPv6; if neither is valid: by DHCP, and by what routers say
+	Gateway6     netip.Addr        // TapNetwork: likewise; may be link-local
+	Refused      func(port uint16) // UserNetwork: as in usernet.Config; nil: nobody is told
+	Trace        string            // a file for what passes, in pcapng; empty: none
 }
 
 // network is the outside of a guest's network: what the loam command holds.
@@ -207,6 +211,7 @@ func (n *network) openUser(o *Network, hostname string, platform Platform) error
 		Device: dev, Prefix: userAddress, Gateway: userGateway, DNS: userDNS, Guest: userAddress.Addr(),
 		Prefix6: userAddress6, Gateway6: userGateway6,
 		Hostname: hostname, Forwards: o.Forwards, Program: program, Refused: o.Refused,
+		HostLoopback: o.HostLoopback, Log: slog.New(complaint.Handler{To: os.Stderr}),
 	})
 	var port *usernet.ForwardError
 	if errors.As(err, &port) {

@@ -39,7 +39,7 @@ func (g *Gateway) deny(which Counter, dst netip.Addr) {
 	g.tally.count(which)
 	if dst == g.config.Gateway || dst == g.config.Gateway6 {
 		g.hint.Do(func() {
-			g.config.Log.Warn("the guest tried to reach the host's loopback network, which is not open to it: set HostLoopback to open it", "address", dst)
+			g.config.Log.Warn("the guest tried to reach the host's own loopback network, which is not open to it (Config.HostLoopback; loam run --host-loopback)", "address", dst)
 		})
 	}
 }

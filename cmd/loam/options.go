@@ -27,6 +27,7 @@ type runFlags struct {
 	relay    bool
 	volumes  []string
 	net      string
+	loopback bool
 	ips      []string
 	gateways []string
 	env      []string
@@ -56,6 +57,7 @@ func (f *runFlags) registerShared(cmd *cobra.Command, memory string) {
 	flags.IntVar(&f.cpus, "cpus", 1, "the CPUs of a virtual machine, `N`")
 	flags.StringVar(&f.machine, "machine", "q35", "what machine QEMU builds, `q35|pc|microvm`")
 	flags.StringVar(&f.net, "net", "user", "the network, `user|tap:NAME|none`; user needs no privilege")
+	flags.BoolVar(&f.loopback, "host-loopback", false, "let the program reach what listens at this host's own 127.0.0.1 and ::1, as host.loam.internal")
 	flags.StringSliceVar(&f.ips, "ip", nil, "with --net tap:NAME, the program's address and prefix, `CIDR`, one each of IPv4 and IPv6 (default: ask DHCP, and listen to routers of IPv6)")
 	flags.StringSliceVar(&f.gateways, "gw", nil, "with --ip, the router's address, `IP`, likewise")
 	flags.StringArrayVarP(&f.env, "env", "e", nil, "set a variable of the program's environment, `KEY=VALUE` (repeat for more)")
@@ -66,7 +68,7 @@ func (f *runFlags) registerShared(cmd *cobra.Command, memory string) {
 func (f *runFlags) shared() []string {
 	args := []string{
 		"--platform=" + f.platform, "--memory=" + f.memory, "--cpus=" + strconv.Itoa(f.cpus), "--machine=" + f.machine,
-		"--net=" + f.net, "--pcap=" + f.pcap,
+		"--net=" + f.net, "--pcap=" + f.pcap, "--host-loopback=" + strconv.FormatBool(f.loopback),
 	}
 	for _, ip := range f.ips {
 		args = append(args, "--ip="+ip)
@@ -117,6 +119,7 @@ type network struct {
 	gateway  netip.Addr   // not valid: there is none
 	address6 netip.Prefix // of IPv6; if neither is valid: by DHCP, and by what routers say
 	gateway6 netip.Addr   // not valid: there is none
+	loopback bool         // the user network: the host's own is open to the program
 }
 
 type networkKind int
@@ -224,6 +227,10 @@ func (f *runFlags) network() (n network, err error) {
 			"leave them out, or use --net tap:NAME",
 		}
 	}
+	if n.kind != userNetwork && f.loopback {
+		return n, &usageError{"--host-loopback has no use with --net " + f.net, "leave it out, or use --net user"}
+	}
+	n.loopback = f.loopback
 	return n, n.addresses(f.ips, f.gateways)
 }
 

@@ -69,6 +69,7 @@ func TestRunOptions(t *testing.T) {
 		{"--platform vm -m 2G --cpus 4 .", runOptions{program: ".", platform: "vm", memory: 2 << 30, cpus: 4, model: "q35"}},
 		{"--machine microvm .", runOptions{program: ".", model: "microvm"}},
 		{"--platform vm --disk d.img --disk e,f.img .", runOptions{program: ".", platform: "vm", disks: []string{"d.img", "e,f.img"}}},
+		{"--host-loopback .", runOptions{program: ".", net: network{loopback: true}}},
 		{"--net tap:loam0 .", runOptions{program: ".", net: network{kind: tapNetwork, tap: "loam0"}}},
 		{"--net tap:loam0 --ip 192.0.2.2/24 --gw 192.0.2.1 .", runOptions{program: ".", net: network{
 			kind: tapNetwork, tap: "loam0",
@@ -115,6 +116,7 @@ func TestRunRefuses(t *testing.T) {
 		{"-v / .", `-v "/" is no folder or file, or would be the root`},
 		{"-v .:/ .", `-v ".:/" is no folder or file, or would be the root`},
 		{"-v .:/a -v testdata:/a/ .", "-v .:/a and -v testdata:/a/ take the same place"},
+		{"--net none --host-loopback .", "--host-loopback has no use with --net none"},
 		{"--net tun:x .", `there is no network "tun:x"`},
 		{"--net tap .", `there is no network "tap"`},
 		{"--net= .", `there is no network ""`},

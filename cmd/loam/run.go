@@ -114,7 +114,7 @@ func (o *runOptions) unikernel(ctx context.Context, say io.Writer) (unikernel.Op
 		Network: unikernel.Network{
 			Kind: kinds[o.net.kind], Tap: o.net.tap, Address: o.net.address, Gateway: o.net.gateway,
 			Address6: o.net.address6, Gateway6: o.net.gateway6,
-			Trace: o.pcap, Relay: o.relay,
+			Trace: o.pcap, Relay: o.relay, HostLoopback: o.net.loopback,
 		},
 	}
 	u.Volumes = packed(o.volumes)

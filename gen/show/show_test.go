@@ -188,6 +188,9 @@ func TestPlot(t *testing.T) {
 func TestScreen(t *testing.T) {
 	asked := 0
 	var m tea.Model = screen{stop: func() { asked++ }}
+	if text := m.View().Content; text != "" {
+		t.Errorf("before anything has happened it shows %q", text)
+	}
 	for range 100 {
 		m, _ = m.Update(State{&sample, &seen})
 	}

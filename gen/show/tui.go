@@ -86,9 +86,10 @@ func (s screen) View() tea.View {
 		fmt.Fprintf(&b, "  latency: least %s   median %s   99 %% %s   99.9 %% %s   most %s   jitter %s\n",
 			span(l.Min), span(l.P50), span(l.P99), span(l.P999), span(l.Max), span(c.Jitter))
 	}
-	if s.ending {
+	switch {
+	case s.ending:
 		b.WriteString("\n  ending ...\n")
-	} else {
+	case s.Sent != nil || s.Received != nil: // else it may end with an error before there is anything to see
 		b.WriteString("\n  q ends the run\n")
 	}
 	return tea.NewView(b.String())

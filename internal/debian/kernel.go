@@ -41,7 +41,7 @@ func FindKernel(ctx context.Context) (*Kernel, error) {
 		return k, nil
 	}
 	if err := fetchKernel(ctx, dir); err != nil {
-		return nil, fmt.Errorf("Debian's kernel is not in %s and cannot be fetched: %w", dir, err)
+		return nil, fmt.Errorf("the kernel of Debian is not in %s and cannot be fetched: %w", dir, err)
 	}
 	return kernelIn(dir)
 }

@@ -71,6 +71,7 @@ const layers = `
 	link < unikernel/guest;
 	NONE < posix/bpf; # socket filters
 	stack, DEVICES, fs/memfs, posix/bpf < posix < unikernel/rt;
+	NONE < unikernel/complaint < unikernel/rt, unikernel; # what an operator should know
 	NONE < unikernel/seal; # which calls of the host's are left to a process
 	unikernel/guest, usernet/hand, fs/pseudo, fs/tarfs < unikernel/rt;
 	unikernel/rt, unikernel/seal < unikernel/rt/process;

@@ -2,6 +2,7 @@ package rt
 
 import (
 	"fmt"
+	"log/slog"
 	"net/netip"
 	"os"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"loam/posix"
 	"loam/stack"
+	"loam/unikernel/complaint"
 	"loam/unikernel/guest"
 )
 
@@ -89,7 +91,9 @@ func start(p Platform, c guest.Config) error {
 		return fmt.Errorf("the program's files: %w", err)
 	}
 	resolv := new(resolvConf)
-	network := stack.New(stack.Config{Resumed: resumed, DNSChanged: resolv.update})
+	network := stack.New(stack.Config{
+		Resumed: resumed, DNSChanged: resolv.update, Log: slog.New(complaint.Handler{To: os.Stderr}),
+	})
 	process = posix.New(posix.Options{
 		Network:  network,
 		Files:    tree,

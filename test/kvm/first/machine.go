@@ -112,7 +112,7 @@ func (r *machine) await() error {
 	return fmt.Errorf("no answer within %v", patience)
 }
 
-var client = http.Client{Timeout: patience, Transport: &http.Transport{MaxIdleConnsPerHost: clients, Dial: net.Dial}}
+var client = http.Client{Timeout: patience, Transport: &http.Transport{MaxIdleConnsPerHost: clients, DialContext: new(net.Dialer).DialContext}}
 
 func get(path string) ([]byte, error) {
 	answer, err := client.Get("http://" + port + path)
