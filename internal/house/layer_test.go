@@ -129,9 +129,11 @@ const layers = `
 	NONE < internal/house;
 	NONE < internal/netns;
 	NONE < internal/freeport, internal/debian;
+	NONE < internal/debian/first;
 	NONE < test/interop, test/servers, test/gen, test/genbench, test/probebench;
 	NONE < test/std;
 	NONE < test/kvm/report, test/kvm/work < test/kvm/first, test/kvm/program;
+	internal/debian/first < test/kvm/first;
 	NONE < test/kvm;
 	NONE < test/pgo, test/pgo/program;
 
@@ -163,11 +165,12 @@ var modules = map[string][]string{
 	"internal/netns": {"golang.org/x/sys/unix"},
 
 	// Devices of a host, which no guest has.
-	"test/kvm/first": {"golang.org/x/sys/unix"},
-	"link/afpacket":  {"golang.org/x/sys/unix"},
-	"link/afxdp":     {"github.com/cilium/ebpf", "golang.org/x/sys/unix"},
-	"link/filter":    {"github.com/cilium/ebpf"},
-	"link/tc":        {"github.com/cilium/ebpf", "golang.org/x/sys/unix"},
+	"internal/debian/first": {"golang.org/x/sys/unix"},
+	"test/kvm/first":        {"golang.org/x/sys/unix"},
+	"link/afpacket":         {"golang.org/x/sys/unix"},
+	"link/afxdp":            {"github.com/cilium/ebpf", "golang.org/x/sys/unix"},
+	"link/filter":           {"github.com/cilium/ebpf"},
+	"link/tc":               {"github.com/cilium/ebpf", "golang.org/x/sys/unix"},
 }
 
 func TestLayers(t *testing.T) {

@@ -8,11 +8,11 @@ package main
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"loam/internal/debian/first"
 	"loam/test/kvm/report"
 )
 
@@ -36,40 +36,19 @@ func main() {
 // prepare makes the machine one that has /dev/kvm and a loopback.
 func prepare() error {
 	os.Setenv("PATH", "/usr/bin")
-	for _, m := range []struct{ kind, at string }{
-		{"devtmpfs", "/dev"}, {"proc", "/proc"}, {"sysfs", "/sys"}, {"tmpfs", "/tmp"},
-	} {
-		if err := unix.Mount(m.kind, m.at, m.kind, 0, ""); err != nil {
-			return fmt.Errorf("mount %s: %w", m.at, err)
-		}
+	if err := first.Mount(); err != nil {
+		return err
 	}
-	if err := loadModules(); err != nil {
+	if err := unix.Mount("tmpfs", "/tmp", "tmpfs", 0, ""); err != nil {
+		return fmt.Errorf("mount /tmp: %w", err)
+	}
+	if err := first.LoadModules(report.Modules); err != nil {
 		return err
 	}
 	if _, err := os.Stat("/dev/kvm"); err != nil {
 		return err
 	}
 	return loopback()
-}
-
-// loadModules loads all that is in the archive; names say in what order.
-func loadModules() error {
-	files, err := filepath.Glob(filepath.Join(report.Modules, "*"))
-	if err != nil {
-		return err
-	}
-	for _, name := range files {
-		f, err := os.Open(name)
-		if err != nil {
-			return err
-		}
-		err = unix.FinitModule(int(f.Fd()), "", 0)
-		f.Close()
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-	}
-	return nil
 }
 
 // loopback switches it on.

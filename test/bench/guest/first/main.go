@@ -10,11 +10,11 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"loam/internal/debian/first"
 	"loam/test/bench/guest/layout"
 )
 
@@ -29,12 +29,10 @@ func main() {
 }
 
 func prepare() error {
-	for _, m := range []struct{ kind, at string }{{"devtmpfs", "/dev"}, {"proc", "/proc"}, {"sysfs", "/sys"}} {
-		if err := unix.Mount(m.kind, m.at, m.kind, 0, ""); err != nil {
-			return fmt.Errorf("mount %s: %w", m.at, err)
-		}
+	if err := first.Mount(); err != nil {
+		return err
 	}
-	if err := loadModules(); err != nil {
+	if err := first.LoadModules(layout.Modules); err != nil {
 		return err
 	}
 	address, err := netip.ParsePrefix(os.Getenv(layout.AddressVariable))
@@ -42,26 +40,6 @@ func prepare() error {
 		return err
 	}
 	return configure(layout.Interface, address)
-}
-
-// loadModules loads all that is in the archive; names say in what order.
-func loadModules() error {
-	files, err := filepath.Glob(filepath.Join(layout.Modules, "*"))
-	if err != nil {
-		return err
-	}
-	for _, name := range files {
-		f, err := os.Open(name)
-		if err != nil {
-			return err
-		}
-		err = unix.FinitModule(int(f.Fd()), "", 0)
-		f.Close()
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-	}
-	return nil
 }
 
 // patience is how long the card may take to be there.
