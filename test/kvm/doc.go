@@ -7,7 +7,8 @@
 // the bottom is KVM as users have it: its interrupt controllers, its clock, its nested page
 // tables, its exits. Only the processor below is QEMU's.
 //
-//	go test ./test/kvm -v          four machines, half a minute
+//	go test ./test/kvm -v                    two machines, half a minute
+//	LOAM_KVM_ALL=1 go test ./test/kvm -v     four, with one CPU and with two
 //
 // That processor hides XSAVE: a guest of QEMU 7.2's sets XCR0 without an exit to KVM,
 // which sets it back at its next entry, and vector registers are lost, of any guest. The

@@ -20,7 +20,7 @@ func main() {
 	if err := prepare(); err != nil {
 		fmt.Println(report.Failed+"Linux:", err)
 	} else {
-		for _, m := range report.Machines {
+		for _, m := range report.Machines() {
 			begin := time.Now()
 			if err := try(m); err != nil {
 				fmt.Printf("%s%s, %d CPUs: %v\n", report.Failed, m.Model, m.CPUs, err)
