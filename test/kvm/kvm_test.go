@@ -87,7 +87,7 @@ func pack(t *testing.T, kernel *debian.Kernel, qemu string) []byte {
 	t.Helper()
 	files := map[string]string{
 		report.First:                  build(t, "go", "loam/test/kvm/first"),
-		report.Program:                build(t, loam(t), "loam/test/kvm/program"),
+		report.Program:                build(t, build(t, "go", "loam/cmd/loam"), "loam/test/kvm/program"),
 		"/usr/bin/qemu-system-x86_64": qemu,
 	}
 	from, err := kernel.Modules(modules...)
@@ -128,12 +128,6 @@ func addFolder(a *debian.Archive, made map[string]bool, dir string) {
 	addFolder(a, made, filepath.Dir(dir))
 	made[dir] = true
 	a.Folder(dir[1:])
-}
-
-// loam builds the command.
-func loam(t *testing.T) string {
-	t.Helper()
-	return build(t, "go", "loam/cmd/loam")
 }
 
 // build builds a program that needs no libraries, by the go command or by loam's.

@@ -1,6 +1,6 @@
-// Package complaint has a guest tell what an operator should know: a link that has failed, an
-// address that is lost or that another host uses. Each is a line where the program's own
-// complaints go, as all of Loam's are.
+// Package complaint has a guest, and the gateway in the loam command, tell what an operator
+// should know: a link that has failed, an address that is lost or that another host uses. Each is
+// a line where the program's own complaints go, as all of Loam's are.
 package complaint
 
 import (

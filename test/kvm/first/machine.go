@@ -3,11 +3,11 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -44,9 +44,11 @@ func try(m report.Machine) error {
 	if err != nil {
 		return err
 	}
-	err = r.check(m.CPUs)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	err = r.check(ctx, m.CPUs)
 	if err == nil {
-		err = r.end()
+		err = r.end(ctx)
 	}
 	if err != nil {
 		r.cmd.Process.Kill()
@@ -87,35 +89,41 @@ func start(m report.Machine) (*machine, error) {
 }
 
 // check asks the program, from when it is up.
-func (r *machine) check(cpus int) error {
-	if err := r.await(); err != nil {
+func (r *machine) check(ctx context.Context, cpus int) error {
+	if err := r.await(ctx); err != nil {
 		return err
 	}
-	if err := checkClock(cpus); err != nil {
+	if err := checkClock(ctx, cpus); err != nil {
 		return err
 	}
-	return load()
+	return load(ctx)
 }
 
 // await waits until the program answers.
-func (r *machine) await() error {
-	for end := time.Now().Add(patience); time.Now().Before(end); {
-		if _, err := state(); err == nil {
+func (r *machine) await(ctx context.Context) error {
+	for {
+		_, err := state(ctx)
+		if err == nil {
 			return nil
 		}
 		select {
 		case err := <-r.ended:
 			return fmt.Errorf("QEMU ended early: %v", err)
+		case <-ctx.Done():
+			return err
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
-	return fmt.Errorf("no answer within %v", patience)
 }
 
-var client = http.Client{Timeout: patience, Transport: &http.Transport{MaxIdleConnsPerHost: clients, DialContext: new(net.Dialer).DialContext}}
+var client = http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: clients}}
 
-func get(path string) ([]byte, error) {
-	answer, err := client.Get("http://" + port + path)
+func get(ctx context.Context, path string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, "GET", "http://"+port+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := client.Do(request)
 	if err != nil {
 		return nil, err
 	}
@@ -123,8 +131,8 @@ func get(path string) ([]byte, error) {
 	return io.ReadAll(answer.Body)
 }
 
-func state() (s report.State, err error) {
-	data, err := get("/state")
+func state(ctx context.Context) (s report.State, err error) {
+	data, err := get(ctx, "/state")
 	if err == nil {
 		err = json.Unmarshal(data, &s)
 	}
@@ -132,16 +140,16 @@ func state() (s report.State, err error) {
 }
 
 // checkClock compares the program's clocks with Linux's, over a second.
-func checkClock(cpus int) error {
+func checkClock(ctx context.Context, cpus int) error {
 	before := time.Now()
-	first, err := state()
+	first, err := state(ctx)
 	if err != nil {
 		return err
 	}
 	late := time.Since(before)
 	time.Sleep(time.Second)
 	again := time.Now()
-	second, err := state()
+	second, err := state(ctx)
 	if err != nil {
 		return err
 	}
@@ -164,14 +172,14 @@ func checkClock(cpus int) error {
 const clients, requests = 8, 10
 
 // load has the program compute, and compares.
-func load() error {
+func load(ctx context.Context) error {
 	errs := make([]error, clients)
 	var wait sync.WaitGroup
 	for c := range clients {
 		wait.Go(func() {
 			for n := range requests {
 				seed := c*requests + n
-				got, err := get("/sum?seed=" + strconv.Itoa(seed))
+				got, err := get(ctx, "/sum?seed="+strconv.Itoa(seed))
 				if want := fmt.Sprint(work.Sum(seed)); err == nil && string(got) != want {
 					err = fmt.Errorf("the program computes %s, and Linux %s", got, want)
 				}
@@ -184,12 +192,12 @@ func load() error {
 }
 
 // end has the program end, and the machine with it.
-func (r *machine) end() error {
-	get("/end") // there is no answer
+func (r *machine) end(ctx context.Context) error {
+	get(ctx, "/end") // there is no answer
 	select {
 	case <-r.ended:
-	case <-time.After(patience):
-		return fmt.Errorf("the machine runs on %v after its end", patience)
+	case <-ctx.Done():
+		return errors.New("the machine runs on after its program's end")
 	}
 	const want = report.Status<<1 | 1 // as isa-debug-exit has it
 	if status := r.cmd.ProcessState.ExitCode(); status != want {

@@ -29,7 +29,6 @@ func main() {
 			}
 		}
 	}
-	fmt.Println(report.End)
 	unix.Reboot(unix.LINUX_REBOOT_CMD_POWER_OFF)
 }
 

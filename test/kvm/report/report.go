@@ -23,11 +23,10 @@ const (
 	Modules = "/modules" // in the order in which they are loaded, by name
 )
 
-// What the first process says of each machine, in a line that begins so, and at the end.
+// What the first process says of each machine, in a line that begins so.
 const (
 	OK     = "ok: "
 	Failed = "failed: "
-	End    = "end of the machines"
 )
 
 // All is the variable that, set to anything, has machines of two CPUs tried too: for the test,
