@@ -7,11 +7,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"loam/internal/debian"
 )
 
-// debian lists the programs that tests and demonstrations call, and the package
+// installed lists the programs that tests and demonstrations call, and the package
 // of Debian 12 that has each.
-var debian = []struct {
+var installed = []struct {
 	file string // a name to look up in PATH, or a path
 	pkg  string
 	why  string
@@ -80,7 +82,7 @@ func installPackages(ctx context.Context) error {
 	// Debian leaves sbin, where ip is, out of the path of ordinary users.
 	os.Setenv("PATH", os.Getenv("PATH")+":/usr/sbin:/sbin:"+filepath.Join(dir, "usr/sbin"))
 	var install, unpack []string
-	for _, p := range debian {
+	for _, p := range installed {
 		install = wanted(install, p.file, p.pkg, p.why)
 	}
 	for _, p := range unpacked {
@@ -89,7 +91,11 @@ func installPackages(ctx context.Context) error {
 		}
 		unpack = wanted(unpack, p.file, p.pkg, p.why)
 	}
-	if len(install)+len(unpack) == 0 {
+	kernel := debian.HaveKernel()
+	if !kernel {
+		fmt.Println("a kernel of Debian is missing: programs run by its KVM, and beside it")
+	}
+	if len(install)+len(unpack) == 0 && kernel {
 		return nil
 	}
 	if os.Getuid() != 0 || !present("apt-get") {
@@ -106,11 +112,12 @@ func installPackages(ctx context.Context) error {
 		}
 	}
 	for _, pkg := range unpack {
-		if err := unpackPackage(ctx, pkg, dir); err != nil {
+		if err := debian.Unpack(ctx, pkg, dir); err != nil {
 			return err
 		}
 	}
-	return nil
+	_, err = debian.FindKernel(ctx)
+	return err
 }
 
 // wanted appends a package to the list if its file is not there, and says so.
@@ -120,27 +127,6 @@ func wanted(list []string, file, pkg, why string) []string {
 	}
 	fmt.Printf("%s is missing: %s\n", pkg, why)
 	return append(list, pkg)
-}
-
-// unpackPackage takes the files out of a package of Debian without installing it.
-func unpackPackage(ctx context.Context, pkg, dir string) error {
-	downloads, err := os.MkdirTemp("", "loam-deb-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(downloads)
-	// As root, since apt's own user has no leave to write there.
-	if err := aptGet(ctx, downloads, "download", "-q", "-o", "APT::Sandbox::User=root", pkg); err != nil {
-		return err
-	}
-	files, err := filepath.Glob(filepath.Join(downloads, "*.deb"))
-	if err != nil || len(files) != 1 {
-		return fmt.Errorf("apt-get download %s: %d files, %v", pkg, len(files), err)
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	return shown(output(ctx, "", "dpkg-deb", "--extract", files[0], dir))
 }
 
 // aptGet runs apt-get in dir.

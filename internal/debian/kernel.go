@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -46,6 +45,16 @@ func FindKernel(ctx context.Context) (*Kernel, error) {
 	return kernelIn(dir)
 }
 
+// HaveKernel reports whether FindKernel has nothing to fetch.
+func HaveKernel() bool {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return false
+	}
+	_, err = kernelIn(filepath.Join(cache, cacheDir))
+	return err == nil
+}
+
 // kernelIn looks for the newest kernel below a folder.
 func kernelIn(dir string) (*Kernel, error) {
 	images, err := filepath.Glob(filepath.Join(dir, "boot", "vmlinuz-*-cloud-amd64"))
@@ -74,15 +83,10 @@ func (k *Kernel) Modules(names ...string) ([]string, error) {
 	return files, nil
 }
 
-// fetchKernel takes the files out of the package, without installing it: that would
-// change how this machine boots.
+// fetchKernel takes the files out of the package: to install it would change how this
+// machine boots.
 func fetchKernel(ctx context.Context, dir string) error {
-	downloads, err := os.MkdirTemp("", "loam-kernel-deb-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(downloads)
-	out, err := command(ctx, downloads, "apt-cache", "depends", metapackage)
+	out, err := command(ctx, "", "apt-cache", "depends", metapackage)
 	if err != nil {
 		return err
 	}
@@ -91,31 +95,5 @@ func fetchKernel(ctx context.Context, dir string) error {
 	if !found {
 		return fmt.Errorf("apt-cache says nothing of %s: %q", metapackage, out)
 	}
-	if _, err := command(ctx, downloads, "apt-get", "download", "-q", "-o", "APT::Sandbox::User=root", pkg); err != nil {
-		return err
-	}
-	files, err := filepath.Glob(filepath.Join(downloads, "*.deb"))
-	if err != nil || len(files) != 1 {
-		return fmt.Errorf("apt-get download %s: %d files, %v", pkg, len(files), err)
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	_, err = command(ctx, "", "dpkg-deb", "--extract", files[0], dir)
-	return err
-}
-
-// command runs a program and returns what it prints.
-func command(ctx context.Context, dir, name string, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Dir = dir
-	out, err := cmd.Output()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		err = fmt.Errorf("%w: %s", err, strings.TrimSpace(string(exit.Stderr)))
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return out, nil
+	return Unpack(ctx, pkg, dir)
 }

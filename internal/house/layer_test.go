@@ -125,10 +125,10 @@ const layers = `
 	NONE < examples/web, examples/echo, unikernel/cost/calls;
 
 	# What runs the tests, and keeps the rules.
-	NONE < internal/ci;
 	NONE < internal/house;
 	NONE < internal/netns;
-	NONE < internal/freeport, internal/debian;
+	NONE < internal/freeport;
+	NONE < internal/debian < internal/ci;
 	NONE < internal/debian/first;
 	NONE < test/interop, test/servers, test/gen, test/genbench, test/probebench;
 	NONE < test/std;

@@ -1,0 +1,49 @@
+package debian
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// Unpack takes the files out of a package of Debian, which it downloads, into dir, without
+// installing it.
+func Unpack(ctx context.Context, pkg, dir string) error {
+	downloads, err := os.MkdirTemp("", "loam-deb-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(downloads)
+	// As root, since apt's own user has no leave to write there.
+	if _, err := command(ctx, downloads, "apt-get", "download", "-q", "-o", "APT::Sandbox::User=root", pkg); err != nil {
+		return err
+	}
+	files, err := filepath.Glob(filepath.Join(downloads, "*.deb"))
+	if err != nil || len(files) != 1 {
+		return fmt.Errorf("apt-get download %s: %d files, %v", pkg, len(files), err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	_, err = command(ctx, "", "dpkg-deb", "--extract", files[0], dir)
+	return err
+}
+
+// command runs a program and returns what it prints.
+func command(ctx context.Context, dir, name string, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = dir
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		err = fmt.Errorf("%w: %s", err, strings.TrimSpace(string(exit.Stderr)))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return out, nil
+}
