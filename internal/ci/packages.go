@@ -99,8 +99,10 @@ func installPackages(ctx context.Context) error {
 		return nil
 	}
 	if os.Getuid() != 0 || !present("apt-get") {
-		fmt.Println("not installed (not root, or not Debian); to do it yourself: apt-get install", strings.Join(append(install, unpack...), " "))
-		return nil
+		if all := append(install, unpack...); len(all) > 0 {
+			fmt.Println("not installed (not root, or not Debian); to do it yourself: apt-get install", strings.Join(all, " "))
+		}
+		return nil // a test that needs the kernel tries to fetch it
 	}
 	os.Setenv("DEBIAN_FRONTEND", "noninteractive") // tshark would ask a question
 	if err := aptGet(ctx, "", "update", "-q"); err != nil {
