@@ -101,15 +101,24 @@ func openLine(gsi uint64, flags uint32) int64 {
 			return -int64(syscall.ENOSPC)
 		}
 		lines[i] = line{used: true, wired: true, chip: uint8(chip), input: uint32(gsi) - io.first, flags: flags & (amd64.IOAPICLow | amd64.IOAPICLevel)}
-		lines[i].route(i, 0)
+		l := &lines[i]
+		io.chip.Route(l.input, l.vector(i), cpus[0].apic, l.flags)
 		return int64(i)
 	}
 	return -int64(syscall.ENXIO)
 }
 
-// route sets the I/O APIC's entry, with more flags.
-func (l *line) route(number int, flags uint32) {
-	ioapics[l.chip].chip.Route(l.input, amd64.VectorDevice+uint32(number), cpus[0].apic, l.flags|flags)
+// vector is what the line interrupts with.
+func (l *line) vector(number int) uint32 { return amd64.VectorDevice + uint32(number) }
+
+// mask keeps the line from interrupting.
+func (l *line) mask(number int) {
+	ioapics[l.chip].chip.Change(l.input, l.vector(number), l.flags|amd64.IOAPICMasked)
+}
+
+// unmask ends that.
+func (l *line) unmask(number int) {
+	ioapics[l.chip].chip.Change(l.input, l.vector(number), l.flags)
 }
 
 // doneInterrupt lets a line that stays on while its device wants attention
@@ -119,7 +128,7 @@ func doneInterrupt(number uint64) int64 {
 		return -int64(syscall.EINVAL)
 	}
 	if l := &lines[number]; l.wired && l.flags&amd64.IOAPICLevel != 0 {
-		l.route(int(number), 0)
+		l.unmask(int(number))
 	}
 	return 0
 }
@@ -130,7 +139,7 @@ func closeInterrupt(number uint64) int64 {
 		return -int64(syscall.EINVAL)
 	}
 	if l := &lines[number]; l.wired {
-		l.route(int(number), amd64.IOAPICMasked)
+		l.mask(int(number))
 	}
 	lines[number] = line{}
 	return 0
@@ -139,7 +148,7 @@ func closeInterrupt(number uint64) int64 {
 // ring serves the interrupt of a device.
 func ring(c *cpu, number int) {
 	if l := &lines[number]; l.wired && l.flags&amd64.IOAPICLevel != 0 {
-		l.route(number, amd64.IOAPICMasked) // until doneInterrupt
+		l.mask(number) // until doneInterrupt
 	}
 	if number == serialInterrupt {
 		receive(c)

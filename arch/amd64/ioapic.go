@@ -49,7 +49,34 @@ func (a IOAPIC) Inputs() uint32 { return a.read(ioapicVersion)>>16&0xff + 1 }
 
 // Route has an input interrupt a CPU with a vector. The flags are those above.
 func (a IOAPIC) Route(input, vector, cpu, flags uint32) {
-	a.write(ioapicTable+2*input, IOAPICMasked)
-	a.write(ioapicTable+2*input+1, cpu<<ioapicCPUShift)
-	a.write(ioapicTable+2*input, vector|flags)
+	for _, w := range routing(input, vector, cpu, flags) {
+		a.write(w.register, w.value)
+	}
+}
+
+// Change gives an input that has been routed other flags: masks it, or lets it interrupt again.
+func (a IOAPIC) Change(input, vector, flags uint32) {
+	w := changing(input, vector, flags)
+	a.write(w.register, w.value)
+}
+
+// ioapicWrite is one of a register of 32 bits.
+type ioapicWrite struct {
+	register, value uint32
+}
+
+// routing is what Route writes: both halves of an entry, the first while it is masked.
+func routing(input, vector, cpu, flags uint32) [3]ioapicWrite {
+	return [...]ioapicWrite{
+		changing(input, vector, flags|IOAPICMasked),
+		{ioapicTable + 2*input + 1, cpu << ioapicCPUShift},
+		changing(input, vector, flags),
+	}
+}
+
+// changing is what Change writes. The trigger is in it each time: while it is not that of a level,
+// if only from one write to the next, a line that rises at a masked input is forgotten ("Interrupt
+// Mask" in section 3.2.4 of the data sheet), and whoever waits for it waits for ever.
+func changing(input, vector, flags uint32) ioapicWrite {
+	return ioapicWrite{ioapicTable + 2*input, vector | flags}
 }
