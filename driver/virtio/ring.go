@@ -227,6 +227,9 @@ func (r *Ring) Publish() (notify bool) {
 	return notify
 }
 
+// Ready reports whether Take has something to return.
+func (r *Ring) Ready() bool { return r.err != nil || uint16(r.usedIndex.Load()>>16) != r.taken }
+
 // Take returns a chain that the device is done with: its head, and how many bytes
 // the device has written from the front of what it may write. ok is false if there
 // is none. After an error, which is ErrNonsense, there will be none.

@@ -3,6 +3,7 @@ package virtionet_test
 import (
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -223,6 +224,79 @@ func TestNeverSends(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A frame whose interrupt is lost waits for two seconds and no longer, which is counted; those
+// around it do not.
+func TestInterruptLost(t *testing.T) {
+	for way := range model.Ways {
+		synctest.Test(t, func(t *testing.T) {
+			var arriving atomic.Int32
+			work := func(d *model.Device) {
+				for ; arriving.Load() > 0; arriving.Add(-1) {
+					c := d.Queues[0].Take()
+					d.Queues[0].Done(c, c.Scatter(0, header(0, 0, 0, 0, 0, 0, 1, 60)))
+				}
+			}
+			card := single(t, everything, work, way)
+			// receive has a frame arrive while Recv waits, and says for how long it still did.
+			receive := func(lie model.Lie) time.Duration {
+				var start time.Time
+				time.AfterFunc(2500*time.Millisecond, func() {
+					arriving.Store(1)
+					start = time.Now()
+					card.model.Become(work, &model.Hostile{Next: func() (model.Lie, uint32) { return lie, 0 }})
+				})
+				frames := make([]*link.Frame, 1)
+				if n, err := card.Queues()[0].Recv(frames); n != 1 || err != nil {
+					t.Fatalf("%s: Recv: %d, %v", way, n, err)
+				}
+				frames[0].Free()
+				return time.Since(start)
+			}
+			for _, c := range []struct {
+				lie         model.Lie
+				least, most time.Duration
+				lost        uint64 // in all
+			}{
+				{model.Truth, 0, 0, 0},
+				{model.Quiet, time.Second, 2 * time.Second, 1},
+				{model.Truth, 0, 0, 1},
+				{model.Quiet, time.Second, 2 * time.Second, 2},
+			} {
+				if took := receive(c.lie); took < c.least || took > c.most {
+					t.Errorf("%s: a frame took %v, not from %v to %v", way, took, c.least, c.most)
+				}
+				if lost := card.Counters().Lost; lost != c.lost {
+					t.Errorf("%s: %d interrupts were lost, not %d", way, lost, c.lost)
+				}
+			}
+		})
+	}
+}
+
+// A card that has missed that there are buffers is notified of them again.
+func TestNotificationLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var deaf atomic.Bool
+		deaf.Store(true)
+		card := single(t, everything, func(d *model.Device) {
+			if c := d.Queues[0].Take(); c != nil && !deaf.Load() {
+				d.Queues[0].Done(c, c.Scatter(0, header(0, 0, 0, 0, 0, 0, 1, 60)))
+			}
+		}, "MMIO")
+		synctest.Wait() // for what the card was told of, in vain
+		deaf.Store(false)
+		frames := make([]*link.Frame, 1)
+		start := time.Now()
+		if n, err := card.Queues()[0].Recv(frames); n != 1 || err != nil {
+			t.Fatalf("Recv: %d, %v", n, err)
+		}
+		frames[0].Free()
+		if took := time.Since(start); took > 2*time.Second {
+			t.Errorf("it took %v", took)
+		}
+	})
 }
 
 // A card that does not stop keeps its memory where there is no bus between: none of

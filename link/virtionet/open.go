@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"loam/driver"
 	"loam/driver/virtio"
@@ -59,6 +60,7 @@ type Config struct {
 	// NoOffloads has all frames come and go finished, and none longer than the MTU
 	// allows.
 	NoOffloads bool
+	Log        *slog.Logger // is told what an operator should know; default nobody
 }
 
 func (c *Config) setDefaults() error {
@@ -77,6 +79,9 @@ func (c *Config) setDefaults() error {
 			return fmt.Errorf("virtionet: %d is not from 1 to %d", *d.value, d.most)
 		}
 	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
 	if c.Depth&(c.Depth-1) != 0 || c.Depth < virtio.MinRing {
 		return fmt.Errorf("virtionet: %d is not a power of two", c.Depth)
 	}
@@ -94,7 +99,7 @@ func Open(card *virtio.Device, c Config) (*Device, error) {
 	if err := card.NegotiateBy(0, c.wants); err != nil {
 		return nil, err
 	}
-	d := &Device{card: card, machine: card.Machine(), done: make(chan struct{})}
+	d := &Device{card: card, machine: card.Machine(), log: c.Log, done: make(chan struct{})}
 	pairs, err := d.describe(&c)
 	if err != nil {
 		card.Close()
@@ -113,6 +118,7 @@ func Open(card *virtio.Device, c Config) (*Device, error) {
 		d.crew.Start(p.sender.loop)
 	}
 	d.crew.Start(d.loop)
+	d.crew.Start(d.watch)
 	if err := d.usePairs(); err != nil {
 		d.Close()
 		return nil, err

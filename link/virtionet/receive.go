@@ -33,6 +33,12 @@ type receiver struct {
 	parts    []part                             // of the frame that is being put together
 	segments [virtio.MaxSegments]driver.Segment // of the buffer that is being added
 	armed    bool
+
+	// late has one place. look sends when an interrupt is missing (full: Recv has been told);
+	// Recv receives. It is never closed.
+	late    chan struct{}
+	looked  uint64 // chains that had come back when look was called last
+	overdue bool   // and there were more, though Recv waited
 }
 
 // part is a buffer that came back: its frame or slot, and how much is in it.
@@ -47,7 +53,7 @@ func (d *Device) leastRoom() int { return headerLen + d.info.MaxLen() + 2*wire.V
 
 func (r *receiver) setUp(p *pair, q *virtio.Queue) (err error) {
 	d := p.device
-	r.pair, r.queue = p, q
+	r.pair, r.queue, r.late = p, q, make(chan struct{}, 1)
 	r.room = link.MaxSmall
 	if !d.merges && d.leastRoom() > r.room {
 		r.room = d.leastRoom()
@@ -113,9 +119,37 @@ func (p *pair) Recv(fs []*link.Frame) (int, error) {
 		}
 		select {
 		case <-r.queue.C():
+		case <-r.late:
 		case <-p.device.done:
 		}
 	}
+}
+
+// look is called now and then, for a Recv that has waited since the last time. If there have
+// been frames all the while it wakes it, and reports that an interrupt was lost. If there are
+// none it notifies the card, which may have missed that there are buffers.
+func (r *receiver) look() (lost bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	taken := r.queue.Counters().Completed
+	waited := r.armed && taken == r.looked && r.pair.device.state() == nil
+	r.looked = taken
+	switch {
+	case !waited:
+		r.overdue = false
+	case !r.queue.Ready():
+		r.queue.Nudge()
+	case !r.overdue:
+		r.overdue = true // it may be on its way
+	default:
+		r.overdue = false
+		select {
+		case r.late <- struct{}{}:
+		default:
+		}
+		return true
+	}
+	return false
 }
 
 // harvest takes what the card has received. If there is nothing it asks for an

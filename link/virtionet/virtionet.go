@@ -11,7 +11,8 @@
 //
 // A pair of queues has no goroutine of its own for receiving: Recv looks at the ring
 // and waits for its interrupt. One goroutine a pair waits for room after a Send that
-// came up short, and one a device for changes of the configuration.
+// came up short. A device has one for changes of the configuration, and one that sees to
+// it that nobody waits for an interrupt that has been lost.
 //
 // A card that completes what it was not asked for, or says that it is broken, is
 // given up: the error of Recv and Send, for good, says why. One that merely takes
@@ -19,8 +20,10 @@
 package virtionet
 
 import (
+	"log/slog"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"loam/driver"
 	"loam/driver/virtio"
@@ -39,9 +42,11 @@ type Device struct {
 	pairs   []*pair
 	queues  []link.Queue // the same as pairs
 	control *control     // nil: there is no control queue
+	log     *slog.Logger
 
 	up      atomic.Bool   // see LinkUp
 	stalls  atomic.Uint64 // see Counters
+	lost    atomic.Uint64
 	changes atomic.Uint64
 
 	done    chan struct{}         // closed when the device is closed, or given up
@@ -65,6 +70,7 @@ type pair struct {
 type Counters struct {
 	Receive, Send virtio.RingCounters // of all queues together
 	Stalls        uint64              // times that a full queue did not move for stallBound
+	Lost          uint64              // times that frames had come and their interrupt had not: see lookEvery
 	Changes       uint64              // times that the configuration was looked at because it may have changed
 }
 
@@ -92,7 +98,7 @@ func (d *Device) Counters() (c Counters) {
 		add(&c.Send, p.sender.queue.Counters())
 		p.sender.mu.Unlock()
 	}
-	c.Stalls, c.Changes = d.stalls.Load(), d.changes.Load()
+	c.Stalls, c.Lost, c.Changes = d.stalls.Load(), d.lost.Load(), d.changes.Load()
 	return c
 }
 
@@ -122,6 +128,29 @@ func (d *Device) loop() {
 			return
 		}
 		d.readStatus()
+	}
+}
+
+// lookEvery is how often a card that receives nothing is looked at. An interrupt that is lost
+// holds frames up for twice as long at most, and not for ever.
+const lookEvery = time.Second
+
+// watch looks at the receiving queues until the card is closed.
+func (d *Device) watch() {
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-d.done:
+			return
+		}
+		for i, p := range d.pairs {
+			if p.receiver.look() {
+				d.lost.Add(1)
+				d.log.Warn("an interrupt of the network card was lost", "link", d.info.Name, "queue", i)
+			}
+		}
 	}
 }
 

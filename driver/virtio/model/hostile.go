@@ -30,6 +30,7 @@ const (
 	Broken              // the device says that it needs a reset
 	Changing            // the configuration changes meanwhile
 	Spurious            // and interrupts that nobody asked for
+	Quiet               // and the interrupt is lost
 	Lies                // how many there are
 )
 
@@ -71,7 +72,7 @@ func (q *Queue) lie(h *Hostile, heads []uint16, written []uint32) {
 		if h.Next != nil {
 			lie, number = h.Next()
 		}
-		step := 1
+		step, advance := 1, q.advance
 		switch lie {
 		case WrongID:
 			id = number
@@ -100,9 +101,11 @@ func (q *Queue) lie(h *Hostile, heads []uint16, written []uint32) {
 			})
 		case Spurious:
 			q.device.interrupt(q.vector, isrQueue|isrConfig)
+		case Quiet:
+			advance = q.move
 		}
 		q.scribble(0, id, length)
-		q.advance(step)
+		advance(step)
 	}
 }
 

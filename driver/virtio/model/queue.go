@@ -130,11 +130,16 @@ func (q *Queue) element(i int, id, written uint32) {
 	le.PutUint32(e[4:], written)
 }
 
+// move moves the used index.
+func (q *Queue) move(n int) {
+	q.done += uint16(n)
+	q.ring.usedIndex.Swap(uint32(q.done)<<16 | q.ring.usedIndex.Load()&0xffff)
+}
+
 // advance moves the used index and interrupts.
 func (q *Queue) advance(n int) {
 	r, old := q.ring, q.done
-	q.done += uint16(n)
-	r.usedIndex.Swap(uint32(q.done)<<16 | r.usedIndex.Load()&0xffff)
+	q.move(n)
 	wanted := r.availIndex.Load()&1 == 0
 	if q.device.has(featureEventIndex) {
 		event := uint16(r.usedEvent.Load())

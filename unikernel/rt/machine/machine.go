@@ -6,6 +6,7 @@ package machine
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"runtime"
 	"sync"
@@ -18,6 +19,7 @@ import (
 	"loam/kernel/device"
 	"loam/link"
 	"loam/link/virtionet"
+	"loam/unikernel/complaint"
 	"loam/unikernel/guest"
 	"loam/unikernel/rt"
 )
@@ -47,7 +49,9 @@ func (platform) Open(l guest.Link) (link.Device, error) {
 		go hearButton(device.Open(), firmware)
 	}
 	go feedRandom()
-	return virtionet.Open(d, virtionet.Config{Name: l.Name, MTU: l.MTU, MAC: l.MAC, Queues: runtime.NumCPU()})
+	return virtionet.Open(d, virtionet.Config{
+		Name: l.Name, MTU: l.MTU, MAC: l.MAC, Queues: runtime.NumCPU(), Log: slog.New(complaint.Handler{To: os.Stderr}),
+	})
 }
 
 // devices are those of the machine.
