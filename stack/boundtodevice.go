@@ -110,7 +110,7 @@ func (t *tables) routeBy(ifc *Interface, source, dst netip.Addr) (path, error) {
 	} else {
 		p.source, p.mtu = t.sourceOn(ifc, p.nextHop), ifc.ipv4MTU()
 	}
-	return p, nil
+	return t.redirected(p, dst), nil
 }
 
 // gatewayBy is the gateway of the best route by an interface, or the zero Addr.

@@ -118,6 +118,9 @@ func (r *receiver) receiveND(p *packet, from wire.MAC) {
 	case wire.ICMPv6RouterSolicitation, wire.ICMPv6RouterAdvertisement:
 		r.receiveRouterMessage(p)
 		return
+	case wire.ICMPv6Redirect:
+		r.receiveRedirect(p)
+		return
 	default:
 		r.tally.count(ICMPIgnored)
 		return

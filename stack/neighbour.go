@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"loam/link"
+	"loam/stack/ip"
 	"loam/stack/neigh"
 	"loam/stack/tcp"
 	"loam/wire"
@@ -134,7 +135,8 @@ type ifaceLoop struct {
 	timer *time.Timer
 	armed tcp.Time
 
-	groups groups
+	groups    groups
+	redirects ip.Redirects
 
 	auto       *autoconfigured // nil: routers are not listened to
 	advertised *advertising    // nil: the interface is no router's
@@ -162,6 +164,9 @@ func (i *Interface) loop() {
 		case m := <-i.routersIn:
 			l.now = i.stack.now()
 			l.receiveRouter(&m)
+		case m := <-i.redirectsIn:
+			l.now = i.stack.now()
+			l.receiveRedirect(&m)
 		case m := <-i.groupsIn:
 			l.now = i.stack.now()
 			l.receiveGroup(&m)
@@ -185,6 +190,7 @@ func (i *Interface) loop() {
 		l.arp.Advance(l.now)
 		l.ndp.Advance(l.now)
 		l.publish()
+		l.expireRedirects()
 		l.advanceLease() // behind what publish may have told it
 		l.advanceRouters()
 		l.sendARP()
@@ -218,7 +224,7 @@ func (l *ifaceLoop) hear(m neighMessage) {
 	case neigh.Found:
 		l.publishOne(m.addr, mac)
 	case neigh.Unreachable:
-		l.tellFailed(m.addr)
+		l.tellFailed(m.addr, l.detourFailed(m.addr))
 	}
 }
 
@@ -237,7 +243,7 @@ func (l *ifaceLoop) publish() {
 		case neigh.Failed:
 			l.unpublish(e.Addr)
 			l.reached(e.Addr, false)
-			l.tellFailed(e.Addr)
+			l.tellFailed(e.Addr, l.detourFailed(e.Addr))
 		case neigh.Gone:
 			l.unpublish(e.Addr)
 		case neigh.Ready:
@@ -275,11 +281,13 @@ func (l *ifaceLoop) unpublish(addr netip.Addr) {
 	l.neighbours.Store(&table)
 }
 
-func (l *ifaceLoop) tellFailed(addr netip.Addr) {
+// tellFailed has the shards give up what waited for a next hop; they do not tell those who
+// sent it if there is another way.
+func (l *ifaceLoop) tellFailed(addr netip.Addr, another bool) {
 	for _, sh := range l.stack.shards {
 		sh.post(func(sh *shard) {
 			if out := sh.knownLink(l.Interface); out != nil {
-				out.failed(addr)
+				out.failed(addr, another)
 			}
 		})
 	}
@@ -314,7 +322,7 @@ func (l *ifaceLoop) sendFrame(f *link.Frame) {
 }
 
 func (l *ifaceLoop) arm() {
-	next := min(l.arp.Deadline(), l.ndp.Deadline(), l.leaseDeadline(), l.routersDeadline(), l.groupsDeadline())
+	next := min(l.arp.Deadline(), l.ndp.Deadline(), l.leaseDeadline(), l.routersDeadline(), l.groupsDeadline(), l.redirects.Deadline())
 	if next >= l.armed {
 		return
 	}

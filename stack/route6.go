@@ -99,7 +99,7 @@ func (t *tables) route6(source, dst netip.Addr) (path, error) {
 	if r.MTU != 0 {
 		p.mtu = min(p.mtu, max(r.MTU, ip.MinPathMTU6))
 	}
-	return p, nil
+	return t.redirected(p, dst), nil
 }
 
 // linkOf is the interface that a scoped or a multicast address is on: the one that it
