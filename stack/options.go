@@ -133,9 +133,6 @@ func (b *optionBox) apply(now tcp.Time, c *TCPConn) {
 	if c.remote.Addr().Is6() {
 		c.ttl, c.tos = o.HopLimit, o.TrafficClass&^3
 	}
-	if c.ttl == 0 {
-		c.ttl = defaultTTL
-	}
 	c.stamped = o.Stamps
 	if c.device != o.Device {
 		c.device, c.path = o.Device, path{}

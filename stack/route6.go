@@ -26,6 +26,18 @@ func (t *tables) mtu6(ifc *Interface) int {
 	return ifc.ipv6MTU()
 }
 
+// hopLimit is that of packets which go by the path, if the program does not say: for IPv6 it
+// is the routers' to say (RFC 4861 section 6.3.4).
+func (p *path) hopLimit() uint8 {
+	if p.tables == nil || p.nextHop.Is4() {
+		return defaultTTL
+	}
+	if h := p.tables.learned[p.ifc.index].hopLimit; h != 0 {
+		return h
+	}
+	return defaultTTL
+}
+
 // isScoped reports whether an address means something on one link only.
 func isScoped(a netip.Addr) bool {
 	return a.Is6() && (a.IsLinkLocalUnicast() || a.IsLinkLocalMulticast() || a.IsInterfaceLocalMulticast())

@@ -48,6 +48,7 @@ type learned struct {
 	deprecated []netip.Addr // of its addresses
 	dns        []netip.Addr // servers; link-local ones with a zone
 	mtu        int          // of IPv6; 0: the interface's
+	hopLimit   uint8        // of IPv6; 0: not said
 }
 
 // Autoconfigure looks for routers, and makes addresses, routes and name servers of what
@@ -209,7 +210,8 @@ func (l *ifaceLoop) setUp(u autoconf.Setup) {
 	})
 	held := a.held
 	a.held = u
-	what := learned{mtu: u.MTU}
+	l.ndp.SetTimes(u.Link.Reachable, u.Link.Retransmit)
+	what := learned{mtu: u.MTU, hopLimit: u.Link.HopLimit}
 	for _, w := range u.Addresses {
 		if !slices.Contains(a.ours, w.Prefix) && l.stack.AddAddress(l.name, w.Prefix) == nil {
 			a.ours = append(a.ours, w.Prefix)

@@ -109,6 +109,52 @@ func TestAutoconfigure(t *testing.T) {
 	})
 }
 
+// RFC 4861 section 6.3.4: the hop limit of those who do not say another.
+func TestAdvertisedHopLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := listening(t, stack.InterfaceConfig{NoDetection: true})
+		w.forget()
+		wantHops := func(sentence string, want uint8) {
+			t.Helper()
+			if f := w.next(); f == nil || f.ip.TTL != want {
+				t.Errorf("%s: %v, want a hop limit of %d", sentence, f, want)
+			}
+		}
+		a := advertisementB()
+		a.HopLimit = 32
+		w.sendAdvertisement(a, 255)
+		w.advance(0)
+		w.forget()
+		c, err := w.s.ListenUDP(mustAddrPort("[::]:1000"), stack.UDPOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		mustWriteTo(t, c, "hello", "[2001:db8:ffff::1]:9")
+		wantHops("a datagram", 32)
+		mustWriteTo(t, c, "hello", "[ff0e::1]:9")
+		wantHops("one to a group has its own", 1)
+		c.SetOptions(func(o *stack.UDPOptions) { o.HopLimit = 7 })
+		mustWriteTo(t, c, "hello", "[2001:db8:ffff::1]:9")
+		wantHops("a socket that says one", 7)
+
+		conn, err := w.s.DialTCP(netip.AddrPort{}, mustAddrPort("[2001:db8:ffff::1]:80"), stack.TCPOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Abort()
+		wantHops("a connection", 32)
+		a.HopLimit = 200
+		w.sendAdvertisement(a, 255)
+		w.advance(1100 * time.Millisecond)
+		wantHops("which hears of another", 200)
+
+		b := message6(netip.MustParseAddr("2001:db8:ffff::1"), learntA.Addr(), wire.ICMPv6{Type: wire.ICMPv6Echo}, nil)
+		w.send6(wire.IPv6{NextHeader: wire.ProtoICMPv6, Src: netip.MustParseAddr("2001:db8:ffff::1"), Dst: learntA.Addr()}, b)
+		wantHops("an answer", 200)
+	})
+}
+
 // What a router cannot have said, and what is none of this host's business.
 func TestAdvertisementsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

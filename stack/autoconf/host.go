@@ -66,6 +66,7 @@ type Host struct {
 	servers  []server
 	down     map[netip.Addr]bool // of routers, those that do not answer
 	mtu      int                 // of the link; 0: not said
+	link     Link                // what else was said of the link
 
 	changed  bool  // Setup may say something else than before
 	told     Setup // what it said last

@@ -248,6 +248,34 @@ func TestServersAndMTU(t *testing.T) {
 	s.wantSetup("their lifetime ends")
 }
 
+// RFC 4861 section 6.3.4: the variables of the link.
+func TestLink(t *testing.T) {
+	s := newScript(t)
+	want := func(sentence string, link Link, unbelieved uint64) {
+		t.Helper()
+		if u, changed := s.Setup(); changed {
+			s.setup = u
+		}
+		if s.setup.Link != link || s.Counters().Unbelieved != unbelieved {
+			t.Errorf("%s: %+v, %+v", sentence, s.setup.Link, s.Counters())
+		}
+	}
+	s.hear(first, wire.RouterAdvertisement{HopLimit: 32, ReachableTime: 60_000, RetransTimer: 500})
+	said := Link{HopLimit: 32, Reachable: time.Minute, Retransmit: 500 * time.Millisecond}
+	want("what is said is taken over", said, 0)
+	s.hear(first, wire.RouterAdvertisement{})
+	want("what is not said stays", said, 0)
+	s.hear(second, wire.RouterAdvertisement{HopLimit: 255})
+	said.HopLimit = 255
+	want("the last one counts, whoever says it", said, 0)
+	s.hear(first, wire.RouterAdvertisement{ReachableTime: 3_600_001, RetransTimer: 9})
+	want("no router may say more than an hour; nor is anybody asked for all the time", said, 2)
+	s.hear(first, wire.RouterAdvertisement{ReachableTime: 1<<32 - 1, RetransTimer: 1<<32 - 1})
+	want("or never", said, 4)
+	s.hear(first, wire.RouterAdvertisement{ReachableTime: 3_600_000, RetransTimer: 10_000})
+	want("up to the bounds", Link{HopLimit: 255, Reachable: time.Hour, Retransmit: 10 * time.Second}, 4)
+}
+
 // RFC 4861 section 6.2: when a router speaks.
 func TestRouter(t *testing.T) {
 	now := time.Hour

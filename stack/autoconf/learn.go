@@ -17,6 +17,15 @@ const minMTU = 1280
 // nobody says who sent it (RFC 4862 section 5.5.3 (e)).
 const twoHours = 2 * time.Hour
 
+// Bounds on what is believed of the timers of a link: RFC 4861 section 6.2.1 has the one for
+// routers; the other is ours, so that an address is tried and a neighbour given up in time, and
+// nobody is asked for in a flood.
+const (
+	maxReachable  = time.Hour
+	minRetransmit = 10 * time.Millisecond
+	maxRetransmit = 10 * time.Second
+)
+
 // after is when a lifetime ends.
 func after(now time.Duration, seconds uint32) time.Duration {
 	if seconds == wire.LifetimeForever {
@@ -46,6 +55,7 @@ func (h *Host) Receive(now time.Duration, from netip.Addr, a *wire.RouterAdverti
 	} else if a.MTU != 0 {
 		h.counters.Unbelieved++
 	}
+	h.learnLink(a)
 	for i := range a.Prefixes {
 		h.learnPrefix(now, &a.Prefixes[i])
 	}
@@ -56,6 +66,26 @@ func (h *Host) Receive(now time.Duration, from netip.Addr, a *wire.RouterAdverti
 	}
 	h.forgetDown()
 	h.askAgain(now)
+}
+
+// learnLink takes over what is said of the link itself.
+func (h *Host) learnLink(a *wire.RouterAdvertisement) {
+	if a.HopLimit != 0 {
+		h.link.HopLimit = a.HopLimit
+	}
+	h.learnTimer(&h.link.Reachable, a.ReachableTime, time.Millisecond, maxReachable)
+	h.learnTimer(&h.link.Retransmit, a.RetransTimer, minRetransmit, maxRetransmit)
+}
+
+// learnTimer takes over a time in milliseconds, if it is said and within bounds.
+func (h *Host) learnTimer(timer *time.Duration, said uint32, least, most time.Duration) {
+	switch d := time.Duration(said) * time.Millisecond; {
+	case said == 0:
+	case d < least || d > most:
+		h.counters.Unbelieved++
+	default:
+		*timer = d
+	}
 }
 
 // learn enters what was said of an item into a list, or takes it out; same finds it

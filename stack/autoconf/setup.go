@@ -3,6 +3,7 @@ package autoconf
 import (
 	"net/netip"
 	"slices"
+	"time"
 
 	"loam/wire"
 )
@@ -13,6 +14,15 @@ type Setup struct {
 	Routes    []Route
 	DNS       []netip.Addr // servers, in the order in which they were learnt
 	MTU       int          // of IPv6 on the link, not above the interface's; 0: the interface's
+	Link      Link
+}
+
+// Link is what routers have said of the link; what none has is zero. What one says is good
+// until another says something else (RFC 4861 section 6.3.4).
+type Link struct {
+	HopLimit   uint8         // of packets
+	Reachable  time.Duration // how long it is believed on average that a neighbour is there
+	Retransmit time.Duration // between questions for a neighbour
 }
 
 // Address is an address of ours. Its length is that of the prefix if addresses in that
@@ -42,7 +52,7 @@ func (h *Host) Setup() (Setup, bool) {
 		return Setup{}, false
 	}
 	h.changed = false
-	s := Setup{MTU: h.mtu}
+	s := Setup{MTU: h.mtu, Link: h.link}
 	for i := range h.prefixes {
 		h.prefixes[i].setUp(&s, h.cfg.MAC)
 	}
@@ -64,7 +74,7 @@ func (h *Host) Setup() (Setup, bool) {
 }
 
 func (s *Setup) equal(o *Setup) bool {
-	return s.MTU == o.MTU && slices.Equal(s.Addresses, o.Addresses) && slices.Equal(s.Routes, o.Routes) && slices.Equal(s.DNS, o.DNS)
+	return s.MTU == o.MTU && s.Link == o.Link && slices.Equal(s.Addresses, o.Addresses) && slices.Equal(s.Routes, o.Routes) && slices.Equal(s.DNS, o.DNS)
 }
 
 func (h *Host) metric(router netip.Addr, p wire.Preference) int {
