@@ -48,7 +48,7 @@ func (sh *shard) inputEcho6(p *packet, h wire.ICMPv6, data []byte) {
 		return
 	}
 	if p.broadcast {
-		src = sh.tables.source6(p.ifc, p.src)
+		src = sh.tables.source6(p.ifc, p.src, netip.Addr{})
 	}
 	sh.sendEchoReply6(src, p.ifc.scoped(p.src), p.tos, h.Rest, data)
 }

@@ -94,14 +94,14 @@ func (t *tables) route6(source, dst netip.Addr) (path, error) {
 		if err != nil {
 			return path{}, err
 		}
-		return path{tables: t, ifc: ifc, nextHop: dst, source: t.source6(ifc, dst), mtu: t.mtu6(ifc)}, nil
+		return path{tables: t, ifc: ifc, nextHop: dst, source: t.source6(ifc, dst, netip.Addr{}), mtu: t.mtu6(ifc)}, nil
 	}
 	r, ok := t.lookup.Lookup(dst)
 	if !ok {
 		return path{}, ErrNetUnreachable
 	}
 	ifc := t.byIndex(r.Interface)
-	p := path{tables: t, ifc: ifc, nextHop: dst, source: t.source6(ifc, dst), mtu: t.mtu6(ifc)}
+	p := path{tables: t, ifc: ifc, nextHop: dst, source: t.source6(ifc, dst, r.Gateway), mtu: t.mtu6(ifc)}
 	if r.Gateway.IsValid() {
 		if isScoped(p.source) && (!source.IsValid() || source.WithZone("").IsUnspecified()) {
 			return path{}, ErrNetUnreachable // no router would pass on what comes from there (RFC 4291 section 2.5.6)
@@ -140,14 +140,14 @@ func (t *tables) linkOf(zone string, source, dst netip.Addr) (*Interface, error)
 	return nil, ErrNetUnreachable
 }
 
-// source6 picks the address to speak to dst from, of the interface or else of any;
-// the unspecified one when there is none.
-func (t *tables) source6(ifc *Interface, dst netip.Addr) netip.Addr {
-	if a, ok := ip.Source(dst, t.own6[ifc.index]); ok {
+// source6 picks the address to speak to dst from, of the interface or else of any, by way of a
+// gateway if that is valid; the unspecified one when there is none.
+func (t *tables) source6(ifc *Interface, dst, gateway netip.Addr) netip.Addr {
+	if a, ok := ip.Source(dst, gateway, t.own6[ifc.index]); ok {
 		return a
 	}
 	for _, other := range t.interfaces {
-		if a, ok := ip.Source(dst, t.own6[other.index]); ok && !isScoped(a) && !a.IsLoopback() {
+		if a, ok := ip.Source(dst, netip.Addr{}, t.own6[other.index]); ok && !isScoped(a) && !a.IsLoopback() {
 			return a
 		}
 	}

@@ -38,11 +38,17 @@ func advertisementB() wire.RouterAdvertisement {
 // sendAdvertisement sends one to all nodes, with a hop limit.
 func (w *peer) sendAdvertisement(a wire.RouterAdvertisement, hops uint8) {
 	w.t.Helper()
+	w.sendAdvertisementOf(routerB, a, hops)
+}
+
+// sendAdvertisementOf is sendAdvertisement for any router.
+func (w *peer) sendAdvertisementOf(router netip.Addr, a wire.RouterAdvertisement, hops uint8) {
+	w.t.Helper()
 	all := netip.IPv6LinkLocalAllNodes()
 	b := make([]byte, a.Len())
 	a.Put(b)
-	wire.PutICMPv6Checksum(b, routerB, all)
-	w.send(ethernet(wire.MulticastMAC6(all), wire.TypeIPv6, packet6(wire.IPv6{NextHeader: wire.ProtoICMPv6, HopLimit: hops, Src: routerB, Dst: all}, b)))
+	wire.PutICMPv6Checksum(b, router, all)
+	w.send(ethernet(wire.MulticastMAC6(all), wire.TypeIPv6, packet6(wire.IPv6{NextHeader: wire.ProtoICMPv6, HopLimit: hops, Src: router, Dst: all}, b)))
 }
 
 // listening is a peer whose stack has asked for routers, and got no answer.
@@ -152,6 +158,37 @@ func TestAdvertisedHopLimit(t *testing.T) {
 		b := message6(netip.MustParseAddr("2001:db8:ffff::1"), learntA.Addr(), wire.ICMPv6{Type: wire.ICMPv6Echo}, nil)
 		w.send6(wire.IPv6{NextHeader: wire.ProtoICMPv6, Src: netip.MustParseAddr("2001:db8:ffff::1"), Dst: learntA.Addr()}, b)
 		wantHops("an answer", 200)
+	})
+}
+
+// Two routers with a prefix each: what goes by one comes from its own (RFC 6724 section 5, rule
+// 5.5), though the other's is more like the destination's.
+func TestSourceOfTheRouter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := listening(t, stack.InterfaceConfig{NoDetection: true})
+		w.forget()
+		w.sendAdvertisement(advertisementB(), 255)
+		a := advertisementB()
+		a.LinkAddr, a.Preference = macC, wire.PreferHigh
+		a.Prefixes[0].Prefix = netip.MustParsePrefix("2001:db8:c::/64")
+		w.sendAdvertisementOf(routerC, a, 255)
+		w.advance(0)
+		w.forget()
+		c, err := w.s.ListenUDP(mustAddrPort("[::]:1000"), stack.UDPOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		const like = "[2001:db8:1:1::1]:9"
+		if f := w.wantHop("by the one that is preferred", c, like, macC); f.ip.Src != netip.MustParseAddr("2001:db8:c::ff:fe00:a") {
+			t.Errorf("from %v", f.ip.Src)
+		}
+		a.Preference = wire.PreferLow
+		w.sendAdvertisementOf(routerC, a, 255)
+		w.advance(0)
+		if f := w.wantHop("by the other", c, like, macB); f.ip.Src != learntA.Addr() {
+			t.Errorf("from %v", f.ip.Src)
+		}
 	})
 }
 

@@ -81,7 +81,10 @@ func (t *tables) rebuild() {
 			if onTrial && ifc.trial() == neigh.Tentative {
 				continue
 			}
-			t.own6[ifc.index] = append(t.own6[ifc.index], ip.Own{Prefix: a.Prefix, Deprecated: onTrial || slices.Contains(t.learned[ifc.index].deprecated, addr)})
+			said := t.learned[ifc.index]
+			t.own6[ifc.index] = append(t.own6[ifc.index], ip.Own{
+				Prefix: a.Prefix, Deprecated: onTrial || slices.Contains(said.deprecated, addr), Routers: said.advertisers[addr],
+			})
 		}
 		t.local[addr] = local{ifc: ifc}
 		if ifc.loopback {

@@ -95,6 +95,7 @@ type prefix struct {
 	valid     time.Duration // until then we have an address in it
 	preferred time.Duration // until then that is preferred
 	refused   bool          // another host has the address
+	routers   []netip.Addr  // that have said so of its address
 }
 
 // server is a name server.

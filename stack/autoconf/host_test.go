@@ -167,6 +167,50 @@ func TestRoutes(t *testing.T) {
 	s.wantSetup("what is on every link is on the link")
 }
 
+// RFC 4191 section 3.2: one that answers comes before a longer prefix.
+func TestRoutesOfARouterThatIsDown(t *testing.T) {
+	s := newScript(t)
+	near, far := netip.MustParsePrefix("2001:db8::/32"), netip.MustParsePrefix("2001:db8:f::/48")
+	s.hear(first, wire.RouterAdvertisement{Routes: []wire.RouteInfo{{Prefix: far, Lifetime: 600}}})
+	s.hear(second, wire.RouterAdvertisement{Routes: []wire.RouteInfo{{Prefix: near, Lifetime: 60}}})
+	s.wantSetup("two routers", "2001:db8:f::/48 via fe80::1 metric 2", "2001:db8::/32 via fe80::2 metric 2")
+	s.Reached(first, false)
+	s.wantSetup("the nearer one does not answer", "2001:db8::/32 via fe80::2 metric 2")
+	s.Reached(second, false)
+	s.wantSetup("nor does the other", "2001:db8:f::/48 via fe80::1 metric 6", "2001:db8::/32 via fe80::2 metric 6")
+	s.hear(second, wire.RouterAdvertisement{Lifetime: 60})
+	s.wantSetup("until it is heard", "2001:db8::/32 via fe80::2 metric 2", "::/0 via fe80::2 metric 2")
+	s.Reached(first, true)
+	s.wantSetup("the nearer one answers", "2001:db8:f::/48 via fe80::1 metric 2", "2001:db8::/32 via fe80::2 metric 2", "::/0 via fe80::2 metric 2")
+	s.Reached(first, false)
+	s.advance(time.Minute)
+	s.wantSetup("or there is no other any more", "2001:db8:f::/48 via fe80::1 metric 6")
+}
+
+// RFC 6724 section 5, rule 5.5: whose prefix it is.
+func TestAdvertisers(t *testing.T) {
+	s := newScript(t)
+	want := func(sentence string, routers ...netip.Addr) {
+		t.Helper()
+		u, changed := s.Setup()
+		if !changed || len(u.Addresses) != 1 || !slices.Equal(u.Addresses[0].Routers, routers) {
+			t.Errorf("%s: %+v (changed: %v), want %v", sentence, u.Addresses, changed, routers)
+		}
+	}
+	s.hear(first, onLink(net1, 7200, 3600))
+	want("the one that has advertised it", first)
+	s.hear(second, onLink(net1, 7200, 3600))
+	want("and another", first, second)
+	s.hear(first, onLink(net1, 0, 0))
+	want("which is the only one that still does", second)
+	for i := range 2 * maxRouters {
+		s.hear(netip.AddrFrom16([16]byte{0xfe, 0x80, 15: byte(i)}), onLink(net1, 7200, 3600))
+	}
+	if u, _ := s.Setup(); len(u.Addresses[0].Routers) != maxRouters {
+		t.Errorf("there is room for so many: %d", len(u.Addresses[0].Routers))
+	}
+}
+
 func TestAddresses(t *testing.T) {
 	s := newScript(t)
 	s.hear(first, onLink(net1, 7200, 3600))

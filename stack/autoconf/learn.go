@@ -57,7 +57,7 @@ func (h *Host) Receive(now time.Duration, from netip.Addr, a *wire.RouterAdverti
 	}
 	h.learnLink(a)
 	for i := range a.Prefixes {
-		h.learnPrefix(now, &a.Prefixes[i])
+		h.learnPrefix(now, from, &a.Prefixes[i])
 	}
 	for _, list := range a.DNS {
 		for _, s := range list.Servers {
@@ -145,7 +145,7 @@ func (h *Host) learnServer(s server, gone bool) {
 
 // learnPrefix takes in a prefix information option (RFC 4861 section 6.3.4, RFC 4862
 // section 5.5.3).
-func (h *Host) learnPrefix(now time.Duration, o *wire.PrefixInfo) {
+func (h *Host) learnPrefix(now time.Duration, from netip.Addr, o *wire.PrefixInfo) {
 	a := o.Prefix.Addr()
 	if a.IsLinkLocalUnicast() || a.IsMulticast() || a.IsLoopback() || a.Is4In6() || o.Prefix.Bits() == 0 || o.Preferred > o.Valid {
 		h.counters.Unbelieved++
@@ -164,6 +164,7 @@ func (h *Host) learnPrefix(now time.Duration, o *wire.PrefixInfo) {
 	}
 	if o.Autonomous && o.Prefix.Bits() == 64 {
 		p.learnAddress(now, o)
+		p.learnRouter(from, o.Valid == 0)
 	}
 	switch gone := p.onLink == 0 && p.valid == 0; {
 	case i >= 0 && gone:
@@ -193,6 +194,12 @@ func (p *prefix) learnAddress(now time.Duration, o *wire.PrefixInfo) {
 	if p.preferred = 0; o.Preferred != 0 {
 		p.preferred = min(preferred, p.valid)
 	}
+}
+
+// learnRouter takes in who has advertised an address of the prefix. Those for whom there is no
+// room are as routers that have not.
+func (p *prefix) learnRouter(from netip.Addr, gone bool) {
+	p.routers, _ = learn(slices.Clone(p.routers), from, gone, maxRouters, func(o netip.Addr) bool { return o == from })
 }
 
 // expire forgets what has ended.
