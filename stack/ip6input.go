@@ -37,6 +37,12 @@ func (r *receiver) receiveIPv6(t *tables, p *packet, from wire.MAC) {
 		r.receiveND(p, from)
 		return
 	}
+	if r.ifc.forInform(p) {
+		if reason, ok := r.ifc.takeInform(p); !ok {
+			r.tally.count(reason)
+		}
+		return
+	}
 	r.pass(p, p.payload())
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"loam/link"
+	"loam/stack/dhcp"
 	"loam/stack/ip"
 	"loam/stack/neigh"
 	"loam/stack/tcp"
@@ -128,12 +129,13 @@ func (i *Interface) SetNeighbour(addr netip.Addr, mac wire.MAC) {
 // ifaceLoop is what the loop of an interface owns.
 type ifaceLoop struct {
 	*Interface
-	now   tcp.Time
-	arp   *neigh.ARP
-	ndp   *neigh.NDP
-	dhcp  *leaser // nil: no DHCP client
-	timer *time.Timer
-	armed tcp.Time
+	now    tcp.Time
+	arp    *neigh.ARP
+	ndp    *neigh.NDP
+	dhcp   *leaser      // nil: no DHCP client
+	inform *dhcp.Inform // nil: no client of stateless DHCPv6
+	timer  *time.Timer
+	armed  tcp.Time
 
 	groups    groups
 	redirects ip.Redirects
@@ -180,6 +182,9 @@ func (i *Interface) loop() {
 		case b := <-i.leases:
 			l.now = i.stack.now()
 			l.receiveLease(b)
+		case b := <-i.informs:
+			l.now = i.stack.now()
+			l.receiveInform(b)
 		case <-l.timer.C:
 			l.now = i.stack.now()
 			l.armed = tcp.Never
@@ -193,6 +198,7 @@ func (i *Interface) loop() {
 		l.expireRedirects()
 		l.advanceLease() // behind what publish may have told it
 		l.advanceRouters()
+		l.advanceInform()
 		l.sendARP()
 		l.sendGroups() // first, since a switch may let nobody answer what comes next
 		l.sendND()
@@ -322,7 +328,7 @@ func (l *ifaceLoop) sendFrame(f *link.Frame) {
 }
 
 func (l *ifaceLoop) arm() {
-	next := min(l.arp.Deadline(), l.ndp.Deadline(), l.leaseDeadline(), l.routersDeadline(), l.groupsDeadline(), l.redirects.Deadline())
+	next := min(l.arp.Deadline(), l.ndp.Deadline(), l.leaseDeadline(), l.informDeadline(), l.routersDeadline(), l.groupsDeadline(), l.redirects.Deadline())
 	if next >= l.armed {
 		return
 	}

@@ -222,9 +222,7 @@ func (l *ifaceLoop) setUp(u autoconf.Setup) {
 			what.deprecated = append(what.deprecated, w.Prefix.Addr())
 		}
 	}
-	for _, server := range u.DNS {
-		what.dns = append(what.dns, l.scoped(server))
-	}
+	what.dns = l.learntServers()
 	before, after := l.learntRoutes(held.Routes), l.learntRoutes(u.Routes)
 	l.stack.change(func(t *tables) error {
 		t.routes = slices.DeleteFunc(t.routes, func(r Route) bool {
@@ -242,6 +240,7 @@ func (l *ifaceLoop) setUp(u autoconf.Setup) {
 		l.stack.tellDNS()
 	}
 	l.tellAddress()
+	l.startInform(u.Link.Other)
 }
 
 // learntRoutes are routes of the machine as the stack has them.

@@ -317,7 +317,16 @@ func TestLink(t *testing.T) {
 	s.hear(first, wire.RouterAdvertisement{ReachableTime: 1<<32 - 1, RetransTimer: 1<<32 - 1})
 	want("or never", said, 4)
 	s.hear(first, wire.RouterAdvertisement{ReachableTime: 3_600_000, RetransTimer: 10_000})
-	want("up to the bounds", Link{HopLimit: 255, Reachable: time.Hour, Retransmit: 10 * time.Second}, 4)
+	said = Link{HopLimit: 255, Reachable: time.Hour, Retransmit: 10 * time.Second}
+	want("up to the bounds", said, 4)
+	said.Other = true
+	s.hear(first, wire.RouterAdvertisement{Other: true})
+	want("there is more by DHCPv6", said, 4)
+	s.hear(first, wire.RouterAdvertisement{Managed: true})
+	want("which is said by the other flag, too", said, 4)
+	said.Other = false
+	s.hear(first, wire.RouterAdvertisement{})
+	want("unlike the rest, what is not said any more is not so", said, 4)
 }
 
 // RFC 4861 section 6.2: when a router speaks.

@@ -73,6 +73,7 @@ func (h *Host) learnLink(a *wire.RouterAdvertisement) {
 	if a.HopLimit != 0 {
 		h.link.HopLimit = a.HopLimit
 	}
+	h.link.Other = a.Other || a.Managed // the latter includes the former: RFC 4861 section 4.2
 	h.learnTimer(&h.link.Reachable, a.ReachableTime, time.Millisecond, maxReachable)
 	h.learnTimer(&h.link.Retransmit, a.RetransTimer, minRetransmit, maxRetransmit)
 }

@@ -23,6 +23,7 @@ type Link struct {
 	HopLimit   uint8         // of packets
 	Reachable  time.Duration // how long it is believed on average that a neighbour is there
 	Retransmit time.Duration // between questions for a neighbour
+	Other      bool          // more is to be had by DHCPv6
 }
 
 // Address is an address of ours. Its length is that of the prefix if addresses in that
