@@ -132,14 +132,43 @@ func TestContents(t *testing.T) {
 			t.Errorf("%s leads to %q, %v", path, got, err)
 		}
 	}
-	var names []string
-	fds, err := v.Open(v.Root, "/proc/self/fd", fs.ReadOnly, 0)
+	if got := listing(t, v, "/proc/self/fd"); got != ". .. 0 3 10" {
+		t.Errorf("/proc/self/fd has %q", got)
+	}
+}
+
+// listing is the names in a folder, in their order.
+func listing(t *testing.T, v *fs.View, path string) string {
+	t.Helper()
+	f, err := v.Open(v.Root, path, fs.ReadOnly, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	fds.ReadDir(func(e fs.Entry) bool { names = append(names, e.Name); return true })
-	if strings.Join(names, " ") != ". .. 0 3 10" {
-		t.Errorf("/proc/self/fd has %q", names)
+	defer f.Close()
+	var names []string
+	f.ReadDir(func(e fs.Entry) bool { names = append(names, e.Name); return true })
+	return strings.Join(names, " ")
+}
+
+// What is given as a map is listed by name.
+func TestListingsInOrder(t *testing.T) {
+	text := func() string { return "" }
+	files := map[string]func() string{}
+	for _, name := range strings.Split("abcdefghijklmnop", "") {
+		files[name] = text
+	}
+	const order = ". .. a b c d e f g h i j k l m n o p"
+	p := Process{Net: files, Interfaces: map[string]map[string]func() string{}}
+	for name := range files {
+		p.Interfaces[name] = files
+	}
+	v := fs.NewView(fs.NewTree(Sys(p)))
+	if got := listing(t, v, "/class/net"); got != order {
+		t.Errorf("/sys/class/net has %q", got)
+	}
+	v = fs.NewView(fs.NewTree(Proc(p)))
+	if got := listing(t, v, "/0/net"); got != order {
+		t.Errorf("/proc/net has %q", got)
 	}
 }
 

@@ -11,11 +11,11 @@ import (
 // large pages (sysfs(5)).
 func Sys(p Process) *FileSystem {
 	f := New(SysMagic)
-	for name, files := range p.Interfaces {
+	for name, files := range inOrder(p.Interfaces) {
 		dir := "devices/virtual/net/" + name
 		f.Link("class/net/"+name, func() string { return "../../" + dir })
 		f.Link(dir+"/subsystem", func() string { return "../../../../class/net" })
-		for path, text := range files {
+		for path, text := range inOrder(files) {
 			f.File(dir+"/"+path, text)
 		}
 	}
