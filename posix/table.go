@@ -49,7 +49,7 @@ func refused(number uintptr, name string, takes Takes, errno Errno) Call {
 // Numbers that package syscall lacks (arch/x86/entry/syscalls/syscall_64.tbl).
 const (
 	SysSendmmsg      = 307
-	sysClockAdjtime  = 305
+	SysClockAdjtime  = 305
 	SysSyncfs        = 306
 	SysRenameat2     = 316
 	SysMemfdCreate   = 319
@@ -86,6 +86,7 @@ const (
 	fewPrctls    = "PR_SET_NAME and PR_GET_NAME (of a process), PR_SET_VMA, PR_SET_KEEPCAPS, dumpable, no_new_privs, PR_SET_PDEATHSIG, PR_CAPBSET_READ; else EINVAL"
 	noCancel     = "TFD_TIMER_CANCEL_ON_SET means nothing; a wall clock that is set forward is noticed late"
 	boundedWalk  = noTempFile + "; with bounds, links of /proc to descriptors are followed by their text, and FIFOs are ENXIO"
+	onlyTells    = "it tells of a clock that nobody disciplines; what would change it is EPERM"
 	noFlags      = "flags are not heard"
 )
 
@@ -191,7 +192,7 @@ var Table = []Call{
 	refused(syscall.SYS_SETHOSTNAME, "sethostname", TakesSome, syscall.EPERM),
 	refused(syscall.SYS_SETDOMAINNAME, "setdomainname", TakesSome, syscall.EPERM),
 	full(syscall.SYS_GETDENTS64, "getdents64", TakesFD),
-	refused(syscall.SYS_ADJTIMEX, "adjtimex", TakesSome, syscall.EPERM),
+	partial(syscall.SYS_ADJTIMEX, "adjtimex", TakesSome, onlyTells),
 	refused(syscall.SYS_SETXATTR, "setxattr", TakesSome, syscall.EOPNOTSUPP),
 	refused(syscall.SYS_LSETXATTR, "lsetxattr", TakesSome, syscall.EOPNOTSUPP),
 	refused(syscall.SYS_FSETXATTR, "fsetxattr", TakesFD, syscall.EOPNOTSUPP),
@@ -238,7 +239,7 @@ var Table = []Call{
 	full(syscall.SYS_PWRITEV, "pwritev", TakesFD),
 	partial(syscall.SYS_RECVMMSG, "recvmmsg", TakesFD, fewControls),
 	partial(syscall.SYS_PRLIMIT64, "prlimit64", TakesSome, noCores),
-	refused(sysClockAdjtime, "clock_adjtime", TakesSome, syscall.EPERM),
+	partial(SysClockAdjtime, "clock_adjtime", TakesSome, onlyTells),
 	full(syscall.SYS_INOTIFY_INIT, "inotify_init", TakesSome),
 	partial(syscall.SYS_INOTIFY_ADD_WATCH, "inotify_add_watch", TakesFD, newestName),
 	full(syscall.SYS_INOTIFY_RM_WATCH, "inotify_rm_watch", TakesFD),

@@ -36,6 +36,8 @@ type Process struct {
 	// Descriptors lists what is open, and Descriptor is where one leads.
 	Descriptors func() []int
 	Descriptor  func(fd int) string
+	// ClockSource is what the clocks are made of, as Linux calls it; empty: not told.
+	ClockSource string
 	// Somaxconn is how many connections a listener's queue holds.
 	Somaxconn int
 }

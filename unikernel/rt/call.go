@@ -220,6 +220,10 @@ func callFile(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, errno uintptr) {
 		return sysUname(ptr(a1))
 	case syscall.SYS_GETCWD:
 		return sysGetcwd(ptr(a1), int(a2))
+	case syscall.SYS_ADJTIMEX:
+		return sysClockAdjtime(0, ptr(a1))
+	case posix.SysClockAdjtime:
+		return sysClockAdjtime(int(int32(a1)), ptr(a2))
 	case syscall.SYS_UMASK:
 		return sysUmask(uint32(a1))
 	case syscall.SYS_KILL:
