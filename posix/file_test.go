@@ -257,3 +257,12 @@ func TestSyncFileRange(t *testing.T) {
 	ok(t, errno)
 	wantErrno(t, p.SyncFileRange(fds[0], 0, 0, 0), syscall.ESPIPE, "a pipe")
 }
+
+// Mode, owner and times of what is no file of the tree can be set, and nobody looks at them.
+func TestChangesOfSocket(t *testing.T) {
+	p := process(t)
+	s := fd(t)(p.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0))
+	ok(t, p.Fchmod(s, 0o600))
+	ok(t, p.Fchown(s, 0, 0))
+	ok(t, p.UtimensAt(s, "", Moment{Now: true}, Moment{Now: true}, 0))
+}
