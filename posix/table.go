@@ -86,6 +86,7 @@ const (
 	fewPrctls    = "PR_SET_NAME and PR_GET_NAME (of a process), PR_SET_VMA, PR_SET_KEEPCAPS, dumpable, no_new_privs, PR_SET_PDEATHSIG, PR_CAPBSET_READ; else EINVAL"
 	noCancel     = "TFD_TIMER_CANCEL_ON_SET means nothing; a wall clock that is set forward is noticed late"
 	boundedWalk  = noTempFile + "; with bounds, links of /proc to descriptors are followed by their text, and FIFOs are ENXIO"
+	userXattrs   = "of users (user.*), and not of pipes and sockets; others are EPERM or ENODATA, as without rights, or EOPNOTSUPP"
 	onlyTells    = "it tells of a clock that nobody disciplines; what would change it is EPERM"
 	noFlags      = "flags are not heard"
 )
@@ -193,15 +194,18 @@ var Table = []Call{
 	refused(syscall.SYS_SETDOMAINNAME, "setdomainname", TakesSome, syscall.EPERM),
 	full(syscall.SYS_GETDENTS64, "getdents64", TakesFD),
 	partial(syscall.SYS_ADJTIMEX, "adjtimex", TakesSome, onlyTells),
-	refused(syscall.SYS_SETXATTR, "setxattr", TakesSome, syscall.EOPNOTSUPP),
-	refused(syscall.SYS_LSETXATTR, "lsetxattr", TakesSome, syscall.EOPNOTSUPP),
-	refused(syscall.SYS_FSETXATTR, "fsetxattr", TakesFD, syscall.EOPNOTSUPP),
-	refused(syscall.SYS_GETXATTR, "getxattr", TakesSome, syscall.EOPNOTSUPP),
-	refused(syscall.SYS_LGETXATTR, "lgetxattr", TakesSome, syscall.EOPNOTSUPP),
-	refused(syscall.SYS_FGETXATTR, "fgetxattr", TakesFD, syscall.EOPNOTSUPP),
-	refused(syscall.SYS_LISTXATTR, "listxattr", TakesSome, syscall.EOPNOTSUPP),
-	refused(syscall.SYS_LLISTXATTR, "llistxattr", TakesSome, syscall.EOPNOTSUPP),
-	refused(syscall.SYS_FLISTXATTR, "flistxattr", TakesFD, syscall.EOPNOTSUPP),
+	partial(syscall.SYS_SETXATTR, "setxattr", TakesSome, userXattrs),
+	partial(syscall.SYS_LSETXATTR, "lsetxattr", TakesSome, userXattrs),
+	partial(syscall.SYS_FSETXATTR, "fsetxattr", TakesFD, userXattrs),
+	partial(syscall.SYS_GETXATTR, "getxattr", TakesSome, userXattrs),
+	partial(syscall.SYS_LGETXATTR, "lgetxattr", TakesSome, userXattrs),
+	partial(syscall.SYS_FGETXATTR, "fgetxattr", TakesFD, userXattrs),
+	partial(syscall.SYS_LISTXATTR, "listxattr", TakesSome, userXattrs),
+	partial(syscall.SYS_LLISTXATTR, "llistxattr", TakesSome, userXattrs),
+	partial(syscall.SYS_FLISTXATTR, "flistxattr", TakesFD, userXattrs),
+	partial(syscall.SYS_REMOVEXATTR, "removexattr", TakesSome, userXattrs),
+	partial(syscall.SYS_LREMOVEXATTR, "lremovexattr", TakesSome, userXattrs),
+	partial(syscall.SYS_FREMOVEXATTR, "fremovexattr", TakesFD, userXattrs),
 	refused(syscall.SYS_TKILL, "tkill", TakesSome, syscall.ESRCH),
 	full(syscall.SYS_FADVISE64, "fadvise64", TakesFD),
 	full(syscall.SYS_EPOLL_CREATE, "epoll_create", TakesSome),

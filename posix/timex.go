@@ -46,10 +46,11 @@ const lastClock = 11
 // Adjtimex.
 func (p *Process) ClockAdjtime(clock int, t *syscall.Timex) (int, Errno) {
 	const realtime, retired = 0, 10
+	const kinds, ofDescriptor = 7, 3 // of negative numbers: a descriptor's clock, or that of a processor's use
 	switch {
 	case clock == realtime:
 		return p.Adjtimex(t)
-	case clock < 0 || clock > lastClock || clock == retired:
+	case clock < 0 && clock&kinds == ofDescriptor, clock > lastClock, clock == retired:
 		return -1, syscall.EINVAL
 	}
 	return -1, syscall.EOPNOTSUPP

@@ -22,7 +22,8 @@ func TestAdjtimex(t *testing.T) {
 		{0, 0x0002, -1, syscall.EPERM},
 		{1, 0, -1, syscall.EOPNOTSUPP}, // CLOCK_MONOTONIC
 		{12, 0, -1, syscall.EINVAL},
-		{-1, 0, -1, syscall.EINVAL},
+		{-1, 0, -1, syscall.EOPNOTSUPP},
+		{-5, 0, -1, syscall.EINVAL},
 	} {
 		tx := syscall.Timex{Modes: c.modes, Offset: 7}
 		state, errno := p.ClockAdjtime(c.clock, &tx)

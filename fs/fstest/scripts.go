@@ -435,6 +435,61 @@ var scripts = []struct{ name, script string }{
 		mknod null2 0020666 0x103 -> EPERM
 		mknod fifo2 0010644
 	`},
+	{"extended attributes", `
+		chmod / 0777
+		write a x
+		lsx a
+		getx a user.n v -> ENODATA
+		rmx a user.n -> ENODATA
+		setx a user.n v replace -> ENODATA
+		setx a user.n v create
+		setx a user.n v create -> EEXIST
+		getx a user.n v
+		setx a user.n longer replace
+		getx a user.n longer
+		setx a user.m -
+		getx a user.m -
+		lsx a user.m,user.n
+		link a b
+		mv a c
+		getx b user.n longer
+		getx c user.n longer
+		rmx b user.n
+		lsx c user.m
+		setx a user.n v -> ENOENT
+		mkdir d
+		setx d user.n v
+		getx d user.n v
+		setx c user. v -> EINVAL
+		setx c user v -> EOPNOTSUPP
+		setx c other.n v -> EOPNOTSUPP
+		getx c other.n v -> EOPNOTSUPP
+		setx c system.posix_acl_access v -> EOPNOTSUPP
+		setx c trusted.n v -> EPERM
+		getx c trusted.n v -> ENODATA
+		rmx c security.n -> EPERM
+		getx c security.n v -> ENODATA
+		symlink c l
+		setx l! user.n v -> EPERM      # neither links nor devices have some
+		getx l! user.n v -> ENODATA
+		lsx l!
+		setx l user.n v
+		getx c user.n v
+		mknod p 0010666
+		setx p user.n v -> EPERM
+		getx p user.n v -> ENODATA
+		lsx p
+		chmod c 0640
+		mkdir sticky 01777
+		as 1000:100
+		getx c user.n v -> EACCES
+		setx c user.n v -> EACCES
+		lsx c user.m,user.n
+		setx d user.n v -> EACCES
+		getx d user.n v
+		setx sticky user.n v -> EPERM
+		getx sticky user.n v -> ENODATA
+	`},
 	{"chroot", `
 		mkdir jail
 		mkdir jail/in

@@ -72,6 +72,7 @@ func (f *file) retired() bool { return f.nameless && f.handles == 0 }
 func (f *file) retire() {
 	if f.retired() {
 		f.release()
+		f.dropXattrs()
 		f.system.files.Add(-1)
 	}
 }

@@ -114,8 +114,9 @@ type node struct {
 	in *directory
 	as string
 
-	mu   sync.RWMutex
-	attr fs.Attr // without Links; guarded by mu
+	mu     sync.RWMutex
+	attr   fs.Attr // without Links; guarded by mu
+	xattrs xattrs  // guarded by mu
 }
 
 func (n *node) init(m *FileSystem, mode fs.Mode, owner fs.Owner) {
@@ -193,7 +194,12 @@ type inode interface {
 
 func (n *node) common() *node { return n }
 
-func (n *node) unlinked() { n.system.files.Add(-1) }
+func (n *node) unlinked() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.dropXattrs()
+	n.system.files.Add(-1)
+}
 
 // special is a FIFO, a socket or a device: a name and a number, and whoever
 // opens it asks the tree.

@@ -67,6 +67,44 @@ func TestWriteAfterClose(t *testing.T) {
 	}
 }
 
+// Extended attributes are bounded with the content, and go with the file.
+func TestXattrsTakeMemory(t *testing.T) {
+	v := newView(memfs.Config{Bytes: 64 << 10})
+	f, err := v.Open(v.Dir, "f", fs.ReadWrite|fs.Create, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := f.Place()
+	if err := v.SetXattr(p, "user.a", make([]byte, 40<<10), 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := v.SetXattr(p, "user.b", make([]byte, 40<<10), 0); err != syscall.ENOSPC {
+		t.Errorf("more than there is room for: %v", err)
+	}
+	if got := v.Xattrs(p); len(got) != 1 {
+		t.Errorf("attributes %q", got)
+	}
+	if err := v.SetXattr(p, "user.a", nil, 0); err != nil {
+		t.Error(err)
+	}
+	if u := v.Root.Usage(); u.Blocks-u.BlocksFree != 1 {
+		t.Errorf("a short one takes %d pages", u.Blocks-u.BlocksFree)
+	}
+	if err := v.Unlink(v.Dir, "f"); err != nil {
+		t.Error(err)
+	}
+	if _, err := v.Xattr(p, "user.a"); err != nil {
+		t.Errorf("removed, and open: %v", err)
+	}
+	f.Close()
+	if u := v.Root.Usage(); u.BlocksFree != u.Blocks {
+		t.Errorf("after the removal: %+v", u)
+	}
+	if err := v.SetXattr(p, "user.a", nil, 0); err != syscall.ENOENT {
+		t.Errorf("of a file that has gone: %v", err)
+	}
+}
+
 // Reading and writing what is there allocates nothing.
 func TestNoAllocation(t *testing.T) {
 	v := newView(memfs.Config{})

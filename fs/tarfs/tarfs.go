@@ -8,7 +8,7 @@
 //
 // What a folder cannot give the guest is left out and counted: sockets, devices,
 // and what the user may not read. A file with several names becomes several
-// files.
+// files, and extended attributes are left behind.
 package tarfs
 
 import (
