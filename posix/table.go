@@ -49,6 +49,8 @@ func refused(number uintptr, name string, takes Takes, errno Errno) Call {
 // Numbers that package syscall lacks (arch/x86/entry/syscalls/syscall_64.tbl).
 const (
 	SysSendmmsg      = 307
+	sysNameToHandle  = 303
+	sysOpenByHandle  = 304
 	SysClockAdjtime  = 305
 	SysSyncfs        = 306
 	SysRenameat2     = 316
@@ -66,7 +68,7 @@ const (
 
 const (
 	noSignalMask = "signals do not interrupt it and the signal mask is ignored"
-	noTempFile   = "O_TMPFILE is EOPNOTSUPP; O_DIRECT, O_SYNC and leases mean nothing"
+	noDirect     = "O_DIRECT, O_SYNC and leases mean nothing"
 	fewIoctls    = "FIONREAD, FIONBIO, FIOCLEX, FIONCLEX, SIOCOUTQ and SIOCATMARK, those of a terminal on a standard stream, and those of netdevice(7) that tell of one interface; else ENOTTY"
 	fewControls  = "control messages: SCM_RIGHTS, SCM_CREDENTIALS, IP_PKTINFO, IP_TTL, IP_TOS, IP_ORIGDSTADDR and their like of IPv6, SO_TIMESTAMP and SO_TIMESTAMPNS; MSG_OOB on TCP alone; MSG_ERRQUEUE on sockets for datagrams"
 	fewSockets   = "AF_INET and AF_INET6 (TCP, UDP, ping, raw), AF_UNIX, AF_NETLINK (route); else EAFNOSUPPORT"
@@ -85,7 +87,7 @@ const (
 	ownID        = "to the ID that it has; else EPERM, as for a user without privilege"
 	fewPrctls    = "PR_SET_NAME and PR_GET_NAME (of a process), PR_SET_VMA, PR_SET_KEEPCAPS, dumpable, no_new_privs, PR_SET_PDEATHSIG, PR_CAPBSET_READ; else EINVAL"
 	noCancel     = "TFD_TIMER_CANCEL_ON_SET means nothing; a wall clock that is set forward is noticed late"
-	boundedWalk  = noTempFile + "; with bounds, links of /proc to descriptors are followed by their text, and FIFOs are ENXIO"
+	boundedWalk  = noDirect + "; with bounds, links of /proc to descriptors are followed by their text, and FIFOs are ENXIO"
 	userXattrs   = "of users (user.*), and not of pipes and sockets; others are EPERM or ENODATA, as without rights, or EOPNOTSUPP"
 	onlyTells    = "it tells of a clock that nobody disciplines; what would change it is EPERM"
 	noFlags      = "flags are not heard"
@@ -97,7 +99,7 @@ const (
 var Table = []Call{
 	full(syscall.SYS_READ, "read", TakesFD),
 	full(syscall.SYS_WRITE, "write", TakesFD),
-	partial(syscall.SYS_OPEN, "open", TakesSome, noTempFile),
+	partial(syscall.SYS_OPEN, "open", TakesSome, noDirect),
 	full(syscall.SYS_CLOSE, "close", TakesFD),
 	full(syscall.SYS_STAT, "stat", TakesSome),
 	full(syscall.SYS_FSTAT, "fstat", TakesFD),
@@ -214,7 +216,7 @@ var Table = []Call{
 	partial(syscall.SYS_TGKILL, "tgkill", TakesSome, onlyItself),
 	full(syscall.SYS_UTIME, "utime", TakesSome),
 	full(syscall.SYS_UTIMES, "utimes", TakesSome),
-	partial(syscall.SYS_OPENAT, "openat", TakesSome, noTempFile),
+	partial(syscall.SYS_OPENAT, "openat", TakesSome, noDirect),
 	full(syscall.SYS_MKDIRAT, "mkdirat", TakesSome),
 	full(syscall.SYS_MKNODAT, "mknodat", TakesSome),
 	full(syscall.SYS_FCHOWNAT, "fchownat", TakesSome),
@@ -243,6 +245,8 @@ var Table = []Call{
 	full(syscall.SYS_PWRITEV, "pwritev", TakesFD),
 	partial(syscall.SYS_RECVMMSG, "recvmmsg", TakesFD, fewControls),
 	partial(syscall.SYS_PRLIMIT64, "prlimit64", TakesSome, noCores),
+	refused(sysNameToHandle, "name_to_handle_at", TakesSome, syscall.EOPNOTSUPP),
+	refused(sysOpenByHandle, "open_by_handle_at", TakesFD, syscall.EOPNOTSUPP),
 	partial(SysClockAdjtime, "clock_adjtime", TakesSome, onlyTells),
 	full(syscall.SYS_INOTIFY_INIT, "inotify_init", TakesSome),
 	partial(syscall.SYS_INOTIFY_ADD_WATCH, "inotify_add_watch", TakesFD, newestName),

@@ -122,6 +122,7 @@ func init() {
 		"getx":   {3, (*machine).getXattr},
 		"lsx":    {1, (*machine).listXattrs},
 		"rmx":    {2, (*machine).removeXattr},
+		"flink":  {2, func(m *machine, w []string) error { return m.view.Link(m.files[w[0]].Place(), m.view.Dir, w[1]) }},
 		"fcut":   {2, func(m *machine, w []string) error { return m.files[w[0]].Truncate(m.number(w[1], 0)) }},
 	}
 }

@@ -40,7 +40,6 @@ var scripts = []struct{ name, script string }{
 		open d dir/x/ w,create -> EISDIR
 		symlink a/ slash
 		open d slash w,create -> EISDIR
-		open d . rw,tmp -> EOPNOTSUPP
 		open d new r,create,dir -> EINVAL
 		open t a w,trunc
 		read a -
@@ -434,6 +433,42 @@ var scripts = []struct{ name, script string }{
 		as 1000
 		mknod null2 0020666 0x103 -> EPERM
 		mknod fifo2 0010644
+	`},
+	{"files without a name", `
+		open t . rw,dir,tmp 0600
+		fwrite t x
+		ls /
+		mkdir d
+		flink t d -> EEXIST
+		flink t a
+		flink t d/b
+		read a x
+		stat a mode=0600 links=2 size=1
+		rm a
+		rm d/b
+		flink t c -> ENOENT
+		fseek t 0
+		fread t x
+		close t
+		open t d w,dir,tmp,excl
+		flink t a -> ENOENT
+		open t . r,dir,tmp -> EINVAL
+		open t . rw,tmp -> EINVAL
+		open t . rw,dir,tmp,create -> EINVAL
+		open t none rw,dir,tmp -> ENOENT
+		write f x
+		open t f rw,dir,tmp -> ENOTDIR
+		umask 027
+		chmod d 02777
+		chown d 0:55
+		open t d rw,dir,tmp 0666
+		flink t c
+		stat c mode=0640 gid=55
+		as 1000:100
+		open t . rw,dir,tmp -> EACCES
+		open t d rw,dir,tmp
+		flink t d/e
+		stat d/e uid=1000 gid=55
 	`},
 	{"extended attributes", `
 		chmod / 0777

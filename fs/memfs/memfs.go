@@ -186,6 +186,8 @@ func (n *node) touch(content bool) {
 type inode interface {
 	fs.Node
 	common() *node
+	// takesName is called of a file without a name that is to get one, and says whether it does.
+	takesName() bool
 	// unlinked is called when the last name has gone, and moved when the file went
 	// from one directory to another or got another name; both with names locked.
 	unlinked()
@@ -193,6 +195,8 @@ type inode interface {
 }
 
 func (n *node) common() *node { return n }
+
+func (n *node) takesName() bool { return false }
 
 func (n *node) unlinked() {
 	n.mu.Lock()

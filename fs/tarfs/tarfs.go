@@ -58,6 +58,11 @@ func (d deferred) Root() fs.Directory { return d().Root() }
 // Usage implements fs.FileSystem.
 func (d deferred) Usage() fs.Usage { return d().Usage() }
 
+// MakeNameless implements fs.NamelessMaker.
+func (d deferred) MakeNameless(mode fs.Mode, owner fs.Owner, use fs.NamelessUse) (fs.Node, error) {
+	return d().MakeNameless(mode, owner, use)
+}
+
 // Sync implements fs.FileSystem: memory is all there is.
 func (deferred) Sync() error { return nil }
 
