@@ -58,7 +58,7 @@ func (l *ifaceLoop) informDeadline() tcp.Time {
 func (l *ifaceLoop) receiveInform(b []byte) {
 	m, err := wire.ParseDHCPv6(b)
 	if err != nil {
-		l.stack.tally.count(UDPMalformed)
+		l.stack.tally.count6(UDPMalformed)
 		return
 	}
 	if l.inform == nil || !l.inform.Receive(l.now, &m) {

@@ -71,11 +71,11 @@ func (r *receiver) receiveRedirect(p *packet) {
 	m, err := wire.ParseRedirect(b)
 	switch {
 	case !r.ifc.followsRedirects():
-		r.tally.count(RedirectIgnored)
+		r.tally.count6(RedirectIgnored)
 	case err != nil || p.ttl != wire.NDHopLimit || !p.src.IsLinkLocalUnicast():
-		r.tally.count(NDMalformed)
+		r.tally.count6(NDMalformed)
 	case !p.frame.ChecksumValid && !wire.ICMPv6ChecksumOK(b, p.src, p.dst):
-		r.tally.count(ICMPChecksum)
+		r.tally.count6(ICMPChecksum)
 	default:
 		r.ifc.redirect(&r.tally, redirectMessage{from: p.src, dst: m.Dst, via: m.Target, mac: m.LinkAddr})
 	}
@@ -86,14 +86,14 @@ func (i *Interface) redirect(counts *tally, m redirectMessage) {
 	select {
 	case i.redirectsIn <- m:
 	default:
-		counts.count(RedirectOverflow)
+		counts.countBy(m.from, RedirectOverflow)
 	}
 }
 
 // receiveRedirect judges a message, and does what it says if it is to be believed.
 func (l *ifaceLoop) receiveRedirect(m *redirectMessage) {
 	reason := l.judgeRedirect(m)
-	l.stack.tally.count(reason)
+	l.stack.tally.countBy(m.from, reason)
 	if reason == RedirectFollowed && !m.mac.IsZero() { // RFC 4861 section 8.3
 		l.ndp.Learn(l.now, m.via, m.mac, neigh.Asked)
 	}
