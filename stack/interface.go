@@ -167,6 +167,10 @@ func (i *Interface) IsLoopback() bool { return i.loopback }
 // Device is the device that was attached.
 func (i *Interface) Device() link.Device { return i.device }
 
+// Down is closed when nothing comes from the device any more, or from the first of its queues:
+// it was closed, by whichever end, or has failed.
+func (i *Interface) Down() <-chan struct{} { return i.receivers[0].ended }
+
 // Interfaces lists the interfaces in order of index; the first is "lo".
 func (s *Stack) Interfaces() []*Interface { return slices.Clone(s.tables.Load().interfaces) }
 

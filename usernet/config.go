@@ -74,6 +74,7 @@ type Config struct {
 	resolvConf string        // path
 	dnsTimeout time.Duration // of one server
 	linger     time.Duration // how long a finished connection may take to be read
+	downBound  time.Duration // see watchLink
 }
 
 // Limits bound what the guest can make the gateway hold. A field that is zero
@@ -155,6 +156,7 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	setDefault(&c.dnsTimeout, 2*time.Second)
 	setDefault(&c.linger, time.Minute)
+	setDefault(&c.downBound, downBound)
 	l := &c.Limits
 	setDefault(&l.Dials, 512)
 	setDefault(&l.Connections, 2048)

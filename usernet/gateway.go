@@ -125,6 +125,7 @@ func (g *Gateway) start() error {
 		return err
 	}
 	g.wg.Go(g.expireFlows)
+	g.wg.Go(func() { g.watchLink(ifc) })
 	for _, p := range [...]*pinger{g.pinger, g.pinger6} {
 		if p.socket != nil {
 			g.wg.Go(p.loop)
@@ -142,6 +143,26 @@ func (g *Gateway) start() error {
 		g.wg.Go(func() { g.runPublishedTCP(p) })
 	}
 	return nil
+}
+
+// downBound is how long a guest that ends, and so closes its end of the link, may take until the
+// gateway is closed, too.
+const downBound = 5 * time.Second
+
+// watchLink tells an operator that the guest goes on without the link.
+func (g *Gateway) watchLink(ifc *stack.Interface) {
+	select {
+	case <-ifc.Down():
+	case <-g.ctx.Done():
+		return
+	}
+	timer := time.NewTimer(g.config.downBound)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		g.config.Log.Warn("the guest is cut off: its end of the link is closed, and it has not ended")
+	case <-g.ctx.Done():
+	}
 }
 
 // startDNS answers questions that come to an address of the gateway.

@@ -3,10 +3,12 @@ package usernet
 import (
 	"context"
 	"io"
+	"log/slog"
 	"net"
 	"net/netip"
 	"os"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -63,6 +65,44 @@ func newBareNetwork(t *testing.T, c Config) *network {
 		t.Fatal(err)
 	}
 	return &network{g, t, guest, ifc}
+}
+
+// That a guest lives on without its link is told; that it has ended is not.
+func TestGuestCutOff(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		bound time.Duration // until it must have ended
+		told  bool
+	}{{"lives on", time.Millisecond, true}, {"has ended", time.Hour, false}} {
+		t.Run(c.name, func(t *testing.T) {
+			said := make(chan string, 1)
+			n := newNetwork(t, Config{downBound: c.bound, Log: slog.New(slog.NewTextHandler(lines(said), nil))})
+			n.guest.Close()
+			if !c.told {
+				n.Gateway.Close()
+				if len(said) > 0 {
+					t.Errorf("said %q", <-said)
+				}
+				return
+			}
+			select {
+			case line := <-said:
+				if !strings.Contains(line, "cut off") {
+					t.Errorf("said %q", line)
+				}
+			case <-time.After(patience):
+				t.Error("nothing was said")
+			}
+		})
+	}
+}
+
+// lines is a writer that sends each line.
+type lines chan<- string
+
+func (l lines) Write(b []byte) (int, error) {
+	l <- string(b)
+	return len(b), nil
 }
 
 // checkLeaks compares goroutines, descriptors and frames at the end of the test
