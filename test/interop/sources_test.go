@@ -197,7 +197,7 @@ func TestSourcesAsLinux(t *testing.T) {
 			}
 			l.must(c.listen(filter))
 		}
-		time.Sleep(2500 * time.Millisecond) // for all to have said it as often as they do
+		time.Sleep(2 * time.Second) // for all to have said it as often as they do
 	}
 	for _, c := range ends {
 		group := netip.MustParseAddr(c.group)
