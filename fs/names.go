@@ -37,9 +37,15 @@ func (v *View) vacant(at Place, path string, wantDir bool) (target, Directory, e
 	return t, dir, err
 }
 
-// makeIn makes a file of v's: its owner, less its umask, and with the group of a
-// directory that has the set-group-ID bit (inode(7)).
+// makeIn makes a file of v's.
 func (v *View) makeIn(dir Directory, name string, mode Mode, d Device) (Node, error) {
+	mode, owner := v.newIn(dir, mode)
+	return dir.Make(name, mode, owner, d)
+}
+
+// newIn is the mode and the owner of a new file of v's: less its umask, and with the group of a
+// directory that has the set-group-ID bit (inode(7)).
+func (v *View) newIn(dir Directory, mode Mode) (Mode, Owner) {
 	owner := Owner{v.Who.UID, v.Who.GID}
 	mode &^= v.Umask & 0o777
 	if a := dir.Attr(); a.Mode&SetGID != 0 {
@@ -48,7 +54,7 @@ func (v *View) makeIn(dir Directory, name string, mode Mode, d Device) (Node, er
 			mode |= SetGID
 		}
 	}
-	return dir.Make(name, mode, owner, d)
+	return mode, owner
 }
 
 // made tells of what was made, if it was.

@@ -59,7 +59,7 @@ type Directory interface {
 	// Symlink makes a symbolic link.
 	Symlink(name, target string, owner Owner) (Node, error)
 	// Link gives a file of this file system, no directory, one more name.
-	// Errors: EEXIST, EMLINK, ENOENT when it has no name any more.
+	// Errors: EEXIST, EMLINK, ENOENT when it has no name any more, or was made to have none.
 	Link(name string, to Node) error
 	// Unlink removes a name of what is no directory. Errors: ENOENT, EISDIR.
 	Unlink(name string) error

@@ -7,14 +7,13 @@ import (
 
 // Open is openat(2). mode counts when a file is made.
 //
-// Not there: O_TMPFILE (EOPNOTSUPP, upon which programs make a name), and FIFOs
-// (ENXIO).
+// Not there: FIFOs (ENXIO).
 func (v *View) Open(at Place, path string, flags Flags, mode Mode) (*File, error) {
 	switch {
-	case flags&TempFile != 0:
-		return nil, syscall.EOPNOTSUPP
 	case flags&PathOnly != 0:
 		flags &= PathOnly | MustBeDir | NoFollow
+	case flags&TempFile != 0:
+		return v.openTemp(at, path, flags, mode)
 	case flags&(Create|MustBeDir) == Create|MustBeDir:
 		return nil, syscall.EINVAL
 	}

@@ -17,10 +17,8 @@ func deviceOf(net *stack.Stack, value []byte) (*stack.Interface, Errno) {
 	if len(name) == 0 {
 		return nil, 0
 	}
-	for _, i := range net.Interfaces() {
-		if i.Name() == string(name) {
-			return i, 0
-		}
+	if i := interfaceNamed(net, string(name)); i != nil {
+		return i, 0
 	}
 	return nil, syscall.ENODEV
 }

@@ -257,3 +257,37 @@ func TestSyncFileRange(t *testing.T) {
 	ok(t, errno)
 	wantErrno(t, p.SyncFileRange(fds[0], 0, 0, 0), syscall.ESPIPE, "a pipe")
 }
+
+// Mode, owner and times of what is no file of the tree can be set, and nobody looks at them.
+func TestChangesOfSocket(t *testing.T) {
+	p := process(t)
+	s := fd(t)(p.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0))
+	ok(t, p.Fchmod(s, 0o600))
+	ok(t, p.Fchown(s, 0, 0))
+	ok(t, p.UtimensAt(s, "", Moment{Now: true}, Moment{Now: true}, 0))
+}
+
+// A file without a name gets one by its descriptor (open(2), O_TMPFILE).
+func TestTempFile(t *testing.T) {
+	p := process(t)
+	ok(t, p.MkdirAt(atFDCWD, "/d", 0o755))
+	f := fd(t)(p.OpenAt(atFDCWD, "/d/", tempFile|syscall.O_RDWR, 0o600))
+	name, errno := p.ReadlinkAt(atFDCWD, fmt.Sprintf("/proc/self/fd/%d", f))
+	st, errno2 := p.Fstat(f)
+	if want := fmt.Sprintf("/d/#%d (deleted)", st.Inode); name != want || errno != 0 || errno2 != 0 || st.Links != 0 {
+		t.Errorf("its name is %q, %v, want %q; %d links, %v", name, errno, want, st.Links, errno2)
+	}
+	if flags, errno := p.Fcntl(f, syscall.F_GETFL, 0); errno != 0 || flags&tempFile != tempFile {
+		t.Errorf("its flags are %#o, %v", flags, errno)
+	}
+	ok(t, p.LinkAt(atFDCWD, fmt.Sprintf("/proc/self/fd/%d", f), atFDCWD, "/d/a", atSymlinkFollow))
+	ok(t, p.LinkAt(f, "", atFDCWD, "/d/b", atEmptyPath))
+	st, errno = p.StatAt(atFDCWD, "/d/b", 0)
+	if st.Links != 2 || errno != 0 {
+		t.Errorf("it has %d links, %v", st.Links, errno)
+	}
+	f = fd(t)(p.OpenAt(atFDCWD, "/d", tempFile|syscall.O_RDWR|syscall.O_EXCL, 0o600))
+	if errno := p.LinkAt(f, "", atFDCWD, "/d/c", atEmptyPath); errno != syscall.ENOENT {
+		t.Errorf("with O_EXCL: %v", errno)
+	}
+}

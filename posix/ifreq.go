@@ -35,12 +35,20 @@ func (p *Process) InterfaceRequest(fd, request int, arg []byte) Errno {
 		return syscall.ENOTTY
 	}
 	name, value := arg[:syscall.IFNAMSIZ], arg[syscall.IFNAMSIZ:]
+	if request == syscall.SIOCGIFNAME {
+		return p.tellName(name, binary.NativeEndian.Uint32(value))
+	}
 	text, _, _ := bytes.Cut(name, []byte{0})
+	if i := interfaceNamed(p.net, string(text)); i != nil {
+		return p.tellOf(i, request, value)
+	}
+	return syscall.ENODEV
+}
+
+// tellName puts the name of the interface that has an index into name. Errors: ENODEV.
+func (p *Process) tellName(name []byte, index uint32) Errno {
 	for _, i := range p.interfaces() {
-		switch {
-		case request != syscall.SIOCGIFNAME && i.Name() == string(text):
-			return p.tellOf(i, request, value)
-		case request == syscall.SIOCGIFNAME && uint32(i.Index()) == binary.NativeEndian.Uint32(value):
+		if uint32(i.Index()) == index {
 			clear(name)
 			copy(name, i.Name())
 			return 0

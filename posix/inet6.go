@@ -77,10 +77,8 @@ func (s *socketBase) inet(net *stack.Stack, a netip.AddrPort) Address {
 
 // scopeOf is the number of the interface that a zone names.
 func scopeOf(net *stack.Stack, zone string) string {
-	for _, i := range net.Interfaces() {
-		if i.Name() == zone {
-			return strconv.Itoa(i.Index())
-		}
+	if i := interfaceNamed(net, zone); i != nil {
+		return strconv.Itoa(i.Index())
 	}
 	return zone
 }

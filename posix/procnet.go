@@ -22,7 +22,7 @@ var ProcNet = map[string]func(*Process) string{
 	"if_inet6": (*Process).procIfInet6, "ipv6_route": (*Process).procIPv6Route,
 	"mcfilter": (*Process).procMCFilter, "mcfilter6": (*Process).procMCFilter6,
 	"netstat": (*Process).procNetstat, "route": (*Process).procRoute, "snmp": (*Process).procSNMP,
-	"sockstat": (*Process).procSockstat, "softnet_stat": procSoftnet,
+	"snmp6": (*Process).procSNMP6, "sockstat": (*Process).procSockstat, "sockstat6": (*Process).procSockstat6, "softnet_stat": procSoftnet,
 	"tcp": (*Process).procTCP, "tcp6": (*Process).procTCP6,
 	"udp": procDatagrams[*udpSocket](false), "udp6": procDatagrams[*udpSocket](true),
 	"icmp": procDatagrams[*pingSocket](false), "icmp6": procDatagrams[*pingSocket](true),
@@ -150,7 +150,11 @@ func (p *Process) counters() (c stack.Counters) {
 
 // procSNMP has the objects of RFC 4293, RFC 4022 and RFC 4113 that are counted.
 func (p *Process) procSNMP() string {
+	six := p.countersIPv6()
 	c := p.counters()
+	for which, n := range six.All() {
+		c[which] -= n
+	}
 	const noLimit = ^uint64(0) // -1: as many connections as there may be
 	return snmpLines("Ip", []field{
 		{"Forwarding", 2}, {"DefaultTTL", 64}, {"InReceives", c.Get(stack.IPReceived)},
@@ -202,22 +206,40 @@ func procSoftnet(*Process) string {
 }
 
 func (p *Process) procSockstat() string {
-	all, tcp, udp, raw := 0, 0, 0, 0
+	c := p.countSockets()
+	return fmt.Sprintf("sockets: used %d\nTCP: inuse %d orphan 0 tw 0 alloc %d mem 0\nUDP: inuse %d mem 0\n"+
+		"UDPLITE: inuse 0\nRAW: inuse %d\nFRAG: inuse 0 memory 0\n", c.all, c.tcp[0], c.tcp[0]+c.tcp[1], c.udp[0], c.raw[0])
+}
+
+// socketCounts are numbers of sockets: of all kinds, and of the protocols, of IPv4 and of IPv6.
+type socketCounts struct {
+	all           int
+	tcp, udp, raw [2]int
+}
+
+func (p *Process) countSockets() (c socketCounts) {
 	for _, o := range p.opened() {
-		switch o.file.(type) {
-		case tcpFile:
-			tcp++
-		case *udpSocket:
-			udp++
-		case *rawSocket:
-			raw++
-		}
 		if _, ok := o.file.(socket); ok {
-			all++
+			c.all++
+		}
+		switch s := o.file.(type) {
+		case tcpFile:
+			c.tcp[familyIndex(s)]++
+		case *udpSocket:
+			c.udp[familyIndex(s)]++
+		case *rawSocket:
+			c.raw[familyIndex(s)]++
 		}
 	}
-	return fmt.Sprintf("sockets: used %d\nTCP: inuse %d orphan 0 tw 0 alloc %[2]d mem 0\nUDP: inuse %[3]d mem 0\n"+
-		"UDPLITE: inuse 0\nRAW: inuse %[4]d\nFRAG: inuse 0 memory 0\n", all, tcp, udp, raw)
+	return c
+}
+
+// familyIndex is 1 for a socket of IPv6, and 0 for one of IPv4.
+func familyIndex(s interface{ isInet6() bool }) int {
+	if s.isInet6() {
+		return 1
+	}
+	return 0
 }
 
 // opened yields the open files, each once, with a descriptor of it, which is also the

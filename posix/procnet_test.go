@@ -2,6 +2,7 @@ package posix
 
 import (
 	"fmt"
+	"net/netip"
 	"strings"
 	"syscall"
 	"testing"
@@ -29,9 +30,11 @@ func TestProcNet(t *testing.T) {
 		"tcp": {line(0, here, "00000000:0000", linuxListen, listener), line(1, there, here, linuxEstablished, client), line(2, here, there, linuxEstablished, server)},
 		"udp": {line(0, "0100007F:0035", "00000000:0000", linuxClose, datagrams)},
 		"dev": {"    lo:    "}, "route": {"Iface\tDestination"}, "arp": {"IP address "}, "softnet_stat": {"00000000 "},
-		"sockstat": {"sockets: used 4\nTCP: inuse 3 orphan 0 tw 0 alloc 3 mem 0\nUDP: inuse 1 mem 0\n"},
-		"snmp":     {"Tcp: RtoAlgorithm RtoMin ", " CurrEstab ", "\nTcp: 1 200 120000 -1 1 1 0 0 2 "},
-		"netstat":  {"TcpExt: ", "IpExt: InOctets OutOctets\n"},
+		"sockstat":  {"sockets: used 4\nTCP: inuse 3 orphan 0 tw 0 alloc 3 mem 0\nUDP: inuse 1 mem 0\n"},
+		"snmp":      {"Tcp: RtoAlgorithm RtoMin ", " CurrEstab ", "\nTcp: 1 200 120000 -1 1 1 0 0 2 "},
+		"sockstat6": {"TCP6: inuse 0\nUDP6: inuse 0\nUDPLITE6: inuse 0\nRAW6: inuse 0\nFRAG6: inuse 0 memory 0\n"},
+		"snmp6":     {"Ip6InReceives                   \t0\n", "\nIcmp6OutMLDv2Reports            \t0\nUdp6InDatagrams                 \t0\n"},
+		"netstat":   {"TcpExt: ", "IpExt: InOctets OutOctets\n"},
 	} {
 		got := ProcNet[name](p)
 		for _, part := range want {
@@ -40,6 +43,49 @@ func TestProcNet(t *testing.T) {
 			}
 		}
 	}
+}
+
+// What is of IPv6 is told apart from what is of IPv4.
+func TestProcSNMP6(t *testing.T) {
+	p := process(t)
+	a := fd(t)(p.Socket(syscall.AF_INET6, syscall.SOCK_DGRAM, 0))
+	ok(t, p.Bind(a, Address{Family: syscall.AF_INET6, IP: netip.MustParseAddrPort("[::1]:53")}))
+	b := fd(t)(p.Socket(syscall.AF_INET6, syscall.SOCK_DGRAM, 0))
+	ok(t, p.Connect(b, Address{Family: syscall.AF_INET6, IP: netip.MustParseAddrPort("[::1]:53")}))
+	_, errno := p.Write(b, make([]byte, 10))
+	ok(t, errno)
+	_, errno = p.Read(a, make([]byte, 10))
+	ok(t, errno)
+	const length = 40 + 8 + 10 // of headers, and what was written
+	for text, want := range map[string][]string{
+		p.procSNMP6():       {"Ip6InReceives", "1", "Ip6InDelivers", "1", "Ip6OutRequests", "1", "Ip6InOctets", fmt.Sprint(length), "Ip6OutOctets", fmt.Sprint(length), "Udp6InDatagrams", "1", "Udp6OutDatagrams", "1"},
+		DevSNMP6("lo")(p):   {"ifIndex", "1", "Ip6InReceives", "1", "Ip6InOctets", fmt.Sprint(length), "Ip6OutRequests", "0"},
+		p.procSockstat6():   {"UDP6: inuse", "2", "TCP6: inuse", "0"},
+		DevSNMP6("eth7")(p): {},
+	} {
+		for i := 0; i < len(want); i += 2 {
+			if !numberOf(text, want[i], want[i+1]) {
+				t.Errorf("%s is not %s in\n%s", want[i], want[i+1], text)
+			}
+		}
+	}
+	snmp := p.procSNMP()
+	if !strings.Contains(snmp, "\nIp: 2 64 0 0 0 0 0 0 0 0 ") || !strings.Contains(snmp, "\nUdp: 0 0 0 0 ") {
+		t.Errorf("/proc/net/snmp tells of IPv6:\n%s", snmp)
+	}
+	if got := p.procSockstat(); !strings.Contains(got, "sockets: used 2\n") || !strings.Contains(got, "UDP: inuse 0 ") {
+		t.Errorf("/proc/net/sockstat tells of IPv6:\n%s", got)
+	}
+}
+
+// numberOf reports whether a line of text says that a name has a number.
+func numberOf(text, name, number string) bool {
+	for line := range strings.Lines(text) {
+		if rest, ok := strings.CutPrefix(line, name); ok && strings.TrimSpace(rest) == number {
+			return true
+		}
+	}
+	return false
 }
 
 // A process without a network has the files all the same.

@@ -185,11 +185,22 @@ func describeRoute(r *reply, index int, route stack.Route) {
 	attribute(b, syscall.RTA_OIF, intValue(index))
 }
 
-func (p *Process) indexOf(name string) int {
-	for _, i := range p.interfaces() {
+// interfaceNamed finds an interface of a stack, which may be nil, by its name; nil: there is none.
+func interfaceNamed(net *stack.Stack, name string) *stack.Interface {
+	if net == nil {
+		return nil
+	}
+	for _, i := range net.Interfaces() {
 		if i.Name() == name {
-			return i.Index()
+			return i
 		}
+	}
+	return nil
+}
+
+func (p *Process) indexOf(name string) int {
+	if i := interfaceNamed(p.net, name); i != nil {
+		return i.Index()
 	}
 	return 0
 }

@@ -1,6 +1,7 @@
 package posix
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"syscall"
@@ -24,7 +25,7 @@ const (
 
 // statusFlags are what F_GETFL tells beside the access mode.
 const statusFlags = syscall.O_ACCMODE | syscall.O_APPEND | syscall.O_NONBLOCK | syscall.O_SYNC |
-	syscall.O_DIRECTORY | syscall.O_NOFOLLOW | syscall.O_NOATIME | int(fs.PathOnly)
+	syscall.O_DIRECTORY | syscall.O_NOFOLLOW | syscall.O_NOATIME | int(fs.PathOnly|fs.TempFile)
 
 // at is where a relative path begins. Errors: EBADF, ENOTDIR.
 func (p *Process) at(dirfd int, path string) (*fs.View, fs.Place, Errno) {
@@ -112,7 +113,15 @@ func (p *Process) OpenAt(dirfd int, path string, flags int, mode uint32) (int, E
 		p.missed(at, path, toErrno(err))
 		return -1, toErrno(err)
 	}
-	return p.installTree(&treeFile{File: f, p: p, from: at, path: path}, flags)
+	return p.installTree(&treeFile{File: f, p: p, from: at, path: openedAs(path, f, flags)}, flags)
+}
+
+// openedAs is the path of a file that was opened by a path, which with O_TMPFILE is of the directory.
+func openedAs(path string, f *fs.File, flags int) string {
+	if flags&int(fs.TempFile|fs.PathOnly) != int(fs.TempFile) {
+		return path
+	}
+	return fmt.Sprintf("%s/#%d (deleted)", strings.TrimRight(path, "/"), f.Attr().Inode)
 }
 
 // missed tells whoever wants to know that a file was not there.

@@ -87,5 +87,5 @@ func (p *Process) OpenAt2(dirfd int, path string, how OpenHow) (int, Errno) {
 	if err != nil {
 		return -1, toErrno(err)
 	}
-	return p.installTree(&treeFile{File: f, p: p, from: at, path: from}, int(how.Flags))
+	return p.installTree(&treeFile{File: f, p: p, from: at, path: openedAs(from, f, int(how.Flags))}, int(how.Flags))
 }

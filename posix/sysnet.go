@@ -22,10 +22,8 @@ func SysNet(name string) map[string]func(*Process) string {
 			continue // EINVAL on Linux
 		}
 		files[path] = func(p *Process) string {
-			for _, i := range p.interfaces() {
-				if i.Name() == name {
-					return text(i) + "\n"
-				}
+			if i := interfaceNamed(p.net, name); i != nil {
+				return text(i) + "\n"
 			}
 			return ""
 		}

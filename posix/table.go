@@ -49,7 +49,9 @@ func refused(number uintptr, name string, takes Takes, errno Errno) Call {
 // Numbers that package syscall lacks (arch/x86/entry/syscalls/syscall_64.tbl).
 const (
 	SysSendmmsg      = 307
-	sysClockAdjtime  = 305
+	sysNameToHandle  = 303
+	sysOpenByHandle  = 304
+	SysClockAdjtime  = 305
 	SysSyncfs        = 306
 	SysRenameat2     = 316
 	SysMemfdCreate   = 319
@@ -66,7 +68,7 @@ const (
 
 const (
 	noSignalMask = "signals do not interrupt it and the signal mask is ignored"
-	noTempFile   = "O_TMPFILE is EOPNOTSUPP; O_DIRECT, O_SYNC and leases mean nothing"
+	noDirect     = "O_DIRECT, O_SYNC and leases mean nothing"
 	fewIoctls    = "FIONREAD, FIONBIO, FIOCLEX, FIONCLEX, SIOCOUTQ and SIOCATMARK, those of a terminal on a standard stream, and those of netdevice(7) that tell of one interface; else ENOTTY"
 	fewControls  = "control messages: SCM_RIGHTS, SCM_CREDENTIALS, IP_PKTINFO, IP_TTL, IP_TOS, IP_ORIGDSTADDR and their like of IPv6, SO_TIMESTAMP and SO_TIMESTAMPNS; MSG_OOB on TCP alone; MSG_ERRQUEUE on sockets for datagrams"
 	fewSockets   = "AF_INET and AF_INET6 (TCP, UDP, ping, raw), AF_UNIX, AF_NETLINK (route); else EAFNOSUPPORT"
@@ -85,7 +87,9 @@ const (
 	ownID        = "to the ID that it has; else EPERM, as for a user without privilege"
 	fewPrctls    = "PR_SET_NAME and PR_GET_NAME (of a process), PR_SET_VMA, PR_SET_KEEPCAPS, dumpable, no_new_privs, PR_SET_PDEATHSIG, PR_CAPBSET_READ; else EINVAL"
 	noCancel     = "TFD_TIMER_CANCEL_ON_SET means nothing; a wall clock that is set forward is noticed late"
-	boundedWalk  = noTempFile + "; with bounds, links of /proc to descriptors are followed by their text, and FIFOs are ENXIO"
+	boundedWalk  = noDirect + "; with bounds, links of /proc to descriptors are followed by their text, and FIFOs are ENXIO"
+	userXattrs   = "of users (user.*), and not of pipes and sockets; others are EPERM or ENODATA, as without rights, or EOPNOTSUPP"
+	onlyTells    = "it tells of a clock that nobody disciplines; what would change it is EPERM"
 	noFlags      = "flags are not heard"
 )
 
@@ -95,7 +99,7 @@ const (
 var Table = []Call{
 	full(syscall.SYS_READ, "read", TakesFD),
 	full(syscall.SYS_WRITE, "write", TakesFD),
-	partial(syscall.SYS_OPEN, "open", TakesSome, noTempFile),
+	partial(syscall.SYS_OPEN, "open", TakesSome, noDirect),
 	full(syscall.SYS_CLOSE, "close", TakesFD),
 	full(syscall.SYS_STAT, "stat", TakesSome),
 	full(syscall.SYS_FSTAT, "fstat", TakesFD),
@@ -191,16 +195,19 @@ var Table = []Call{
 	refused(syscall.SYS_SETHOSTNAME, "sethostname", TakesSome, syscall.EPERM),
 	refused(syscall.SYS_SETDOMAINNAME, "setdomainname", TakesSome, syscall.EPERM),
 	full(syscall.SYS_GETDENTS64, "getdents64", TakesFD),
-	refused(syscall.SYS_ADJTIMEX, "adjtimex", TakesSome, syscall.EPERM),
-	refused(syscall.SYS_SETXATTR, "setxattr", TakesSome, syscall.EOPNOTSUPP),
-	refused(syscall.SYS_LSETXATTR, "lsetxattr", TakesSome, syscall.EOPNOTSUPP),
-	refused(syscall.SYS_FSETXATTR, "fsetxattr", TakesFD, syscall.EOPNOTSUPP),
-	refused(syscall.SYS_GETXATTR, "getxattr", TakesSome, syscall.EOPNOTSUPP),
-	refused(syscall.SYS_LGETXATTR, "lgetxattr", TakesSome, syscall.EOPNOTSUPP),
-	refused(syscall.SYS_FGETXATTR, "fgetxattr", TakesFD, syscall.EOPNOTSUPP),
-	refused(syscall.SYS_LISTXATTR, "listxattr", TakesSome, syscall.EOPNOTSUPP),
-	refused(syscall.SYS_LLISTXATTR, "llistxattr", TakesSome, syscall.EOPNOTSUPP),
-	refused(syscall.SYS_FLISTXATTR, "flistxattr", TakesFD, syscall.EOPNOTSUPP),
+	partial(syscall.SYS_ADJTIMEX, "adjtimex", TakesSome, onlyTells),
+	partial(syscall.SYS_SETXATTR, "setxattr", TakesSome, userXattrs),
+	partial(syscall.SYS_LSETXATTR, "lsetxattr", TakesSome, userXattrs),
+	partial(syscall.SYS_FSETXATTR, "fsetxattr", TakesFD, userXattrs),
+	partial(syscall.SYS_GETXATTR, "getxattr", TakesSome, userXattrs),
+	partial(syscall.SYS_LGETXATTR, "lgetxattr", TakesSome, userXattrs),
+	partial(syscall.SYS_FGETXATTR, "fgetxattr", TakesFD, userXattrs),
+	partial(syscall.SYS_LISTXATTR, "listxattr", TakesSome, userXattrs),
+	partial(syscall.SYS_LLISTXATTR, "llistxattr", TakesSome, userXattrs),
+	partial(syscall.SYS_FLISTXATTR, "flistxattr", TakesFD, userXattrs),
+	partial(syscall.SYS_REMOVEXATTR, "removexattr", TakesSome, userXattrs),
+	partial(syscall.SYS_LREMOVEXATTR, "lremovexattr", TakesSome, userXattrs),
+	partial(syscall.SYS_FREMOVEXATTR, "fremovexattr", TakesFD, userXattrs),
 	refused(syscall.SYS_TKILL, "tkill", TakesSome, syscall.ESRCH),
 	full(syscall.SYS_FADVISE64, "fadvise64", TakesFD),
 	full(syscall.SYS_EPOLL_CREATE, "epoll_create", TakesSome),
@@ -209,7 +216,7 @@ var Table = []Call{
 	partial(syscall.SYS_TGKILL, "tgkill", TakesSome, onlyItself),
 	full(syscall.SYS_UTIME, "utime", TakesSome),
 	full(syscall.SYS_UTIMES, "utimes", TakesSome),
-	partial(syscall.SYS_OPENAT, "openat", TakesSome, noTempFile),
+	partial(syscall.SYS_OPENAT, "openat", TakesSome, noDirect),
 	full(syscall.SYS_MKDIRAT, "mkdirat", TakesSome),
 	full(syscall.SYS_MKNODAT, "mknodat", TakesSome),
 	full(syscall.SYS_FCHOWNAT, "fchownat", TakesSome),
@@ -238,7 +245,9 @@ var Table = []Call{
 	full(syscall.SYS_PWRITEV, "pwritev", TakesFD),
 	partial(syscall.SYS_RECVMMSG, "recvmmsg", TakesFD, fewControls),
 	partial(syscall.SYS_PRLIMIT64, "prlimit64", TakesSome, noCores),
-	refused(sysClockAdjtime, "clock_adjtime", TakesSome, syscall.EPERM),
+	refused(sysNameToHandle, "name_to_handle_at", TakesSome, syscall.EOPNOTSUPP),
+	refused(sysOpenByHandle, "open_by_handle_at", TakesFD, syscall.EOPNOTSUPP),
+	partial(SysClockAdjtime, "clock_adjtime", TakesSome, onlyTells),
 	full(syscall.SYS_INOTIFY_INIT, "inotify_init", TakesSome),
 	partial(syscall.SYS_INOTIFY_ADD_WATCH, "inotify_add_watch", TakesFD, newestName),
 	full(syscall.SYS_INOTIFY_RM_WATCH, "inotify_rm_watch", TakesFD),

@@ -55,10 +55,10 @@ func (p *Process) tree(fd int, other Errno) (*open, *treeFile, Errno) {
 	return o, f, 0
 }
 
-// real is tree for calls that O_PATH forbids.
+// real is tree for calls that O_PATH forbids; nil is a file of another kind, where other is no error.
 func (p *Process) real(fd int, other Errno) (*treeFile, Errno) {
 	_, f, errno := p.tree(fd, other)
-	if errno == 0 && f.Flags()&fs.PathOnly != 0 {
+	if errno == 0 && f != nil && f.Flags()&fs.PathOnly != 0 {
 		return nil, syscall.EBADF
 	}
 	return f, errno

@@ -44,19 +44,25 @@ func (s *udpSocket) memberAt(group, at [4]byte, index int) (membership, Errno) {
 	if index == 0 && addr.IsUnspecified() {
 		return m, 0
 	}
-	name := ""
+	if index != 0 {
+		m.on = s.interfaceOf(index)
+	} else {
+		m.on = s.interfaceAt(addr)
+	}
+	if m.on == nil {
+		return m, syscall.ENODEV
+	}
+	return m, 0
+}
+
+// interfaceAt finds the interface that has an address, or nil.
+func (s *udpSocket) interfaceAt(addr netip.Addr) *stack.Interface {
 	for _, a := range s.net.Addresses() {
 		if a.Prefix.Addr() == addr {
-			name = a.Interface
+			return interfaceNamed(s.net, a.Interface)
 		}
 	}
-	for _, i := range s.net.Interfaces() {
-		if i.Index() == index || index == 0 && i.Name() == name {
-			m.on = i
-			return m, 0
-		}
-	}
-	return m, syscall.ENODEV
+	return nil
 }
 
 // member joins a group or leaves it, unless it could not be read.

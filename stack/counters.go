@@ -2,6 +2,7 @@ package stack
 
 import (
 	"iter"
+	"net/netip"
 	"sync/atomic"
 
 	"loam/internal/counter"
@@ -106,6 +107,8 @@ const (
 	TCPTimeWaitOverflow // connections that left TIME-WAIT early: there were too many
 	TCPOrphanOverflow   // connections reset that no program had any more: there were too many
 	ForwardOverflow     // connection attempts dropped: too many wait for the forwarder
+	IPv6BytesReceived   // of packets of IPv6 that are counted in IPReceived
+	IPv6BytesSent       // of packets of IPv6
 	numCounters
 )
 
@@ -128,6 +131,7 @@ var counterNames = [numCounters]string{
 	"tcp.loss_timeouts", "tcp.fast_recoveries", "tcp.tail_probes", "tcp.undos", "tcp.out_of_order", "tcp.duplicates",
 	"tcp.backlog_full", "tcp.cookies_sent", "tcp.cookies_bad", "tcp.no_room", "tcp.time_wait_overflow", "tcp.orphan_overflow",
 	"forward.overflow",
+	"ip6.bytes_received", "ip6.bytes_sent",
 }
 
 // machineCounters are those that the TCP machines of a shard count.
@@ -153,14 +157,47 @@ func (c *Counters) String() string { return counter.List[Counter](c[:]) }
 
 // tally is a set of counters with one goroutine that adds, as a rule, and any
 // number that read. Each shard and each receiver has its own, so that adding
-// costs an uncontended atomic.
-type tally [numCounters]atomic.Uint64
+// costs an uncontended atomic. What is known to be about IPv6 is counted apart, behind
+// the others.
+type tally [2 * numCounters]atomic.Uint64
 
-func (t *tally) count(which Counter)         { t[which].Add(1) }
-func (t *tally) add(which Counter, n uint64) { t[which].Add(n) }
+func (t *tally) count(which Counter)          { t[which].Add(1) }
+func (t *tally) count6(which Counter)         { t.add6(which, 1) }
+func (t *tally) add(which Counter, n uint64)  { t[which].Add(n) }
+func (t *tally) add6(which Counter, n uint64) { t[numCounters+which].Add(n) }
+
+// countBy counts what both versions of IP have, of a packet from or to an address.
+func (t *tally) countBy(a netip.Addr, which Counter) {
+	if a.Is6() {
+		t.count6(which)
+		return
+	}
+	t.count(which)
+}
+
+// countSent counts an IP packet of n bytes to an address.
+func (t *tally) countSent(to netip.Addr, n int) {
+	t.countBy(to, IPSent)
+	if to.Is6() {
+		t.add6(IPv6BytesSent, uint64(n))
+	}
+}
+
+// merge adds all that another has counted.
+func (t *tally) merge(from *tally) {
+	for i := range t {
+		t[i].Add(from[i].Load())
+	}
+}
 
 func (t *tally) addTo(c *Counters) {
-	for i := range t {
-		c[i] += t[i].Load()
+	for i := range c {
+		c[i] += t[i].Load() + t[int(numCounters)+i].Load()
+	}
+}
+
+func (t *tally) addIPv6To(c *Counters) {
+	for i := range c {
+		c[i] += t[int(numCounters)+i].Load()
 	}
 }

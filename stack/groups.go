@@ -180,9 +180,10 @@ func (l *ifaceLoop) sendGroup(m *group.Message) {
 		wire.PutICMPv6Checksum(f.Bytes(), src, m.Dst)
 		routerAlert6.Put(f.Prepend(routerAlert6.Len()))
 		putIPv6(f, &wire.IPv6{NextHeader: wire.ProtoHopByHop, HopLimit: 1, Src: src, Dst: m.Dst})
+		l.stack.tally.add6(IPv6BytesSent, uint64(f.Len()))
 		l.sendEthernet(wire.MulticastMAC6(m.Dst), wire.TypeIPv6, f)
 	}
-	l.stack.tally.count(GroupSent)
+	l.stack.tally.countBy(m.Dst, GroupSent)
 }
 
 // Groups tells of multicast groups on an interface.

@@ -10,15 +10,15 @@ import (
 
 // inputICMP6 takes an ICMPv6 packet (RFC 4443). The caller frees the frame.
 func (sh *shard) inputICMP6(p *packet) {
-	sh.tally.count(ICMPReceived)
+	sh.tally.count6(ICMPReceived)
 	b := p.payload()
 	h, rest, err := wire.ParseICMPv6(b)
 	if err != nil {
-		sh.tally.count(ICMPMalformed)
+		sh.tally.count6(ICMPMalformed)
 		return
 	}
 	if !p.frame.ChecksumValid && !wire.ICMPv6ChecksumOK(b, p.src, p.dst) {
-		sh.tally.count(ICMPChecksum)
+		sh.tally.count6(ICMPChecksum)
 		return
 	}
 	switch {
@@ -31,7 +31,7 @@ func (sh *shard) inputICMP6(p *packet) {
 	case wire.MLD.Knows(uint8(h.Type)):
 		sh.inputGroup(p, wire.MLD)
 	default:
-		sh.tally.count(ICMPIgnored)
+		sh.tally.count6(ICMPIgnored)
 	}
 }
 
@@ -41,7 +41,7 @@ func (sh *shard) inputEcho6(p *packet, h wire.ICMPv6, data []byte) {
 	src := p.dst
 	switch _, ours := sh.tables.local[p.dst]; {
 	case p.src.IsUnspecified():
-		sh.tally.count(ICMPIgnored)
+		sh.tally.count6(ICMPIgnored)
 		return
 	case !ours && !p.broadcast:
 		sh.forwardPing(p, h.Rest, data)
@@ -55,7 +55,7 @@ func (sh *shard) inputEcho6(p *packet, h wire.ICMPv6, data []byte) {
 
 func (sh *shard) sendEchoReply6(src, dst netip.Addr, tos uint8, rest uint32, data []byte) {
 	if sh.sendICMP6(src, dst, tos, wire.ICMPv6{Type: wire.ICMPv6EchoReply, Rest: rest}, data) {
-		sh.tally.count(ICMPEcho)
+		sh.tally.count6(ICMPEcho)
 	}
 }
 
@@ -66,15 +66,15 @@ func (sh *shard) sendICMP6(src, dst netip.Addr, tos uint8, h wire.ICMPv6, data [
 		src = path.source
 	}
 	if err != nil || src.IsUnspecified() {
-		sh.tally.count(IPNoRoute)
+		sh.tally.count6(IPNoRoute)
 		return false
 	}
 	if !sh.link(path.ifc).room() {
-		sh.tally.count(ICMPNoRoom)
+		sh.tally.count6(ICMPNoRoom)
 		return false
 	}
 	sh.stack.narrowPath(&path, dst)
-	sh.tally.count(ICMPSent)
+	sh.tally.count6(ICMPSent)
 	sh.sendIP(&path, icmpPacket6(src, dst, tos, h, data))
 	return true
 }
@@ -97,7 +97,7 @@ func (sh *shard) sendError6(b []byte, h wire.ICMPv6, toMany bool) {
 		return
 	}
 	if !sh.limiter.Allow(sh.now, about.Src) {
-		sh.tally.count(ICMPLimited)
+		sh.tally.count6(ICMPLimited)
 		return
 	}
 	src := about.Dst
@@ -110,7 +110,7 @@ func (sh *shard) sendError6(b []byte, h wire.ICMPv6, toMany bool) {
 		dst = sh.scopeOf(to.ifc, about.Dst).scoped(dst)
 	}
 	if sh.sendICMP6(src, dst, 0, h, quote) {
-		sh.tally.count(ICMPErrorsSent)
+		sh.tally.count6(ICMPErrorsSent)
 	}
 }
 

@@ -68,7 +68,7 @@ func (sh *shard) inputError(p *packet, h wire.ICMPv4, quoted []byte) {
 func (sh *shard) inputError6(p *packet, h wire.ICMPv6, quoted []byte) {
 	q, ok := icmp.ParseQuote(quoted)
 	if !ok || !q.Src.Is6() {
-		sh.tally.count(ICMPMalformed)
+		sh.tally.count6(ICMPMalformed)
 		return
 	}
 	e := icmpError{
@@ -77,10 +77,10 @@ func (sh *shard) inputError6(p *packet, h wire.ICMPv6, quoted []byte) {
 	}
 	e.comesBy(p)
 	if e.kind == icmp.TooBig && h.Rest < ip.MinPathMTU6 || !sh.deliverError(&e) {
-		sh.tally.count(ICMPIgnored)
+		sh.tally.count6(ICMPIgnored)
 		return
 	}
-	sh.tally.count(ICMPErrors)
+	sh.tally.count6(ICMPErrors)
 }
 
 // unreachable tells the socket that sent the packet b that its next hop does not

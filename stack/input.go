@@ -24,20 +24,20 @@ func (sh *shard) deliver(p *packet) {
 	heard := sh.stack.raws.Load() != nil && sh.stack.inputRaw(&sh.tally, p)
 	switch p.proto {
 	case wire.ProtoTCP:
-		sh.tally.count(IPDelivered)
+		sh.tally.countBy(p.src, IPDelivered)
 		sh.inputTCP(p)
 		if p.frame != nil {
 			p.frame.Free()
 		}
 	case wire.ProtoUDP:
-		sh.tally.count(IPDelivered)
+		sh.tally.countBy(p.src, IPDelivered)
 		sh.inputUDP(p)
 	case wire.ProtoICMP, wire.ProtoIGMP, wire.ProtoICMPv6:
 		if p.dst.Is4() == (p.proto == wire.ProtoICMPv6) {
 			sh.unclaimed(p, heard)
 			return
 		}
-		sh.tally.count(IPDelivered)
+		sh.tally.countBy(p.src, IPDelivered)
 		switch p.proto {
 		case wire.ProtoICMP:
 			sh.inputICMP(p)
@@ -59,7 +59,7 @@ func (sh *shard) unclaimed(p *packet, heard bool) {
 		sh.noProtocol(p)
 		return
 	}
-	sh.tally.count(IPDelivered)
+	sh.tally.countBy(p.src, IPDelivered)
 	p.frame.Free()
 }
 
@@ -136,7 +136,7 @@ func (sh *shard) inject(from *shard, p *packet) {
 // if it is longer than the path allows and is not to be cut by the device. It
 // owns f. The caller has looked for room.
 func (sh *shard) sendIP(p *path, f *link.Frame) {
-	sh.tally.count(IPSent)
+	sh.tally.countSent(p.nextHop, f.Len())
 	l := sh.link(p.ifc)
 	if f.Len() <= p.mtu || f.GSO != link.GSONone {
 		l.transmit(p.nextHop, f)

@@ -197,9 +197,9 @@ func (i *Interface) Detach() error {
 	}
 	err = i.close()
 	i.stack.onEach(func(sh *shard) { sh.unlink(i) })
-	i.stack.mu.Lock()
-	i.addCounters(&i.stack.retired)
-	i.stack.mu.Unlock()
+	for _, r := range i.receivers {
+		i.stack.retired.merge(&r.tally)
+	}
 	return err
 }
 
@@ -221,6 +221,15 @@ func (i *Interface) addCounters(c *Counters) {
 	for _, r := range i.receivers {
 		r.tally.addTo(c)
 	}
+}
+
+// CountersIPv6 has how much of what is counted before a packet is given to its protocol was of
+// IPv6, and came by this interface; what is counted later, or is sent, is 0.
+func (i *Interface) CountersIPv6() (c Counters) {
+	for _, r := range i.receivers {
+		r.tally.addIPv6To(&c)
+	}
+	return c
 }
 
 // post has f run by the loop, and does not wait for it.

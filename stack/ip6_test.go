@@ -136,6 +136,48 @@ func TestUDP6(t *testing.T) {
 	}
 }
 
+// What is of IPv6 is counted apart too, and stays when its interface goes.
+func TestCountersIPv6(t *testing.T) {
+	pr := newPair(t, stack.Config{Shards: 2}, pipe.Config{})
+	server := mustListenPacket(t, pr.b, ":53")
+	defer server.Close()
+	const bytes = 10
+	for at, times := range map[string]int{"[2001:db8::2]:53": 3, "10.0.0.2:53": 2} {
+		c, err := pr.a.Dial("udp", at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range times {
+			if _, err := c.Write(make([]byte, bytes)); err != nil {
+				t.Fatal(err)
+			}
+			if _, _, err := server.ReadFrom(make([]byte, bytes)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.Close()
+	}
+	all, six := pr.b.Counters(), pr.b.CountersIPv6()
+	if all.Get(stack.UDPReceived) != 5 || six.Get(stack.UDPReceived) != 3 {
+		t.Errorf("%d datagrams, %d of IPv6", all.Get(stack.UDPReceived), six.Get(stack.UDPReceived))
+	}
+	sent := pr.a.CountersIPv6()
+	if most := sent.Get(stack.IPv6BytesSent); six.Get(stack.IPv6BytesReceived) < 3*(48+bytes) || six.Get(stack.IPv6BytesReceived) > most {
+		t.Errorf("%d bytes of %d", six.Get(stack.IPv6BytesReceived), most)
+	}
+	ifc := pr.b.Interfaces()[1]
+	one := ifc.CountersIPv6()
+	if one.Get(stack.IPReceived) < 3 || one.Get(stack.UDPReceived) != 0 {
+		t.Errorf("of the interface:\n%v", one.String())
+	}
+	if err := ifc.Detach(); err != nil {
+		t.Fatal(err)
+	}
+	if left := pr.b.CountersIPv6(); left.Get(stack.IPReceived) < one.Get(stack.IPReceived) {
+		t.Error("the counters of the interface have gone with it")
+	}
+}
+
 func TestPing6(t *testing.T) {
 	pr := newPair(t, stack.Config{Shards: 2}, pipe.Config{})
 	local := wire.LinkLocal6(pr.b.Interfaces()[1].MAC()).WithZone("eth0")

@@ -18,19 +18,20 @@ import (
 func (r *receiver) receiveIPv6(t *tables, p *packet, from wire.MAC) {
 	h, payload, err := wire.ParseIPv6(p.frame.Bytes())
 	if err != nil {
-		r.drop(p.frame, IPMalformed)
+		r.drop6(p.frame, IPMalformed)
 		return
 	}
-	r.tally.count(IPReceived)
+	r.tally.count6(IPReceived)
+	r.tally.add6(IPv6BytesReceived, uint64(wire.IPv6Len+len(payload)))
 	p.src, p.dst = h.Src, h.Dst
 	p.tos, p.ttl = h.TrafficClass, h.HopLimit
 	p.frame.Resize(wire.IPv6Len + len(payload)) // without the link's padding
 	if reason, drop := r.refuseIPv6(t, p, &h); drop {
-		r.drop(p.frame, reason)
+		r.drop6(p.frame, reason)
 		return
 	}
 	if !p.setChain(&h) {
-		r.drop(p.frame, IPDiscarded)
+		r.drop6(p.frame, IPDiscarded)
 		return
 	}
 	if p.proto == wire.ProtoICMPv6 && p.headerLen == wire.IPv6Len && !p.fragment && isND(p.payload()) {
@@ -111,7 +112,7 @@ func isND(b []byte) bool {
 func (r *receiver) receiveND(p *packet, from wire.MAC) {
 	defer p.frame.Free()
 	b := p.payload()
-	r.tally.count(NDReceived)
+	r.tally.count6(NDReceived)
 	r.ifc.stack.inputRaw(&r.tally, p)
 	switch wire.ICMPv6Type(b[0]) {
 	case wire.ICMPv6NeighborSolicitation, wire.ICMPv6NeighborAdvertisement:
@@ -119,17 +120,17 @@ func (r *receiver) receiveND(p *packet, from wire.MAC) {
 		r.receiveRouterMessage(p)
 		return
 	default:
-		r.tally.count(ICMPIgnored)
+		r.tally.count6(ICMPIgnored)
 		return
 	}
 	m := neigh.Message{Src: p.src, Dst: p.dst, MAC: from}
 	var err error
 	if m.Neighbor, err = wire.ParseNeighbor(b); err != nil || p.ttl != wire.NDHopLimit {
-		r.tally.count(NDMalformed)
+		r.tally.count6(NDMalformed)
 		return
 	}
 	if !p.frame.ChecksumValid && !wire.ICMPv6ChecksumOK(b, p.src, p.dst) {
-		r.tally.count(ICMPChecksum)
+		r.tally.count6(ICMPChecksum)
 		return
 	}
 	select {
@@ -144,7 +145,7 @@ func (r *receiver) receiveND(p *packet, from wire.MAC) {
 func (sh *shard) deliverOdd(p *packet) {
 	switch {
 	case p.problem != 0:
-		sh.tally.count(IPProblem)
+		sh.tally.count6(IPProblem)
 		h := wire.ICMPv6{Type: wire.ICMPv6ParamProblem, Code: p.problem - 1, Rest: uint32(p.problemAt)}
 		sh.sendError6(p.frame.Bytes(), h, p.toMany)
 		p.frame.Free()
@@ -157,7 +158,7 @@ func (sh *shard) deliverOdd(p *packet) {
 
 // noProtocol answers a packet whose protocol nobody speaks. It owns the frame.
 func (sh *shard) noProtocol(p *packet) {
-	sh.tally.count(IPNoProtocol)
+	sh.tally.countBy(p.src, IPNoProtocol)
 	if p.src.Is6() {
 		h := wire.ICMPv6{Type: wire.ICMPv6ParamProblem, Code: ip.CodeNextHeader, Rest: uint32(p.problemAt)}
 		sh.sendError6(p.frame.Bytes(), h, false)
@@ -169,7 +170,7 @@ func (sh *shard) noProtocol(p *packet) {
 
 // reassemble6 takes a fragment. It owns the frame.
 func (sh *shard) reassemble6(p *packet) {
-	sh.tally.count(IPFragments)
+	sh.tally.count6(IPFragments)
 	b := p.frame.Bytes()
 	h, _, err := wire.ParseIPv6(b)
 	if err != nil {
@@ -181,13 +182,13 @@ func (sh *shard) reassemble6(p *packet) {
 	if !ok {
 		return
 	}
-	sh.tally.count(IPReassembled)
+	sh.tally.count6(IPReassembled)
 	whole := *p
 	whole.fragment = false
 	whole.frame, whole.tos = frameOf(&d), d.Header.TOS
 	h, _, err = wire.ParseIPv6(whole.frame.Bytes())
 	if err != nil || !whole.setChain(&h) || whole.fragment { // a fragment of a fragment
-		sh.tally.count(IPDiscarded)
+		sh.tally.count6(IPDiscarded)
 		whole.frame.Free()
 		return
 	}

@@ -62,14 +62,14 @@ func (sh *shard) fragment6(p *path, f *link.Frame) {
 	if err != nil {
 		panic("stack: a link of IPv6 with too small an MTU")
 	}
-	sh.tally.count(IPFragmented)
+	sh.tally.count6(IPFragmented)
 	l := sh.link(p.ifc)
 	for piece, frag, part, ok := pieces.Next(); ok; piece, frag, part, ok = pieces.Next() {
 		g := link.NewFrame(len(part))
 		copy(g.Bytes(), part)
 		frag.Put(g.Prepend(wire.IPv6FragmentLen))
 		putIPv6(g, &piece)
-		sh.tally.count(IPFragsSent)
+		sh.tally.count6(IPFragsSent)
 		l.transmit(p.nextHop, g)
 	}
 	f.Free()

@@ -103,8 +103,9 @@ func (l *ifaceLoop) sendND() {
 func (l *ifaceLoop) sendDiscovery(f *link.Frame, src, dst netip.Addr, mac wire.MAC) {
 	wire.PutICMPv6Checksum(f.Bytes(), src, dst)
 	putIPv6(f, &wire.IPv6{NextHeader: wire.ProtoICMPv6, HopLimit: wire.NDHopLimit, Src: src, Dst: dst})
+	l.stack.tally.add6(IPv6BytesSent, uint64(f.Len()))
 	l.sendEthernet(mac, wire.TypeIPv6, f)
-	l.stack.tally.count(NDSent)
+	l.stack.tally.count6(NDSent)
 }
 
 // hearNoRouter tells the machine of a neighbour that says it is no router.

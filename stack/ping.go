@@ -175,7 +175,7 @@ func (p *Pinger) build(t *tables, seq uint16, data []byte, remote netip.AddrPort
 		wire.PutICMPv6Checksum(f.Bytes(), header.src, header.dst)
 	}
 	header.put(f)
-	p.stack.tally.count(ICMPSent)
+	p.stack.tally.countBy(header.dst, ICMPSent)
 	return p.outgoing(f, path, header.src), nil
 }
 

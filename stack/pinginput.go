@@ -11,7 +11,7 @@ import (
 func (sh *shard) inputEchoReply(p *packet, id, seq uint16) {
 	pinger := sh.pinger(p.ifc, id, p.dst)
 	if pinger == nil {
-		sh.tally.count(ICMPIgnored)
+		sh.tally.countBy(p.src, ICMPIgnored)
 		return
 	}
 	message := p.payload()
@@ -21,11 +21,11 @@ func (sh *shard) inputEchoReply(p *packet, id, seq uint16) {
 	info := p.datagram(sh.now, from, to, len(message))
 	switch {
 	case !pinger.wants(f, &info):
-		sh.tally.count(ICMPFiltered)
+		sh.tally.countBy(p.src, ICMPFiltered)
 	case !pinger.take(f, info):
-		sh.tally.count(ICMPOverflow)
+		sh.tally.countBy(p.src, ICMPOverflow)
 	default:
-		sh.tally.count(ICMPEchoReply)
+		sh.tally.countBy(p.src, ICMPEchoReply)
 		return
 	}
 	f.Free()
@@ -89,7 +89,7 @@ func (r *PingRequest) Reply() {
 func (sh *shard) forwardPing(p *packet, rest uint32, data []byte) {
 	handler := sh.stack.forwarder.Ping
 	if handler == nil {
-		sh.tally.count(ICMPIgnored)
+		sh.tally.countBy(p.src, ICMPIgnored)
 		return
 	}
 	if !sh.beginForward() {

@@ -124,6 +124,12 @@ func (r *receiver) drop(f *link.Frame, reason Counter) {
 	f.Free()
 }
 
+// drop6 is drop for packets of IPv6.
+func (r *receiver) drop6(f *link.Frame, reason Counter) {
+	r.tally.count6(reason)
+	f.Free()
+}
+
 func (r *receiver) receiveARP(f *link.Frame) {
 	a, err := wire.ParseARP(f.Bytes())
 	f.Free()

@@ -272,13 +272,13 @@ func (r *receiver) receiveRouterMessage(p *packet) {
 	}
 	switch {
 	case part != role:
-		r.tally.count(ICMPIgnored)
+		r.tally.count6(ICMPIgnored)
 		return
 	case err != nil || !sound:
-		r.tally.count(NDMalformed)
+		r.tally.count6(NDMalformed)
 		return
 	case !p.frame.ChecksumValid && !wire.ICMPv6ChecksumOK(b, p.src, p.dst):
-		r.tally.count(ICMPChecksum)
+		r.tally.count6(ICMPChecksum)
 		return
 	}
 	select {

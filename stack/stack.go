@@ -38,7 +38,7 @@ type Stack struct {
 	mu        sync.Mutex // guards changes of configuration, and what follows
 	closed    bool
 	nextIndex int
-	retired   Counters // of receivers that have ended
+	retired   tally // of receivers that have ended
 
 	crew crew.Crew // every goroutine of the stack
 }
@@ -70,15 +70,30 @@ func (s *Stack) now() tcp.Time { return time.Since(s.epoch) }
 
 // Counters returns a snapshot.
 func (s *Stack) Counters() Counters {
-	s.mu.Lock()
-	c := s.retired
-	s.mu.Unlock()
+	var c Counters
+	s.retired.addTo(&c)
 	s.tally.addTo(&c)
 	for _, sh := range s.shards {
 		sh.addCounters(&c)
 	}
 	for _, ifc := range s.tables.Load().interfaces {
 		ifc.addCounters(&c)
+	}
+	return c
+}
+
+// CountersIPv6 has how much of Counters was of IPv6, of what is counted of both versions of IP;
+// but for what was not put together (IPReassembly), and TCP.
+func (s *Stack) CountersIPv6() (c Counters) {
+	s.retired.addIPv6To(&c)
+	s.tally.addIPv6To(&c)
+	for _, sh := range s.shards {
+		sh.tally.addIPv6To(&c)
+	}
+	for _, ifc := range s.tables.Load().interfaces {
+		for _, r := range ifc.receivers {
+			r.tally.addIPv6To(&c)
+		}
 	}
 	return c
 }

@@ -80,7 +80,7 @@ func (sh *shard) reset(p *packet, seg *tcp.Segment) {
 func (sh *shard) sendStateless(on *Interface, id tcp.ID, h *wire.TCP) {
 	path, err := sh.tables.routeOn(on, id.Local.Addr(), id.Remote.Addr())
 	if err != nil {
-		sh.tally.count(IPNoRoute)
+		sh.tally.countBy(id.Remote.Addr(), IPNoRoute)
 		return
 	}
 	l := sh.link(path.ifc)
@@ -98,7 +98,7 @@ func (sh *shard) sendStateless(on *Interface, id tcp.ID, h *wire.TCP) {
 	ip := ipHeader{atomic: true, ttl: defaultTTL, proto: wire.ProtoTCP, src: id.Local.Addr(), dst: id.Remote.Addr()}
 	ip.put(f)
 	sh.tally.count(TCPSent)
-	sh.tally.count(IPSent)
+	sh.tally.countSent(id.Remote.Addr(), f.Len())
 	l.transmit(path.nextHop, f)
 }
 

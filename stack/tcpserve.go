@@ -125,7 +125,7 @@ func (c *TCPConn) sendAll(sh *shard) {
 // lose drops a segment for which there is no route. The machine will try again,
 // and give up if there is none for long.
 func (c *TCPConn) lose(sh *shard, out *tcp.Out) {
-	sh.tally.count(IPNoRoute)
+	sh.tally.countBy(c.remote.Addr(), IPNoRoute)
 	c.machine.ICMP(sh.now, tcp.ICMPUnreachable, out.Seq, 0)
 }
 
@@ -207,7 +207,7 @@ func (c *TCPConn) send(sh *shard, l *txLink, out *tcp.Out) {
 		putIPv6(f, &wire.IPv6{FlowLabel: c.label, HopLimit: c.ttl, TrafficClass: tos, NextHeader: wire.ProtoTCP, Src: c.local.Addr(), Dst: c.remote.Addr()})
 	}
 	c.ipID += segments
-	sh.tally.count(IPSent)
+	sh.tally.countSent(c.remote.Addr(), f.Len())
 	l.transmit(c.path.nextHop, f)
 }
 

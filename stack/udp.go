@@ -212,7 +212,7 @@ func (c *UDPConn) build(t *tables, p []byte, remote netip.AddrPort, o *UDPOption
 	h.Put(f.Prepend(wire.UDPLen))
 	finishUDP(f, path.ifc, header.src, header.dst, whole)
 	header.put(f)
-	c.stack.tally.count(UDPSent)
+	c.stack.tally.countBy(header.dst, UDPSent)
 	return c.outgoing(f, path, header.src), nil
 }
 

@@ -31,7 +31,7 @@ func (sh *shard) inputUDP(p *packet) {
 
 // inputDatagram takes a UDP packet. It owns the frame.
 func (sh *shard) inputDatagram(p *packet) {
-	sh.tally.count(UDPReceived)
+	sh.tally.countBy(p.src, UDPReceived)
 	b := p.payload()
 	h, payload, err := wire.ParseUDP(b)
 	if err != nil {
@@ -56,7 +56,7 @@ func (sh *shard) inputDatagram(p *packet) {
 		c = sh.forwardUDP(from, to)
 	}
 	if c == nil {
-		sh.tally.count(UDPNoPort)
+		sh.tally.countBy(p.src, UDPNoPort)
 		sh.sendPortUnreachable(p.frame.Bytes())
 		p.frame.Free()
 		return
@@ -76,19 +76,19 @@ func (sh *shard) sendPortUnreachable(b []byte) {
 }
 
 func (sh *shard) dropUDP(p *packet, reason Counter) {
-	sh.tally.count(reason)
+	sh.tally.countBy(p.src, reason)
 	p.frame.Free()
 }
 
 // deliverTo gives a socket a datagram; f holds just the payload.
 func (sh *shard) deliverTo(c *UDPConn, f *link.Frame, info Datagram) {
 	if !c.filtered(f, &info) {
-		sh.tally.count(UDPFiltered)
+		sh.tally.countBy(info.To.Addr(), UDPFiltered)
 		f.Free()
 		return
 	}
 	if !c.take(f, info) {
-		sh.tally.count(UDPOverflow)
+		sh.tally.countBy(info.To.Addr(), UDPOverflow)
 		f.Free()
 	}
 }
@@ -183,7 +183,7 @@ func (sh *shard) deliverToAll(p *packet, payload []byte, info Datagram) {
 		}
 	}
 	if !wanted {
-		sh.tally.count(UDPNoPort)
+		sh.tally.countBy(p.src, UDPNoPort)
 	}
 	p.frame.Free()
 }

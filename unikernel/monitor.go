@@ -242,7 +242,7 @@ func (m *monitor) run(ctx context.Context, s streams) (status int, err error) {
 		defer terminals.restore()
 		c := channel.Command{
 			In: s.in, Out: s.out, Errors: s.errors, Together: s.together,
-			Before: kernel.take, Terminal: terminals.control,
+			Before: kernel.take, Terminal: terminals.control, Keys: new(keyboard),
 		}
 		if s.results != nil {
 			c.Results = s.results

@@ -51,8 +51,13 @@ func TestTerminal(t *testing.T) {
 // A program whose standard input is a pipe reads its keys from /dev/tty, as in
 // `ls | loam run fzf`: it is in the terminal's foreground, with the pipe's other end.
 func TestTerminalBesidePipe(t *testing.T) {
+	for p, command := range map[Platform]func(NetworkKind, string, ...string) *exec.Cmd{Process: guestCommand, Machine: machineCommand} {
+		t.Run(p.String(), func(t *testing.T) { testBesidePipe(t, command(NoNetwork, "terminal", "/dev/tty")) })
+	}
+}
+
+func testBesidePipe(t *testing.T, cmd *exec.Cmd) {
 	typist, terminal := openTerminal(t)
-	cmd := guestCommand(NoNetwork, "terminal", "/dev/tty")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader("a line\n"), terminal, terminal
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 1}
 	useTerminal(t, cmd, typist, "")

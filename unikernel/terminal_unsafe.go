@@ -108,6 +108,22 @@ func terminalControl(fd, request int, arg []byte) syscall.Errno {
 	return errno
 }
 
+// keyboard is the terminal of this process, which is opened when it is first read.
+type keyboard struct {
+	opening sync.Once
+	file    *os.File
+	err     error
+}
+
+// Read implements io.Reader. Errors: those of open(2), ENXIO where there is no terminal.
+func (k *keyboard) Read(b []byte) (int, error) {
+	k.opening.Do(func() { k.file, k.err = os.OpenFile("/dev/tty", os.O_RDWR, 0) })
+	if k.err != nil {
+		return 0, k.err
+	}
+	return k.file.Read(b)
+}
+
 // sameFile reports whether two files are one.
 func sameFile(a, b *os.File) (bool, error) {
 	sa, err := a.Stat()

@@ -56,7 +56,7 @@ var errnos = map[string]syscall.Errno{
 	"EFBIG": syscall.EFBIG, "EINVAL": syscall.EINVAL, "EISDIR": syscall.EISDIR, "ELOOP": syscall.ELOOP,
 	"ENAMETOOLONG": syscall.ENAMETOOLONG, "ENOENT": syscall.ENOENT, "ENOSPC": syscall.ENOSPC,
 	"ENOTDIR": syscall.ENOTDIR, "ENOTEMPTY": syscall.ENOTEMPTY, "ENXIO": syscall.ENXIO, "EPERM": syscall.EPERM,
-	"EROFS": syscall.EROFS, "ESPIPE": syscall.ESPIPE, "EXDEV": syscall.EXDEV, "EOPNOTSUPP": syscall.EOPNOTSUPP,
+	"ENODATA": syscall.ENODATA, "EROFS": syscall.EROFS, "ESPIPE": syscall.ESPIPE, "EXDEV": syscall.EXDEV, "EOPNOTSUPP": syscall.EOPNOTSUPP,
 }
 
 func errnoName(err error) string {
@@ -118,6 +118,11 @@ func init() {
 		"fwrite": {2, func(m *machine, w []string) error { _, err := m.files[w[0]].Write([]byte(w[1])); return err }},
 		"fread":  {2, (*machine).fread},
 		"fseek":  {2, (*machine).fseek},
+		"setx":   {3, (*machine).setXattr},
+		"getx":   {3, (*machine).getXattr},
+		"lsx":    {1, (*machine).listXattrs},
+		"rmx":    {2, (*machine).removeXattr},
+		"flink":  {2, func(m *machine, w []string) error { return m.view.Link(m.files[w[0]].Place(), m.view.Dir, w[1]) }},
 		"fcut":   {2, func(m *machine, w []string) error { return m.files[w[0]].Truncate(m.number(w[1], 0)) }},
 	}
 }

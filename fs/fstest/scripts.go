@@ -40,7 +40,6 @@ var scripts = []struct{ name, script string }{
 		open d dir/x/ w,create -> EISDIR
 		symlink a/ slash
 		open d slash w,create -> EISDIR
-		open d . rw,tmp -> EOPNOTSUPP
 		open d new r,create,dir -> EINVAL
 		open t a w,trunc
 		read a -
@@ -434,6 +433,97 @@ var scripts = []struct{ name, script string }{
 		as 1000
 		mknod null2 0020666 0x103 -> EPERM
 		mknod fifo2 0010644
+	`},
+	{"files without a name", `
+		open t . rw,dir,tmp 0600
+		fwrite t x
+		ls /
+		mkdir d
+		flink t d -> EEXIST
+		flink t a
+		flink t d/b
+		read a x
+		stat a mode=0600 links=2 size=1
+		rm a
+		rm d/b
+		flink t c -> ENOENT
+		fseek t 0
+		fread t x
+		close t
+		open t d w,dir,tmp,excl
+		flink t a -> ENOENT
+		open t . r,dir,tmp -> EINVAL
+		open t . rw,tmp -> EINVAL
+		open t . rw,dir,tmp,create -> EINVAL
+		open t none rw,dir,tmp -> ENOENT
+		write f x
+		open t f rw,dir,tmp -> ENOTDIR
+		umask 027
+		chmod d 02777
+		chown d 0:55
+		open t d rw,dir,tmp 0666
+		flink t c
+		stat c mode=0640 gid=55
+		as 1000:100
+		open t . rw,dir,tmp -> EACCES
+		open t d rw,dir,tmp
+		flink t d/e
+		stat d/e uid=1000 gid=55
+	`},
+	{"extended attributes", `
+		chmod / 0777
+		write a x
+		lsx a
+		getx a user.n v -> ENODATA
+		rmx a user.n -> ENODATA
+		setx a user.n v replace -> ENODATA
+		setx a user.n v create
+		setx a user.n v create -> EEXIST
+		getx a user.n v
+		setx a user.n longer replace
+		getx a user.n longer
+		setx a user.m -
+		getx a user.m -
+		lsx a user.m,user.n
+		link a b
+		mv a c
+		getx b user.n longer
+		getx c user.n longer
+		rmx b user.n
+		lsx c user.m
+		setx a user.n v -> ENOENT
+		mkdir d
+		setx d user.n v
+		getx d user.n v
+		setx c user. v -> EINVAL
+		setx c user v -> EOPNOTSUPP
+		setx c other.n v -> EOPNOTSUPP
+		getx c other.n v -> EOPNOTSUPP
+		setx c system.posix_acl_access v -> EOPNOTSUPP
+		setx c trusted.n v -> EPERM
+		getx c trusted.n v -> ENODATA
+		rmx c security.n -> EPERM
+		getx c security.n v -> ENODATA
+		symlink c l
+		setx l! user.n v -> EPERM      # neither links nor devices have some
+		getx l! user.n v -> ENODATA
+		lsx l!
+		setx l user.n v
+		getx c user.n v
+		mknod p 0010666
+		setx p user.n v -> EPERM
+		getx p user.n v -> ENODATA
+		lsx p
+		chmod c 0640
+		mkdir sticky 01777
+		as 1000:100
+		getx c user.n v -> EACCES
+		setx c user.n v -> EACCES
+		lsx c user.m,user.n
+		setx d user.n v -> EACCES
+		getx d user.n v
+		setx sticky user.n v -> EPERM
+		getx sticky user.n v -> ENODATA
 	`},
 	{"chroot", `
 		mkdir jail

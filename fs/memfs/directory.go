@@ -217,7 +217,7 @@ func (d *directory) Link(name string, to fs.Node) error {
 	}
 	n := f.common()
 	switch {
-	case n.links == 0:
+	case n.links == 0 && !f.takesName():
 		return syscall.ENOENT
 	case n.links == 1<<32-1:
 		return syscall.EMLINK

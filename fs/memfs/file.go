@@ -23,7 +23,8 @@ type file struct {
 	mapped   mapped    // in the place of base and leaves, if its memory is there
 	handles  int
 	seals    fs.Seals
-	nameless bool // the last name has gone: the content goes with the last handle
+	nameless bool // there is no name, or none any more: the content goes with the last handle
+	nameable bool // nameless, until it gets a first name
 }
 
 // SetContent gives a file, which this file system made and nobody has written to,
@@ -65,6 +66,17 @@ func (f *file) unlinked() {
 	f.retire()
 }
 
+// takesName reports whether a file without a name gets its first one. Names are locked.
+func (f *file) takesName() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.nameable || f.retired() {
+		return false
+	}
+	f.nameable, f.nameless = false, false
+	return true
+}
+
 // retired reports whether nobody can reach the file any more.
 func (f *file) retired() bool { return f.nameless && f.handles == 0 }
 
@@ -72,6 +84,7 @@ func (f *file) retired() bool { return f.nameless && f.handles == 0 }
 func (f *file) retire() {
 	if f.retired() {
 		f.release()
+		f.dropXattrs()
 		f.system.files.Add(-1)
 	}
 }

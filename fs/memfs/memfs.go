@@ -114,8 +114,9 @@ type node struct {
 	in *directory
 	as string
 
-	mu   sync.RWMutex
-	attr fs.Attr // without Links; guarded by mu
+	mu     sync.RWMutex
+	attr   fs.Attr // without Links; guarded by mu
+	xattrs xattrs  // guarded by mu
 }
 
 func (n *node) init(m *FileSystem, mode fs.Mode, owner fs.Owner) {
@@ -185,6 +186,8 @@ func (n *node) touch(content bool) {
 type inode interface {
 	fs.Node
 	common() *node
+	// takesName is called of a file without a name that is to get one, and says whether it does.
+	takesName() bool
 	// unlinked is called when the last name has gone, and moved when the file went
 	// from one directory to another or got another name; both with names locked.
 	unlinked()
@@ -193,7 +196,14 @@ type inode interface {
 
 func (n *node) common() *node { return n }
 
-func (n *node) unlinked() { n.system.files.Add(-1) }
+func (n *node) takesName() bool { return false }
+
+func (n *node) unlinked() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.dropXattrs()
+	n.system.files.Add(-1)
+}
 
 // special is a FIFO, a socket or a device: a name and a number, and whoever
 // opens it asks the tree.

@@ -67,6 +67,71 @@ func TestWriteAfterClose(t *testing.T) {
 	}
 }
 
+// A file that is made without a name is counted until it is closed, or until its last name has gone.
+func TestTempFileGoes(t *testing.T) {
+	v := newView(memfs.Config{Bytes: 64 << 10, Files: 2})
+	for _, named := range []bool{false, true} {
+		f, err := v.Open(v.Dir, ".", fs.ReadWrite|fs.MustBeDir|fs.TempFile, 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Write([]byte("x"))
+		if named {
+			err = v.Link(f.Place(), v.Dir, "f")
+		}
+		f.Close()
+		if u := v.Root.Usage(); err != nil || (u.FilesFree == 0) != named || (u.BlocksFree < u.Blocks) != named {
+			t.Errorf("named %v, closed: %+v, %v", named, u, err)
+		}
+		if err := v.Link(f.Place(), v.Dir, "g"); named != (err == nil) {
+			t.Errorf("named %v: a name for what is closed: %v", named, err)
+		}
+	}
+	v.Unlink(v.Dir, "f")
+	v.Unlink(v.Dir, "g")
+	if u := v.Root.Usage(); u.FilesFree != 1 || u.BlocksFree != u.Blocks {
+		t.Errorf("after the removal: %+v", u)
+	}
+}
+
+// Extended attributes are bounded with the content, and go with the file.
+func TestXattrsTakeMemory(t *testing.T) {
+	v := newView(memfs.Config{Bytes: 64 << 10})
+	f, err := v.Open(v.Dir, "f", fs.ReadWrite|fs.Create, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := f.Place()
+	if err := v.SetXattr(p, "user.a", make([]byte, 40<<10), 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := v.SetXattr(p, "user.b", make([]byte, 40<<10), 0); err != syscall.ENOSPC {
+		t.Errorf("more than there is room for: %v", err)
+	}
+	if got := v.Xattrs(p); len(got) != 1 {
+		t.Errorf("attributes %q", got)
+	}
+	if err := v.SetXattr(p, "user.a", nil, 0); err != nil {
+		t.Error(err)
+	}
+	if u := v.Root.Usage(); u.Blocks-u.BlocksFree != 1 {
+		t.Errorf("a short one takes %d pages", u.Blocks-u.BlocksFree)
+	}
+	if err := v.Unlink(v.Dir, "f"); err != nil {
+		t.Error(err)
+	}
+	if _, err := v.Xattr(p, "user.a"); err != nil {
+		t.Errorf("removed, and open: %v", err)
+	}
+	f.Close()
+	if u := v.Root.Usage(); u.BlocksFree != u.Blocks {
+		t.Errorf("after the removal: %+v", u)
+	}
+	if err := v.SetXattr(p, "user.a", nil, 0); err != syscall.ENOENT {
+		t.Errorf("of a file that has gone: %v", err)
+	}
+}
+
 // Reading and writing what is there allocates nothing.
 func TestNoAllocation(t *testing.T) {
 	v := newView(memfs.Config{})

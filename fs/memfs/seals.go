@@ -7,11 +7,14 @@ import (
 )
 
 // MakeNameless implements fs.NamelessMaker.
-func (m *FileSystem) MakeNameless(mode fs.Mode, owner fs.Owner) (fs.Node, error) {
+func (m *FileSystem) MakeNameless(mode fs.Mode, owner fs.Owner, use fs.NamelessUse) (fs.Node, error) {
 	if err := m.takeFile(); err != nil {
 		return nil, err
 	}
-	f := &file{nameless: true}
+	f := &file{nameless: true, nameable: use == fs.ToName}
+	if use != fs.ToSeal {
+		f.seals = fs.SealSeals
+	}
 	f.init(m, fs.Regular|mode&fs.Permissions, owner)
 	return f, nil
 }

@@ -36,6 +36,8 @@ type Process struct {
 	// Descriptors lists what is open, and Descriptor is where one leads.
 	Descriptors func() []int
 	Descriptor  func(fd int) string
+	// ClockSource is what the clocks are made of, as Linux calls it; empty: not told.
+	ClockSource string
 	// Somaxconn is how many connections a listener's queue holds.
 	Somaxconn int
 }
@@ -81,7 +83,7 @@ func (p *Process) own(f *FileSystem, dir string) {
 		"Max open files            1048576              1048576              files     \n")
 	f.Fixed(dir+"oom_score_adj", "0\n")
 	f.Fixed(dir+"io", "rchar: 0\nwchar: 0\nsyscr: 0\nsyscw: 0\nread_bytes: 0\nwrite_bytes: 0\ncancelled_write_bytes: 0\n")
-	for name, text := range p.Net {
+	for name, text := range inOrder(p.Net) {
 		f.File(dir+"net/"+name, text)
 	}
 	numbers := func() []string {

@@ -13,6 +13,9 @@ package pseudo
 
 import (
 	"fmt"
+	"iter"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -98,5 +101,16 @@ func (f *FileSystem) add(path string, n fs.Node) {
 	dir.enter(name, n)
 	if d, ok := n.(*directory); ok {
 		d.parent = dir
+	}
+}
+
+// inOrder yields what a map has by rising name, so that a listing is the same each time.
+func inOrder[V any](m map[string]V) iter.Seq2[string, V] {
+	return func(yield func(string, V) bool) {
+		for _, name := range slices.Sorted(maps.Keys(m)) {
+			if !yield(name, m[name]) {
+				return
+			}
+		}
 	}
 }

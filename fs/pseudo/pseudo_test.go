@@ -20,7 +20,7 @@ func mounted(t *testing.T) *fs.View {
 	v.Umask = 0
 	p := Process{
 		PID: 7, Executable: "/bin/server", Arguments: []string{"server", "-v"}, Mounts: []Mount{{Path: "/a b"}}, Hostname: "loam", Release: "6.1.0-loam",
-		Started: time.Now(), Somaxconn: 4096,
+		Started: time.Now(), Somaxconn: 4096, ClockSource: "tsc",
 		Alone:       true,
 		Memory:      func() (uint64, uint64) { return 64 << 20, 32 << 20 },
 		Used:        func() time.Duration { return 1500 * time.Millisecond },
@@ -97,25 +97,27 @@ func TestContents(t *testing.T) {
 		"/sys/fs/cgroup/memory.stat":              "anon 33554432\n",
 		"/sys/fs/cgroup/pids.max":                 "max\n",
 		"/sys/class/net/eth0/statistics/rx_bytes": "7\n",
-		"/sys/devices/system/cpu/online":          "0",
-		"/sys/devices/system/cpu/possible":        "0",
-		"/sys/devices/system/cpu/offline":         "\n",
-		"/sys/devices/system/cpu/cpu0/online":     "1\n",
-		"/proc/stat":                              "cpu  150 0 0 ",
-		"/proc/diskstats":                         "",
-		"/proc/pressure/memory":                   "some avg10=0.00 avg60=0.00 avg300=0.00 total=0\nfull avg10=0.00",
-		"/proc/vmstat":                            "nr_free_pages 8192\n",
-		"/proc/sys/fs/file-nr":                    "3\t0\t1048576\n",
-		"/proc/sys/kernel/osrelease":              "6.1.0-loam\n",
-		"/proc/version":                           "Linux version 6.1.0-loam",
-		"/proc/cpuinfo":                           "processor\t: 0\n",
-		"/proc/net/igmp":                          "Idx\n",
-		"/proc/self/maps":                         "00400000-",
-		"/proc/self/cgroup":                       "0::/\n",
-		"/proc/self/io":                           "rchar: 0\nwchar: 0\n",
-		"/proc/sys/kernel/random/boot_id":         bootID(),
-		"/proc/sys/net/ipv4/ip_local_port_range":  "32768",
-		"/proc/sys/net/ipv4/ping_group_range":     "0\t2147483647\n",
+		"/sys/devices/system/clocksource/clocksource0/current_clocksource":   "tsc\n",
+		"/sys/devices/system/clocksource/clocksource0/available_clocksource": "tsc \n",
+		"/sys/devices/system/cpu/online":                                     "0",
+		"/sys/devices/system/cpu/possible":                                   "0",
+		"/sys/devices/system/cpu/offline":                                    "\n",
+		"/sys/devices/system/cpu/cpu0/online":                                "1\n",
+		"/proc/stat":                                                         "cpu  150 0 0 ",
+		"/proc/diskstats":                                                    "",
+		"/proc/pressure/memory":                                              "some avg10=0.00 avg60=0.00 avg300=0.00 total=0\nfull avg10=0.00",
+		"/proc/vmstat":                                                       "nr_free_pages 8192\n",
+		"/proc/sys/fs/file-nr":                                               "3\t0\t1048576\n",
+		"/proc/sys/kernel/osrelease":                                         "6.1.0-loam\n",
+		"/proc/version":                                                      "Linux version 6.1.0-loam",
+		"/proc/cpuinfo":                                                      "processor\t: 0\n",
+		"/proc/net/igmp":                                                     "Idx\n",
+		"/proc/self/maps":                                                    "00400000-",
+		"/proc/self/cgroup":                                                  "0::/\n",
+		"/proc/self/io":                                                      "rchar: 0\nwchar: 0\n",
+		"/proc/sys/kernel/random/boot_id":                                    bootID(),
+		"/proc/sys/net/ipv4/ip_local_port_range":                             "32768",
+		"/proc/sys/net/ipv4/ping_group_range":                                "0\t2147483647\n",
 	} {
 		if got := text(t, v, path); !strings.HasPrefix(got, want) {
 			t.Errorf("%s says %q, want %q", path, got, want)
@@ -132,14 +134,43 @@ func TestContents(t *testing.T) {
 			t.Errorf("%s leads to %q, %v", path, got, err)
 		}
 	}
-	var names []string
-	fds, err := v.Open(v.Root, "/proc/self/fd", fs.ReadOnly, 0)
+	if got := listing(t, v, "/proc/self/fd"); got != ". .. 0 3 10" {
+		t.Errorf("/proc/self/fd has %q", got)
+	}
+}
+
+// listing is the names in a folder, in their order.
+func listing(t *testing.T, v *fs.View, path string) string {
+	t.Helper()
+	f, err := v.Open(v.Root, path, fs.ReadOnly, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	fds.ReadDir(func(e fs.Entry) bool { names = append(names, e.Name); return true })
-	if strings.Join(names, " ") != ". .. 0 3 10" {
-		t.Errorf("/proc/self/fd has %q", names)
+	defer f.Close()
+	var names []string
+	f.ReadDir(func(e fs.Entry) bool { names = append(names, e.Name); return true })
+	return strings.Join(names, " ")
+}
+
+// What is given as a map is listed by name.
+func TestListingsInOrder(t *testing.T) {
+	text := func() string { return "" }
+	files := map[string]func() string{}
+	for _, name := range strings.Split("abcdefghijklmnop", "") {
+		files[name] = text
+	}
+	const order = ". .. a b c d e f g h i j k l m n o p"
+	p := Process{Net: files, Interfaces: map[string]map[string]func() string{}}
+	for name := range files {
+		p.Interfaces[name] = files
+	}
+	v := fs.NewView(fs.NewTree(Sys(p)))
+	if got := listing(t, v, "/class/net"); got != order {
+		t.Errorf("/sys/class/net has %q", got)
+	}
+	v = fs.NewView(fs.NewTree(Proc(p)))
+	if got := listing(t, v, "/0/net"); got != order {
+		t.Errorf("/proc/net has %q", got)
 	}
 }
 

@@ -7,15 +7,15 @@ import (
 	"sync"
 )
 
-// Sys makes /sys: the CPUs, the interfaces of the network, and what the Go runtime asks about
+// Sys makes /sys: the CPUs, the clock source, the interfaces of the network, and what the Go runtime asks about
 // large pages (sysfs(5)).
 func Sys(p Process) *FileSystem {
 	f := New(SysMagic)
-	for name, files := range p.Interfaces {
+	for name, files := range inOrder(p.Interfaces) {
 		dir := "devices/virtual/net/" + name
 		f.Link("class/net/"+name, func() string { return "../../" + dir })
 		f.Link(dir+"/subsystem", func() string { return "../../../../class/net" })
-		for path, text := range files {
+		for path, text := range inOrder(files) {
 			f.File(dir+"/"+path, text)
 		}
 	}
@@ -26,6 +26,11 @@ func Sys(p Process) *FileSystem {
 	f.Fixed("devices/system/cpu/isolated", "\n")
 	for i := range runtime.NumCPU() {
 		addCPU(f, i)
+	}
+	if p.ClockSource != "" {
+		const dir = "devices/system/clocksource/clocksource0/"
+		f.Fixed(dir+"current_clocksource", p.ClockSource+"\n")
+		f.Fixed(dir+"available_clocksource", p.ClockSource+" \n") // a space behind each, as on Linux
 	}
 	f.Fixed("kernel/mm/transparent_hugepage/hpage_pmd_size", "2097152\n")
 	f.Fixed("kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n")

@@ -8,7 +8,7 @@
 //
 // What a folder cannot give the guest is left out and counted: sockets, devices,
 // and what the user may not read. A file with several names becomes several
-// files.
+// files, and extended attributes are left behind.
 package tarfs
 
 import (
@@ -57,6 +57,11 @@ func (d deferred) Root() fs.Directory { return d().Root() }
 
 // Usage implements fs.FileSystem.
 func (d deferred) Usage() fs.Usage { return d().Usage() }
+
+// MakeNameless implements fs.NamelessMaker.
+func (d deferred) MakeNameless(mode fs.Mode, owner fs.Owner, use fs.NamelessUse) (fs.Node, error) {
+	return d().MakeNameless(mode, owner, use)
+}
 
 // Sync implements fs.FileSystem: memory is all there is.
 func (deferred) Sync() error { return nil }

@@ -105,6 +105,26 @@ func TestReadsNoFurther(t *testing.T) {
 	})
 }
 
+// The terminal is read beside standard input, while that keeps who reads it waiting.
+func TestReadsTerminal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		waits, _ := io.Pipe()
+		s, end, served := joined(&Command{In: waits, Keys: bytes.NewReader([]byte("key"))}, false)
+		go s[0].Read(make([]byte, 8))
+		synctest.Wait()
+		buf := make([]byte, 8)
+		if n, errno := s[2].Read(buf); string(buf[:n]) != "key" || errno != 0 {
+			t.Errorf("the terminal says %q, %v", buf[:n], errno)
+		}
+		if _, errno := s[1].Read(buf); errno != syscall.EBADF {
+			t.Errorf("output that is no terminal: %v", errno)
+		}
+		end.Close()
+		<-served
+		waits.Close()
+	})
+}
+
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error)  { return 0, f.err }

@@ -17,8 +17,9 @@
 //	Errors  the same                     the same
 //	Terminal a Request, its argument     a Result, the argument as it is then
 //	Results bytes of the archive         a Result: how many have been taken
+//	Keys    like Read                    what Read gets, of the terminal
 //
-// There is one Read and one Terminal under way at a time.
+// There is one Read, one Keys and one Terminal under way at a time.
 package channel
 
 import (
@@ -37,6 +38,7 @@ const (
 	Errors               // standard error
 	Terminal             // an ioctl(2) on one of them
 	Results              // files for the command, when the program ends
+	Keys                 // what is typed at the terminal, where that is not standard input
 	kinds
 )
 

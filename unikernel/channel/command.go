@@ -12,6 +12,8 @@ type Command struct {
 	In          io.Reader
 	Out, Errors io.Writer
 	Results     io.Writer // nil: they are thrown away
+	// Keys is the terminal, for a program that reads it though it is not standard input; nil: there is none.
+	Keys io.Reader
 	// Together says that Out and Errors lead to the same place: what is written there
 	// keeps its order.
 	Together bool
@@ -88,8 +90,11 @@ func (q *pieces) close() {
 func (c *Command) Serve(conn io.ReadWriter) error {
 	c.to = conn
 	reads := make(chan int, 1) // sent and closed by Serve, received by read; full: the program asks twice, which it does not
-	go c.read(reads)
+	go c.read(Read, c.In, reads)
 	defer close(reads)
+	keys := make(chan int, 1) // like reads
+	go c.read(Keys, c.Keys, keys)
+	defer close(keys)
 	out := newPieces()
 	queues := [...]*pieces{Output: out, Errors: out, Results: newPieces()}
 	if !c.Together {
@@ -114,6 +119,8 @@ func (c *Command) Serve(conn io.ReadWriter) error {
 			switch k {
 			case Read:
 				err = askedFor(reads, payload)
+			case Keys:
+				err = askedFor(keys, payload)
 			case Terminal:
 				err = c.terminal(payload)
 			default:
@@ -145,19 +152,19 @@ func askedFor(reads chan<- int, payload []byte) error {
 	}
 }
 
-// read reads what is asked for.
-func (c *Command) read(reads <-chan int) {
+// read reads what is asked for, and answers by frames of a kind.
+func (c *Command) read(k Kind, from io.Reader, reads <-chan int) {
 	room := make([]byte, MaxPayload-ResultLen)
 	for most := range reads {
 		n, err := 0, io.EOF
-		if c.In != nil {
-			n, err = c.In.Read(room[:most])
+		if from != nil {
+			n, err = from.Read(room[:most])
 		}
 		r := Result{Count: uint32(n)}
 		if n == 0 {
 			r.Errno = errnoOf(err)
 		}
-		c.answer(Read, append(r.Append(nil), room[:n]...))
+		c.answer(k, append(r.Append(nil), room[:n]...))
 	}
 }
 

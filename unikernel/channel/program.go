@@ -27,6 +27,7 @@ type Program struct {
 	sending sync.Mutex // one frame after the other
 	answers [kinds]chan answer
 	inlet   sync.Mutex // a read and its answer
+	keys    sync.Mutex // likewise, of the terminal
 	control sync.Mutex // a terminal request and its answer
 	outlets [kinds]outlet
 	ended   chan struct{} // closed by receive when the channel is of no use any more
@@ -219,21 +220,32 @@ func (p *Program) ask(k Kind, payload ...[]byte) answer {
 	}
 }
 
-// Read reads at least one byte of standard input; 0 and no error is the end.
+// Read reads at least one byte of standard input, or of the terminal where output is shown (/dev/tty);
+// 0 and no error is the end.
 func (s *Stream) Read(b []byte) (int, syscall.Errno) {
 	p := s.program
-	if s.fd != 0 {
-		return 0, syscall.EBADF
+	switch {
+	case s.fd == 0:
+		return p.read(Read, &p.inlet, b)
+	case s.isTerminal():
+		return p.read(Keys, &p.keys, b)
 	}
+	return 0, syscall.EBADF
+}
+
+// read asks for bytes by a kind, of which there is one request at a time.
+func (p *Program) read(k Kind, one *sync.Mutex, b []byte) (int, syscall.Errno) {
 	if errno := p.ready(); errno != 0 {
 		return 0, errno
 	}
-	p.inlet.Lock()
-	defer p.inlet.Unlock()
+	one.Lock()
+	defer one.Unlock()
 	most := uint32(min(len(b), MaxPayload-ResultLen))
-	a := p.ask(Read, Result{Count: most}.Append(nil))
+	a := p.ask(k, Result{Count: most}.Append(nil))
 	return copy(b, a.bytes), a.errno
 }
+
+func (s *Stream) isTerminal() bool { return fs.Mode(s.mode).Type() == fs.CharDevice }
 
 // Write writes all of b unless it fails.
 func (s *Stream) Write(b []byte) (n int, errno syscall.Errno) {
@@ -287,7 +299,7 @@ func (p *Program) write(k Kind, b []byte, ordered bool) (n int, errno syscall.Er
 // Ioctl serves the requests of a terminal.
 func (s *Stream) Ioctl(request int, arg []byte) syscall.Errno {
 	p := s.program
-	if fs.Mode(s.mode).Type() != fs.CharDevice {
+	if !s.isTerminal() {
 		return syscall.ENOTTY
 	}
 	if errno := p.ready(); errno != 0 {

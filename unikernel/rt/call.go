@@ -170,6 +170,14 @@ func callFile(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, errno uintptr) {
 		return sysFstatfs(fd(a1), ptr(a2))
 	case syscall.SYS_FCHDIR:
 		return sysFchdir(fd(a1))
+	case syscall.SYS_FSETXATTR:
+		return sysSetxattr(byFD, fd(a1), nil, ptr(a2), ptr(a3), a4, int(int32(a5)))
+	case syscall.SYS_FGETXATTR:
+		return sysGetxattr(byFD, fd(a1), nil, ptr(a2), ptr(a3), a4)
+	case syscall.SYS_FLISTXATTR:
+		return sysListxattr(byFD, fd(a1), nil, ptr(a2), a3)
+	case syscall.SYS_FREMOVEXATTR:
+		return sysRemovexattr(byFD, fd(a1), nil, ptr(a2))
 	case syscall.SYS_SENDFILE:
 		return sysSendfile(fd(a1), fd(a2), ptr(a3), int(a4))
 	case posix.SysCopyFileRange:
@@ -220,6 +228,10 @@ func callFile(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, errno uintptr) {
 		return sysUname(ptr(a1))
 	case syscall.SYS_GETCWD:
 		return sysGetcwd(ptr(a1), int(a2))
+	case syscall.SYS_ADJTIMEX:
+		return sysClockAdjtime(0, ptr(a1))
+	case posix.SysClockAdjtime:
+		return sysClockAdjtime(int(int32(a1)), ptr(a2))
 	case syscall.SYS_UMASK:
 		return sysUmask(uint32(a1))
 	case syscall.SYS_KILL:
@@ -311,6 +323,14 @@ func callPath(trap, a1, a2, a3, a4, a5 uintptr) (r1, errno uintptr) {
 		return sysChown(here, ptr(a1), int32(a2), int32(a3), atSymlinkNoFollow)
 	case syscall.SYS_FCHOWNAT:
 		return sysChown(fd(a1), ptr(a2), int32(a3), int32(a4), int(int32(a5)))
+	case syscall.SYS_SETXATTR, syscall.SYS_LSETXATTR:
+		return sysSetxattr(byName(trap == syscall.SYS_LSETXATTR), here, ptr(a1), ptr(a2), ptr(a3), a4, int(int32(a5)))
+	case syscall.SYS_GETXATTR, syscall.SYS_LGETXATTR:
+		return sysGetxattr(byName(trap == syscall.SYS_LGETXATTR), here, ptr(a1), ptr(a2), ptr(a3), a4)
+	case syscall.SYS_LISTXATTR, syscall.SYS_LLISTXATTR:
+		return sysListxattr(byName(trap == syscall.SYS_LLISTXATTR), here, ptr(a1), ptr(a2), a3)
+	case syscall.SYS_REMOVEXATTR, syscall.SYS_LREMOVEXATTR:
+		return sysRemovexattr(byName(trap == syscall.SYS_LREMOVEXATTR), here, ptr(a1), ptr(a2))
 	case syscall.SYS_UTIME:
 		return sysUtime(ptr(a1), ptr(a2))
 	case syscall.SYS_UTIMES:

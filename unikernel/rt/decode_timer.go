@@ -38,6 +38,21 @@ func sysTimerfdGettime(fd int, setting unsafe.Pointer) (uintptr, uintptr) {
 	return fail(0)
 }
 
+// sysClockAdjtime is adjtimex too, of clock 0.
+//
+//go:noinline
+func sysClockAdjtime(clock int, p unsafe.Pointer) (uintptr, uintptr) {
+	if p == nil {
+		return fail(syscall.EFAULT)
+	}
+	t := *(*syscall.Timex)(p)
+	state, errno := process.ClockAdjtime(clock, &t)
+	if errno == 0 {
+		*(*syscall.Timex)(p) = t
+	}
+	return result(state, errno)
+}
+
 // readClock reads a clock that there is.
 func readClock(id int) time.Duration {
 	var t syscall.Timespec

@@ -121,6 +121,21 @@ func (linux) Maps() string {
 	return text.String()
 }
 
+// ClockSource implements Platform.
+func (linux) ClockSource() string {
+	fd, errno := hostOpen("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+	if errno != 0 {
+		return ""
+	}
+	defer hostCall(syscall.SYS_CLOSE, uintptr(fd), 0, 0, 0, 0, 0)
+	var name [64]byte
+	n, _, errno := hostCall(syscall.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(&name[0])), uintptr(len(name)), 0, 0, 0)
+	if errno != 0 {
+		return ""
+	}
+	return strings.TrimSpace(string(name[:n]))
+}
+
 // hostOpen opens a file of the host for reading.
 func hostOpen(name string) (int, syscall.Errno) {
 	const here = ^uintptr(99) // AT_FDCWD

@@ -27,4 +27,7 @@ type Platform interface {
 	Executable() (path string, content []byte)
 	// Maps is /proc/self/maps; empty: not known.
 	Maps() string
+	// ClockSource is what the clocks are made of, as Linux calls it; empty: not known. It is asked
+	// before the program begins.
+	ClockSource() string
 }

@@ -240,8 +240,8 @@ func aboutProcess(p Platform, c guest.Config, executable string) pseudo.Process 
 		Executable: executable, Arguments: os.Args, Environment: os.Environ(),
 		Mounts: mountsOf(c), Hostname: hostname(c), Release: stringOf(hostUname.Release[:]) + "-loam",
 		Started: time.Now(), Somaxconn: somaxconn,
-		Memory: memory, Alone: c.Machine, Used: used, Maps: p.Maps,
-		Net: procNet(), Interfaces: interfaces(c),
+		Memory: memory, Alone: c.Machine, Used: used, Maps: p.Maps, ClockSource: p.ClockSource(),
+		Net: procNet(c), Interfaces: interfaces(c),
 		Folder: func() string {
 			dir, _ := process.Getcwd()
 			return dir
@@ -252,22 +252,31 @@ func aboutProcess(p Platform, c guest.Config, executable string) pseudo.Process 
 }
 
 // procNet is /proc/net, of the process that is there when a file is read.
-func procNet() map[string]func() string {
+func procNet(c guest.Config) map[string]func() string {
 	files := map[string]func() string{}
 	for name, text := range posix.ProcNet {
 		files[name] = func() string { return text(process) }
 	}
+	for _, name := range interfaceNames(c) {
+		text := posix.DevSNMP6(name)
+		files["dev_snmp6/"+name] = func() string { return text(process) }
+	}
 	return files
 }
 
-// interfaces are the folders of /sys/class/net, of the process in the same way.
-func interfaces(c guest.Config) map[string]map[string]func() string {
+// interfaceNames are those that the program's stack has.
+func interfaceNames(c guest.Config) []string {
 	names := []string{"lo"}
 	for _, l := range c.Links {
 		names = append(names, l.Name)
 	}
+	return names
+}
+
+// interfaces are the folders of /sys/class/net, of the process in the same way.
+func interfaces(c guest.Config) map[string]map[string]func() string {
 	folders := map[string]map[string]func() string{}
-	for _, name := range names {
+	for _, name := range interfaceNames(c) {
 		folders[name] = map[string]func() string{}
 		for path, text := range posix.SysNet(name) {
 			folders[name][path] = func() string { return text(process) }

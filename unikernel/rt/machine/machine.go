@@ -120,3 +120,6 @@ func (platform) Executable() (string, []byte) { return os.Args[0], nil }
 
 // Maps implements rt.Platform.
 func (platform) Maps() string { return "" }
+
+// ClockSource implements rt.Platform: the time stamp counter, whatever it is kept right by.
+func (platform) ClockSource() string { return "tsc" }

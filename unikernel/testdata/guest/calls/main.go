@@ -17,6 +17,7 @@ func main() {
 	memory()
 	limits()
 	timers()
+	discipline()
 	identity()
 	folders()
 	check.Done()
@@ -60,6 +61,24 @@ func clocks() {
 	cpu := ^uint32(0)
 	_, err = call(sysGetcpu, uintptr(unsafe.Pointer(&cpu)))
 	check.That(err == nil && cpu < 1<<16, "getcpu: %d, %v", cpu, err)
+}
+
+// discipline: adjtimex, which tells how a clock is kept right. Nothing is set.
+func discipline() {
+	const sysClockAdjtime, adjtime = 305, 0x8000
+	var t syscall.Timex
+	state, err := syscall.Adjtimex(&t)
+	check.That(err == nil && state >= 0 && state <= 5, "adjtimex: %d, %v", state, err)
+	near(time.Unix(t.Time.Sec, 0), "adjtimex")
+	check.That(t.Tick >= 9000 && t.Tick <= 11000 && t.Tolerance == 500<<16, "adjtimex: %+v", t)
+	t = syscall.Timex{Modes: adjtime}
+	_, err = syscall.Adjtimex(&t)
+	check.Equal(err, error(syscall.EINVAL), "an adjustment that is none")
+	for clock, want := range map[uintptr]error{realtime: nil, monotonic: syscall.EOPNOTSUPP, 99: syscall.EINVAL} {
+		t = syscall.Timex{}
+		_, err = call(sysClockAdjtime, clock, uintptr(unsafe.Pointer(&t)))
+		check.Equal(err, want, "clock_adjtime")
+	}
 }
 
 func memory() {

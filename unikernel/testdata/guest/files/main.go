@@ -29,7 +29,7 @@ func main() {
 	for name, test := range map[string]func(){
 		"contents": contents, "names": names, "attributes": attributes, "listing": listing, "descriptors": descriptors,
 		"locks": locks, "mapping": mapping, "shared": shared, "pipes": pipes, "vectors": vectors, "devices": devices, "stack": stack, "tree": tree,
-		"immediate": immediate, "memfd": memory, "watch": watch, "counters": counters,
+		"immediate": immediate, "memfd": memory, "xattrs": xattrs, "nameless": nameless, "watch": watch, "counters": counters,
 	} {
 		check.Nil(os.Mkdir(name, 0o755), name)
 		check.Nil(os.Chdir(name), name)

@@ -1,0 +1,94 @@
+package memfs
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+	"syscall"
+
+	"loam/fs"
+)
+
+// xattrs are the extended attributes of a file. They take whole pages of the file system's
+// memory, so that they are bounded with the content.
+type xattrs struct {
+	values map[string][]byte
+	size   int64 // of names and values, in bytes
+	gone   bool  // the file is removed: none are kept any more
+}
+
+// pages is how many a size takes.
+func xattrPages(size int64) int64 { return (size + pageSize - 1) / pageSize }
+
+// Xattr implements fs.Attributed.
+func (n *node) Xattr(name string) ([]byte, error) {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	if value, ok := n.xattrs.values[name]; ok {
+		return value, nil
+	}
+	return nil, syscall.ENODATA
+}
+
+// Xattrs implements fs.Attributed.
+func (n *node) Xattrs() []string {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	return slices.Sorted(maps.Keys(n.xattrs.values))
+}
+
+// SetXattr implements fs.Attributed.
+func (n *node) SetXattr(name string, value []byte, flags fs.XattrFlags) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	old, there := n.xattrs.values[name]
+	switch {
+	case n.xattrs.gone:
+		return syscall.ENOENT
+	case there && flags&fs.XattrCreate != 0:
+		return syscall.EEXIST
+	case !there && flags&fs.XattrReplace != 0:
+		return syscall.ENODATA
+	}
+	more := int64(len(value) - len(old))
+	if !there {
+		more += int64(len(name))
+	}
+	if err := n.resizeXattrs(n.xattrs.size + more); err != nil {
+		return err
+	}
+	if n.xattrs.values == nil {
+		n.xattrs.values = map[string][]byte{}
+	}
+	n.xattrs.values[name] = bytes.Clone(value)
+	n.attr.Status = n.system.now()
+	return nil
+}
+
+// RemoveXattr implements fs.Attributed.
+func (n *node) RemoveXattr(name string) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	value, there := n.xattrs.values[name]
+	if !there {
+		return syscall.ENODATA
+	}
+	delete(n.xattrs.values, name)
+	n.attr.Status = n.system.now()
+	return n.resizeXattrs(n.xattrs.size - int64(len(name)+len(value)))
+}
+
+// resizeXattrs takes memory or gives it back; mu is held. Errors: ENOSPC.
+func (n *node) resizeXattrs(size int64) error {
+	if err := n.system.takePages(xattrPages(size) - xattrPages(n.xattrs.size)); err != nil {
+		return err
+	}
+	n.xattrs.size = size
+	return nil
+}
+
+// dropXattrs gives all back, of a file that has gone; mu is held.
+func (n *node) dropXattrs() {
+	n.resizeXattrs(0) // giving back does not fail
+	n.xattrs.values, n.xattrs.gone = nil, true
+}
