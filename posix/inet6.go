@@ -127,35 +127,20 @@ func (w wantedControl) messages6(net *stack.Stack, d stack.Datagram) []Control {
 	return list
 }
 
-// The options of RFC 3678 that join and leave a group of either family (linux/in.h).
-const (
-	mcastJoinGroup  = 42
-	mcastLeaveGroup = 45
-)
-
-// groupRequest reads struct group_req: the index of an interface and, from its eighth byte
-// on, an address. Errors: EINVAL, ENODEV.
+// groupRequest reads struct group_req. Errors: EINVAL, ENODEV; EADDRNOTAVAIL for a group of
+// IPv4 where one of IPv6 is wanted.
 func (s *udpSocket) groupRequest(level int, value []byte) (membership, Errno) {
-	const offset, size = 8, 136
-	if len(value) < size {
+	if len(value) < sizeGroupReq {
 		return membership{}, syscall.EINVAL
 	}
-	a, errno := ParseAddress(value[offset:])
-	if errno != 0 {
-		return membership{}, errno
+	group := storedAddr(level, value[groupAt:])
+	switch {
+	case group.IsValid():
+		return s.memberOn(group, int(binary.NativeEndian.Uint32(value)))
+	case level == syscall.IPPROTO_IPV6:
+		return membership{}, syscall.EADDRNOTAVAIL
 	}
-	m := membership{group: a.IP.Addr().WithZone("")}
-	if wants6 := level == syscall.IPPROTO_IPV6; wants6 != (a.Family == syscall.AF_INET6) || !m.group.IsMulticast() {
-		return m, syscall.EINVAL
-	}
-	index := int(binary.NativeEndian.Uint32(value))
-	if index == 0 {
-		return m, 0
-	}
-	if m.on = s.interfaceOf(index); m.on == nil {
-		return m, syscall.ENODEV
-	}
-	return m, 0
+	return membership{}, syscall.EINVAL
 }
 
 // membership6 reads struct ipv6_mreq. Errors: EINVAL, ENODEV.
@@ -163,18 +148,7 @@ func (s *udpSocket) membership6(value []byte) (membership, Errno) {
 	if len(value) < 20 {
 		return membership{}, syscall.EINVAL
 	}
-	m := membership{group: netip.AddrFrom16([16]byte(value))}
-	if !m.group.IsMulticast() {
-		return m, syscall.EINVAL
-	}
-	index := int(int32(binary.NativeEndian.Uint32(value[16:])))
-	if index == 0 {
-		return m, 0
-	}
-	if m.on = s.interfaceOf(index); m.on == nil {
-		return m, syscall.ENODEV
-	}
-	return m, 0
+	return s.memberOn(netip.AddrFrom16([16]byte(value)), int(int32(binary.NativeEndian.Uint32(value[16:]))))
 }
 
 // setMulticastInterface is IPV6_MULTICAST_IF: where datagrams to groups go that do

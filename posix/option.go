@@ -31,6 +31,19 @@ func flag[T any](field func(*T) *bool) intOption[T] {
 	}
 }
 
+// truth is a flag that is 0 or 1, and nothing else.
+func truth[T any](field func(*T) *bool) intOption[T] {
+	o := flag(field)
+	set := o.set
+	o.set = func(t *T, n int) Errno {
+		if n != 0 && n != 1 {
+			return syscall.EINVAL
+		}
+		return set(t, n)
+	}
+	return o
+}
+
 // duration is a time in units, from 1 to most of them. Unset, it reads as
 // fallback.
 func duration[T any](field func(*T) *time.Duration, unit time.Duration, least, most int, fallback time.Duration) intOption[T] {

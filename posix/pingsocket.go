@@ -24,8 +24,8 @@ func (p *Process) newPing(domain int) *pingSocket {
 	s := &pingSocket{udpSocket{
 		socketBase: socketBase{domain: domain, typ: syscall.SOCK_DGRAM, pro: pingProtocol(domain)},
 		net:        p.net,
-		opts:       stack.UDPOptions{V6Only: domain == syscall.AF_INET6, ReuseAddr: true}, // as on Linux
 	}}
+	s.opts = s.begin(stack.UDPOptions{V6Only: domain == syscall.AF_INET6, ReuseAddr: true}) // as on Linux
 	s.open = func(local netip.AddrPort, o stack.UDPOptions) (datagramConn, error) {
 		return p.net.ListenPingBy(local, o)
 	}

@@ -20,6 +20,7 @@ import (
 var ProcNet = map[string]func(*Process) string{
 	"arp": (*Process).procARP, "dev": (*Process).procDev, "igmp": (*Process).procIGMP, "igmp6": (*Process).procIGMP6,
 	"if_inet6": (*Process).procIfInet6, "ipv6_route": (*Process).procIPv6Route,
+	"mcfilter": (*Process).procMCFilter, "mcfilter6": (*Process).procMCFilter6,
 	"netstat": (*Process).procNetstat, "route": (*Process).procRoute, "snmp": (*Process).procSNMP,
 	"snmp6": (*Process).procSNMP6, "sockstat": (*Process).procSockstat, "sockstat6": (*Process).procSockstat6, "softnet_stat": procSoftnet,
 	"tcp": (*Process).procTCP, "tcp6": (*Process).procTCP6,

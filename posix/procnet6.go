@@ -102,6 +102,18 @@ func (p *Process) procIGMP6() string {
 	return b.String()
 }
 
+// procMCFilter6 is procMCFilter of IPv6.
+func (p *Process) procMCFilter6() string {
+	var b strings.Builder
+	b.WriteString("Idx Device                Multicast Address                   Source Address    INC    EXC\n")
+	for _, i := range p.interfaces() {
+		for _, m := range mentions(i, false) {
+			fmt.Fprintf(&b, "%3d %6.6s %s %s %6d %6d\n", i.Index(), i.Name(), hex6(m.Group), hex6(m.Source), m.Include, m.Exclude)
+		}
+	}
+	return b.String()
+}
+
 // hexEndpoint6 is an address and its port in /proc/net/tcp6 and udp6: four numbers of
 // the machine's byte order.
 func hexEndpoint6(a Address) string {

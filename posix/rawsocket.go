@@ -20,8 +20,8 @@ func (p *Process) newRaw(domain, protocol int) (socket, Errno) {
 	s := &rawSocket{udpSocket: udpSocket{
 		socketBase: socketBase{domain: domain, typ: syscall.SOCK_RAW, pro: protocol},
 		net:        p.net,
-		opts:       stack.UDPOptions{V6Only: domain == syscall.AF_INET6, ReuseAddr: true}, // as on Linux
 	}}
+	s.opts = s.begin(stack.UDPOptions{V6Only: domain == syscall.AF_INET6, ReuseAddr: true}) // as on Linux
 	s.udpSocket.open = func(local netip.AddrPort, o stack.UDPOptions) (_ datagramConn, err error) {
 		s.raw, err = p.net.ListenRaw(wire.Protocol(protocol), local.Addr(), o)
 		return s.raw, err

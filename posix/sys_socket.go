@@ -208,6 +208,24 @@ func (p *Process) GetSockOpt(fd, level, name int) ([]byte, Errno) {
 	return s.option(level, name)
 }
 
+// GetSockOptBy is getsockopt(2) of an option that a program asks about with a value of its own:
+// see IsAsked.
+func (p *Process) GetSockOptBy(fd, level, name int, request []byte) ([]byte, Errno) {
+	_, s, errno := p.socket(fd)
+	if errno != 0 {
+		return nil, errno
+	}
+	if asked, ok := s.(interface {
+		groupFilter(level, name int, request []byte) ([]byte, Errno)
+	}); ok && IsAsked(level, name) {
+		return asked.groupFilter(level, name, request)
+	}
+	return p.GetSockOpt(fd, level, name)
+}
+
+// IsAsked reports whether an option is one to ask about with a value.
+func IsAsked(level, name int) bool { return isFilterOption(level, name) }
+
 // SetSockOpt is setsockopt(2). An option of level IPPROTO_IP whose value is an int may be given
 // as a byte.
 func (p *Process) SetSockOpt(fd, level, name int, value []byte) Errno {

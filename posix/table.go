@@ -72,7 +72,7 @@ const (
 	fewIoctls    = "FIONREAD, FIONBIO, FIOCLEX, FIONCLEX, SIOCOUTQ and SIOCATMARK, those of a terminal on a standard stream, and those of netdevice(7) that tell of one interface; else ENOTTY"
 	fewControls  = "control messages: SCM_RIGHTS, SCM_CREDENTIALS, IP_PKTINFO, IP_TTL, IP_TOS, IP_ORIGDSTADDR and their like of IPv6, SO_TIMESTAMP and SO_TIMESTAMPNS; MSG_OOB on TCP alone; MSG_ERRQUEUE on sockets for datagrams"
 	fewSockets   = "AF_INET and AF_INET6 (TCP, UDP, ping, raw), AF_UNIX, AF_NETLINK (route); else EAFNOSUPPORT"
-	fewOptions   = "those of socket.go, tcpoption.go, udpoption.go, rawsocket.go; else ENOPROTOOPT"
+	fewOptions   = "those of socket.go, tcpoption.go, udpoption.go, rawsocket.go, sourcefilter.go; else ENOPROTOOPT"
 	fewFcntls    = "F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETFL, locks, seals, F_GETPIPE_SZ; else EINVAL"
 	onlyGrows    = "space is not set aside; FALLOC_FL_KEEP_SIZE or none, else EOPNOTSUPP"
 	fromTree     = "from a file of the tree; else EINVAL, upon which programs copy"

@@ -1,6 +1,7 @@
 package posix
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"net/netip"
@@ -14,7 +15,7 @@ import (
 
 // Multicast groups of UDP sockets: ip(7), proc(5).
 
-// membership is what IP_ADD_MEMBERSHIP and IP_DROP_MEMBERSHIP name.
+// membership is what options about a group name.
 type membership struct {
 	group netip.Addr
 	on    *stack.Interface // nil: the program leaves it to us
@@ -26,13 +27,19 @@ func (s *udpSocket) membership(value []byte) (membership, Errno) {
 	if len(value) < 8 {
 		return membership{}, syscall.EINVAL
 	}
-	m := membership{group: netip.AddrFrom4([4]byte(value))}
-	if !m.group.IsMulticast() {
-		return m, syscall.EINVAL
-	}
-	addr, index := netip.AddrFrom4([4]byte(value[4:])), 0
+	index := 0
 	if len(value) >= 12 {
 		index = int(binary.NativeEndian.Uint32(value[8:]))
+	}
+	return s.memberAt([4]byte(value), [4]byte(value[4:]), index)
+}
+
+// memberAt is a group of IPv4 on the interface of an index, or else on that of an address.
+// Errors: EINVAL, ENODEV.
+func (s *udpSocket) memberAt(group, at [4]byte, index int) (membership, Errno) {
+	m, addr := membership{group: netip.AddrFrom4(group)}, netip.AddrFrom4(at)
+	if !m.group.IsMulticast() {
+		return m, syscall.EINVAL
 	}
 	if index == 0 && addr.IsUnspecified() {
 		return m, 0
@@ -64,36 +71,9 @@ func (s *udpSocket) member(m membership, errno Errno, join bool) Errno {
 	case errno != 0:
 		return errno
 	case join:
-		return s.join(m)
+		return toErrno(s.opts.Groups.JoinGroup(m.group, m.on))
 	}
-	return s.drop(m)
-}
-
-func (s *udpSocket) join(m membership) Errno {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if c := s.conn.Load(); c != nil {
-		return toErrno(c.JoinGroup(m.group, m.on))
-	}
-	if slices.Contains(s.groups, m) {
-		return syscall.EADDRINUSE
-	}
-	s.groups = append(s.groups, m)
-	return 0
-}
-
-func (s *udpSocket) drop(m membership) Errno {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if c := s.conn.Load(); c != nil {
-		return toErrno(c.LeaveGroup(m.group, m.on))
-	}
-	i := slices.Index(s.groups, m)
-	if i < 0 {
-		return syscall.EADDRNOTAVAIL
-	}
-	s.groups = slices.Delete(s.groups, i, i+1)
-	return 0
+	return toErrno(s.opts.Groups.LeaveGroup(m.group, m.on))
 }
 
 // allHosts is the group that every host is in (RFC 1112 section 4).
@@ -137,6 +117,31 @@ func (p *Process) procIGMP() string {
 			}
 			running, left := timer(&m)
 			fmt.Fprintf(&b, "\t\t\t\t%s %5d %d:%08X\t\t%d\n", hexAddr(m.Group), m.Users, running, left, reporter)
+		}
+	}
+	return b.String()
+}
+
+// mentions lists the sources that filters on an interface name, of one version of IP, in
+// order.
+func mentions(i *stack.Interface, four bool) []stack.SourceMention {
+	list := slices.DeleteFunc(i.SourceMentions(), func(m stack.SourceMention) bool { return m.Group.Is4() != four })
+	slices.SortFunc(list, func(a, b stack.SourceMention) int {
+		return cmp.Or(a.Group.Compare(b.Group), a.Source.Compare(b.Source))
+	})
+	return list
+}
+
+// procMCFilter is what /proc/net/mcfilter says: which sources the filters of sockets name, and
+// how many of these include and exclude it.
+func (p *Process) procMCFilter() string {
+	var b strings.Builder
+	b.WriteString("Idx Device        MCA        SRC    INC    EXC\n")
+	for _, i := range p.interfaces() {
+		for _, m := range mentions(i, true) {
+			group, source := m.Group.As4(), m.Source.As4()
+			fmt.Fprintf(&b, "%3d %6.6s 0x%08x 0x%08x %6d %6d\n", i.Index(), i.Name(),
+				binary.BigEndian.Uint32(group[:]), binary.BigEndian.Uint32(source[:]), m.Include, m.Exclude)
 		}
 	}
 	return b.String()

@@ -27,6 +27,7 @@ var udpIntOptions = map[optionName]intOption[udpOpts]{
 	{syscall.IPPROTO_IP, syscall.IP_TTL}:           octet(func(o *udpOpts) *uint8 { return &o.TTL }, 1, 64),
 	{syscall.IPPROTO_IP, syscall.IP_TOS}:           octet(func(o *udpOpts) *uint8 { return &o.TOS }, 0, 0),
 	{syscall.IPPROTO_IP, syscall.IP_MULTICAST_TTL}: octet(func(o *udpOpts) *uint8 { return &o.GroupTTL }, 0, 1),
+	{syscall.IPPROTO_IP, ipMulticastAll}:           truth(func(o *udpOpts) *bool { return &o.AllGroups }),
 
 	recvErr:      flag(func(o *udpOpts) *bool { return &o.QueueErrors }),
 	recvErr6:     flag(func(o *udpOpts) *bool { return &o.QueueErrors6 }),
@@ -37,8 +38,15 @@ var udpIntOptions = map[optionName]intOption[udpOpts]{
 	{syscall.IPPROTO_IPV6, syscall.IPV6_MULTICAST_HOPS}: octet(func(o *udpOpts) *uint8 { return &o.GroupHops }, 0, 1),
 	{syscall.IPPROTO_IPV6, ipv6RecvPathMTU}:             flag(func(o *udpOpts) *bool { return &o.TellPathMTU }),
 	{syscall.IPPROTO_IPV6, ipv6DontFrag}:                flag(func(o *udpOpts) *bool { return &o.Whole6 }),
+	{syscall.IPPROTO_IPV6, ipv6MulticastAll}:            flag(func(o *udpOpts) *bool { return &o.AllGroups6 }),
 	{syscall.IPPROTO_IPV6, ipv6TClass}:                  octet(func(o *udpOpts) *uint8 { return &o.TrafficClass }, 0, 0),
 }
+
+// Options that have a socket hear groups that others have joined (linux/in.h, linux/in6.h).
+const (
+	ipMulticastAll   = 49
+	ipv6MulticastAll = 29
+)
 
 // udpHarmless are options that a program may set and read back although they
 // change nothing here.
@@ -153,6 +161,10 @@ func (s *udpSocket) setOption(level, name int, value []byte) Errno {
 		return errno
 	}
 	switch {
+	case sourceOptions[key] != nil:
+		return s.sourceOption(key, value)
+	case isFilterOption(level, name):
+		return s.setGroupFilter(level, name, value)
 	case level != syscall.SOL_SOCKET && (name == mcastJoinGroup || name == mcastLeaveGroup):
 		m, errno := s.groupRequest(level, value)
 		return s.member(m, errno, name == mcastJoinGroup)

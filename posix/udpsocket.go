@@ -20,8 +20,7 @@ type udpSocket struct {
 	conn atomic.Pointer[datagramBox] // set once, under mu
 
 	// Guarded by mu.
-	opts     stack.UDPOptions // until there is conn
-	groups   []membership     // multicast groups to join when there is
+	opts     stack.UDPOptions // until there is conn; Groups always, without mu
 	shutRead bool
 	shutSend bool
 	wants    wantedControl
@@ -48,8 +47,6 @@ type datagramConn interface {
 	SetOptions(func(*stack.UDPOptions)) error
 	SetFilter(stack.Filter)
 	SetDevice(*stack.Interface)
-	JoinGroup(netip.Addr, *stack.Interface) error
-	LeaveGroup(netip.Addr, *stack.Interface) error
 	Events() stack.Events
 	Watch(func(stack.Events))
 	Close() error
@@ -70,8 +67,16 @@ func (p *Process) newUDP(domain int) *udpSocket {
 		socketBase: socketBase{domain: domain, typ: syscall.SOCK_DGRAM, pro: syscall.IPPROTO_UDP},
 		net:        p.net,
 	}
+	s.opts = s.begin(stack.UDPOptions{})
 	s.open = func(local netip.AddrPort, o stack.UDPOptions) (datagramConn, error) { return s.net.ListenUDP(local, o) }
 	return s
+}
+
+// begin is the options of a new socket, beside its own: with groups, and hearing those that
+// others join, as on Linux, where a socket of AF_INET6 does not for IPv4.
+func (s *udpSocket) begin(o stack.UDPOptions) stack.UDPOptions {
+	o.Groups, o.AllGroups, o.AllGroups6 = s.net.NewMemberships(), !s.isInet6(), true
+	return o
 }
 
 // bindTo binds the socket if it is not bound. The caller holds mu.
@@ -84,12 +89,6 @@ func (s *udpSocket) bindTo(local netip.AddrPort) (*datagramBox, Errno) {
 		return nil, toErrno(err)
 	}
 	c := &datagramBox{made}
-	for _, m := range s.groups {
-		if err := c.JoinGroup(m.group, m.on); err != nil {
-			c.Close()
-			return nil, toErrno(err)
-		}
-	}
 	c.SetFilter(s.filter)
 	s.conn.Store(c)
 	c.Watch(s.relay)
@@ -175,7 +174,9 @@ func (s *udpSocket) close() {
 	defer s.mu.Unlock()
 	if c := s.conn.Load(); c != nil {
 		c.Close()
+		return
 	}
+	s.opts.Groups.Close()
 }
 
 func (s *udpSocket) local() Address {

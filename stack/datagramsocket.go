@@ -13,6 +13,7 @@ import (
 // UDPConn, Pinger and RawConn are made of one.
 type datagramSocket struct {
 	watcher
+	*Memberships
 	stack    *Stack
 	network  string         // as package net names it: for errors
 	local    netip.AddrPort // the port is what the protocol has for one
@@ -28,7 +29,6 @@ type datagramSocket struct {
 	mu      sync.Mutex // guards what follows
 	options UDPOptions
 	remote  netip.AddrPort // of a connected socket
-	groups  []membership
 	closed  bool
 	peer    atomic.Pointer[netip.AddrPort] // copy of remote for the shards
 
@@ -39,6 +39,10 @@ type datagramSocket struct {
 // init fills in what a socket begins with.
 func (c *datagramSocket) init(s *Stack, network string, local netip.AddrPort, o UDPOptions) {
 	c.stack, c.network, c.local, c.v6Only, c.options = s, network, local, o.V6Only, o
+	c.Memberships = o.Groups
+	if o.Groups == nil {
+		c.Memberships = s.NewMemberships()
+	}
 	c.queue.limit = defaultDatagramBuffer
 	c.device.Store(o.Device)
 	if o.ReceiveBuffer != 0 {
@@ -255,8 +259,8 @@ func (c *datagramSocket) closeBy(leave func()) error {
 		return c.opError("close", c.RemoteAddrPort(), ErrClosed)
 	}
 	c.closed = true
-	c.leaveGroups()
 	c.mu.Unlock()
+	c.Memberships.Close()
 	leave()
 	c.queue.close()
 	c.readers.ring()

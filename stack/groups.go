@@ -2,6 +2,7 @@ package stack
 
 import (
 	"net/netip"
+	"sync"
 	"time"
 
 	"loam/link"
@@ -14,11 +15,49 @@ import (
 // what a link is told of that. The machines of package group are run by the interface's loop.
 // A gateway faces one guest and hears everything, and "lo" is no link: neither says anything.
 
-// groups is what the loop of an interface knows of groups.
-type groups struct {
-	users map[netip.Addr]int // sockets and addresses, by group
-	hosts [2]*group.Host     // by wire.GroupProtocol; nil: nobody is told
+// receptions is what sockets and addresses want of the groups of an interface.
+type receptions struct {
+	mu sync.RWMutex // guards of
+	of map[netip.Addr]*group.Reception
 }
+
+// change has f change what is wanted of a group.
+func (r *receptions) change(addr netip.Addr, f func(*group.Reception)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.of == nil {
+		r.of = make(map[netip.Addr]*group.Reception)
+	}
+	wanted := r.of[addr]
+	if wanted == nil {
+		wanted = new(group.Reception)
+		r.of[addr] = wanted
+	}
+	if f(wanted); wanted.Users() == 0 {
+		delete(r.of, addr)
+	}
+}
+
+// filter is by what a group is heard.
+func (r *receptions) filter(addr netip.Addr) group.Filter {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if wanted := r.of[addr]; wanted != nil {
+		return wanted.Filter()
+	}
+	return group.Filter{}
+}
+
+// hears reports whether anybody hears a source of a group.
+func (r *receptions) hears(addr, source netip.Addr) bool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	wanted := r.of[addr]
+	return wanted != nil && wanted.Hears(source)
+}
+
+// groupHosts is the machines of an interface, by wire.GroupProtocol; nil: nobody is told.
+type groupHosts [2]*group.Host
 
 // groupHeaders are those in front of a message of IGMP and MLD in bytes, with the option that
 // routers look at.
@@ -37,18 +76,17 @@ var routerAlert6 = wire.IPv6Ext{Next: wire.ProtoICMPv6, Data: []byte{wire.IPv6Op
 // routers say of the link.
 const leastMTU6 = 1280
 
-// newGroups begins without a group.
-func (i *Interface) newGroups() groups {
-	g := groups{users: make(map[netip.Addr]int)}
+// newGroupHosts begins without a group.
+func (i *Interface) newGroupHosts() (hosts groupHosts) {
 	if i.groupless {
-		return g
+		return hosts
 	}
 	seed := i.stack.seed ^ uint64(i.index)<<24
-	g.hosts[wire.IGMP] = group.NewHost(group.Config{Protocol: wire.IGMP, Room: i.ipv4MTU() - groupHeaders[wire.IGMP], Seed: seed})
+	hosts[wire.IGMP] = group.NewHost(group.Config{Protocol: wire.IGMP, Room: i.ipv4MTU() - groupHeaders[wire.IGMP], Seed: seed})
 	if i.ipv6 {
-		g.hosts[wire.MLD] = group.NewHost(group.Config{Protocol: wire.MLD, Room: leastMTU6 - groupHeaders[wire.MLD], Seed: ^seed})
+		hosts[wire.MLD] = group.NewHost(group.Config{Protocol: wire.MLD, Room: leastMTU6 - groupHeaders[wire.MLD], Seed: ^seed})
 	}
-	return g
+	return hosts
 }
 
 // protocolOf is the protocol by which a group is told of.
@@ -59,44 +97,47 @@ func protocolOf(group netip.Addr) wire.GroupProtocol {
 	return wire.MLD
 }
 
-// join and leave count a user of a group.
-func (i *Interface) join(group netip.Addr)  { i.post(func(l *ifaceLoop) { l.join(group) }) }
-func (i *Interface) leave(group netip.Addr) { i.post(func(l *ifaceLoop) { l.leave(group) }) }
-
-func (l *ifaceLoop) join(group netip.Addr) {
-	l.groups.users[group]++
-	if host := l.groups.hosts[protocolOf(group)]; host != nil {
-		host.Join(l.now, group)
-	}
+// listen has change change what is wanted of a group, and the link be told of it.
+func (i *Interface) listen(addr netip.Addr, change func(*group.Reception)) {
+	i.receptions.change(addr, change)
+	i.post(func(l *ifaceLoop) { l.tellOf(addr) })
 }
 
-func (l *ifaceLoop) leave(group netip.Addr) {
-	if l.groups.users[group]--; l.groups.users[group] > 0 {
-		return
-	}
-	delete(l.groups.users, group)
-	if host := l.groups.hosts[protocolOf(group)]; host != nil {
-		host.Leave(l.now, group)
+// join and leave count an address that a group goes with.
+func (l *ifaceLoop) join(addr netip.Addr) {
+	l.receptions.change(addr, func(r *group.Reception) { r.Enter(everyone) })
+	l.tellOf(addr)
+}
+
+func (l *ifaceLoop) leave(addr netip.Addr) {
+	l.receptions.change(addr, func(r *group.Reception) { r.Leave(everyone) })
+	l.tellOf(addr)
+}
+
+// tellOf gives the machine what is wanted of a group by now.
+func (l *ifaceLoop) tellOf(addr netip.Addr) {
+	if host := l.groups[protocolOf(addr)]; host != nil {
+		host.Listen(l.now, addr, l.receptions.filter(addr))
 	}
 }
 
 // renewGroups says again what was said when there was no address to say it from.
 func (l *ifaceLoop) renewGroups() {
-	if host := l.groups.hosts[wire.MLD]; host != nil {
+	if host := l.groups[wire.MLD]; host != nil {
 		host.Renew(l.now)
 	}
 }
 
 // receiveGroup takes a message from a shard.
 func (l *ifaceLoop) receiveGroup(m *wire.GroupMessage) {
-	if host := l.groups.hosts[m.Protocol]; host != nil {
+	if host := l.groups[m.Protocol]; host != nil {
 		host.Receive(l.now, m)
 	}
 }
 
 // sendGroups lets the machines act, and sends what they have to say.
 func (l *ifaceLoop) sendGroups() {
-	for _, host := range l.groups.hosts {
+	for _, host := range l.groups {
 		if host == nil {
 			continue
 		}
@@ -109,7 +150,7 @@ func (l *ifaceLoop) sendGroups() {
 
 func (l *ifaceLoop) groupsDeadline() tcp.Time {
 	d := tcp.Never
-	for _, host := range l.groups.hosts {
+	for _, host := range l.groups {
 		if host != nil {
 			d = min(d, host.Deadline())
 		}
@@ -175,16 +216,36 @@ func (i *Interface) Groups() Groups {
 func (l *ifaceLoop) listGroups() Groups {
 	g := Groups{IGMP: int(wire.IGMP.Newest()), MLD: int(wire.MLD.Newest())}
 	for p, version := range [...]*int{wire.IGMP: &g.IGMP, wire.MLD: &g.MLD} {
-		if host := l.groups.hosts[p]; host != nil {
+		if host := l.groups[p]; host != nil {
 			*version = host.Version()
 		}
 	}
-	for addr, users := range l.groups.users {
-		m := Membership{Group: addr, Users: users, Answer: -1}
-		if host := l.groups.hosts[protocolOf(addr)]; host != nil {
+	l.receptions.mu.RLock()
+	defer l.receptions.mu.RUnlock()
+	for addr, wanted := range l.receptions.of {
+		m := Membership{Group: addr, Users: wanted.Users(), Answer: -1}
+		if host := l.groups[protocolOf(addr)]; host != nil {
 			m.Answer, m.Reporter = host.State(l.now, addr)
 		}
 		g.Members = append(g.Members, m)
 	}
 	return g
+}
+
+// SourceMention is a source that sockets' filters of a group name.
+type SourceMention struct {
+	Group, Source    netip.Addr
+	Include, Exclude int // sockets, by the modes of their filters
+}
+
+// SourceMentions lists the sources that filters on the interface name, in no order.
+func (i *Interface) SourceMentions() (list []SourceMention) {
+	i.receptions.mu.RLock()
+	defer i.receptions.mu.RUnlock()
+	for addr, wanted := range i.receptions.of {
+		for source, m := range wanted.Sources() {
+			list = append(list, SourceMention{addr, source, m.Include, m.Exclude})
+		}
+	}
+	return list
 }

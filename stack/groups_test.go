@@ -61,7 +61,13 @@ func (f *seen) stringGroup() string {
 		return fmt.Sprintf("%s left %v", text, m.Group)
 	}
 	for _, r := range m.Records {
-		text += fmt.Sprintf(" %s %v", map[wire.RecordType]string{wire.ModeIsExclude: "IS_EX", wire.ChangeToInclude: "TO_IN", wire.ChangeToExclude: "TO_EX"}[r.Type], r.Group)
+		text += fmt.Sprintf(" %s %v", map[wire.RecordType]string{
+			wire.ModeIsInclude: "IS_IN", wire.ModeIsExclude: "IS_EX", wire.ChangeToInclude: "TO_IN", wire.ChangeToExclude: "TO_EX",
+			wire.AllowNewSources: "ALLOW", wire.BlockOldSources: "BLOCK",
+		}[r.Type], r.Group)
+		if len(r.Sources) > 0 {
+			text += fmt.Sprint(" ", r.Sources)
+		}
 	}
 	return text
 }

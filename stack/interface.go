@@ -51,6 +51,8 @@ type Interface struct {
 	redirectsIn chan redirectMessage                      // from receivers and shards; never closed; full: dropped and counted
 	routing     atomic.Int32                              // its part in router discovery: routerless and so on
 
+	receptions receptions // of groups, by who wants them
+
 	mu       sync.Mutex         // guards requests
 	requests []func(*ifaceLoop) // from anybody, run in order by loop
 	wake     chan struct{}      // one place: rung by who adds a request, never closed

@@ -137,7 +137,7 @@ type ifaceLoop struct {
 	timer  *time.Timer
 	armed  tcp.Time
 
-	groups    groups
+	groups    groupHosts
 	redirects ip.Redirects
 
 	auto       *autoconfigured // nil: routers are not listened to
@@ -151,7 +151,7 @@ func (i *Interface) loop() {
 	l := &ifaceLoop{Interface: i, armed: tcp.Never, timer: time.NewTimer(time.Hour)}
 	l.arp = neigh.NewARP(neigh.ARPConfig{Config: neigh.Config{Seed: i.stack.seed ^ uint64(i.index)}, MAC: i.mac, Any: i.acceptAny})
 	l.ndp = neigh.NewNDP(neigh.NDPConfig{Config: neigh.Config{Seed: i.stack.seed ^ uint64(i.index)<<8}, MAC: i.mac})
-	l.groups = i.newGroups()
+	l.groups = i.newGroupHosts()
 	l.timer.Stop()
 	defer l.timer.Stop()
 	for {

@@ -36,7 +36,8 @@ func (c *RawConn) hears(t *tables, p *packet) bool {
 	case !p.dst.IsMulticast() || p.dst.Is4() && !at.IsUnspecified():
 		return at.IsUnspecified()
 	}
-	return at.IsUnspecified() && t.hearsGroup(p.ifc, p.dst) || c.inGroup(p.dst, p.ifc.index)
+	heard, member := c.Memberships.hears(p)
+	return heard || !member && (c.hearsAsOthers(p) || at.IsUnspecified() && t.hearsGroup(p.ifc, p.dst))
 }
 
 // hearsGroup reports whether the host is in a multicast group by itself: all hosts, or those

@@ -36,6 +36,13 @@ type UDPOptions struct {
 	ReceiveBuffer int        // SO_RCVBUF; zero: 2 MiB
 	SendBuffer    int        // SO_SNDBUF; zero: 1 MiB
 
+	// Groups is the multicast groups that the socket begins in; nil: none.
+	Groups *Memberships
+	// AllGroups and AllGroups6 have the socket hear, of groups that it has not joined, what
+	// others hear on the interface: IP_MULTICAST_ALL and IPV6_MULTICAST_ALL, which are set on
+	// Linux if nobody says otherwise.
+	AllGroups, AllGroups6 bool
+
 	QueueErrors  bool // IP_RECVERR: errors about datagrams to IPv4 are kept for TakeError, and all told
 	QueueErrors6 bool // IPV6_RECVERR: the same for IPv6
 

@@ -173,7 +173,7 @@ func (sh *shard) deliverToAll(p *packet, payload []byte, info Datagram) {
 	all := netip.AddrPortFrom(anyAddr(info.To.Addr()), info.To.Port())
 	for _, local := range [...]netip.AddrPort{bare(info.To), all} {
 		for _, c := range sh.sockets[local] {
-			if !c.hearsAll(&info) || !c.hearsOn(p.ifc) {
+			if !c.hearsAll(p, &info) || !c.hearsOn(p.ifc) {
 				continue
 			}
 			wanted = true
@@ -189,12 +189,15 @@ func (sh *shard) deliverToAll(p *packet, payload []byte, info Datagram) {
 }
 
 // hearsAll reports whether a datagram to many, to the socket's port, is for it.
-func (c *UDPConn) hearsAll(info *Datagram) bool {
+func (c *UDPConn) hearsAll(p *packet, info *Datagram) bool {
 	if peer := c.peer.Load(); peer != nil && !sameEnd(*peer, info.From) {
 		return false
 	}
-	to := info.To.Addr()
-	return !to.IsMulticast() || c.inGroup(to.WithZone(""), info.Interface)
+	if !p.dst.IsMulticast() {
+		return true
+	}
+	heard, member := c.Memberships.hears(p)
+	return heard || !member && c.hearsAsOthers(p)
 }
 
 // forwardUDP makes a socket for a flow that a forwarder takes.

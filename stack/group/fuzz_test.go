@@ -11,25 +11,28 @@ import (
 // for, none is about a group that nobody is told of, and what is said between two events ends.
 //
 // The first byte of the input picks the protocol. Then each step is two bytes: what happens,
-// and to which of 64 groups; a message that is heard follows, behind its length.
+// and to which of 64 groups; how many sources a filter has, or a message that is heard, behind
+// its length, follows.
 func FuzzHost(f *testing.F) {
 	query := []byte{0x11, 100, 0, 0, 0, 0, 0, 0}
 	f.Add(append([]byte{0, 0, 1, 0, 2, 3, 8}, query...))
 	f.Add([]byte{1, 0, 1, 2, 200, 1, 1, 2, 255})
 	f.Add(append([]byte{0, 0, 1, 3, 12, 0x11, 100, 0, 0, 0, 0, 0, 0, 2, 125, 0, 0, 2, 10, 1, 1, 3, 8}, query...))
+	f.Add([]byte{0, 5, 1, 1, 5, 129, 3, 2, 1, 5, 1, 255, 2, 200, 5, 1, 4})
+	f.Add(append([]byte{1, 5, 1, 255, 2, 9, 5, 2, 100, 3, 28, 130, 0, 0, 0, 0, 0, 0, 0}, make([]byte, 20)...))
 	f.Fuzz(func(t *testing.T, input []byte) {
 		if len(input) == 0 {
 			return
 		}
 		s := newScript(t, wire.GroupProtocol(input[0]%2))
 		for input = input[1:]; len(input) >= 2; {
-			what, n := input[0]%5, input[1]
+			what, n := input[0]%6, input[1]
 			input = input[2:]
 			switch what {
 			case 0:
-				s.Join(s.now, s.group(n%64))
+				s.join(s.group(n % 64))
 			case 1:
-				s.Leave(s.now, s.group(n%64))
+				s.leave(s.group(n % 64))
 			case 2:
 				s.now += time.Duration(n) * time.Second / 4
 			case 3:
@@ -40,6 +43,12 @@ func FuzzHost(f *testing.F) {
 				input = input[n:]
 			case 4:
 				s.Renew(s.now)
+			case 5:
+				if len(input) == 0 {
+					return
+				}
+				s.Listen(s.now, s.group(n%64), Filter{Exclude: n >= 128, Sources: s.sources(input[0]%4, input[0])})
+				input = input[1:]
 			}
 			s.Advance(s.now)
 			s.wantBounded()
@@ -50,7 +59,7 @@ func FuzzHost(f *testing.F) {
 // wantBounded takes what there is to say now.
 func (s *script) wantBounded() {
 	s.t.Helper()
-	most := 3*len(s.members) + 3
+	most := 9*len(s.members) + 3 // of a member three messages, or four records, each in two parts at most
 	for n := 0; ; n++ {
 		m, ok := s.Poll(s.now)
 		if !ok {

@@ -66,7 +66,7 @@ func (h *Host) olderPresent(q *wire.GroupMessage) time.Duration {
 // askedAll schedules the answer to a general query: by rules 1 and 2 at the earlier of two
 // times.
 func (h *Host) askedAll(now time.Duration, q *wire.GroupMessage) {
-	if slices.ContainsFunc(h.members, func(m member) bool { return m.joined }) {
+	if slices.ContainsFunc(h.members, func(m member) bool { return m.heard() }) {
 		h.answer = min(h.answer, now+h.within(q.MaxDelay))
 	}
 }
@@ -84,11 +84,11 @@ func (h *Host) asked(now time.Duration, q *wire.GroupMessage) {
 	}
 	switch {
 	case m.answer == Never:
-		m.sources = union(nil, q.Sources)
-	case m.sources == nil || q.Sources == nil:
-		m.sources = nil
+		m.asked = union(nil, q.Sources)
+	case m.asked == nil || q.Sources == nil:
+		m.asked = nil
 	default:
-		m.sources = union(m.sources, q.Sources)
+		m.asked = union(m.asked, q.Sources)
 	}
 	m.answer = min(m.answer, at)
 }
@@ -111,7 +111,7 @@ func union(a, b []netip.Addr) []netip.Addr {
 func (h *Host) askedOld(now time.Duration, q *wire.GroupMessage) {
 	for i := range h.members {
 		m := &h.members[i]
-		if m.joined && (q.Group.IsUnspecified() || m.group == q.Group) && m.answer > now+q.MaxDelay {
+		if m.heard() && (q.Group.IsUnspecified() || m.group == q.Group) && m.answer > now+q.MaxDelay {
 			m.answer = now + h.within(q.MaxDelay)
 		}
 	}

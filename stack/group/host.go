@@ -42,9 +42,9 @@ type Message struct {
 
 // Host tells of the groups of an interface:
 //
-//	not here --- Join: reports ---> member --- Leave: reports ---> not here
-//	                                 ^    |
-//	                   a query: after a random delay, a report
+//	not here --- Listen: reports ---> member --- Listen to none: reports ---> not here
+//	                                   ^    |
+//	                     a query: after a random delay, a report
 //
 // The version that it speaks is the newest but while a querier of an older one is taken to be
 // there. Members are kept in order of their addresses.
@@ -60,18 +60,26 @@ type Host struct {
 	members []member
 	answer  time.Duration // when a general query is to be answered; Never: none is
 	next    time.Duration // the earliest of all times
+	reports []Message     // that were due together, and are still to be handed out
 }
 
 // member is a group, while it is heard and until everybody has been told that it no longer
 // is.
 type member struct {
 	group   netip.Addr
-	joined  bool
-	changes int           // reports of the last change that are still to come
-	change  time.Duration // when the next of these is due; Never: there is none
+	filter  Filter        // its sources in order
+	modes   int           // reports of the last change of the mode that are still to come; in older versions, of hearing it or not
+	sources []retold      // that were added or removed; in order
+	change  time.Duration // when the next report of a change is due; Never: there is none
 	answer  time.Duration // when a query about it is to be answered; Never: there is none
-	sources []netip.Addr  // what that asked about; nil: all
+	asked   []netip.Addr  // which sources that asked about; nil: all
 	last    bool          // we have reported it, and heard nobody report it since
+}
+
+// retold is a source that is being told of, and in how many more reports.
+type retold struct {
+	source netip.Addr
+	left   int
 }
 
 // NewHost returns the machine of an interface that is in no group.
@@ -110,45 +118,67 @@ func (h *Host) State(now time.Duration, group netip.Addr) (answer time.Duration,
 	return max(0, m.answer-now), m.last
 }
 
-// Join begins to hear a group. Joining twice changes nothing.
-func (h *Host) Join(now time.Duration, group netip.Addr) {
+// Listen has a group heard by a filter, whose sources are in order: Everyone, or none of them
+// to end it (RFC 9776 section 3.2). What is the case already is no change.
+func (h *Host) Listen(now time.Duration, group netip.Addr, f Filter) {
 	i, known := h.find(group)
-	switch {
-	case !Told(group) || known && h.members[i].joined:
+	if !Told(group) || !known && f.None() {
 		return
-	case !known:
+	}
+	if !known {
 		h.members = slices.Insert(h.members, i, member{group: group, change: Never, answer: Never})
 	}
-	h.members[i].joined = true
-	h.changed(now, &h.members[i])
-}
-
-// Leave ends hearing a group.
-func (h *Host) Leave(now time.Duration, group netip.Addr) {
-	m := h.member(group)
-	if m == nil {
-		return
+	m := &h.members[i]
+	was := m.filter
+	m.filter = Filter{f.Exclude, slices.Clone(f.Sources)}
+	if f.None() {
+		m.answer, m.asked = Never, nil
 	}
-	m.joined, m.answer, m.sources = false, Never, nil
-	h.changed(now, m)
+	h.changed(now, m, was)
 }
 
 // Renew tells of all groups as if they had been joined now: from an address by which others
 // believe it, if there was none before (RFC 3590 section 4).
 func (h *Host) Renew(now time.Duration) {
 	for i := range h.members {
-		if h.members[i].joined {
-			h.changed(now, &h.members[i])
+		if m := &h.members[i]; m.heard() {
+			h.changed(now, m, Filter{})
 		}
 	}
 }
 
-// changed begins to tell of a change, at once, and ends telling of an earlier one (RFC 9776
-// section 5.1).
-func (h *Host) changed(now time.Duration, m *member) {
-	m.changes, m.change = h.robustness, now
+// changed begins to tell of a change, at once. What is still being told of an earlier one is
+// in the same reports (RFC 9776 section 5.1). The older versions have no word for sources.
+func (h *Host) changed(now time.Duration, m *member, was Filter) {
+	switch {
+	case was.equal(m.filter), h.old() && was.None() == m.filter.None():
+		return
+	case h.old() || was.Exclude != m.filter.Exclude:
+		m.modes, m.sources = h.robustness, nil
+	default:
+		m.retell(minus(was.Sources, m.filter.Sources), h.robustness)
+		m.retell(minus(m.filter.Sources, was.Sources), h.robustness)
+	}
+	m.change = now
 	h.next = min(h.next, now)
 }
+
+// retell has sources be in so many reports.
+func (m *member) retell(sources []netip.Addr, times int) {
+	for _, source := range sources {
+		i, known := slices.BinarySearchFunc(m.sources, source, func(r retold, s netip.Addr) int { return r.source.Compare(s) })
+		if !known {
+			m.sources = slices.Insert(m.sources, i, retold{source: source})
+		}
+		m.sources[i].left = times
+	}
+}
+
+// heard reports whether the group is.
+func (m *member) heard() bool { return !m.filter.None() }
+
+// telling reports whether there is more to say of changes.
+func (m *member) telling() bool { return m.modes > 0 || len(m.sources) > 0 }
 
 // find looks for a group among the members.
 func (h *Host) find(group netip.Addr) (at int, found bool) {
@@ -157,7 +187,7 @@ func (h *Host) find(group netip.Addr) (at int, found bool) {
 
 // member is the group if it is heard, else nil.
 func (h *Host) member(group netip.Addr) *member {
-	if i, known := h.find(group); known && h.members[i].joined {
+	if i, known := h.find(group); known && h.members[i].heard() {
 		return &h.members[i]
 	}
 	return nil
@@ -175,8 +205,8 @@ func (h *Host) Advance(now time.Duration) {
 	if now >= h.answer {
 		h.answer = Never
 		for i := range h.members {
-			if m := &h.members[i]; m.joined {
-				m.answer, m.sources = now, nil
+			if m := &h.members[i]; m.heard() {
+				m.answer, m.asked = now, nil
 			}
 		}
 	}
@@ -194,6 +224,9 @@ func (h *Host) schedule() {
 	for i := range h.members {
 		h.next = min(h.next, h.members[i].change, h.members[i].answer)
 	}
+	if len(h.reports) > 0 {
+		h.next = 0
+	}
 }
 
 // choose picks the version to speak (RFC 9776 section 7.2.1, RFC 9777 section 8.2.1). When it
@@ -210,15 +243,17 @@ func (h *Host) choose(now time.Duration) {
 	if version == h.version {
 		return
 	}
-	h.version, h.answer = version, Never
-	h.members = slices.DeleteFunc(h.members, func(m member) bool { return !m.joined })
+	h.version, h.answer, h.reports = version, Never, nil
+	h.members = slices.DeleteFunc(h.members, func(m member) bool { return !m.heard() })
 	for i := range h.members {
 		h.members[i].quiet()
 	}
 }
 
 // quiet cancels what the member was to send.
-func (m *member) quiet() { m.changes, m.change, m.answer, m.sources = 0, Never, Never, nil }
+func (m *member) quiet() {
+	m.modes, m.sources, m.change, m.answer, m.asked = 0, nil, Never, Never, nil
+}
 
 // old reports whether a version is spoken that has no records.
 func (h *Host) old() bool { return h.version < h.cfg.Protocol.Newest() }

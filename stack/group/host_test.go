@@ -45,6 +45,10 @@ func newScript(t *testing.T, p wire.GroupProtocol) *script {
 	return &script{Host: NewHost(Config{Protocol: p, Room: 1232, Seed: 1}), t: t, now: time.Hour}
 }
 
+// join and leave have a group heard from all sources, and from none.
+func (s *script) join(g netip.Addr)  { s.Listen(s.now, g, Everyone) }
+func (s *script) leave(g netip.Addr) { s.Listen(s.now, g, Filter{}) }
+
 // both runs a script for each of the protocols.
 func both(t *testing.T, run func(s *script)) {
 	for _, p := range []wire.GroupProtocol{wire.IGMP, wire.MLD} {
@@ -88,6 +92,7 @@ func describe(m *Message) string {
 	for _, r := range m.Records {
 		text := fmt.Sprintf("%s %v", map[wire.RecordType]string{
 			wire.ModeIsInclude: "IS_IN", wire.ModeIsExclude: "IS_EX", wire.ChangeToInclude: "TO_IN", wire.ChangeToExclude: "TO_EX",
+			wire.AllowNewSources: "ALLOW", wire.BlockOldSources: "BLOCK",
 		}[r.Type], r.Group)
 		if len(r.Sources) > 0 {
 			text += fmt.Sprint(" ", r.Sources)
@@ -116,7 +121,7 @@ func (s *script) wantWithin(sentence string, d time.Duration, want ...string) []
 // settle joins groups and lets what there is to say of that pass.
 func (s *script) settle(groups ...netip.Addr) {
 	for _, g := range groups {
-		s.Join(s.now, g)
+		s.join(g)
 	}
 	s.advance(time.Minute)
 }
@@ -144,17 +149,17 @@ func (s *script) query(q wire.GroupMessage) {
 func TestChanges(t *testing.T) {
 	both(t, func(s *script) {
 		one := s.group(1)
-		s.Join(s.now, one)
+		s.join(one)
 		s.wantNow("a change is told at once", s.to()+"TO_EX "+one.String())
 		s.wantWithin("and as many times as the robustness says, but one, within a second", time.Second, s.to()+"TO_EX "+one.String())
 		s.wantWithin("and no more", time.Hour)
-		s.Join(s.now, one)
+		s.join(one)
 		s.wantWithin("what is no change is not told", time.Hour)
-		s.Leave(s.now, one)
+		s.leave(one)
 		s.wantNow("leaving is a change", s.to()+"TO_IN "+one.String())
 		s.wantWithin("told as often", time.Second, s.to()+"TO_IN "+one.String())
 		s.wantWithin("and then it is forgotten", time.Hour)
-		s.Leave(s.now, one)
+		s.leave(one)
 		s.wantWithin("who is not there does not leave", time.Hour)
 		if s.Deadline() != Never || len(s.members) != 0 {
 			t.Errorf("there is something left: %v, %+v", s.Deadline(), s.members)
@@ -165,17 +170,17 @@ func TestChanges(t *testing.T) {
 func TestChangesMeet(t *testing.T) {
 	both(t, func(s *script) {
 		one, two := s.group(1), s.group(2)
-		s.Join(s.now, two)
-		s.Join(s.now, one)
+		s.join(two)
+		s.join(one)
 		s.wantNow("changes at one time are one report", s.to()+"TO_EX "+one.String()+", TO_EX "+two.String())
-		s.Leave(s.now, one)
+		s.leave(one)
 		s.wantNow("a change before an earlier one was told often enough", s.to()+"TO_IN "+one.String())
 		said, _ := s.advance(time.Second)
 		if slices.Sort(said); !slices.Equal(said, []string{s.to() + "TO_EX " + two.String(), s.to() + "TO_IN " + one.String()}) {
 			t.Errorf("ends the telling of that: %q", said)
 		}
-		s.Join(s.now, one)
-		s.Leave(s.now, one)
+		s.join(one)
+		s.leave(one)
 		s.wantNow("only the last of several at once is told", s.to()+"TO_IN "+one.String())
 	})
 }
@@ -185,7 +190,7 @@ func TestChangesMeet(t *testing.T) {
 func TestRenew(t *testing.T) {
 	s := newScript(t, wire.MLD)
 	s.settle(s.group(1), s.group(2))
-	s.Leave(s.now, s.group(2))
+	s.leave(s.group(2))
 	s.advance(time.Minute)
 	s.Renew(s.now)
 	s.wantWithin("what is heard is told again, as often as a change", time.Second, s.to()+"TO_EX ff0e::1", s.to()+"TO_EX ff0e::1")
@@ -203,7 +208,7 @@ func TestTold(t *testing.T) {
 		}
 	}
 	s := newScript(t, wire.IGMP)
-	s.Join(s.now, allSystems)
+	s.join(allSystems)
 	s.query(wire.GroupMessage{})
 	s.wantWithin("the group of all systems is not told of", time.Minute)
 }
@@ -239,7 +244,7 @@ func TestGeneralQuery(t *testing.T) {
 		s.wantWithin("and no other", 2*time.Hour)
 
 		s.query(wire.GroupMessage{})
-		s.Leave(s.now, one)
+		s.leave(one)
 		s.advance(time.Millisecond)
 		said, _ := s.advance(10 * time.Second)
 		if !slices.Contains(said, s.to()+"IS_EX "+two.String()) {
@@ -264,7 +269,7 @@ func TestGroupQuery(t *testing.T) {
 			t.Errorf("it is due in %v", at)
 		}
 		s.query(wire.GroupMessage{Group: one, MaxDelay: time.Second})
-		s.Leave(s.now, one)
+		s.leave(one)
 		s.wantWithin("who leaves answers by that alone", time.Minute, s.to()+"TO_IN "+one.String(), s.to()+"TO_IN "+one.String())
 		if at, last := s.State(s.now, one); at >= 0 || last {
 			t.Errorf("what is not heard has no state: %v, %v", at, last)
@@ -314,12 +319,12 @@ func TestRobustness(t *testing.T) {
 	both(t, func(s *script) {
 		one := s.group(1)
 		s.query(wire.GroupMessage{Robustness: 5})
-		s.Join(s.now, one)
+		s.join(one)
 		report := s.to() + "TO_EX " + one.String()
 		s.wantWithin("changes are told as often as the querier says", 5*time.Second, report, report, report, report, report)
 		s.query(wire.GroupMessage{})
 		s.advance(time.Minute)
-		s.Leave(s.now, one)
+		s.leave(one)
 		report = s.to() + "TO_IN " + one.String()
 		s.wantWithin("or twice, if it does not", 5*time.Second, report, report)
 	})
@@ -345,7 +350,7 @@ func TestManyGroups(t *testing.T) {
 			}
 		}
 		for n := range byte(groups) {
-			s.Join(s.now, s.group(n))
+			s.join(s.group(n))
 		}
 		count("changes")
 		s.advance(time.Minute)

@@ -24,10 +24,10 @@ func older(t *testing.T, p wire.GroupProtocol, version uint8) *script {
 func TestIGMPv2(t *testing.T) {
 	s := older(t, wire.IGMP, 2)
 	one, two := s.group(1), s.group(2)
-	s.Join(s.now, one)
+	s.join(one)
 	s.wantNow("a report is sent to the group at once", "v2 to 239.1.2.1: member of 239.1.2.1")
 	s.wantWithin("and again within ten seconds", 10*time.Second, "v2 to 239.1.2.1: member of 239.1.2.1")
-	s.Leave(s.now, one)
+	s.leave(one)
 	s.wantWithin("the last to report says that it leaves, to all routers", time.Minute, "v2 to 224.0.0.2: left 239.1.2.1")
 
 	s.settle(one, two)
@@ -53,14 +53,14 @@ func TestSuppression(t *testing.T) {
 		s := older(t, p, p.Newest()-1)
 		one := s.group(1)
 		heard := wire.GroupMessage{Protocol: p, Kind: wire.GroupMember, Group: one}
-		s.Join(s.now, one)
+		s.join(one)
 		s.advance(0)
 		s.Receive(s.now, &heard)
 		s.wantWithin("a report is not repeated when another's was heard", time.Minute)
 		s.query(wire.GroupMessage{Version: p.Newest() - 1})
 		s.Receive(s.now, &heard)
 		s.wantWithin("nor is a query answered", time.Minute)
-		s.Leave(s.now, one)
+		s.leave(one)
 		s.wantWithin("who was not the last to report leaves without a word", time.Minute)
 		if len(s.members) != 0 {
 			t.Errorf("%+v is left", s.members)
@@ -76,23 +76,23 @@ func TestSuppression(t *testing.T) {
 func TestIGMPv1(t *testing.T) {
 	s := older(t, wire.IGMP, 1)
 	one, two := s.group(1), s.group(2)
-	s.Join(s.now, one)
+	s.join(one)
 	s.wantWithin("reports are of version 1", time.Minute, "v1 to 239.1.2.1: member of 239.1.2.1", "v1 to 239.1.2.1: member of 239.1.2.1")
 	s.query(wire.GroupMessage{Version: 1})
 	s.wantWithin("so are answers", 10*time.Second, "v1 to 239.1.2.1: member of 239.1.2.1")
-	s.Leave(s.now, one)
-	s.Join(s.now, two)
+	s.leave(one)
+	s.join(two)
 	s.wantNow("there is no leave in version 1, and others are told of", "v1 to 239.1.2.2: member of 239.1.2.2")
 }
 
 func TestMLDv1(t *testing.T) {
 	s := older(t, wire.MLD, 1)
 	one := s.group(1)
-	s.Join(s.now, one)
+	s.join(one)
 	s.wantWithin("reports go to the group", 10*time.Second, "v1 to ff0e::1: member of ff0e::1", "v1 to ff0e::1: member of ff0e::1")
 	s.query(wire.GroupMessage{Version: 1})
 	s.wantWithin("answers, too", 10*time.Second, "v1 to ff0e::1: member of ff0e::1")
-	s.Leave(s.now, one)
+	s.leave(one)
 	s.wantWithin("done is said to all routers", time.Minute, "v1 to ff02::2: left ff0e::1")
 }
 
@@ -158,8 +158,8 @@ func TestModeCancels(t *testing.T) {
 		one, two := s.group(1), s.group(2)
 		old := s.cfg.Protocol.Newest() - 1
 		s.settle(one)
-		s.Join(s.now, two)
-		s.Leave(s.now, one)
+		s.join(two)
+		s.leave(one)
 		s.advance(0)
 		s.query(wire.GroupMessage{MaxDelay: time.Second})
 		s.query(wire.GroupMessage{Version: old, MaxDelay: time.Second})

@@ -32,71 +32,127 @@ func (h *Host) poll(now time.Duration) (Message, bool) {
 	if h.old() {
 		return h.pollOld(now)
 	}
-	if m, ok := h.report(now, h.changeRecord); ok {
-		return m, true
+	if len(h.reports) == 0 {
+		h.report(now)
 	}
-	return h.report(now, h.answerRecord)
+	if len(h.reports) == 0 {
+		return Message{}, false
+	}
+	m := h.reports[0]
+	h.reports = h.reports[1:]
+	return m, true
 }
 
-// report is a report with as many records as are due and fit into it. record makes one of a
-// member, if it is due, and counts it as sent; together is when those are to be repeated that
-// are told of for the first time now.
-func (h *Host) report(now time.Duration, record func(now, together time.Duration, m *member) (wire.GroupRecord, bool)) (Message, bool) {
-	report := Message{
-		GroupMessage: wire.GroupMessage{Protocol: h.cfg.Protocol, Kind: wire.GroupReport, Version: h.version},
-		Dst:          reporting[h.cfg.Protocol],
-	}
+// report makes reports of all that is due, which counts as sent then: changes first.
+// together is when those are to be repeated that are told of now.
+func (h *Host) report(now time.Duration) {
+	var changes, answers []wire.GroupRecord
 	together := now + h.within(repeatWithin)
 	for i := range h.members {
 		m := &h.members[i]
-		if now < m.change && now < m.answer {
-			continue
+		if now >= m.change {
+			changes = append(changes, m.changeRecords()...)
+			m.repeat(together)
 		}
-		most := wire.GroupRecord{Group: m.group, Sources: m.sources}
-		if report.Len()+most.Len() > h.cfg.Room {
-			break
-		}
-		if r, due := record(now, together, m); due {
-			report.Records = append(report.Records, r)
+		if now >= m.answer {
+			answers = append(answers, m.answerRecords()...)
+			m.answer, m.asked = Never, nil
 		}
 	}
-	h.members = slices.DeleteFunc(h.members, func(m member) bool { return !m.joined && m.changes == 0 })
-	return report, len(report.Records) > 0
+	h.members = slices.DeleteFunc(h.members, func(m member) bool { return !m.heard() && !m.telling() })
+	h.pack(changes)
+	h.pack(answers)
 }
 
-// changeRecord tells of a group that was joined or left (RFC 9776 section 5.1).
-func (h *Host) changeRecord(now, together time.Duration, m *member) (wire.GroupRecord, bool) {
-	if now < m.change {
-		return wire.GroupRecord{}, false
+// changeRecords tells of a change (RFC 9776 section 5.1): of the mode and with it of all
+// sources, or of those that were added and removed.
+func (m *member) changeRecords() []wire.GroupRecord {
+	m.last = m.heard()
+	if m.modes > 0 {
+		r := wire.GroupRecord{Type: wire.ChangeToInclude, Group: m.group, Sources: m.filter.Sources}
+		if m.filter.Exclude {
+			r.Type = wire.ChangeToExclude
+		}
+		return []wire.GroupRecord{r}
 	}
-	m.repeat(together)
-	if !m.joined {
-		return wire.GroupRecord{Type: wire.ChangeToInclude, Group: m.group}, true
+	allow, block := wire.GroupRecord{Type: wire.AllowNewSources, Group: m.group}, wire.GroupRecord{Type: wire.BlockOldSources, Group: m.group}
+	for _, r := range m.sources {
+		if m.filter.Hears(r.source) {
+			allow.Sources = append(allow.Sources, r.source)
+		} else {
+			block.Sources = append(block.Sources, r.source)
+		}
+	}
+	return slices.DeleteFunc([]wire.GroupRecord{allow, block}, func(r wire.GroupRecord) bool { return r.Sources == nil })
+}
+
+// answerRecords answers a query. Of sources that were asked about those are told that are
+// heard, if any (RFC 9776 section 5.2, table 5).
+func (m *member) answerRecords() []wire.GroupRecord {
+	r := wire.GroupRecord{Type: wire.ModeIsInclude, Group: m.group, Sources: m.filter.Sources}
+	switch {
+	case m.asked != nil:
+		r.Sources = slices.DeleteFunc(m.asked, func(source netip.Addr) bool { return !m.filter.Hears(source) })
+		if len(r.Sources) == 0 {
+			return nil
+		}
+	case m.filter.Exclude:
+		r.Type = wire.ModeIsExclude
 	}
 	m.last = true
-	return wire.GroupRecord{Type: wire.ChangeToExclude, Group: m.group}, true
-}
-
-// answerRecord answers a query. Of sources that were asked about all are heard (RFC 9776
-// section 5.2, table 5).
-func (h *Host) answerRecord(now, _ time.Duration, m *member) (wire.GroupRecord, bool) {
-	if now < m.answer {
-		return wire.GroupRecord{}, false
-	}
-	r := wire.GroupRecord{Type: wire.ModeIsExclude, Group: m.group}
-	if m.sources != nil {
-		r.Type, r.Sources = wire.ModeIsInclude, m.sources
-	}
-	m.answer, m.sources, m.last = Never, nil, true
-	return r, true
+	return []wire.GroupRecord{r}
 }
 
 // repeat counts a report of a change, of which the next is due at a time.
 func (m *member) repeat(at time.Duration) {
-	m.changes--
+	m.modes = max(0, m.modes-1)
+	for i := range m.sources {
+		m.sources[i].left--
+	}
+	m.sources = slices.DeleteFunc(m.sources, func(r retold) bool { return r.left == 0 })
 	m.change = at
-	if m.changes == 0 {
+	if !m.telling() {
 		m.change = Never
+	}
+}
+
+// pack puts records into as few reports as there is room for. One that does not fit is cut
+// where that is the same, and else tells of as many sources as fit (RFC 9776 section 4.2.17,
+// RFC 9777 section 5.2.16).
+func (h *Host) pack(records []wire.GroupRecord) {
+	report := h.newReport()
+	for _, r := range records {
+		for whole := false; !whole; {
+			if len(report.Records) > 0 && report.Len()+r.Len() > h.cfg.Room {
+				h.reports = append(h.reports, report)
+				report = h.newReport()
+			}
+			var part wire.GroupRecord
+			part, whole = fit(r, h.cfg.Room-report.Len())
+			r.Sources = r.Sources[len(part.Sources):]
+			report.Records = append(report.Records, part)
+		}
+	}
+	if len(report.Records) > 0 {
+		h.reports = append(h.reports, report)
+	}
+}
+
+// fit is as much of a record as fits into so many bytes, and whether that is all there is to
+// say of it.
+func fit(r wire.GroupRecord, room int) (part wire.GroupRecord, whole bool) {
+	if r.Len() <= room {
+		return r, true
+	}
+	none := wire.GroupRecord{Group: r.Group}
+	r.Sources = r.Sources[:(room-none.Len())/(r.Group.BitLen()/8)]
+	return r, r.Type == wire.ModeIsExclude || r.Type == wire.ChangeToExclude
+}
+
+func (h *Host) newReport() Message {
+	return Message{
+		GroupMessage: wire.GroupMessage{Protocol: h.cfg.Protocol, Kind: wire.GroupReport, Version: h.version},
+		Dst:          reporting[h.cfg.Protocol],
 	}
 }
 
@@ -107,7 +163,7 @@ func (h *Host) pollOld(now time.Duration) (Message, bool) {
 		if now < m.change && now < m.answer {
 			continue
 		}
-		if !m.joined {
+		if !m.heard() {
 			return h.leave(now, i)
 		}
 		if now >= m.change {

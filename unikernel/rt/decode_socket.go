@@ -113,7 +113,7 @@ func sysName(fd int, p, size unsafe.Pointer, peer bool) (uintptr, uintptr) {
 
 //go:noinline
 func sysGetsockopt(fd, level, name int, p, size unsafe.Pointer) (uintptr, uintptr) {
-	value, errno := process.GetSockOpt(fd, level, name)
+	value, errno := getsockopt(fd, level, name, p, size)
 	switch {
 	case errno != 0:
 		return fail(errno)
@@ -126,6 +126,20 @@ func sysGetsockopt(fd, level, name int, p, size unsafe.Pointer) (uintptr, uintpt
 	}
 	*n = int32(copy(bytesAt(p, int(*n)), value))
 	return 0, 0
+}
+
+// getsockopt gives the program's own value along where the option is one that is asked about
+// with one.
+func getsockopt(fd, level, name int, p, size unsafe.Pointer) ([]byte, syscall.Errno) {
+	if !posix.IsAsked(level, name) || p == nil || size == nil || *(*int32)(size) < 0 {
+		return process.GetSockOpt(fd, level, name)
+	}
+	const most = 256 // no such value is longer, but for sources, which are only answered
+	request, errno := copyIn(p, min(int(*(*int32)(size)), most))
+	if errno != 0 {
+		return nil, errno
+	}
+	return process.GetSockOptBy(fd, level, name, request)
 }
 
 //go:noinline

@@ -1,0 +1,20 @@
+package posix
+
+import (
+	"syscall"
+	"unsafe"
+)
+
+// linuxSocket is a socket of the kernel that the tests run on.
+type linuxSocket int
+
+func (s linuxSocket) set(level, name int, value []byte) Errno {
+	return toErrno(syscall.SetsockoptString(int(s), level, name, string(value)))
+}
+
+func (s linuxSocket) get(level, name int, request []byte) ([]byte, Errno) {
+	b := append(request, make([]byte, 4096)...) // Linux writes more than it is told to
+	n := uint32(len(request))
+	_, _, errno := syscall.Syscall6(syscall.SYS_GETSOCKOPT, uintptr(s), uintptr(level), uintptr(name), uintptr(unsafe.Pointer(&b[0])), uintptr(unsafe.Pointer(&n)), 0)
+	return b[:n], errno
+}
