@@ -1,6 +1,7 @@
 package posix
 
 import (
+	"encoding/binary"
 	"net/netip"
 	"syscall"
 
@@ -22,6 +23,7 @@ var (
 	mtuDiscover6 = optionName{syscall.IPPROTO_IPV6, ipv6MTUDiscover}
 	pathMTU      = optionName{syscall.IPPROTO_IP, ipMTU}
 	pathMTU6     = optionName{syscall.IPPROTO_IPV6, ipv6MTU}
+	pathInfo6    = optionName{syscall.IPPROTO_IPV6, ipv6PathMTU}
 )
 
 // linuxDiscovery changes Linux's number of a stack.Discovery into the stack's, and the other
@@ -73,4 +75,30 @@ func pathMTUValue(net *stack.Stack, peer netip.AddrPort) ([]byte, Errno) {
 		return nil, syscall.ENOTCONN
 	}
 	return intValue(n), 0
+}
+
+// pathInfoValue is that as IPV6_PATHMTU has it: struct ip6_mtuinfo, an address, which Linux
+// leaves empty, and the MTU (RFC 3542 section 11.3). Errors: ENOTCONN.
+func pathInfoValue(net *stack.Stack, peer netip.AddrPort) ([]byte, Errno) {
+	mtu, errno := pathMTUValue(net, peer)
+	if errno != 0 {
+		return nil, errno
+	}
+	return append(make([]byte, sizeInet6), mtu...), 0
+}
+
+// recvPathMTU receives what IPV6_RECVPATHMTU asks for: a message of no bytes, from where the one
+// was to go that was too long. As on Linux, it comes before all that has arrived, MSG_PEEK takes
+// it, nothing polls for it, and sockets for ping get none.
+func (s *udpSocket) recvPathMTU(c *datagramBox) (Received, bool) {
+	if s.typ == syscall.SOCK_DGRAM && !s.isUDP() {
+		return Received{}, false
+	}
+	told, ok := c.TakePathMTU()
+	if !ok {
+		return Received{}, false
+	}
+	from := s.inet(s.net, netip.AddrPortFrom(told.To, 0))
+	data := binary.NativeEndian.AppendUint32(from.Append(nil), uint32(told.MTU))
+	return Received{From: from, Control: []Control{{Level: pathInfo6.level, Type: pathInfo6.name, Data: data}}}, true
 }

@@ -3,6 +3,7 @@ package posix
 import (
 	"encoding/binary"
 	"net/netip"
+	"slices"
 	"syscall"
 	"testing"
 )
@@ -53,4 +54,77 @@ func TestPathMTU(t *testing.T) {
 	if errno != 0 || binary.NativeEndian.Uint32(b) != 65535 {
 		t.Errorf("%v, %v", b, errno)
 	}
+}
+
+// RFC 3542 section 11.3, as Linux 6.18 has it: the path of a peer, and what a datagram that was
+// not to be cut up was too long for.
+func TestPathMTU6(t *testing.T) {
+	p := process(t)
+	to := inet6("[::1]:9")
+	told := append(inet6("[::1]:0").Append(nil), intValue(65536)...)
+	mtu := func(s int) ([]byte, Errno) { return p.GetSockOpt(s, pathInfo6.level, pathInfo6.name) }
+	for name, typ := range map[string]int{"udp": syscall.SOCK_DGRAM, "raw": syscall.SOCK_RAW} {
+		t.Run(name, func(t *testing.T) {
+			protocol := 0
+			if typ == syscall.SOCK_RAW {
+				protocol = syscall.IPPROTO_ICMPV6
+			}
+			s := fd(t)(p.Socket(syscall.AF_INET6, typ, protocol))
+			set := func(name, n int) { ok(t, p.SetSockOpt(s, syscall.IPPROTO_IPV6, name, intValue(n))) }
+			tooLong := func(want Errno) {
+				t.Helper()
+				if _, errno := p.Send(s, make([]byte, 65510), Outgoing{To: to}); errno != want {
+					t.Errorf("a long datagram: %v, want %v", errno, want)
+				}
+			}
+			want := func(sentence string, flags int, wanted bool) {
+				t.Helper()
+				r, errno := p.Recv(s, make([]byte, 10), flags|syscall.MSG_DONTWAIT)
+				switch {
+				case !wanted && errno != syscall.EAGAIN, wanted && errno != 0:
+					t.Errorf("%s: %v", sentence, errno)
+				case wanted && (r.N != 0 || r.Flags != 0 || r.From != inet6("[::1]:0") || len(r.Control) != 1 || !slices.Equal(r.Control[0].Data, told)):
+					t.Errorf("%s: %+v", sentence, r)
+				}
+			}
+			_, errno := mtu(s)
+			wantErrno(t, errno, syscall.ENOTCONN, "IPV6_PATHMTU without a peer")
+			wantErrno(t, p.SetSockOpt(s, pathInfo6.level, pathInfo6.name, intValue(1)), syscall.ENOPROTOOPT, "IPV6_PATHMTU is not set")
+
+			set(ipv6DontFrag, 1)
+			tooLong(syscall.EMSGSIZE)
+			set(ipv6RecvPathMTU, 1)
+			want("it was not asked for", 0, false)
+			tooLong(syscall.EMSGSIZE)
+			tooLong(syscall.EMSGSIZE)
+			want("it is told", 0, true)
+			want("once", 0, false)
+			tooLong(syscall.EMSGSIZE)
+			want("also to those who only look", syscall.MSG_PEEK, true)
+			want("who take it", 0, false)
+			tooLong(syscall.EMSGSIZE)
+			set(ipv6RecvPathMTU, 0)
+			want("not when it is not wanted any more", 0, false)
+			set(ipv6RecvPathMTU, 1)
+			want("but when it is again", 0, true)
+
+			ok(t, p.Connect(s, to))
+			b, errno := mtu(s)
+			if want := append(make([]byte, 28), intValue(65536)...); errno != 0 || !slices.Equal(b, want) {
+				t.Errorf("IPV6_PATHMTU: % x, %v", b, errno)
+			}
+		})
+	}
+	ping := fd(t)(p.Socket(syscall.AF_INET6, syscall.SOCK_DGRAM, syscall.IPPROTO_ICMPV6))
+	for _, name := range []int{ipv6DontFrag, ipv6RecvPathMTU} {
+		ok(t, p.SetSockOpt(ping, syscall.IPPROTO_IPV6, name, intValue(1)))
+	}
+	_, errno := p.Send(ping, append([]byte{128}, make([]byte, 65510)...), Outgoing{To: to})
+	wantErrno(t, errno, syscall.EMSGSIZE, "a long echo request")
+	_, errno = p.Recv(ping, make([]byte, 10), syscall.MSG_DONTWAIT)
+	wantErrno(t, errno, syscall.EAGAIN, "sockets for ping are told nothing")
+	stream := fd(t)(p.Socket(syscall.AF_INET6, syscall.SOCK_STREAM, 0))
+	_, errno = mtu(stream)
+	wantErrno(t, errno, syscall.ENOTCONN, "IPV6_PATHMTU of TCP without a peer")
+	ok(t, p.SetSockOpt(stream, syscall.IPPROTO_IPV6, ipv6RecvPathMTU, intValue(1)))
 }

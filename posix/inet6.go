@@ -26,6 +26,7 @@ const (
 	ipv6RecvHopLimit   = 51
 	ipv6HopLimit       = 52
 	ipv6RecvPathMTU    = 60
+	ipv6PathMTU        = 61
 	ipv6DontFrag       = 62
 	ipv6RecvTClass     = 66
 	ipv6TClass         = 67

@@ -3,6 +3,7 @@ package posix
 import (
 	"encoding/binary"
 	"math"
+	"net/netip"
 	"syscall"
 	"time"
 
@@ -120,10 +121,9 @@ func (s *tcpSocket) option(level, name int) ([]byte, Errno) {
 	case bindToDevice:
 		return deviceName(s.options().Device), 0
 	case pathMTU, pathMTU6:
-		if c := s.conn.Load(); c != nil && c.Connected() {
-			return pathMTUValue(s.net, c.RemoteAddrPort())
-		}
-		return nil, syscall.ENOTCONN
+		return pathMTUValue(s.net, s.connectedTo())
+	case pathInfo6:
+		return pathInfoValue(s.net, s.connectedTo())
 	case optionName{syscall.SOL_SOCKET, syscall.SO_ACCEPTCONN}:
 		return boolValue(s.listener.Load() != nil), 0
 	case optionName{syscall.SOL_SOCKET, syscall.SO_LINGER}:
@@ -139,6 +139,14 @@ func (s *tcpSocket) option(level, name int) ([]byte, Errno) {
 		return s.socketBase.option(name)
 	}
 	return nil, syscall.ENOPROTOOPT
+}
+
+// connectedTo is the peer of a connection that is open, else the zero AddrPort.
+func (s *tcpSocket) connectedTo() netip.AddrPort {
+	if c := s.conn.Load(); c != nil && c.Connected() {
+		return c.RemoteAddrPort()
+	}
+	return netip.AddrPort{}
 }
 
 func (s *tcpSocket) setOption(level, name int, value []byte) Errno {

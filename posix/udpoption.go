@@ -36,6 +36,7 @@ var udpIntOptions = map[optionName]intOption[udpOpts]{
 	v6OnlyOption: flag(func(o *udpOpts) *bool { return &o.V6Only }),
 	{syscall.IPPROTO_IPV6, syscall.IPV6_UNICAST_HOPS}:   octet(func(o *udpOpts) *uint8 { return &o.HopLimit }, 1, 64),
 	{syscall.IPPROTO_IPV6, syscall.IPV6_MULTICAST_HOPS}: octet(func(o *udpOpts) *uint8 { return &o.GroupHops }, 0, 1),
+	{syscall.IPPROTO_IPV6, ipv6RecvPathMTU}:             flag(func(o *udpOpts) *bool { return &o.TellPathMTU }),
 	{syscall.IPPROTO_IPV6, ipv6DontFrag}:                flag(func(o *udpOpts) *bool { return &o.Whole6 }),
 	{syscall.IPPROTO_IPV6, ipv6MulticastAll}:            flag(func(o *udpOpts) *bool { return &o.AllGroups6 }),
 	{syscall.IPPROTO_IPV6, ipv6TClass}:                  octet(func(o *udpOpts) *uint8 { return &o.TrafficClass }, 0, 0),
@@ -105,6 +106,8 @@ func (s *udpSocket) option(level, name int) ([]byte, Errno) {
 	switch {
 	case key == pathMTU || key == pathMTU6:
 		return pathMTUValue(s.net, s.remote())
+	case key == pathInfo6:
+		return pathInfoValue(s.net, s.remote())
 	case level == syscall.IPPROTO_IPV6 && name == syscall.IPV6_MULTICAST_IF:
 		s.mu.Lock()
 		defer s.mu.Unlock()

@@ -42,6 +42,7 @@ type datagramConn interface {
 	Waiting() (count, first int)
 	Err() error
 	TakeError() (stack.DatagramError, bool)
+	TakePathMTU() (stack.PathMTU, bool)
 	Options() stack.UDPOptions
 	SetOptions(func(*stack.UDPOptions)) error
 	SetFilter(stack.Filter)
@@ -219,6 +220,9 @@ func (s *udpSocket) receive(b []byte, flags int) (Received, Errno) {
 			return Received{}, 0
 		}
 		return Received{}, syscall.EAGAIN
+	}
+	if r, ok := s.recvPathMTU(c); ok {
+		return r, 0
 	}
 	take := c.TryReadFrom
 	if flags&syscall.MSG_PEEK != 0 {

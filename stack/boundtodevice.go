@@ -102,15 +102,16 @@ func (t *tables) routeBy(ifc *Interface, source, dst netip.Addr) (path, error) {
 		return p, nil
 	}
 	p := path{tables: t, ifc: ifc, nextHop: dst}
-	if gateway := t.gatewayBy(ifc, dst); gateway.IsValid() {
+	gateway := t.gatewayBy(ifc, dst)
+	if gateway.IsValid() {
 		p.nextHop = gateway.WithZone("")
 	}
 	if dst.Is6() {
-		p.source, p.mtu = t.source6(ifc, dst), t.mtu6(ifc)
+		p.source, p.mtu = t.source6(ifc, dst, gateway), t.mtu6(ifc)
 	} else {
 		p.source, p.mtu = t.sourceOn(ifc, p.nextHop), ifc.ipv4MTU()
 	}
-	return p, nil
+	return t.redirected(p, dst), nil
 }
 
 // gatewayBy is the gateway of the best route by an interface, or the zero Addr.

@@ -32,6 +32,12 @@ const (
 	NDMalformed         // a field, an option, or a hop limit that it did not begin with
 	NDOverflow          // the neighbour cache's owner could not keep up
 	NDConflict          // somebody else claims an IPv6 address of ours
+	RedirectFollowed    // better first hops that routers have named
+	RedirectIgnored     // the interface is the loopback, a router's or the gateway's
+	RedirectUnsent      // IPv4: about no packet that a socket may have sent
+	RedirectStranger    // not from the first hop of the destination
+	RedirectOffLink     // to an address that is not another host's on the link
+	RedirectOverflow    // too many at once
 	GroupReceived       // messages of IGMP and MLD
 	GroupSent           //
 	GroupMalformed      // a field, a length, or the checksum of IGMP
@@ -117,6 +123,7 @@ var counterNames = [numCounters]string{
 	"eth.no_room",
 	"arp.received", "arp.sent", "arp.malformed", "arp.overflow", "arp.conflict",
 	"nd.received", "nd.sent", "nd.malformed", "nd.overflow", "nd.conflict",
+	"redirect.followed", "redirect.ignored", "redirect.unsent", "redirect.stranger", "redirect.off_link", "redirect.overflow",
 	"group.received", "group.sent", "group.malformed", "group.ignored", "group.overflow",
 	"neigh.resolved", "neigh.failed", "neigh.overflow",
 	"ip.received", "ip.sent", "ip.delivered", "ip.malformed", "ip.checksum", "ip.not_for_us", "ip.martian",

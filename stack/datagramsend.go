@@ -75,6 +75,9 @@ func (c *datagramSocket) prepare(t *tables, proto wire.Protocol, remote netip.Ad
 		p.mtu = min(p.mtu, o.MaxPacket6)
 	}
 	header := o.header(proto, src, dst)
+	if header.ttl == 0 {
+		header.ttl = p.hopLimit()
+	}
 	if src.Is6() {
 		if src.IsUnspecified() {
 			return p, header, ErrNotAvailable
@@ -99,18 +102,15 @@ func (c *datagramSocket) submit(o *outgoing, remote netip.AddrPort) {
 	c.stack.shardFor(o.local, remote).submit(o)
 }
 
-// header is how far a datagram goes, and how, by the options.
+// header is how far a datagram goes, and how, by the options. A ttl of 0 is for the path to say.
 func (o *UDPOptions) header(proto wire.Protocol, src, dst netip.Addr) ipHeader {
 	h := ipHeader{proto: proto, src: src, dst: dst, ttl: o.TTL, tos: o.TOS}
 	group := o.GroupTTL
 	if dst.Is6() {
 		h.ttl, h.tos, group = o.HopLimit, o.TrafficClass, o.GroupHops
 	}
-	switch {
-	case dst.IsMulticast():
+	if dst.IsMulticast() {
 		h.ttl = max(group, 1)
-	case h.ttl == 0:
-		h.ttl = defaultTTL
 	}
 	return h
 }

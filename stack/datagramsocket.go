@@ -14,16 +14,17 @@ import (
 type datagramSocket struct {
 	watcher
 	*Memberships
-	stack   *Stack
-	network string         // as package net names it: for errors
-	local   netip.AddrPort // the port is what the protocol has for one
-	v6Only  bool           // as it was when the socket was bound
-	readers waiter
-	writers waiter
-	queue   datagramQueue
-	sending sendBuffer
-	failure atomic.Pointer[error]
-	errors  errorQueue
+	stack    *Stack
+	network  string         // as package net names it: for errors
+	local    netip.AddrPort // the port is what the protocol has for one
+	v6Only   bool           // as it was when the socket was bound
+	readers  waiter
+	writers  waiter
+	queue    datagramQueue
+	sending  sendBuffer
+	failure  atomic.Pointer[error]
+	errors   errorQueue
+	pathTold atomic.Pointer[PathMTU] // for TakePathMTU; only the last
 
 	mu      sync.Mutex // guards what follows
 	options UDPOptions

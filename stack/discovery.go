@@ -67,6 +67,25 @@ func (s *Stack) narrowPath(p *path, dst netip.Addr) {
 	}
 }
 
+// PathMTU is what a socket is told of a path that a packet was too long for (RFC 3542 section
+// 11.3).
+type PathMTU struct {
+	To  netip.Addr // with a zone where it is only known on a link
+	MTU int        // in bytes
+}
+
+// TakePathMTU takes what the last packet was too long for, if the program wants to know so.
+func (c *datagramSocket) TakePathMTU() (PathMTU, bool) {
+	if c.pathTold.Load() == nil || !c.Options().TellPathMTU {
+		return PathMTU{}, false
+	}
+	p := c.pathTold.Swap(nil)
+	if p == nil {
+		return PathMTU{}, false
+	}
+	return *p, true
+}
+
 // PathMTU is the longest packet that is known to get to an address (IP_MTU). Errors:
 // ErrNetUnreachable.
 func (s *Stack) PathMTU(dst netip.Addr) (int, error) {

@@ -120,6 +120,9 @@ func (c *datagramSocket) fit(h *ipHeader, p *path, o *UDPOptions, remote netip.A
 	if err == nil && o.Whole6 && h.dst.Is6() && h.length()+payload > p.mtu {
 		err = ErrMessageTooLong
 	}
+	if err != nil && o.Whole6 && o.TellPathMTU && h.dst.Is6() {
+		c.pathTold.Store(&PathMTU{remote.Addr(), p.mtu})
+	}
 	if err != nil {
 		c.tooLong(o, remote, p.mtu)
 	}

@@ -26,6 +26,8 @@ func (sh *shard) inputICMP(p *packet) {
 		sh.inputEcho(p, h, rest)
 	case h.Type == wire.ICMPv4EchoReply:
 		sh.inputEchoReply(p, h.EchoID(), h.EchoSeq())
+	case h.Type == wire.ICMPv4Redirect:
+		sh.inputRedirect(p, h, rest)
 	case h.IsError():
 		sh.inputError(p, h, rest)
 	default:

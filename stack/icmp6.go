@@ -48,7 +48,7 @@ func (sh *shard) inputEcho6(p *packet, h wire.ICMPv6, data []byte) {
 		return
 	}
 	if p.broadcast {
-		src = sh.tables.source6(p.ifc, p.src)
+		src = sh.tables.source6(p.ifc, p.src, netip.Addr{})
 	}
 	sh.sendEchoReply6(src, p.ifc.scoped(p.src), p.tos, h.Rest, data)
 }
@@ -75,17 +75,17 @@ func (sh *shard) sendICMP6(src, dst netip.Addr, tos uint8, h wire.ICMPv6, data [
 	}
 	sh.stack.narrowPath(&path, dst)
 	sh.tally.count6(ICMPSent)
-	sh.sendIP(&path, icmpPacket6(src, dst, tos, h, data))
+	sh.sendIP(&path, icmpPacket6(src, dst, tos, path.hopLimit(), h, data))
 	return true
 }
 
 // icmpPacket6 makes the IP packet of a message.
-func icmpPacket6(src, dst netip.Addr, tos uint8, h wire.ICMPv6, data []byte) *link.Frame {
+func icmpPacket6(src, dst netip.Addr, tos, hops uint8, h wire.ICMPv6, data []byte) *link.Frame {
 	f := link.NewFrame(len(data))
 	copy(f.Bytes(), data)
 	h.Put(f.Prepend(wire.ICMPv6Len))
 	wire.PutICMPv6Checksum(f.Bytes(), src, dst)
-	putIPv6(f, &wire.IPv6{TrafficClass: tos, NextHeader: wire.ProtoICMPv6, HopLimit: defaultTTL, Src: src, Dst: dst})
+	putIPv6(f, &wire.IPv6{TrafficClass: tos, NextHeader: wire.ProtoICMPv6, HopLimit: hops, Src: src, Dst: dst})
 	return f
 }
 

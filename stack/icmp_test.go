@@ -52,8 +52,8 @@ func TestICMPRefused(t *testing.T) {
 		{"an error that quotes nothing", message(wire.ICMPv4{Type: wire.ICMPv4Unreachable}, nil), stack.ICMPMalformed},
 		{"an error about what we did not send", message(wire.ICMPv4{Type: wire.ICMPv4Unreachable, Code: 3},
 			packet(wire.IPv4{Protocol: wire.ProtoUDP, Src: addrA, Dst: addrB}, make([]byte, 8))), stack.ICMPIgnored},
-		{"a redirect", message(wire.ICMPv4{Type: wire.ICMPv4Redirect},
-			packet(wire.IPv4{Protocol: wire.ProtoTCP, Src: addrA, Dst: addrB}, make([]byte, 8))), stack.ICMPIgnored},
+		{"a redirect about what we did not send", message(wire.ICMPv4{Type: wire.ICMPv4Redirect},
+			packet(wire.IPv4{Protocol: wire.ProtoTCP, Src: addrA, Dst: addrB}, make([]byte, 8))), stack.RedirectUnsent},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			byHand(t, func(t *testing.T, w *peer) {

@@ -38,15 +38,18 @@ type Interface struct {
 	receivers []*receiver
 	ports     []*txPort
 
-	neighbours atomic.Pointer[map[netip.Addr]*neighbour] // replaced by loop
-	arpIn      chan wire.ARP                             // from receivers; never closed; full: dropped and counted
-	ndIn       chan neigh.Message                        // from receivers; never closed; full: dropped and counted
-	wanted     chan neighMessage                         // from shards; never closed; full: the packets that wait are dropped
-	leases     chan []byte                               // DHCP messages from receivers; never closed; full: dropped, DHCP repeats
-	leasing    atomic.Bool                               // a DHCP client runs
-	routersIn  chan routerMessage                        // from receivers; never closed; full: dropped and counted
-	groupsIn   chan wire.GroupMessage                    // from shards; never closed; full: dropped and counted
-	routing    atomic.Int32                              // its part in router discovery: routerless and so on
+	neighbours  atomic.Pointer[map[netip.Addr]*neighbour] // replaced by loop
+	arpIn       chan wire.ARP                             // from receivers; never closed; full: dropped and counted
+	ndIn        chan neigh.Message                        // from receivers; never closed; full: dropped and counted
+	wanted      chan neighMessage                         // from shards; never closed; full: the packets that wait are dropped
+	leases      chan []byte                               // DHCP messages from receivers; never closed; full: dropped, DHCP repeats
+	informs     chan []byte                               // DHCPv6 messages from receivers; never closed; full: dropped, they are asked for again
+	informing   atomic.Bool                               // a client of stateless DHCPv6 runs
+	leasing     atomic.Bool                               // a DHCP client runs
+	routersIn   chan routerMessage                        // from receivers; never closed; full: dropped and counted
+	groupsIn    chan wire.GroupMessage                    // from shards; never closed; full: dropped and counted
+	redirectsIn chan redirectMessage                      // from receivers and shards; never closed; full: dropped and counted
+	routing     atomic.Int32                              // its part in router discovery: routerless and so on
 
 	receptions receptions // of groups, by who wants them
 
@@ -115,10 +118,11 @@ func (s *Stack) attach(dev link.Device, c InterfaceConfig, loopback bool) (*Inte
 		arpIn:     make(chan wire.ARP, 256),
 		ndIn:      make(chan neigh.Message, 256),
 		wanted:    make(chan neighMessage, 256),
-		leases:    make(chan []byte, 8), routersIn: make(chan routerMessage, 32), groupsIn: make(chan wire.GroupMessage, 32),
-		wake:  make(chan struct{}, 1),
-		done:  make(chan struct{}),
-		ended: make(chan struct{}),
+		leases:    make(chan []byte, 8), informs: make(chan []byte, 8), routersIn: make(chan routerMessage, 32), groupsIn: make(chan wire.GroupMessage, 32),
+		redirectsIn: make(chan redirectMessage, 32),
+		wake:        make(chan struct{}, 1),
+		done:        make(chan struct{}),
+		ended:       make(chan struct{}),
 	}
 	ifc.neighbours.Store(&map[netip.Addr]*neighbour{})
 	for _, q := range dev.Queues() {
@@ -190,6 +194,7 @@ func (i *Interface) Detach() error {
 		t.tentative = slices.DeleteFunc(t.tentative, func(a Address) bool { return a.Interface == i.name })
 		t.routes = slices.DeleteFunc(t.routes, func(r Route) bool { return r.Interface == i.name })
 		delete(t.learned, i.index)
+		delete(t.detours, i.index)
 		return nil
 	})
 	if err != nil {

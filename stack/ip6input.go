@@ -38,6 +38,12 @@ func (r *receiver) receiveIPv6(t *tables, p *packet, from wire.MAC) {
 		r.receiveND(p, from)
 		return
 	}
+	if r.ifc.forInform(p) {
+		if reason, ok := r.ifc.takeInform(p); !ok {
+			r.tally.count6(reason)
+		}
+		return
+	}
 	r.pass(p, p.payload())
 }
 
@@ -118,6 +124,9 @@ func (r *receiver) receiveND(p *packet, from wire.MAC) {
 	case wire.ICMPv6NeighborSolicitation, wire.ICMPv6NeighborAdvertisement:
 	case wire.ICMPv6RouterSolicitation, wire.ICMPv6RouterAdvertisement:
 		r.receiveRouterMessage(p)
+		return
+	case wire.ICMPv6Redirect:
+		r.receiveRedirect(p)
 		return
 	default:
 		r.tally.count6(ICMPIgnored)

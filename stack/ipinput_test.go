@@ -16,7 +16,8 @@ import (
 // refusals are the counters of packets that were dropped.
 var refusals = []stack.Counter{
 	stack.EthMalformed, stack.EthNotForUs, stack.EthUnknownType, stack.EthTagged, stack.EthNoRoom,
-	stack.ARPMalformed, stack.ARPOverflow,
+	stack.ARPMalformed, stack.ARPOverflow, stack.NDMalformed,
+	stack.RedirectIgnored, stack.RedirectUnsent, stack.RedirectStranger, stack.RedirectOffLink, stack.RedirectOverflow,
 	stack.GroupMalformed, stack.GroupIgnored, stack.GroupOverflow,
 	stack.NeighFailed, stack.NeighOverflow,
 	stack.IPMalformed, stack.IPChecksum, stack.IPNotForUs, stack.IPMartian, stack.IPSourceRoute,

@@ -108,9 +108,14 @@ func (l *ifaceLoop) sendDiscovery(f *link.Frame, src, dst netip.Addr, mac wire.M
 	l.stack.tally.count6(NDSent)
 }
 
-// hearNoRouter tells the machine of a neighbour that says it is no router.
+// hearNoRouter tells the machines of a neighbour that says it is no router.
 func (l *ifaceLoop) hearNoRouter(m *neigh.Message) {
-	if l.auto != nil && m.Advertisement && !m.Router {
+	if !m.Advertisement || m.Router {
+		return
+	}
+	l.redirects.NotRouter(m.Target)
+	l.publishDetours()
+	if l.auto != nil {
 		l.auto.host.NotRouter(l.now, m.Target)
 	}
 }

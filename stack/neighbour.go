@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"loam/link"
+	"loam/stack/dhcp"
+	"loam/stack/ip"
 	"loam/stack/neigh"
 	"loam/stack/tcp"
 	"loam/wire"
@@ -127,14 +129,16 @@ func (i *Interface) SetNeighbour(addr netip.Addr, mac wire.MAC) {
 // ifaceLoop is what the loop of an interface owns.
 type ifaceLoop struct {
 	*Interface
-	now   tcp.Time
-	arp   *neigh.ARP
-	ndp   *neigh.NDP
-	dhcp  *leaser // nil: no DHCP client
-	timer *time.Timer
-	armed tcp.Time
+	now    tcp.Time
+	arp    *neigh.ARP
+	ndp    *neigh.NDP
+	dhcp   *leaser      // nil: no DHCP client
+	inform *dhcp.Inform // nil: no client of stateless DHCPv6
+	timer  *time.Timer
+	armed  tcp.Time
 
-	groups groupHosts
+	groups    groupHosts
+	redirects ip.Redirects
 
 	auto       *autoconfigured // nil: routers are not listened to
 	advertised *advertising    // nil: the interface is no router's
@@ -162,6 +166,9 @@ func (i *Interface) loop() {
 		case m := <-i.routersIn:
 			l.now = i.stack.now()
 			l.receiveRouter(&m)
+		case m := <-i.redirectsIn:
+			l.now = i.stack.now()
+			l.receiveRedirect(&m)
 		case m := <-i.groupsIn:
 			l.now = i.stack.now()
 			l.receiveGroup(&m)
@@ -175,6 +182,9 @@ func (i *Interface) loop() {
 		case b := <-i.leases:
 			l.now = i.stack.now()
 			l.receiveLease(b)
+		case b := <-i.informs:
+			l.now = i.stack.now()
+			l.receiveInform(b)
 		case <-l.timer.C:
 			l.now = i.stack.now()
 			l.armed = tcp.Never
@@ -185,8 +195,10 @@ func (i *Interface) loop() {
 		l.arp.Advance(l.now)
 		l.ndp.Advance(l.now)
 		l.publish()
+		l.expireRedirects()
 		l.advanceLease() // behind what publish may have told it
 		l.advanceRouters()
+		l.advanceInform()
 		l.sendARP()
 		l.sendGroups() // first, since a switch may let nobody answer what comes next
 		l.sendND()
@@ -218,7 +230,7 @@ func (l *ifaceLoop) hear(m neighMessage) {
 	case neigh.Found:
 		l.publishOne(m.addr, mac)
 	case neigh.Unreachable:
-		l.tellFailed(m.addr)
+		l.tellFailed(m.addr, l.detourFailed(m.addr))
 	}
 }
 
@@ -237,7 +249,7 @@ func (l *ifaceLoop) publish() {
 		case neigh.Failed:
 			l.unpublish(e.Addr)
 			l.reached(e.Addr, false)
-			l.tellFailed(e.Addr)
+			l.tellFailed(e.Addr, l.detourFailed(e.Addr))
 		case neigh.Gone:
 			l.unpublish(e.Addr)
 		case neigh.Ready:
@@ -275,11 +287,13 @@ func (l *ifaceLoop) unpublish(addr netip.Addr) {
 	l.neighbours.Store(&table)
 }
 
-func (l *ifaceLoop) tellFailed(addr netip.Addr) {
+// tellFailed has the shards give up what waited for a next hop; they do not tell those who
+// sent it if there is another way.
+func (l *ifaceLoop) tellFailed(addr netip.Addr, another bool) {
 	for _, sh := range l.stack.shards {
 		sh.post(func(sh *shard) {
 			if out := sh.knownLink(l.Interface); out != nil {
-				out.failed(addr)
+				out.failed(addr, another)
 			}
 		})
 	}
@@ -314,7 +328,7 @@ func (l *ifaceLoop) sendFrame(f *link.Frame) {
 }
 
 func (l *ifaceLoop) arm() {
-	next := min(l.arp.Deadline(), l.ndp.Deadline(), l.leaseDeadline(), l.routersDeadline(), l.groupsDeadline())
+	next := min(l.arp.Deadline(), l.ndp.Deadline(), l.leaseDeadline(), l.informDeadline(), l.routersDeadline(), l.groupsDeadline(), l.redirects.Deadline())
 	if next >= l.armed {
 		return
 	}

@@ -29,7 +29,7 @@ type TCPOptions struct {
 	SynRetries        int           // TCP_SYNCNT, for connections that are not yet begun; zero: as tcp.Config says
 	TTL               uint8         // IP_TTL; zero: 64
 	TOS               uint8         // IP_TOS; the ECN bits are the stack's
-	HopLimit          uint8         // IPV6_UNICAST_HOPS; zero: 64
+	HopLimit          uint8         // IPV6_UNICAST_HOPS; zero: as routers say, or 64
 	TrafficClass      uint8         // IPV6_TCLASS; the ECN bits are the stack's
 	Device            *Interface    // SO_BINDTODEVICE: segments go and come by this one; nil: by any
 	SoftErrors        bool          // IP_RECVERR: errors that may pass are told at once, and end attempts to connect
@@ -132,9 +132,6 @@ func (b *optionBox) apply(now tcp.Time, c *TCPConn) {
 	c.ttl, c.tos = o.TTL, o.TOS&^3
 	if c.remote.Addr().Is6() {
 		c.ttl, c.tos = o.HopLimit, o.TrafficClass&^3
-	}
-	if c.ttl == 0 {
-		c.ttl = defaultTTL
 	}
 	c.stamped = o.Stamps
 	if c.device != o.Device {

@@ -191,11 +191,13 @@ func (l *txLink) resolved(nextHop netip.Addr, mac wire.MAC) {
 }
 
 // failed tells the sockets whose packets waited that their host cannot be
-// reached.
-func (l *txLink) failed(nextHop netip.Addr) {
+// reached; it does not if the next one goes another way.
+func (l *txLink) failed(nextHop netip.Addr, another bool) {
 	for _, f := range l.takeWaiting(nextHop) {
 		l.shard.tally.count(NeighFailed)
-		l.shard.unreachable(f.Bytes())
+		if !another {
+			l.shard.unreachable(f.Bytes())
+		}
 		f.Free()
 	}
 }

@@ -26,6 +26,18 @@ func (t *tables) mtu6(ifc *Interface) int {
 	return ifc.ipv6MTU()
 }
 
+// hopLimit is that of packets which go by the path, if the program does not say: for IPv6 it
+// is the routers' to say (RFC 4861 section 6.3.4).
+func (p *path) hopLimit() uint8 {
+	if p.tables == nil || p.nextHop.Is4() {
+		return defaultTTL
+	}
+	if h := p.tables.learned[p.ifc.index].hopLimit; h != 0 {
+		return h
+	}
+	return defaultTTL
+}
+
 // isScoped reports whether an address means something on one link only.
 func isScoped(a netip.Addr) bool {
 	return a.Is6() && (a.IsLinkLocalUnicast() || a.IsLinkLocalMulticast() || a.IsInterfaceLocalMulticast())
@@ -82,14 +94,14 @@ func (t *tables) route6(source, dst netip.Addr) (path, error) {
 		if err != nil {
 			return path{}, err
 		}
-		return path{tables: t, ifc: ifc, nextHop: dst, source: t.source6(ifc, dst), mtu: t.mtu6(ifc)}, nil
+		return path{tables: t, ifc: ifc, nextHop: dst, source: t.source6(ifc, dst, netip.Addr{}), mtu: t.mtu6(ifc)}, nil
 	}
 	r, ok := t.lookup.Lookup(dst)
 	if !ok {
 		return path{}, ErrNetUnreachable
 	}
 	ifc := t.byIndex(r.Interface)
-	p := path{tables: t, ifc: ifc, nextHop: dst, source: t.source6(ifc, dst), mtu: t.mtu6(ifc)}
+	p := path{tables: t, ifc: ifc, nextHop: dst, source: t.source6(ifc, dst, r.Gateway), mtu: t.mtu6(ifc)}
 	if r.Gateway.IsValid() {
 		if isScoped(p.source) && (!source.IsValid() || source.WithZone("").IsUnspecified()) {
 			return path{}, ErrNetUnreachable // no router would pass on what comes from there (RFC 4291 section 2.5.6)
@@ -99,7 +111,7 @@ func (t *tables) route6(source, dst netip.Addr) (path, error) {
 	if r.MTU != 0 {
 		p.mtu = min(p.mtu, max(r.MTU, ip.MinPathMTU6))
 	}
-	return p, nil
+	return t.redirected(p, dst), nil
 }
 
 // linkOf is the interface that a scoped or a multicast address is on: the one that it
@@ -128,14 +140,14 @@ func (t *tables) linkOf(zone string, source, dst netip.Addr) (*Interface, error)
 	return nil, ErrNetUnreachable
 }
 
-// source6 picks the address to speak to dst from, of the interface or else of any;
-// the unspecified one when there is none.
-func (t *tables) source6(ifc *Interface, dst netip.Addr) netip.Addr {
-	if a, ok := ip.Source(dst, t.own6[ifc.index]); ok {
+// source6 picks the address to speak to dst from, of the interface or else of any, by way of a
+// gateway if that is valid; the unspecified one when there is none.
+func (t *tables) source6(ifc *Interface, dst, gateway netip.Addr) netip.Addr {
+	if a, ok := ip.Source(dst, gateway, t.own6[ifc.index]); ok {
 		return a
 	}
 	for _, other := range t.interfaces {
-		if a, ok := ip.Source(dst, t.own6[other.index]); ok && !isScoped(a) && !a.IsLoopback() {
+		if a, ok := ip.Source(dst, netip.Addr{}, t.own6[other.index]); ok && !isScoped(a) && !a.IsLoopback() {
 			return a
 		}
 	}

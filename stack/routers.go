@@ -45,9 +45,11 @@ type advertising struct {
 
 // learned is what an interface has learnt from routers, for tables.
 type learned struct {
-	deprecated []netip.Addr // of its addresses
-	dns        []netip.Addr // servers; link-local ones with a zone
-	mtu        int          // of IPv6; 0: the interface's
+	deprecated  []netip.Addr                // of its addresses
+	advertisers map[netip.Addr][]netip.Addr // of the prefixes of its addresses
+	dns         []netip.Addr                // servers; link-local ones with a zone
+	mtu         int                         // of IPv6; 0: the interface's
+	hopLimit    uint8                       // of IPv6; 0: not said
 }
 
 // Autoconfigure looks for routers, and makes addresses, routes and name servers of what
@@ -209,18 +211,18 @@ func (l *ifaceLoop) setUp(u autoconf.Setup) {
 	})
 	held := a.held
 	a.held = u
-	what := learned{mtu: u.MTU}
+	l.ndp.SetTimes(u.Link.Reachable, u.Link.Retransmit)
+	what := learned{mtu: u.MTU, hopLimit: u.Link.HopLimit, advertisers: make(map[netip.Addr][]netip.Addr)}
 	for _, w := range u.Addresses {
 		if !slices.Contains(a.ours, w.Prefix) && l.stack.AddAddress(l.name, w.Prefix) == nil {
 			a.ours = append(a.ours, w.Prefix)
 		}
+		what.advertisers[w.Prefix.Addr()] = w.Routers
 		if w.Deprecated {
 			what.deprecated = append(what.deprecated, w.Prefix.Addr())
 		}
 	}
-	for _, server := range u.DNS {
-		what.dns = append(what.dns, l.scoped(server))
-	}
+	what.dns = l.learntServers()
 	before, after := l.learntRoutes(held.Routes), l.learntRoutes(u.Routes)
 	l.stack.change(func(t *tables) error {
 		t.routes = slices.DeleteFunc(t.routes, func(r Route) bool {
@@ -238,6 +240,7 @@ func (l *ifaceLoop) setUp(u autoconf.Setup) {
 		l.stack.tellDNS()
 	}
 	l.tellAddress()
+	l.startInform(u.Link.Other)
 }
 
 // learntRoutes are routes of the machine as the stack has them.

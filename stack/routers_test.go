@@ -38,11 +38,17 @@ func advertisementB() wire.RouterAdvertisement {
 // sendAdvertisement sends one to all nodes, with a hop limit.
 func (w *peer) sendAdvertisement(a wire.RouterAdvertisement, hops uint8) {
 	w.t.Helper()
+	w.sendAdvertisementOf(routerB, a, hops)
+}
+
+// sendAdvertisementOf is sendAdvertisement for any router.
+func (w *peer) sendAdvertisementOf(router netip.Addr, a wire.RouterAdvertisement, hops uint8) {
+	w.t.Helper()
 	all := netip.IPv6LinkLocalAllNodes()
 	b := make([]byte, a.Len())
 	a.Put(b)
-	wire.PutICMPv6Checksum(b, routerB, all)
-	w.send(ethernet(wire.MulticastMAC6(all), wire.TypeIPv6, packet6(wire.IPv6{NextHeader: wire.ProtoICMPv6, HopLimit: hops, Src: routerB, Dst: all}, b)))
+	wire.PutICMPv6Checksum(b, router, all)
+	w.send(ethernet(wire.MulticastMAC6(all), wire.TypeIPv6, packet6(wire.IPv6{NextHeader: wire.ProtoICMPv6, HopLimit: hops, Src: router, Dst: all}, b)))
 }
 
 // listening is a peer whose stack has asked for routers, and got no answer.
@@ -106,6 +112,135 @@ func TestAutoconfigure(t *testing.T) {
 		if dns := w.s.DNS(); len(dns) != 0 {
 			t.Errorf("the servers are %v", dns)
 		}
+	})
+}
+
+// RFC 4861 section 6.3.4: the hop limit of those who do not say another.
+func TestAdvertisedHopLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := listening(t, stack.InterfaceConfig{NoDetection: true})
+		w.forget()
+		wantHops := func(sentence string, want uint8) {
+			t.Helper()
+			if f := w.next(); f == nil || f.ip.TTL != want {
+				t.Errorf("%s: %v, want a hop limit of %d", sentence, f, want)
+			}
+		}
+		a := advertisementB()
+		a.HopLimit = 32
+		w.sendAdvertisement(a, 255)
+		w.advance(0)
+		w.forget()
+		c, err := w.s.ListenUDP(mustAddrPort("[::]:1000"), stack.UDPOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		mustWriteTo(t, c, "hello", "[2001:db8:ffff::1]:9")
+		wantHops("a datagram", 32)
+		mustWriteTo(t, c, "hello", "[ff0e::1]:9")
+		wantHops("one to a group has its own", 1)
+		c.SetOptions(func(o *stack.UDPOptions) { o.HopLimit = 7 })
+		mustWriteTo(t, c, "hello", "[2001:db8:ffff::1]:9")
+		wantHops("a socket that says one", 7)
+
+		conn, err := w.s.DialTCP(netip.AddrPort{}, mustAddrPort("[2001:db8:ffff::1]:80"), stack.TCPOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Abort()
+		wantHops("a connection", 32)
+		a.HopLimit = 200
+		w.sendAdvertisement(a, 255)
+		w.advance(1100 * time.Millisecond)
+		wantHops("which hears of another", 200)
+
+		b := message6(netip.MustParseAddr("2001:db8:ffff::1"), learntA.Addr(), wire.ICMPv6{Type: wire.ICMPv6Echo}, nil)
+		w.send6(wire.IPv6{NextHeader: wire.ProtoICMPv6, Src: netip.MustParseAddr("2001:db8:ffff::1"), Dst: learntA.Addr()}, b)
+		wantHops("an answer", 200)
+	})
+}
+
+// Two routers with a prefix each: what goes by one comes from its own (RFC 6724 section 5, rule
+// 5.5), though the other's is more like the destination's.
+func TestSourceOfTheRouter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := listening(t, stack.InterfaceConfig{NoDetection: true})
+		w.forget()
+		w.sendAdvertisement(advertisementB(), 255)
+		a := advertisementB()
+		a.LinkAddr, a.Preference = macC, wire.PreferHigh
+		a.Prefixes[0].Prefix = netip.MustParsePrefix("2001:db8:c::/64")
+		w.sendAdvertisementOf(routerC, a, 255)
+		w.advance(0)
+		w.forget()
+		c, err := w.s.ListenUDP(mustAddrPort("[::]:1000"), stack.UDPOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		const like = "[2001:db8:1:1::1]:9"
+		if f := w.wantHop("by the one that is preferred", c, like, macC); f.ip.Src != netip.MustParseAddr("2001:db8:c::ff:fe00:a") {
+			t.Errorf("from %v", f.ip.Src)
+		}
+		a.Preference = wire.PreferLow
+		w.sendAdvertisementOf(routerC, a, 255)
+		w.advance(0)
+		if f := w.wantHop("by the other", c, like, macB); f.ip.Src != learntA.Addr() {
+			t.Errorf("from %v", f.ip.Src)
+		}
+	})
+}
+
+// RFC 8415 section 18.2.6: name servers that routers say are to be had by DHCPv6.
+func TestInform(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := listening(t, stack.InterfaceConfig{NoDetection: true})
+		w.forget()
+		a := advertisementB()
+		a.Other = true
+		w.sendAdvertisement(a, 255)
+		w.advance(time.Second)
+		f := w.next()
+		if f == nil || f.udp == nil || f.ip.Src != wire.LinkLocal6(macA) || f.ip.Dst != netip.MustParseAddr("ff02::1:2") || f.udp.SrcPort != 546 || f.udp.DstPort != 547 {
+			t.Fatalf("a question is due, and there is %v", f)
+		}
+		m, err := wire.ParseDHCPv6(f.data)
+		if err != nil || m.Type != wire.DHCPv6Request {
+			t.Fatalf("%+v, %v", m, err)
+		}
+		server := netip.MustParseAddr("2001:db8:1::53")
+		answer := func(m wire.DHCPv6) {
+			src, dst := netip.AddrPortFrom(routerB, 547), netip.AddrPortFrom(wire.LinkLocal6(macA), 546)
+			w.send6(wire.IPv6{NextHeader: wire.ProtoUDP, Src: src.Addr(), Dst: dst.Addr()}, datagram(src, dst, string(m.Append(nil))))
+		}
+		reply := wire.DHCPv6{Type: wire.DHCPv6Reply, Transaction: m.Transaction, ClientID: m.ClientID, ServerID: []byte("x"), DNS: []netip.Addr{server, routerB}, Refresh: 3600}
+		stranger := reply
+		stranger.Transaction++
+		answer(stranger)
+		fromRouter := []netip.Addr{routerB.WithZone("eth0")}
+		if dns := w.s.DNS(); !slices.Equal(dns, fromRouter) {
+			t.Errorf("another's answer: %v", dns)
+		}
+		answer(reply)
+		want := []netip.Addr{server, routerB.WithZone("eth0")}
+		if dns := w.s.DNS(); !slices.Equal(dns, want) {
+			t.Errorf("the servers are %v", dns)
+		}
+		a.HopLimit = 33
+		w.sendAdvertisement(a, 255)
+		w.advance(time.Minute)
+		if dns := w.s.DNS(); !slices.Equal(dns, want) {
+			t.Errorf("when routers say something else: %v", dns)
+		}
+		w.forget()
+		w.advance(time.Hour)
+		for f := w.next(); f != nil; f = w.next() {
+			if f.udp != nil && f.udp.DstPort == 547 {
+				return
+			}
+		}
+		t.Error("it does not ask again when it is time to")
 	})
 }
 

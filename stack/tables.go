@@ -15,14 +15,15 @@ import (
 // readers need no lock and see one consistent state. Changes are rare and made
 // under Stack.mu.
 type tables struct {
-	interfaces []*Interface         // in order of index, with gaps closed
-	local      map[netip.Addr]local // destinations that are this host
-	addresses  []Address            // as configured, in order
-	tentative  []Address            // of these, the ones on trial (RFC 4862): see Interface.trial
-	own6       map[int][]ip.Own     // the others of IPv6, by index of the interface
-	routes     []Route              // as configured, in order
-	learned    map[int]learned      // from routers of IPv6, by index of the interface
-	lookup     ip.Table             // routes and connected prefixes
+	interfaces []*Interface                     // in order of index, with gaps closed
+	local      map[netip.Addr]local             // destinations that are this host
+	addresses  []Address                        // as configured, in order
+	tentative  []Address                        // of these, the ones on trial (RFC 4862): see Interface.trial
+	own6       map[int][]ip.Own                 // the others of IPv6, by index of the interface
+	routes     []Route                          // as configured, in order
+	learned    map[int]learned                  // from routers of IPv6, by index of the interface
+	lookup     ip.Table                         // routes and connected prefixes
+	detours    map[int]map[netip.Addr]ip.Detour // what redirects say, by index of the interface and destination: see redirected
 }
 
 // local says what an address of ours is.
@@ -80,7 +81,10 @@ func (t *tables) rebuild() {
 			if onTrial && ifc.trial() == neigh.Tentative {
 				continue
 			}
-			t.own6[ifc.index] = append(t.own6[ifc.index], ip.Own{Prefix: a.Prefix, Deprecated: onTrial || slices.Contains(t.learned[ifc.index].deprecated, addr)})
+			said := t.learned[ifc.index]
+			t.own6[ifc.index] = append(t.own6[ifc.index], ip.Own{
+				Prefix: a.Prefix, Deprecated: onTrial || slices.Contains(said.deprecated, addr), Routers: said.advertisers[addr],
+			})
 		}
 		t.local[addr] = local{ifc: ifc}
 		if ifc.loopback {
@@ -117,6 +121,7 @@ func (s *Stack) change(f func(*tables) error) error {
 		tentative:  slices.Clone(old.tentative),
 		routes:     slices.Clone(old.routes),
 		learned:    make(map[int]learned),
+		detours:    maps.Clone(old.detours),
 	}
 	maps.Copy(t.learned, old.learned)
 	if err := f(t); err != nil {
@@ -287,7 +292,7 @@ func (t *tables) route(source, dst netip.Addr) (path, error) {
 	if !p.source.IsValid() {
 		p.source = t.sourceOn(ifc, p.nextHop)
 	}
-	return p, nil
+	return t.redirected(p, dst), nil
 }
 
 // routeOnLink is for destinations that no route names: the interface that has

@@ -57,7 +57,8 @@ type TCPConn struct {
 	timer    timer.Entry
 	orphan   list.Node[TCPConn] // on shard.orphans
 	ipID     uint16
-	ttl, tos uint8
+	ttl, tos uint8  // of the program; ttl 0: pathHops
+	pathHops uint8  // see path.hopLimit
 	label    uint32 // IPv6: flow label
 	narrow   bool   // routers may fragment: see ip.PathMTU
 	dirty    bool   // on shard.dirty

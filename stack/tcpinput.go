@@ -95,7 +95,7 @@ func (sh *shard) sendStateless(on *Interface, id tcp.ID, h *wire.TCP) {
 	f := link.NewFrame(0)
 	h.Put(f.Prepend(h.Len()))
 	finishTCP(f, path.ifc, id.Local.Addr(), id.Remote.Addr())
-	ip := ipHeader{atomic: true, ttl: defaultTTL, proto: wire.ProtoTCP, src: id.Local.Addr(), dst: id.Remote.Addr()}
+	ip := ipHeader{atomic: true, ttl: path.hopLimit(), proto: wire.ProtoTCP, src: id.Local.Addr(), dst: id.Remote.Addr()}
 	ip.put(f)
 	sh.tally.count(TCPSent)
 	sh.tally.countSent(id.Remote.Addr(), f.Len())

@@ -154,7 +154,7 @@ func (c *TCPConn) findPath(sh *shard) {
 		c.path = path{tables: sh.tables}
 		return
 	}
-	c.path = p
+	c.path, c.pathHops = p, p.hopLimit()
 	c.stalled = false // if it was, it was on another way
 	c.heedPath(sh)
 }
@@ -197,14 +197,17 @@ func (c *TCPConn) send(sh *shard, l *txLink, out *tcp.Out) {
 	if c.narrow {
 		c.ipID = sh.stack.nextID(c.local.Addr(), c.remote.Addr(), wire.ProtoTCP)
 	}
-	tos := c.tos
+	tos, ttl := c.tos, c.ttl
+	if ttl == 0 {
+		ttl = c.pathHops
+	}
 	if out.ECT {
 		tos |= 2
 	}
 	if c.remote.Addr().Is4() {
-		putIPv4(f, &wire.IPv4{ID: c.ipID, DontFragment: !c.narrow, TTL: c.ttl, TOS: tos, Protocol: wire.ProtoTCP, Src: c.local.Addr(), Dst: c.remote.Addr()})
+		putIPv4(f, &wire.IPv4{ID: c.ipID, DontFragment: !c.narrow, TTL: ttl, TOS: tos, Protocol: wire.ProtoTCP, Src: c.local.Addr(), Dst: c.remote.Addr()})
 	} else {
-		putIPv6(f, &wire.IPv6{FlowLabel: c.label, HopLimit: c.ttl, TrafficClass: tos, NextHeader: wire.ProtoTCP, Src: c.local.Addr(), Dst: c.remote.Addr()})
+		putIPv6(f, &wire.IPv6{FlowLabel: c.label, HopLimit: ttl, TrafficClass: tos, NextHeader: wire.ProtoTCP, Src: c.local.Addr(), Dst: c.remote.Addr()})
 	}
 	c.ipID += segments
 	sh.tally.countSent(c.remote.Addr(), f.Len())

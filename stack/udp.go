@@ -23,13 +23,14 @@ type UDPOptions struct {
 	TTL           uint8      // IP_TTL; zero: 64
 	GroupTTL      uint8      // IP_MULTICAST_TTL: the same for groups; zero: 1
 	TOS           uint8      // IP_TOS
-	HopLimit      uint8      // IPV6_UNICAST_HOPS; zero: 64
+	HopLimit      uint8      // IPV6_UNICAST_HOPS; zero: as routers say, or 64
 	GroupHops     uint8      // IPV6_MULTICAST_HOPS: the same for groups; zero: 1
 	TrafficClass  uint8      // IPV6_TCLASS
 	Discovery     Discovery  // IP_MTU_DISCOVER
 	Discovery6    Discovery  // IPV6_MTU_DISCOVER
 	Device        *Interface // SO_BINDTODEVICE, as the socket begins: see SetDevice
 	Whole6        bool       // IPV6_DONTFRAG: no packet of IPv6 is cut up here
+	TellPathMTU   bool       // IPV6_RECVPATHMTU: TakePathMTU says what Whole6 has stopped
 	MaxPacket6    int        // IPV6_MTU: packets of IPv6 that are longer are cut up; zero: by the path
 	V6Only        bool       // IPV6_V6ONLY: bound to all addresses of IPv6, not those of IPv4 as well
 	ReceiveBuffer int        // SO_RCVBUF; zero: 2 MiB

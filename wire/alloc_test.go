@@ -16,6 +16,7 @@ func TestNoAllocation(t *testing.T) {
 	ip6, _, _ := ParseIPv6(ipv6Echo)
 	icmp6, _, _ := ParseICMPv6(echo6)
 	report, _ := ParseGroupMessage(MLD, mldv2Report)
+	redirect, _ := ParseRedirect(redirect6)
 	mpls, _, _ := ParseMPLS(mplsInner)
 	vxlan, _, _ := ParseVXLAN(vxlanHeader)
 	gre, _, _ := ParseGRE(greFull)
@@ -46,6 +47,8 @@ func TestNoAllocation(t *testing.T) {
 		"ICMPv6.Put":      func() { icmp6.Put(frame) },
 		"ParseGroupQuery": func() { ParseGroupMessage(MLD, mldv1Query) },
 		"GroupReport.Put": func() { report.Put(frame) },
+		"ParseRedirect":   func() { ParseRedirect(quoting6) },
+		"Redirect.Put":    func() { redirect.Put(frame) },
 		"ParseMPLS":       func() { ParseMPLS(mplsInner) },
 		"MPLS.Put":        func() { mpls.Put(frame) },
 		"ParseVXLAN":      func() { ParseVXLAN(vxlanHeader) },

@@ -1,6 +1,9 @@
 package wire
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"net/netip"
+)
 
 // ICMP for IPv4 (RFC 792, RFC 1191 for the next-hop MTU, RFC 1812 for codes).
 
@@ -43,6 +46,10 @@ const (
 	CodeTTLExceeded        = 0
 	CodeReassemblyExceeded = 1
 )
+
+// MaxCodeRedirect is the last code of ICMPv4Redirect: for a network, a host, and for either
+// with a type of service (RFC 792).
+const MaxCodeRedirect = 3
 
 // ICMPv4Len is the size of the fixed part in bytes.
 const ICMPv4Len = 8
@@ -90,6 +97,11 @@ func EchoRest(id, seq uint16) uint32 { return uint32(id)<<16 | uint32(seq) }
 // NextHopMTU is the MTU that a "fragmentation needed" message names, 0 if the
 // router is too old to say (RFC 1191 section 4).
 func (h ICMPv4) NextHopMTU() int { return int(h.Rest & 0xffff) }
+
+// Gateway is the first hop that a redirect names.
+func (h ICMPv4) Gateway() netip.Addr {
+	return netip.AddrFrom4([4]byte{byte(h.Rest >> 24), byte(h.Rest >> 16), byte(h.Rest >> 8), byte(h.Rest)})
+}
 
 // Pointer is the offset of the byte that a parameter problem is about, counted
 // from the front of the packet in the payload.

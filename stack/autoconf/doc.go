@@ -11,7 +11,7 @@
 // is made up where no privacy is to be had from hiding it, and nothing of a program lasts
 // from one run to the next, so the stable secrets of RFC 7217 would not be stable.
 //
-// Not here: DHCPv6, of which the flags of advertisements tell; temporary addresses (RFC
+// Not here: DHCPv6, of which the flags of advertisements tell (package dhcp); temporary addresses (RFC
 // 8981); SEND (RFC 3971).
 //
 // Reading order: host.go, learn.go, setup.go, router.go.

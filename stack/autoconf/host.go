@@ -66,6 +66,7 @@ type Host struct {
 	servers  []server
 	down     map[netip.Addr]bool // of routers, those that do not answer
 	mtu      int                 // of the link; 0: not said
+	link     Link                // what else was said of the link
 
 	changed  bool  // Setup may say something else than before
 	told     Setup // what it said last
@@ -94,6 +95,7 @@ type prefix struct {
 	valid     time.Duration // until then we have an address in it
 	preferred time.Duration // until then that is preferred
 	refused   bool          // another host has the address
+	routers   []netip.Addr  // that have said so of its address
 }
 
 // server is a name server.

@@ -167,6 +167,50 @@ func TestRoutes(t *testing.T) {
 	s.wantSetup("what is on every link is on the link")
 }
 
+// RFC 4191 section 3.2: one that answers comes before a longer prefix.
+func TestRoutesOfARouterThatIsDown(t *testing.T) {
+	s := newScript(t)
+	near, far := netip.MustParsePrefix("2001:db8::/32"), netip.MustParsePrefix("2001:db8:f::/48")
+	s.hear(first, wire.RouterAdvertisement{Routes: []wire.RouteInfo{{Prefix: far, Lifetime: 600}}})
+	s.hear(second, wire.RouterAdvertisement{Routes: []wire.RouteInfo{{Prefix: near, Lifetime: 60}}})
+	s.wantSetup("two routers", "2001:db8:f::/48 via fe80::1 metric 2", "2001:db8::/32 via fe80::2 metric 2")
+	s.Reached(first, false)
+	s.wantSetup("the nearer one does not answer", "2001:db8::/32 via fe80::2 metric 2")
+	s.Reached(second, false)
+	s.wantSetup("nor does the other", "2001:db8:f::/48 via fe80::1 metric 6", "2001:db8::/32 via fe80::2 metric 6")
+	s.hear(second, wire.RouterAdvertisement{Lifetime: 60})
+	s.wantSetup("until it is heard", "2001:db8::/32 via fe80::2 metric 2", "::/0 via fe80::2 metric 2")
+	s.Reached(first, true)
+	s.wantSetup("the nearer one answers", "2001:db8:f::/48 via fe80::1 metric 2", "2001:db8::/32 via fe80::2 metric 2", "::/0 via fe80::2 metric 2")
+	s.Reached(first, false)
+	s.advance(time.Minute)
+	s.wantSetup("or there is no other any more", "2001:db8:f::/48 via fe80::1 metric 6")
+}
+
+// RFC 6724 section 5, rule 5.5: whose prefix it is.
+func TestAdvertisers(t *testing.T) {
+	s := newScript(t)
+	want := func(sentence string, routers ...netip.Addr) {
+		t.Helper()
+		u, changed := s.Setup()
+		if !changed || len(u.Addresses) != 1 || !slices.Equal(u.Addresses[0].Routers, routers) {
+			t.Errorf("%s: %+v (changed: %v), want %v", sentence, u.Addresses, changed, routers)
+		}
+	}
+	s.hear(first, onLink(net1, 7200, 3600))
+	want("the one that has advertised it", first)
+	s.hear(second, onLink(net1, 7200, 3600))
+	want("and another", first, second)
+	s.hear(first, onLink(net1, 0, 0))
+	want("which is the only one that still does", second)
+	for i := range 2 * maxRouters {
+		s.hear(netip.AddrFrom16([16]byte{0xfe, 0x80, 15: byte(i)}), onLink(net1, 7200, 3600))
+	}
+	if u, _ := s.Setup(); len(u.Addresses[0].Routers) != maxRouters {
+		t.Errorf("there is room for so many: %d", len(u.Addresses[0].Routers))
+	}
+}
+
 func TestAddresses(t *testing.T) {
 	s := newScript(t)
 	s.hear(first, onLink(net1, 7200, 3600))
@@ -246,6 +290,43 @@ func TestServersAndMTU(t *testing.T) {
 	}
 	s.advance(time.Minute)
 	s.wantSetup("their lifetime ends")
+}
+
+// RFC 4861 section 6.3.4: the variables of the link.
+func TestLink(t *testing.T) {
+	s := newScript(t)
+	want := func(sentence string, link Link, unbelieved uint64) {
+		t.Helper()
+		if u, changed := s.Setup(); changed {
+			s.setup = u
+		}
+		if s.setup.Link != link || s.Counters().Unbelieved != unbelieved {
+			t.Errorf("%s: %+v, %+v", sentence, s.setup.Link, s.Counters())
+		}
+	}
+	s.hear(first, wire.RouterAdvertisement{HopLimit: 32, ReachableTime: 60_000, RetransTimer: 500})
+	said := Link{HopLimit: 32, Reachable: time.Minute, Retransmit: 500 * time.Millisecond}
+	want("what is said is taken over", said, 0)
+	s.hear(first, wire.RouterAdvertisement{})
+	want("what is not said stays", said, 0)
+	s.hear(second, wire.RouterAdvertisement{HopLimit: 255})
+	said.HopLimit = 255
+	want("the last one counts, whoever says it", said, 0)
+	s.hear(first, wire.RouterAdvertisement{ReachableTime: 3_600_001, RetransTimer: 9})
+	want("no router may say more than an hour; nor is anybody asked for all the time", said, 2)
+	s.hear(first, wire.RouterAdvertisement{ReachableTime: 1<<32 - 1, RetransTimer: 1<<32 - 1})
+	want("or never", said, 4)
+	s.hear(first, wire.RouterAdvertisement{ReachableTime: 3_600_000, RetransTimer: 10_000})
+	said = Link{HopLimit: 255, Reachable: time.Hour, Retransmit: 10 * time.Second}
+	want("up to the bounds", said, 4)
+	said.Other = true
+	s.hear(first, wire.RouterAdvertisement{Other: true})
+	want("there is more by DHCPv6", said, 4)
+	s.hear(first, wire.RouterAdvertisement{Managed: true})
+	want("which is said by the other flag, too", said, 4)
+	said.Other = false
+	s.hear(first, wire.RouterAdvertisement{})
+	want("unlike the rest, what is not said any more is not so", said, 4)
 }
 
 // RFC 4861 section 6.2: when a router speaks.

@@ -17,6 +17,15 @@ const minMTU = 1280
 // nobody says who sent it (RFC 4862 section 5.5.3 (e)).
 const twoHours = 2 * time.Hour
 
+// Bounds on what is believed of the timers of a link: RFC 4861 section 6.2.1 has the one for
+// routers; the other is ours, so that an address is tried and a neighbour given up in time, and
+// nobody is asked for in a flood.
+const (
+	maxReachable  = time.Hour
+	minRetransmit = 10 * time.Millisecond
+	maxRetransmit = 10 * time.Second
+)
+
 // after is when a lifetime ends.
 func after(now time.Duration, seconds uint32) time.Duration {
 	if seconds == wire.LifetimeForever {
@@ -46,8 +55,9 @@ func (h *Host) Receive(now time.Duration, from netip.Addr, a *wire.RouterAdverti
 	} else if a.MTU != 0 {
 		h.counters.Unbelieved++
 	}
+	h.learnLink(a)
 	for i := range a.Prefixes {
-		h.learnPrefix(now, &a.Prefixes[i])
+		h.learnPrefix(now, from, &a.Prefixes[i])
 	}
 	for _, list := range a.DNS {
 		for _, s := range list.Servers {
@@ -56,6 +66,27 @@ func (h *Host) Receive(now time.Duration, from netip.Addr, a *wire.RouterAdverti
 	}
 	h.forgetDown()
 	h.askAgain(now)
+}
+
+// learnLink takes over what is said of the link itself.
+func (h *Host) learnLink(a *wire.RouterAdvertisement) {
+	if a.HopLimit != 0 {
+		h.link.HopLimit = a.HopLimit
+	}
+	h.link.Other = a.Other || a.Managed // the latter includes the former: RFC 4861 section 4.2
+	h.learnTimer(&h.link.Reachable, a.ReachableTime, time.Millisecond, maxReachable)
+	h.learnTimer(&h.link.Retransmit, a.RetransTimer, minRetransmit, maxRetransmit)
+}
+
+// learnTimer takes over a time in milliseconds, if it is said and within bounds.
+func (h *Host) learnTimer(timer *time.Duration, said uint32, least, most time.Duration) {
+	switch d := time.Duration(said) * time.Millisecond; {
+	case said == 0:
+	case d < least || d > most:
+		h.counters.Unbelieved++
+	default:
+		*timer = d
+	}
 }
 
 // learn enters what was said of an item into a list, or takes it out; same finds it
@@ -115,7 +146,7 @@ func (h *Host) learnServer(s server, gone bool) {
 
 // learnPrefix takes in a prefix information option (RFC 4861 section 6.3.4, RFC 4862
 // section 5.5.3).
-func (h *Host) learnPrefix(now time.Duration, o *wire.PrefixInfo) {
+func (h *Host) learnPrefix(now time.Duration, from netip.Addr, o *wire.PrefixInfo) {
 	a := o.Prefix.Addr()
 	if a.IsLinkLocalUnicast() || a.IsMulticast() || a.IsLoopback() || a.Is4In6() || o.Prefix.Bits() == 0 || o.Preferred > o.Valid {
 		h.counters.Unbelieved++
@@ -134,6 +165,7 @@ func (h *Host) learnPrefix(now time.Duration, o *wire.PrefixInfo) {
 	}
 	if o.Autonomous && o.Prefix.Bits() == 64 {
 		p.learnAddress(now, o)
+		p.learnRouter(from, o.Valid == 0)
 	}
 	switch gone := p.onLink == 0 && p.valid == 0; {
 	case i >= 0 && gone:
@@ -163,6 +195,12 @@ func (p *prefix) learnAddress(now time.Duration, o *wire.PrefixInfo) {
 	if p.preferred = 0; o.Preferred != 0 {
 		p.preferred = min(preferred, p.valid)
 	}
+}
+
+// learnRouter takes in who has advertised an address of the prefix. Those for whom there is no
+// room are as routers that have not.
+func (p *prefix) learnRouter(from netip.Addr, gone bool) {
+	p.routers, _ = learn(slices.Clone(p.routers), from, gone, maxRouters, func(o netip.Addr) bool { return o == from })
 }
 
 // expire forgets what has ended.

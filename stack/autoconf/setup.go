@@ -3,6 +3,7 @@ package autoconf
 import (
 	"net/netip"
 	"slices"
+	"time"
 
 	"loam/wire"
 )
@@ -13,13 +14,28 @@ type Setup struct {
 	Routes    []Route
 	DNS       []netip.Addr // servers, in the order in which they were learnt
 	MTU       int          // of IPv6 on the link, not above the interface's; 0: the interface's
+	Link      Link
+}
+
+// Link is what routers have said of the link; what none has is zero. What one says is good
+// until another says something else (RFC 4861 section 6.3.4).
+type Link struct {
+	HopLimit   uint8         // of packets
+	Reachable  time.Duration // how long it is believed on average that a neighbour is there
+	Retransmit time.Duration // between questions for a neighbour
+	Other      bool          // more is to be had by DHCPv6
 }
 
 // Address is an address of ours. Its length is that of the prefix if addresses in that
 // are on the link; else it is by itself.
 type Address struct {
 	Prefix     netip.Prefix
-	Deprecated bool // not for new connections, if there is another
+	Deprecated bool         // not for new connections, if there is another
+	Routers    []netip.Addr // that have advertised the prefix (RFC 6724 section 5, rule 5.5)
+}
+
+func (a Address) equal(o Address) bool {
+	return a.Prefix == o.Prefix && a.Deprecated == o.Deprecated && slices.Equal(a.Routers, o.Routers)
 }
 
 // Route leads to a network.
@@ -42,11 +58,14 @@ func (h *Host) Setup() (Setup, bool) {
 		return Setup{}, false
 	}
 	h.changed = false
-	s := Setup{MTU: h.mtu}
+	s := Setup{MTU: h.mtu, Link: h.link}
 	for i := range h.prefixes {
 		h.prefixes[i].setUp(&s, h.cfg.MAC)
 	}
 	for _, r := range h.routes {
+		if h.down[r.via] && h.bypassed(r.dst) {
+			continue
+		}
 		s.Routes = append(s.Routes, Route{r.dst, r.via, h.metric(r.via, r.preference)})
 	}
 	everywhere := netip.PrefixFrom(netip.IPv6Unspecified(), 0)
@@ -63,8 +82,17 @@ func (h *Host) Setup() (Setup, bool) {
 	return s, true
 }
 
+// bypassed reports whether packets to a network have a way by a router that answers: such a one
+// is preferred to a longer prefix of one that does not (RFC 4191 section 3.2).
+func (h *Host) bypassed(dst netip.Prefix) bool {
+	return slices.ContainsFunc(h.routers, func(r router) bool { return !h.down[r.addr] }) ||
+		slices.ContainsFunc(h.routes, func(r route) bool {
+			return !h.down[r.via] && r.dst.Bits() <= dst.Bits() && r.dst.Contains(dst.Addr())
+		})
+}
+
 func (s *Setup) equal(o *Setup) bool {
-	return s.MTU == o.MTU && slices.Equal(s.Addresses, o.Addresses) && slices.Equal(s.Routes, o.Routes) && slices.Equal(s.DNS, o.DNS)
+	return s.MTU == o.MTU && s.Link == o.Link && slices.EqualFunc(s.Addresses, o.Addresses, Address.equal) && slices.Equal(s.Routes, o.Routes) && slices.Equal(s.DNS, o.DNS)
 }
 
 func (h *Host) metric(router netip.Addr, p wire.Preference) int {
@@ -87,7 +115,7 @@ func (p *prefix) setUp(s *Setup, mac wire.MAC) {
 	if p.onLink == 0 {
 		a = netip.PrefixFrom(a.Addr(), a.Addr().BitLen())
 	}
-	s.Addresses = append(s.Addresses, Address{Prefix: a, Deprecated: p.preferred == 0})
+	s.Addresses = append(s.Addresses, Address{Prefix: a, Deprecated: p.preferred == 0, Routers: p.routers})
 }
 
 // address is the one of a station in the prefix.

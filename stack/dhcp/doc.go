@@ -1,6 +1,7 @@
 // Package dhcp is DHCP for IPv4 (RFC 2131) as two pure machines: Client, which
 // gets an address for an interface and keeps it, and Server, which hands out the
-// addresses of one subnet. Neither has a clock, a goroutine or a socket. Whoever
+// addresses of one subnet. A third, Inform, asks for name servers by IPv6 (RFC 8415 section
+// 18.2.6). None has a clock, a goroutine or a socket. Whoever
 // owns one calls it with the time and a message that wire.ParseDHCPv4 accepted,
 // and sends the messages that come out.
 //

@@ -122,7 +122,7 @@ func TestFragment6(t *testing.T) {
 func TestSourceLabels(t *testing.T) {
 	own := []Own{{Prefix: prefix("2001:db8::1/64")}, {Prefix: prefix("fd00::1/64")}, {Prefix: prefix("fe80::1/64")}}
 	for dst, want := range map[string]string{"2a00::1": "2001:db8::1", "fd11::2": "fd00::1", "fe80::9": "fe80::1", "ff02::1": "fe80::1", "ff0e::1": "2001:db8::1"} {
-		if got, ok := Source(netip.MustParseAddr(dst), own); !ok || got != netip.MustParseAddr(want) {
+		if got, ok := Source(netip.MustParseAddr(dst), netip.Addr{}, own); !ok || got != netip.MustParseAddr(want) {
 			t.Errorf("to %s from %v, want %s", dst, got, want)
 		}
 	}

@@ -3,29 +3,33 @@ package ip
 import (
 	"math/bits"
 	"net/netip"
+	"slices"
 )
 
 // Source address selection: the rules of RFC 6724 section 5 that say something
-// about a host without mobility or temporary addresses (1, 2, 3, 6 and 8), for both
-// families; for IPv4 by section 3.2. RFC 1122 section 3.3.4.3 asks for no more.
+// about a host without mobility or temporary addresses (1, 2, 3, 5.5, 6 and 8), for both
+// families; for IPv4 by section 3.2. RFC 1122 section 3.3.4.3 asks for no more. Rule 5, an
+// address of the interface that packets leave by, is the business of who says what own is.
 
 // Own is an address of this host; the length is that of its subnet.
 type Own struct {
 	netip.Prefix
-	Deprecated bool // to be avoided: its preferred lifetime has ended (RFC 4862 section 5.5.4)
+	Deprecated bool         // to be avoided: its preferred lifetime has ended (RFC 4862 section 5.5.4)
+	Routers    []netip.Addr // that have advertised its prefix; none: it was configured
 }
 
-// Source picks the address among own to send to dst from. The first of equals wins.
+// Source picks the address among own to send to dst from, by way of nextHop, which is not
+// valid where it does not matter. The first of equals wins.
 // There is none if own has no address of that family, or only loopback addresses and
 // dst is elsewhere.
-func Source(dst netip.Addr, own []Own) (netip.Addr, bool) {
+func Source(dst, nextHop netip.Addr, own []Own) (netip.Addr, bool) {
 	var best Own
 	for _, p := range own {
 		a := p.Addr()
 		if a.Is4() != dst.Is4() || scopeOf(a) == hostScope && scopeOf(dst) != hostScope {
 			continue
 		}
-		if !best.IsValid() || better(dst, p, best) {
+		if !best.IsValid() || better(dst, nextHop, p, best) {
 			best = p
 		}
 	}
@@ -33,7 +37,7 @@ func Source(dst netip.Addr, own []Own) (netip.Addr, bool) {
 }
 
 // better reports whether a is to be preferred over b as the source for dst.
-func better(dst netip.Addr, a, b Own) bool {
+func better(dst, nextHop netip.Addr, a, b Own) bool {
 	// Rule 1: the same address.
 	if a.Addr() == dst || b.Addr() == dst {
 		return b.Addr() != dst
@@ -49,6 +53,10 @@ func better(dst netip.Addr, a, b Own) bool {
 	if a.Deprecated != b.Deprecated {
 		return b.Deprecated
 	}
+	// Rule 5.5: of a prefix that the next hop has advertised, rather than another router.
+	if ra, rb := a.of(nextHop), b.of(nextHop); ra != rb && len(a.Routers) > 0 && len(b.Routers) > 0 {
+		return ra
+	}
 	// Rule 6: the same label.
 	if la, lb, ld := labelOf(a.Addr()), labelOf(b.Addr()), labelOf(dst); la != lb && (la == ld || lb == ld) {
 		return la == ld
@@ -56,6 +64,9 @@ func better(dst netip.Addr, a, b Own) bool {
 	// Rule 8: the longest common prefix.
 	return commonBits(dst, a.Prefix) > commonBits(dst, b.Prefix)
 }
+
+// of reports whether a router has advertised the prefix of the address.
+func (o *Own) of(router netip.Addr) bool { return slices.Contains(o.Routers, router) }
 
 // label says which kind of addresses prefer each other (RFC 6724 section 2.1): those
 // of the default policy table that are still in use.

@@ -1,6 +1,7 @@
 package ip
 
 import (
+	"net/netip"
 	"strings"
 	"testing"
 )
@@ -34,11 +35,43 @@ func TestSource(t *testing.T) {
 		var own []Own
 		for _, p := range strings.Fields(test.own) {
 			p, deprecated := strings.CutPrefix(p, "!")
-			own = append(own, Own{prefix(p), deprecated})
+			own = append(own, Own{Prefix: prefix(p), Deprecated: deprecated})
 		}
-		got, ok := Source(addr(test.dst), own)
+		got, ok := Source(addr(test.dst), netip.Addr{}, own)
 		if ok != (test.want != "") || ok && got != addr(test.want) {
 			t.Errorf("%s: to %s from %v, want %s", test.sentence, test.dst, got, test.want)
+		}
+	}
+}
+
+// RFC 6724 section 5, rule 5.5.
+func TestSourceOfTheNextHop(t *testing.T) {
+	r1, r2 := addr("fe80::1"), addr("fe80::2")
+	first := Own{Prefix: prefix("2001:db8:1::a/64"), Routers: []netip.Addr{r1}}
+	second := Own{Prefix: prefix("2001:db8:2::a/64"), Routers: []netip.Addr{r2}}
+	both := Own{Prefix: prefix("2001:db8:3::a/64"), Routers: []netip.Addr{r1, r2}}
+	byHand := Own{Prefix: prefix("2001:db8:4::a/64")}
+	old := second
+	old.Deprecated = true
+	for _, test := range []struct {
+		sentence string
+		own      []Own
+		hop      netip.Addr
+		dst      string
+		want     Own
+	}{
+		{"by the first router", []Own{second, first}, r1, "2001:db8:2:1::1", first},
+		{"by the second", []Own{first, second}, r2, "2001:db8:1:1::1", second},
+		{"by one that says nothing", []Own{first, second}, addr("fe80::3"), "2001:db8:2:1::1", second},
+		{"by none", []Own{first, second}, netip.Addr{}, "2001:db8:2:1::1", second},
+		{"a prefix of both routers is the next hop's, too", []Own{first, both}, r2, "2001:db8:1:1::1", both},
+		{"but not more so", []Own{both, second}, r2, "2001:db8:2:1::1", second},
+		{"what was configured is no other router's", []Own{byHand, second}, r2, "2001:db8:4:1::1", byHand},
+		{"a deprecated address comes behind (rule 3)", []Own{first, old}, r2, "2001:db8:2:1::1", first},
+		{"the same address before (rule 1)", []Own{first, second}, r1, "2001:db8:2::a", second},
+	} {
+		if got, ok := Source(addr(test.dst), test.hop, test.own); !ok || got != test.want.Addr() {
+			t.Errorf("%s: %v, want %v", test.sentence, got, test.want.Addr())
 		}
 	}
 }

@@ -180,6 +180,18 @@ func (c *Cache) emit(kind EventKind, addr netip.Addr, mac wire.MAC) {
 	c.events = append(c.events, Event{kind, addr, mac})
 }
 
+// SetTimes changes how long a confirmation is good on average, and the time between
+// solicitations, from the next of each on; zero leaves it as it is (RFC 4861 section 6.3.4).
+func (c *Cache) SetTimes(reachable, retransmit time.Duration) {
+	if reachable != 0 {
+		c.cfg.Reachable = reachable
+	}
+	if retransmit != 0 {
+		c.cfg.Retransmit = retransmit
+		c.cfg.Negative = max(c.cfg.Negative, retransmit)
+	}
+}
+
 // Counters returns the counters.
 func (c *Cache) Counters() Counters { return c.counters }
 

@@ -249,3 +249,35 @@ func TestNDPConflictLater(t *testing.T) {
 		t.Errorf("who claims an address that we have is reported, and we stay: %+v, %v", e, ok)
 	}
 }
+
+// RFC 4861 section 6.3.4: routers say how long to wait, and to believe.
+func TestNDPTimes(t *testing.T) {
+	n := settledNDP(t)
+	n.SetTimes(0, 5*time.Second)
+	n.SetTimes(10*time.Minute, 0)
+	n.Lookup(0, theirs6)
+	for _, question := range []struct {
+		at   time.Duration
+		want bool
+	}{{0, true}, {4990 * time.Millisecond, false}, {5010 * time.Millisecond, true}} {
+		n.Advance(question.at)
+		if m := next6(n, question.at); (m != nil) != question.want {
+			t.Errorf("at %v there is the question %+v", question.at, m)
+		}
+	}
+	n.Receive(6*time.Second, tell(theirs6, there, true, true))
+	n.Advance(5 * time.Minute)
+	if s := n.Entries()[0].State; s != Reachable {
+		t.Errorf("half of the mean time has not passed, and the neighbour is %v", s)
+	}
+	n.Advance(15*time.Minute + 7*time.Second)
+	if s := n.Entries()[0].State; s != Stale {
+		t.Errorf("half as much again has passed, and the neighbour is %v", s)
+	}
+	n.Add(time.Hour, netip.MustParsePrefix("2001:db8::c/64"), Optimistic)
+	next6(n, time.Hour)
+	n.Advance(time.Hour + 4*time.Second)
+	if e, ok := n.Event(); ok && e.Kind == Ready {
+		t.Error("an address is tried for as long as an answer may take (RFC 4862 section 5.4)")
+	}
+}

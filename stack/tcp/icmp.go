@@ -51,3 +51,9 @@ func (c *Conn) ICMP(now Time, kind ICMPKind, seq uint32, mss int) bool {
 	}
 	return true
 }
+
+// HasSent reports whether a segment that begins at seq may be one that is on its way. One that
+// only acknowledges begins behind all that was sent.
+func (c *Conn) HasSent(seq uint32) bool {
+	return Seq(seq).In(c.snd.una, c.snd.nxt+1)
+}

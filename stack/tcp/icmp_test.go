@@ -46,3 +46,13 @@ func TestForgedICMPIsIgnored(t *testing.T) {
 		t.Error("an MTU that is no smaller is believed")
 	}
 }
+
+// Of a redirect the shell asks which segments it may be about.
+func TestHasSent(t *testing.T) {
+	c := sending(t, nil, "", 10)
+	for seq, want := range map[uint32]bool{testISS: false, testISS + 1: true, testISS + 10000: true, testISS + 10001: true, testISS + 10002: false} {
+		if got := c.HasSent(seq); got != want {
+			t.Errorf("a segment at %d: %v", seq-testISS, got)
+		}
+	}
+}

@@ -83,6 +83,22 @@ func TestDnsmasqRouter(t *testing.T) {
 	}
 }
 
+// TestDnsmasqInform: dnsmasq says that there is more to be had by DHCPv6, which is another name
+// server than the one in its advertisements.
+func TestDnsmasqInform(t *testing.T) {
+	l, network := newRouterLab(t)
+	said, asked := l.linux.addr, netip.MustParseAddr("fd99::53")
+	l.startDnsmasq(l.linux.addr.String(), "--interface="+l.tap, "--enable-ra",
+		"--dhcp-range="+network.Addr().String()+",ra-stateless,64,1h",
+		"--dhcp-option=option6:dns-server,["+said.String()+"]", "--dhcp-option=tag:dhcpv6,option6:dns-server,["+asked.String()+"]")
+	if _, err := l.ifc.Autoconfigure(l.ctx); err != nil {
+		t.Fatal(err)
+	}
+	l.eventually("dnsmasq answers, and that comes first", func() bool {
+		return slices.Equal(l.stack.DNS(), []netip.Addr{asked, said})
+	})
+}
+
 // TestLoamIsRouter: the kernel takes Loam for its router.
 func TestLoamIsRouter(t *testing.T) {
 	l := newLab(t, setup{noAddress: true})
