@@ -41,7 +41,6 @@ var v6OnlyOption = optionName{syscall.IPPROTO_IPV6, syscall.IPV6_V6ONLY}
 var harmless6 = map[optionName]bool{
 	{syscall.IPPROTO_IPV6, ipv6AutoFlowLabel}:           true,
 	{syscall.IPPROTO_IPV6, ipv6RecvPathMTU}:             true,
-	{syscall.IPPROTO_IPV6, syscall.IPV6_MULTICAST_LOOP}: true,
 	{syscall.IPPROTO_IPV6, syscall.IPV6_MULTICAST_HOPS}: true,
 }
 
@@ -151,9 +150,9 @@ func (s *udpSocket) membership6(value []byte) (membership, Errno) {
 	return s.memberOn(netip.AddrFrom16([16]byte(value)), int(int32(binary.NativeEndian.Uint32(value[16:]))))
 }
 
-// setMulticastInterface is IPV6_MULTICAST_IF: where datagrams to groups go that do
+// setMulticastInterface6 is IPV6_MULTICAST_IF: where datagrams to groups go that do
 // not say by their scope.
-func (s *udpSocket) setMulticastInterface(value []byte) Errno {
+func (s *udpSocket) setMulticastInterface6(value []byte) Errno {
 	index, errno := parseInt(value)
 	if errno != 0 {
 		return errno

@@ -31,9 +31,20 @@ func flag[T any](field func(*T) *bool) intOption[T] {
 	}
 }
 
-// truth is a flag that is 0 or 1, and nothing else.
-func truth[T any](field func(*T) *bool) intOption[T] {
+// unless is an option that is on unless a field says otherwise.
+func unless[T any](field func(*T) *bool) intOption[T] {
 	o := flag(field)
+	return intOption[T]{
+		func(t *T) int { return 1 - o.get(t) },
+		func(t *T, n int) Errno { *field(t) = n == 0; return 0 },
+	}
+}
+
+// truth is a flag that is 0 or 1, and nothing else.
+func truth[T any](field func(*T) *bool) intOption[T] { return strictly(flag(field)) }
+
+// strictly is an option that is 0 or 1, and nothing else.
+func strictly[T any](o intOption[T]) intOption[T] {
 	set := o.set
 	o.set = func(t *T, n int) Errno {
 		if n != 0 && n != 1 {

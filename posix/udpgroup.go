@@ -55,6 +55,71 @@ func (s *udpSocket) memberAt(group, at [4]byte, index int) (membership, Errno) {
 	return m, 0
 }
 
+// groupInterface is by which interface, and from which address, datagrams to groups of IPv4 go that
+// do not say themselves: IP_MULTICAST_IF of ip(7). The zero value leaves it to the routes.
+type groupInterface struct {
+	on     *stack.Interface
+	source netip.Addr
+}
+
+// setMulticastInterface4 reads struct in_addr, ip_mreq or ip_mreqn: of the last two the group does not
+// matter. Errors: EINVAL, EADDRNOTAVAIL.
+func (s *udpSocket) setMulticastInterface4(value []byte) Errno {
+	var by groupInterface
+	index := 0
+	switch {
+	case len(value) < 4:
+		return syscall.EINVAL
+	case len(value) < 8:
+		by.source = netip.AddrFrom4([4]byte(value))
+	default:
+		by.source = netip.AddrFrom4([4]byte(value[4:]))
+	}
+	if len(value) >= 12 {
+		index = int(binary.NativeEndian.Uint32(value[8:]))
+	}
+	switch {
+	case index != 0:
+		by.on = s.interfaceOf(index)
+	case !by.source.IsUnspecified():
+		by.on = s.interfaceAt(by.source)
+	}
+	if by.on == nil && (index != 0 || !by.source.IsUnspecified()) {
+		return syscall.EADDRNOTAVAIL
+	}
+	s.mu.Lock()
+	s.groupsBy = by
+	s.mu.Unlock()
+	return 0
+}
+
+// address is what the option reads as: struct in_addr.
+func (g *groupInterface) address() []byte {
+	if !g.source.IsValid() {
+		return make([]byte, 4)
+	}
+	return g.source.AsSlice()
+}
+
+// apply says how a datagram goes, from c to to or its peer, if that is a group.
+func (g *groupInterface) apply(by *stack.UDPSend, c datagramConn, to netip.AddrPort) {
+	if g.on == nil {
+		return
+	}
+	if !to.IsValid() {
+		to = c.RemoteAddrPort()
+	}
+	if a := to.Addr().Unmap(); !a.Is4() || !a.IsMulticast() {
+		return
+	}
+	if by.On == nil {
+		by.On = g.on
+	}
+	if !by.Source.IsValid() && !g.source.IsUnspecified() && c.LocalAddrPort().Addr().IsUnspecified() {
+		by.Source = g.source
+	}
+}
+
 // interfaceAt finds the interface that has an address, or nil.
 func (s *udpSocket) interfaceAt(addr netip.Addr) *stack.Interface {
 	for _, a := range s.net.Addresses() {

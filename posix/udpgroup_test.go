@@ -72,3 +72,62 @@ func TestIGMP6(t *testing.T) {
 		t.Errorf("an answer in 1.234 s is %d:%d", running, left)
 	}
 }
+
+// IP_MULTICAST_IF says by which interface, and from which address, groups are sent to that no
+// route leads to; what it takes and tells is as on Linux.
+func TestMulticastInterface(t *testing.T) {
+	p := process(t)
+	s, member := fd(t)(p.Socket(syscall.AF_INET, syscall.SOCK_DGRAM, 0)), fd(t)(p.Socket(syscall.AF_INET, syscall.SOCK_DGRAM, 0))
+	set := func(b []byte) Errno { return p.SetSockOpt(s, syscall.IPPROTO_IP, syscall.IP_MULTICAST_IF, b) }
+	want := func(addr string) {
+		t.Helper()
+		got, errno := p.GetSockOpt(s, syscall.IPPROTO_IP, syscall.IP_MULTICAST_IF)
+		if errno != 0 || netip.AddrFrom4([4]byte(got)) != netip.MustParseAddr(addr) {
+			t.Errorf("IP_MULTICAST_IF is %v, %v, want %s", got, errno, addr)
+		}
+	}
+	want("0.0.0.0")
+	wantErrno(t, set([]byte{192, 0, 2, 1}), syscall.EADDRNOTAVAIL, "an address of nobody")
+	wantErrno(t, set(mreqn("239.1.2.3", "0.0.0.0", 77)), syscall.EADDRNOTAVAIL, "an index of no interface")
+
+	group := Address{Family: syscall.AF_INET, IP: netip.MustParseAddrPort("239.1.2.3:5353")}
+	ok(t, p.Bind(member, Address{Family: syscall.AF_INET, IP: netip.MustParseAddrPort("0.0.0.0:5353")}))
+	ok(t, p.SetSockOpt(member, syscall.IPPROTO_IP, syscall.IP_ADD_MEMBERSHIP, mreqn("239.1.2.3", "127.0.0.1", 0)))
+	_, errno := p.Send(s, []byte("x"), Outgoing{To: group})
+	wantErrno(t, errno, syscall.ENETUNREACH, "no route")
+	for _, value := range [][]byte{{127, 0, 0, 1}, mreqn("0.0.0.0", "127.0.0.1", 0), mreqn("239.1.2.3", "0.0.0.0", 1)} {
+		ok(t, set(value))
+		if _, errno := p.Send(s, []byte("x"), Outgoing{To: group}); errno != 0 {
+			t.Fatalf("sent by %v: %v", value, errno)
+		}
+		b := make([]byte, 2)
+		if n, errno := p.Read(member, b); n != 1 || errno != 0 {
+			t.Errorf("sent by %v: %d bytes arrive, %v", value, n, errno)
+		}
+	}
+	want("0.0.0.0") // an index without an address
+	ok(t, set([]byte{127, 0, 0, 1}))
+	want("127.0.0.1")
+	ok(t, set(make([]byte, 4)))
+	_, errno = p.Send(s, []byte("x"), Outgoing{To: group})
+	wantErrno(t, errno, syscall.ENETUNREACH, "no route again")
+}
+
+// What is sent to groups is heard on this host unless the sender says otherwise.
+func TestMulticastLoop(t *testing.T) {
+	p := process(t)
+	s := fd(t)(p.Socket(syscall.AF_INET6, syscall.SOCK_DGRAM, 0))
+	for _, o := range []struct {
+		level, name int
+		two         Errno // of the value 2
+	}{{syscall.IPPROTO_IP, syscall.IP_MULTICAST_LOOP, 0}, {syscall.IPPROTO_IPV6, syscall.IPV6_MULTICAST_LOOP, syscall.EINVAL}} {
+		for _, want := range []byte{1, 0, 1} {
+			ok(t, p.SetSockOpt(s, o.level, o.name, []byte{want, 0, 0, 0}))
+			got, errno := p.GetSockOpt(s, o.level, o.name)
+			if errno != 0 || got[0] != want {
+				t.Errorf("option %d of level %d is %v, %v, want %d", o.name, o.level, got, errno, want)
+			}
+		}
+		wantErrno(t, p.SetSockOpt(s, o.level, o.name, []byte{2, 0, 0, 0}), o.two, "2")
+	}
+}

@@ -29,6 +29,9 @@ var udpIntOptions = map[optionName]intOption[udpOpts]{
 	{syscall.IPPROTO_IP, syscall.IP_MULTICAST_TTL}: octet(func(o *udpOpts) *uint8 { return &o.GroupTTL }, 0, 1),
 	{syscall.IPPROTO_IP, ipMulticastAll}:           truth(func(o *udpOpts) *bool { return &o.AllGroups }),
 
+	{syscall.IPPROTO_IP, syscall.IP_MULTICAST_LOOP}:     unless(func(o *udpOpts) *bool { return &o.NoLoop }),
+	{syscall.IPPROTO_IPV6, syscall.IPV6_MULTICAST_LOOP}: strictly(unless(func(o *udpOpts) *bool { return &o.NoLoop6 })),
+
 	recvErr:      flag(func(o *udpOpts) *bool { return &o.QueueErrors }),
 	recvErr6:     flag(func(o *udpOpts) *bool { return &o.QueueErrors6 }),
 	mtuDiscover:  discovery(func(o *udpOpts) *stack.Discovery { return &o.Discovery }),
@@ -51,12 +54,10 @@ const (
 // udpHarmless are options that a program may set and read back although they
 // change nothing here.
 var udpHarmless = map[optionName]bool{
-	{syscall.SOL_SOCKET, syscall.SO_KEEPALIVE}:      true,
-	{syscall.SOL_SOCKET, syscall.SO_LINGER}:         true,
-	{syscall.IPPROTO_IP, syscall.IP_FREEBIND}:       true,
-	{syscall.IPPROTO_IP, syscall.IP_MULTICAST_LOOP}: true,
-	{syscall.IPPROTO_IP, syscall.IP_MULTICAST_IF}:   true,
-	{syscall.IPPROTO_IP, ipBindAddressNoPort}:       true,
+	{syscall.SOL_SOCKET, syscall.SO_KEEPALIVE}: true,
+	{syscall.SOL_SOCKET, syscall.SO_LINGER}:    true,
+	{syscall.IPPROTO_IP, syscall.IP_FREEBIND}:  true,
+	{syscall.IPPROTO_IP, ipBindAddressNoPort}:  true,
 }
 
 // wanted is the field of an option that asks for a control message, or nil.
@@ -112,6 +113,10 @@ func (s *udpSocket) option(level, name int) ([]byte, Errno) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return intValue(s.groupIndex), 0
+	case level == syscall.IPPROTO_IP && name == syscall.IP_MULTICAST_IF:
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.groupsBy.address(), 0
 	case level == syscall.IPPROTO_UDP && name == udpSegment && s.isUDP():
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -175,7 +180,9 @@ func (s *udpSocket) setOption(level, name int, value []byte) Errno {
 		m, errno := s.membership6(value)
 		return s.member(m, errno, name == ipv6AddMembership)
 	case level == syscall.IPPROTO_IPV6 && name == syscall.IPV6_MULTICAST_IF:
-		return s.setMulticastInterface(value)
+		return s.setMulticastInterface6(value)
+	case level == syscall.IPPROTO_IP && name == syscall.IP_MULTICAST_IF:
+		return s.setMulticastInterface4(value)
 	case key == pathMTU6:
 		return s.setMaxPacket(value)
 	case level == syscall.IPPROTO_UDP && name == udpSegment && s.isUDP():

@@ -27,8 +27,9 @@ type udpSocket struct {
 	filter   stack.Filter
 	segment  int // UDP_SEGMENT
 
-	groupIndex int    // IPV6_MULTICAST_IF
-	groupZone  string // the same by name
+	groupsBy   groupInterface // IP_MULTICAST_IF
+	groupIndex int            // IPV6_MULTICAST_IF
+	groupZone  string         // the same by name
 }
 
 // datagramConn is a socket of the stack: stack.UDPConn, stack.Pinger or stack.RawConn.
@@ -305,6 +306,7 @@ func (s *udpSocket) send(b []byte, m Outgoing) (int, Errno) {
 	if by.Segment == 0 {
 		by.Segment = s.segment
 	}
+	groupsBy := s.groupsBy
 	if by.On == nil {
 		to = s.toGroup(to)
 	}
@@ -316,6 +318,7 @@ func (s *udpSocket) send(b []byte, m Outgoing) (int, Errno) {
 	if errno != 0 {
 		return 0, errno
 	}
+	groupsBy.apply(&by, c, to)
 	n, err := c.TryWriteBy(b, to, by)
 	return n, toErrno(err)
 }

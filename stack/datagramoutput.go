@@ -19,6 +19,7 @@ type outgoing struct {
 	owner datagramOwner
 	size  int            // bytes that owner.sent is told of
 	local netip.AddrPort // for choosing the shard
+	loops bool           // it is to many, and this host may be one of them: see shard.loopBack
 }
 
 // datagramOwner is the socket that sends a datagram.
@@ -86,6 +87,9 @@ func (sh *shard) sendDatagram(o *outgoing) {
 }
 
 func (sh *shard) sendNow(o *outgoing) {
+	if o.loops {
+		sh.loopBack(o)
+	}
 	sh.sendIP(&o.path, o.frame)
 	o.owner.sent(o.size)
 }

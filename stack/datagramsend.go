@@ -65,7 +65,8 @@ func (c *datagramSocket) prepare(t *tables, proto wire.Protocol, remote netip.Ad
 	if err != nil {
 		return p, ipHeader{}, err
 	}
-	if broadcast := dst == limitedBroadcast || t.local[dst].broadcast; broadcast && !o.Broadcast {
+	broadcast := dst == limitedBroadcast || t.local[dst].broadcast
+	if broadcast && !o.Broadcast {
 		return p, ipHeader{}, ErrAccess
 	}
 	if o.discovery(dst).byPath() {
@@ -75,6 +76,7 @@ func (c *datagramSocket) prepare(t *tables, proto wire.Protocol, remote netip.Ad
 		p.mtu = min(p.mtu, o.MaxPacket6)
 	}
 	header := o.header(proto, src, dst)
+	header.loops = broadcast || dst.IsMulticast() && o.loops(dst)
 	if header.ttl == 0 {
 		header.ttl = p.hopLimit()
 	}
@@ -90,11 +92,11 @@ func (c *datagramSocket) prepare(t *tables, proto wire.Protocol, remote netip.Ad
 	return p, header, nil
 }
 
-// outgoing is a finished packet from src, and counts it.
-func (c *datagramSocket) outgoing(f *link.Frame, p path, src netip.Addr) outgoing {
+// outgoing is a finished packet, and counts it.
+func (c *datagramSocket) outgoing(f *link.Frame, p path, h *ipHeader) outgoing {
 	size := f.Cap()
 	c.sending.take(size)
-	return outgoing{frame: f, path: p, owner: c, size: size, local: netip.AddrPortFrom(src, c.local.Port())}
+	return outgoing{frame: f, path: p, owner: c, size: size, local: netip.AddrPortFrom(h.src, c.local.Port()), loops: h.loops}
 }
 
 // submit leaves a packet to the shard of its flow.

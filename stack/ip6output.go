@@ -24,6 +24,7 @@ type ipHeader struct {
 	id       uint16 // IPv4
 	atomic   bool   // IPv4: not to be fragmented
 	label    uint32 // IPv6
+	loops    bool   // it is to many, of which this host may be one: see shard.loopBack
 }
 
 // put prepends the header of the version that the addresses are of.

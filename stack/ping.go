@@ -176,7 +176,7 @@ func (p *Pinger) build(t *tables, seq uint16, data []byte, remote netip.AddrPort
 	}
 	header.put(f)
 	p.stack.tally.countBy(header.dst, ICMPSent)
-	return p.outgoing(f, path, header.src), nil
+	return p.outgoing(f, path, &header), nil
 }
 
 // TryReadFrom takes the oldest reply, a message of ICMP as it came: see UDPConn.

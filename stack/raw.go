@@ -201,7 +201,7 @@ func (c *RawConn) build(t *tables, p []byte, remote netip.AddrPort, o *UDPOption
 		putChecksum(f.Bytes(), at, &header)
 	}
 	header.put(f)
-	return c.outgoing(f, path, header.src), nil
+	return c.outgoing(f, path, &header), nil
 }
 
 // putChecksum puts the checksum of a payload at an offset of it.
@@ -229,7 +229,7 @@ func (c *RawConn) buildWhole(p []byte, path *path, header *ipHeader, remote neti
 		f.Free()
 		return outgoing{}, ErrInvalid
 	}
-	return c.outgoing(f, *path, header.src), nil
+	return c.outgoing(f, *path, header), nil
 }
 
 // fillIPv4 fills in what the kernel does of an IPv4 header that a program has made

@@ -32,6 +32,8 @@ type UDPOptions struct {
 	Whole6        bool       // IPV6_DONTFRAG: no packet of IPv6 is cut up here
 	TellPathMTU   bool       // IPV6_RECVPATHMTU: TakePathMTU says what Whole6 has stopped
 	MaxPacket6    int        // IPV6_MTU: packets of IPv6 that are longer are cut up; zero: by the path
+	NoLoop        bool       // IP_MULTICAST_LOOP is off: what is sent to groups is not heard on this host
+	NoLoop6       bool       // IPV6_MULTICAST_LOOP: the same for IPv6
 	V6Only        bool       // IPV6_V6ONLY: bound to all addresses of IPv6, not those of IPv4 as well
 	ReceiveBuffer int        // SO_RCVBUF; zero: 2 MiB
 	SendBuffer    int        // SO_SNDBUF; zero: 1 MiB
@@ -214,7 +216,7 @@ func (c *UDPConn) build(t *tables, p []byte, remote netip.AddrPort, o *UDPOption
 	finishUDP(f, path.ifc, header.src, header.dst, whole)
 	header.put(f)
 	c.stack.tally.countBy(header.dst, UDPSent)
-	return c.outgoing(f, path, header.src), nil
+	return c.outgoing(f, path, &header), nil
 }
 
 // finishUDP fills in the checksum of a datagram, or leaves it to the device,
