@@ -7,7 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -136,6 +138,24 @@ func TestProcessorTimeOfAGroup(t *testing.T) {
 			return
 		}
 		time.Sleep(time.Millisecond)
+	}
+}
+
+// The kernel has a thread for softirqs for each processor, and their time does not go back. In a
+// namespace of processes there are none.
+func TestSoftirqTime(t *testing.T) {
+	if name, _ := os.ReadFile("/proc/2/comm"); string(name) != "kthreadd\n" {
+		if n := softirqTime(); n != 0 {
+			t.Errorf("threads that are not there ran for %v", n)
+		}
+		return
+	}
+	if n := len(softirqThreads()); n < runtime.NumCPU() {
+		t.Errorf("%d threads for %d processors", n, runtime.NumCPU())
+	}
+	first := softirqTime()
+	if second := softirqTime(); first <= 0 || second < first {
+		t.Errorf("they ran for %v, and then for %v", first, second)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -35,6 +36,41 @@ func processorTime(group int, prefix string) (time.Duration, error) {
 		sum += used
 	}
 	return sum, nil
+}
+
+// softirqTime is how long the kernel's threads have run that go on with softirqs where those who
+// raised them cannot (ksoftirqd). It is part of what a sender costs: much of the receiver's work on
+// a veth is a softirq of the sender's. And what the scheduler's account gives to these threads is
+// more than they run: when one takes over in the middle of a long system call, it is charged for the call
+// since the last tick. Measured with AF_XDP: a tenth of the sender's time, for 6 µs in 20 ms.
+func softirqTime() (sum time.Duration) {
+	for _, dir := range softirqThreads() {
+		used, _ := ran(dir)
+		sum += used
+	}
+	return sum
+}
+
+// softirqThreads are these threads, one a processor, as folders of /proc; none where it shows others' processes only.
+var softirqThreads = sync.OnceValue(func() (list []string) {
+	all, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range all {
+		if name, _ := os.ReadFile(dir + "/comm"); strings.HasPrefix(string(name), "ksoftirqd/") {
+			list = append(list, dir)
+		}
+	}
+	return list
+})
+
+// ran is how long a thread has run, by its folder of /proc.
+func ran(dir string) (time.Duration, error) {
+	b, err := os.ReadFile(dir + "/schedstat")
+	if err != nil {
+		return 0, err
+	}
+	first, _, _ := strings.Cut(string(b), " ")
+	n, err := strconv.ParseInt(first, 10, 64)
+	return time.Duration(n), err
 }
 
 // groupOf reads the process group out of /proc/PID/stat (proc_pid_stat(5)); 0 if
@@ -65,13 +101,8 @@ func threads(process, prefix string) (sum time.Duration, err error) {
 		if name, _ := os.ReadFile(dir + "/comm"); !strings.HasPrefix(string(name), prefix) {
 			continue
 		}
-		b, err := os.ReadFile(dir + "/schedstat")
-		if err != nil {
-			continue
-		}
-		first, _, _ := strings.Cut(string(b), " ")
-		n, _ := strconv.ParseInt(first, 10, 64)
-		sum += time.Duration(n)
+		used, _ := ran(dir)
+		sum += used
 	}
 	return sum, nil
 }

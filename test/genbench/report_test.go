@@ -58,9 +58,9 @@ All send the same UDP frame of 64 bytes as fast as they can over one veth pair. 
 far end, in another network namespace, drops it at the first look, and its
 interface counts: that is *frames a second*, the median of the turns, with the
 least and the most. *Per processor* is by the second of processor time that the
-sender's threads had, which other programs on the machine change less. The far end's work
-on a veth is done on the sender's processor, and is in it unless the kernel keeps the time
-of interrupts apart (CONFIG_IRQ_TIME_ACCOUNTING). Ratios are by both, turn by turn.
+sender's threads had, and the kernel's threads for softirqs, which other programs on the machine change
+less. The far end's work on a veth is done on the sender's processor, and is in it unless the
+kernel keeps the time of interrupts apart (CONFIG_IRQ_TIME_ACCOUNTING). Ratios are by both, turn by turn.
 
 ![bars of the table](methods.svg)
 
