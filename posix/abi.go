@@ -61,8 +61,11 @@ const (
 	ipBindAddressNoPort = 24
 )
 
-// udpSegment is UDP_SEGMENT, of level IPPROTO_UDP (linux/udp.h).
-const udpSegment = 103
+// Options of level IPPROTO_UDP (linux/udp.h).
+const (
+	udpSegment = 103 // UDP_SEGMENT
+	udpGRO     = 104 // UDP_GRO
+)
 
 // Requests of ioctl(2) (asm-generic/ioctls.h, linux/sockios.h).
 const (

@@ -3,6 +3,7 @@ package posix
 import (
 	"encoding/binary"
 	"net/netip"
+	"slices"
 	"syscall"
 	"testing"
 )
@@ -164,4 +165,29 @@ func TestJoinGroup(t *testing.T) {
 		wantErrno(t, join(groupReq(c.other, 1)), c.wrong, "a group of the other family")
 		ok(t, p.SetSockOpt(s, c.level, mcastLeaveGroup, groupReq(c.group, 1)))
 	}
+}
+
+// UDP_GRO is taken, of UDP only, and datagrams are read one by one all the same.
+func TestGRO(t *testing.T) {
+	p := process(t)
+	s := fd(t)(p.Socket(syscall.AF_INET, syscall.SOCK_DGRAM, 0))
+	for _, set := range []int{0, 5} {
+		ok(t, p.SetSockOpt(s, syscall.IPPROTO_UDP, udpGRO, intValue(set)))
+		got, errno := p.GetSockOpt(s, syscall.IPPROTO_UDP, udpGRO)
+		if want := boolValue(set != 0); errno != 0 || !slices.Equal(got, want) {
+			t.Errorf("set to %d it is %v, %v, want %v", set, got, errno, want)
+		}
+	}
+	ok(t, p.Bind(s, localhost(7000)))
+	for range 2 {
+		_, errno := p.Send(s, []byte("x"), Outgoing{To: localhost(7000)})
+		ok(t, errno)
+	}
+	for range 2 {
+		if n, errno := p.Read(s, make([]byte, 10)); n != 1 || errno != 0 {
+			t.Errorf("read %d bytes, %v", n, errno)
+		}
+	}
+	ping := fd(t)(p.Socket(syscall.AF_INET, syscall.SOCK_DGRAM, syscall.IPPROTO_ICMP))
+	wantErrno(t, p.SetSockOpt(ping, syscall.IPPROTO_UDP, udpGRO, intValue(1)), syscall.ENOPROTOOPT, "of ICMP")
 }

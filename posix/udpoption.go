@@ -51,6 +51,10 @@ const (
 	ipv6MulticastAll = 29
 )
 
+// groOption allows datagrams of one sender to be read several at a time. They never are: a call that reads
+// costs no more than a function's, so that there is little to save.
+var groOption = optionName{syscall.IPPROTO_UDP, udpGRO}
+
 // udpHarmless are options that a program may set and read back although they
 // change nothing here.
 var udpHarmless = map[optionName]bool{
@@ -121,6 +125,8 @@ func (s *udpSocket) option(level, name int) ([]byte, Errno) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return intValue(s.segment), 0
+	case key == groOption && s.isUDP():
+		return s.recall(key), 0
 	case level == syscall.SOL_SOCKET && name == syscall.SO_BINDTODEVICE:
 		return s.deviceName(), 0
 	case level == syscall.SOL_SOCKET && name == syscall.SO_ACCEPTCONN:
@@ -187,6 +193,12 @@ func (s *udpSocket) setOption(level, name int, value []byte) Errno {
 		return s.setMaxPacket(value)
 	case level == syscall.IPPROTO_UDP && name == udpSegment && s.isUDP():
 		return s.setSegment(value)
+	case key == groOption && s.isUDP():
+		n, errno := parseInt(value)
+		if errno == 0 {
+			errno = s.remember(key, boolValue(n != 0))
+		}
+		return errno
 	case level == syscall.SOL_SOCKET && name == syscall.SO_BINDTODEVICE:
 		return s.bindToDevice(value)
 	case level == syscall.SOL_SOCKET:
