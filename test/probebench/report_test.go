@@ -61,7 +61,8 @@ Medians of the turns.
 *Sent* is counted by the interface at the far end, *found* in the file of results.
 Rates are by the time from the first probe to the last. *Per processor second* is by
 the processor time of the program, in which on a veth most of the far kernel's work is
-done: other programs on the machine change it less.
+done: other programs on the machine change it less. What the kernel's threads for softirqs
+do of that work is not in it.
 
 ![bars of the first table](found.svg)
 `, "`make probebench`", all, prefix, len(scenes[0].Rows[0].Runs), runtime.NumCPU(), release())
