@@ -133,17 +133,7 @@ func TestTransfer6(t *testing.T) {
 func TestLinkLocal(t *testing.T) {
 	l := newLab6(t, setup{})
 	l.loam.addr = wire.LinkLocal6(l.ifc.MAC()).WithZone(l.tap)
-	var kernel netip.Addr
-	l.eventually("the kernel has a link-local address", func() bool {
-		out := l.run("ip", "-6", "-brief", "address", "show", "dev", l.tap, "scope", "link", "-tentative")
-		for _, f := range strings.Fields(out) {
-			if p, err := netip.ParsePrefix(f); err == nil {
-				kernel = p.Addr()
-			}
-		}
-		return kernel.IsValid()
-	})
-	l.linux.addr = kernel.WithZone(l.tap)
+	l.linux.addr = l.awaitLinkLocal().WithZone(l.tap)
 	for _, d := range l.directions() {
 		ln, err := d.server.listen("tcp", d.server.at(0))
 		l.must(err)

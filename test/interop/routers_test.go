@@ -23,10 +23,24 @@ func newRouterLab(t *testing.T) (l *lab, network netip.Prefix) {
 	l = newLab(t, setup{noAddress: true})
 	l.openIPv6("lo", l.tap)
 	network = l.forwardIPv6()
-	l.eventually("the kernel has a link-local address", func() bool {
-		return strings.Contains(l.run("ip", "-6", "-brief", "address", "show", "dev", l.tap, "scope", "link", "-tentative"), "fe80")
-	})
+	l.awaitLinkLocal()
 	return l, network
+}
+
+// awaitLinkLocal waits until the kernel has a link-local address at its end, and has found nobody
+// else who does, and returns it.
+func (l *lab) awaitLinkLocal() (kernel netip.Addr) {
+	l.Helper()
+	l.eventually("the kernel has a link-local address", func() bool {
+		out := l.run("ip", "-6", "-brief", "address", "show", "dev", l.tap, "scope", "link", "-tentative")
+		for _, f := range strings.Fields(out) {
+			if p, err := netip.ParsePrefix(f); err == nil {
+				kernel = p.Addr()
+			}
+		}
+		return kernel.IsValid()
+	})
+	return kernel
 }
 
 // forwardIPv6 makes the kernel a router with an address in the network that it returns.

@@ -164,6 +164,8 @@ func TestSourcesAsLinux(t *testing.T) {
 	l := newLab(t, setup{})
 	l.need("tshark")
 	l.openIPv6(l.tap)
+	l.awaitLinkLocal()
+	time.Sleep(3 * time.Second) // it says all again then, and once more a second later
 	kernel, err := net.InterfaceByName(l.tap)
 	l.must(err)
 	file := filepath.Join(t.TempDir(), "sources.pcap")
