@@ -98,19 +98,3 @@ func (i *Interface) forInform(p *packet) bool {
 	h, _, err := wire.ParseUDP(p.payload())
 	return err == nil && h.DstPort == wire.DHCPv6ClientPort
 }
-
-// takeInform passes a packet for the client to the loop. It owns the frame.
-func (i *Interface) takeInform(p *packet) (Counter, bool) {
-	defer p.frame.Free()
-	b := p.payload()
-	_, payload, err := wire.ParseUDP(b)
-	if err != nil || !wire.UDPChecksumOK(b, p.src, p.dst) && !p.frame.ChecksumValid {
-		return UDPChecksum, false
-	}
-	select {
-	case i.informs <- append([]byte(nil), payload...):
-		return 0, true
-	default:
-		return UDPOverflow, false
-	}
-}

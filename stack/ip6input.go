@@ -39,7 +39,7 @@ func (r *receiver) receiveIPv6(t *tables, p *packet, from wire.MAC) {
 		return
 	}
 	if r.ifc.forInform(p) {
-		if reason, ok := r.ifc.takeInform(p); !ok {
+		if reason, ok := p.hand(r.ifc.informs); !ok {
 			r.tally.count6(reason)
 		}
 		return

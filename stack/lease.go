@@ -232,8 +232,9 @@ func (i *Interface) forLease(p *packet) bool {
 	return err == nil && h.SrcPort == dhcpServerPort && h.DstPort == dhcpClientPort
 }
 
-// takeLease passes a packet for the DHCP client to the loop. It owns the frame.
-func (i *Interface) takeLease(p *packet) (Counter, bool) {
+// hand passes what a UDP packet carries to a client of DHCP that the interface's loop runs; full: it is
+// dropped. It owns the frame.
+func (p *packet) hand(to chan<- []byte) (Counter, bool) {
 	defer p.frame.Free()
 	b := p.payload()
 	_, payload, err := wire.ParseUDP(b)
@@ -241,7 +242,7 @@ func (i *Interface) takeLease(p *packet) (Counter, bool) {
 		return UDPChecksum, false
 	}
 	select {
-	case i.leases <- append([]byte(nil), payload...):
+	case to <- append([]byte(nil), payload...):
 		return 0, true
 	default:
 		return UDPOverflow, false

@@ -161,7 +161,7 @@ func (r *receiver) receiveIPv4(t *tables, p *packet) {
 	p.tos, p.ttl, p.fragment = h.TOS, h.TTL, h.IsFragment()
 	p.frame.Resize(h.Len() + len(payload)) // without the link's padding
 	if r.ifc.forLease(p) {
-		if reason, ok := r.ifc.takeLease(p); !ok {
+		if reason, ok := p.hand(r.ifc.leases); !ok {
 			r.tally.count(reason)
 		}
 		return

@@ -59,17 +59,23 @@ func ParseNeighbor(b []byte) (n Neighbor, err error) {
 	if b[1] != 0 || n.Target.IsMulticast() {
 		return n, ErrField
 	}
-	for b = b[NeighborLen:]; len(b) > 0; {
-		kind, data, rest, ok := nextNDOption(b)
+	n.LinkAddr, err = linkAddrOf(b[NeighborLen:], link)
+	return n, err
+}
+
+// linkAddrOf is the address in the last option of a kind that has one, or zero. Errors: ErrOption.
+func linkAddrOf(options []byte, wanted uint8) (addr MAC, err error) {
+	for len(options) > 0 {
+		kind, data, rest, ok := nextNDOption(options)
 		if !ok {
-			return n, ErrOption
+			return MAC{}, ErrOption
 		}
-		if kind == link && len(data) == linkAddrOptionLen-2 {
-			n.LinkAddr = MAC(data)
+		if kind == wanted && len(data) == linkAddrOptionLen-2 {
+			addr = MAC(data)
 		}
-		b = rest
+		options = rest
 	}
-	return n, nil
+	return addr, nil
 }
 
 // nextNDOption splits the first option off b. Their lengths count units of eight

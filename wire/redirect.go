@@ -27,17 +27,8 @@ func ParseRedirect(b []byte) (r Redirect, err error) {
 	if r.Dst.IsMulticast() || r.Target != r.Dst && !r.Target.IsLinkLocalUnicast() {
 		return r, ErrField
 	}
-	for b = b[RedirectLen:]; len(b) > 0; {
-		kind, data, rest, ok := nextNDOption(b)
-		if !ok {
-			return r, ErrOption
-		}
-		if kind == optTargetLinkAddr && len(data) == linkAddrOptionLen-2 {
-			r.LinkAddr = MAC(data)
-		}
-		b = rest
-	}
-	return r, nil
+	r.LinkAddr, err = linkAddrOf(b[RedirectLen:], optTargetLinkAddr)
+	return r, err
 }
 
 // Len is the size of the message in bytes.
