@@ -161,8 +161,7 @@ func (i *Interface) loop() {
 			l.arp.Receive(l.now, a)
 		case m := <-i.ndIn:
 			l.now = i.stack.now()
-			l.ndp.Receive(l.now, &m)
-			l.hearNoRouter(&m)
+			l.receiveND(&m)
 		case m := <-i.routersIn:
 			l.now = i.stack.now()
 			l.receiveRouter(&m)
@@ -192,6 +191,7 @@ func (i *Interface) loop() {
 			l.takeRequests()
 			return
 		}
+		l.catchUp()
 		l.arp.Advance(l.now)
 		l.ndp.Advance(l.now)
 		l.publish()
@@ -204,6 +204,29 @@ func (i *Interface) loop() {
 		l.sendND()
 		l.arm()
 	}
+}
+
+// mostAtOnce is how many messages of each kind catchUp takes: the machines have room for as many answers.
+const mostAtOnce = 32
+
+// catchUp takes what has arrived from neighbours when something is due, so that an answer or an
+// objection that came in time counts before time is over, however late the loop is.
+func (l *ifaceLoop) catchUp() {
+	if l.now < min(l.arp.Deadline(), l.ndp.Deadline()) {
+		return
+	}
+	for range min(len(l.arpIn), mostAtOnce) {
+		l.arp.Receive(l.now, <-l.arpIn)
+	}
+	for range min(len(l.ndIn), mostAtOnce) {
+		m := <-l.ndIn
+		l.receiveND(&m)
+	}
+}
+
+func (l *ifaceLoop) receiveND(m *neigh.Message) {
+	l.ndp.Receive(l.now, m)
+	l.hearNoRouter(m)
 }
 
 func (l *ifaceLoop) takeRequests() {
