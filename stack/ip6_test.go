@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"net"
 	"net/netip"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -316,38 +313,6 @@ func TestDuplicateAddress(t *testing.T) {
 		}
 		w.forget()
 	})
-}
-
-// slowLog takes two seconds for each line: whoever says something is late for what comes next.
-type slowLog struct{ slog.Handler }
-
-func (l slowLog) Handle(context.Context, slog.Record) error {
-	time.Sleep(2 * time.Second)
-	return nil
-}
-
-// An objection that comes in time is heard, however late who hears it is.
-func TestObjectionInTime(t *testing.T) {
-	for range 10 { // which of two things that are due is done first is chance
-		synctest.Test(t, func(t *testing.T) {
-			s := stack.New(stack.Config{Shards: 1, Log: slog.New(slowLog{slog.NewTextHandler(io.Discard, nil)})})
-			w := attachPeer(t, s, pipe.Config{}, stack.InterfaceConfig{MAC: macA})
-			must(t, s.AddAddress("eth0", netip.PrefixFrom(addrA, 24)))
-			w.advance(100 * time.Millisecond)
-			for range 2 { // the second is told of
-				w.sendARP(wire.ARP{Op: wire.ARPReply, SenderIP: addrA, TargetMAC: macA, TargetIP: addrA})
-			}
-			w.sendND(neigh.Message{
-				Neighbor: wire.Neighbor{Advertisement: true, Target: wire.LinkLocal6(macA), LinkAddr: macB, Override: true},
-				Src:      wire.LinkLocal6(macA), Dst: netip.IPv6LinkLocalAllNodes(), MAC: wire.MulticastMAC6(netip.IPv6LinkLocalAllNodes()),
-			})
-			w.advance(10 * time.Second)
-			if got := s.Addresses(); slices.ContainsFunc(got, func(a stack.Address) bool { return a.Prefix.Addr().IsLinkLocalUnicast() }) {
-				t.Errorf("the addresses are %v", got)
-			}
-			w.forget()
-		})
-	}
 }
 
 func TestPacketTooBig(t *testing.T) {

@@ -1,0 +1,51 @@
+package stack_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"loam/link/pipe"
+	"loam/stack"
+	"loam/stack/neigh"
+	"loam/wire"
+)
+
+// A stack that is late itself.
+
+// slowLog takes two seconds for each line: whoever says something is late for what comes next.
+type slowLog struct{ slog.Handler }
+
+func (l slowLog) Handle(context.Context, slog.Record) error {
+	time.Sleep(2 * time.Second)
+	return nil
+}
+
+// An objection that comes in time is heard, however late who hears it is.
+func TestObjectionInTime(t *testing.T) {
+	for range 10 { // which of two things that are due is done first is chance
+		synctest.Test(t, func(t *testing.T) {
+			s := stack.New(stack.Config{Shards: 1, Log: slog.New(slowLog{slog.NewTextHandler(io.Discard, nil)})})
+			w := attachPeer(t, s, pipe.Config{}, stack.InterfaceConfig{MAC: macA})
+			must(t, s.AddAddress("eth0", netip.PrefixFrom(addrA, 24)))
+			w.advance(100 * time.Millisecond)
+			for range 2 { // the second is told of
+				w.sendARP(wire.ARP{Op: wire.ARPReply, SenderIP: addrA, TargetMAC: macA, TargetIP: addrA})
+			}
+			w.sendND(neigh.Message{
+				Neighbor: wire.Neighbor{Advertisement: true, Target: wire.LinkLocal6(macA), LinkAddr: macB, Override: true},
+				Src:      wire.LinkLocal6(macA), Dst: netip.IPv6LinkLocalAllNodes(), MAC: wire.MulticastMAC6(netip.IPv6LinkLocalAllNodes()),
+			})
+			w.advance(10 * time.Second)
+			if got := s.Addresses(); slices.ContainsFunc(got, func(a stack.Address) bool { return a.Prefix.Addr().IsLinkLocalUnicast() }) {
+				t.Errorf("the addresses are %v", got)
+			}
+			w.forget()
+		})
+	}
+}
