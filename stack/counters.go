@@ -17,7 +17,7 @@ type Counter uint8
 const (
 	EthReceived Counter = iota
 	EthSent
-	EthMalformed        // header truncated, 802.3 length framing, too many tags
+	EthMalformed        // header truncated, 802.3 length framing, too many tags, sent by a group
 	EthNotForUs         // unicast to another station
 	EthUnknownType      // no protocol bound to the EtherType
 	EthTagged           // a VLAN that is not configured

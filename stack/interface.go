@@ -43,8 +43,8 @@ type Interface struct {
 	ndIn        chan neigh.Message                        // from receivers; never closed; full: dropped and counted
 	wanted      chan neighMessage                         // from shards; never closed; full: the packets that wait are dropped
 	leases      chan []byte                               // DHCP messages from receivers; never closed; full: dropped, DHCP repeats
-	informs     chan []byte                               // DHCPv6 messages from receivers; never closed; full: dropped, they are asked for again
-	informing   atomic.Bool                               // a client of stateless DHCPv6 runs
+	dhcp6In     chan []byte                               // DHCPv6 messages from receivers; never closed; full: dropped, they are asked for again
+	asking6     atomic.Bool                               // a client of DHCPv6 runs
 	leasing     atomic.Bool                               // a DHCP client runs
 	routersIn   chan routerMessage                        // from receivers; never closed; full: dropped and counted
 	groupsIn    chan wire.GroupMessage                    // from shards; never closed; full: dropped and counted
@@ -118,7 +118,7 @@ func (s *Stack) attach(dev link.Device, c InterfaceConfig, loopback bool) (*Inte
 		arpIn:     make(chan wire.ARP, 256),
 		ndIn:      make(chan neigh.Message, 256),
 		wanted:    make(chan neighMessage, 256),
-		leases:    make(chan []byte, 8), informs: make(chan []byte, 8), routersIn: make(chan routerMessage, 32), groupsIn: make(chan wire.GroupMessage, 32),
+		leases:    make(chan []byte, 8), dhcp6In: make(chan []byte, 8), routersIn: make(chan routerMessage, 32), groupsIn: make(chan wire.GroupMessage, 32),
 		redirectsIn: make(chan redirectMessage, 32),
 		wake:        make(chan struct{}, 1),
 		done:        make(chan struct{}),

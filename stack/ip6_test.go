@@ -188,6 +188,9 @@ func TestPing6(t *testing.T) {
 			}
 		}
 	}
+	if _, err := pr.a.Ping(context.Background(), netip.MustParseAddr("ff01::1%lo"), 1); err != nil {
+		t.Errorf("all nodes within an interface (RFC 4291 section 2.8): %v", err)
+	}
 	if _, err := pr.a.Ping(context.Background(), local.WithZone(""), 1); !errors.Is(err, syscall.EINVAL) {
 		t.Errorf("a link-local address without its link: %v", err)
 	}
@@ -240,6 +243,11 @@ func TestNeighborDiscovery(t *testing.T) {
 		w.send6(wire.IPv6{NextHeader: wire.ProtoICMPv6, HopLimit: 254, Src: ask.Src, Dst: ask.Dst}, b)
 		w.wantNone("what has passed a router is no neighbour's (section 7.1.1)")
 		w.wantCount("and is counted", stack.NDMalformed, before.Get(stack.NDMalformed)+1)
+		lying := ask
+		lying.LinkAddr = wire.MAC{3, 0, 0, 0, 0, 0xb}
+		w.sendND(lying)
+		w.wantNone("nor is a group of stations, which all would hear for ever what is for one")
+		w.wantCount("which is counted", stack.NDMalformed, before.Get(stack.NDMalformed)+2)
 		w.advance(8 * time.Second)
 		w.want("who was only heard of is asked whether it is there", "nd who-has 2001:db8::2 from 2001:db8::1 at 02:00:00:00:00:0a")
 	})
@@ -469,38 +477,6 @@ func TestReassembly6(t *testing.T) {
 		w.advance(31 * time.Second)
 		w.want("the rest does not come", "icmp6 2001:db8::1 > 2001:db8::2 type 3 code 1")
 		w.wantNone("that is all")
-	})
-}
-
-func TestICMPv6Answers(t *testing.T) {
-	byHand6(t, func(t *testing.T, w *peer) {
-		w.sendICMP6(wire.ICMPv6{Type: wire.ICMPv6Echo, Rest: 7}, []byte("hello"))
-		if f := w.want("an echo", "icmp6 2001:db8::1 > 2001:db8::2 type 129 code 0"); string(f.data) != "hello" || f.six.icmp.Rest != 7 {
-			t.Errorf("it carries %q, %d", f.data, f.six.icmp.Rest)
-		}
-		all := netip.IPv6LinkLocalAllNodes()
-		w.send(ethernet(wire.MulticastMAC6(all), wire.TypeIPv6, packet6(wire.IPv6{NextHeader: wire.ProtoICMPv6, Dst: all}, message6(addrB6, all, wire.ICMPv6{Type: wire.ICMPv6Echo}, nil))))
-		w.want("one to all", "icmp6 2001:db8::1 > 2001:db8::2 type 129 code 0")
-		w.sendUDP6(1000, 53, "hello")
-		w.want("nobody listens", "icmp6 2001:db8::1 > 2001:db8::2 type 1 code 4")
-		w.send6(wire.IPv6{NextHeader: wire.ProtoTCP}, segment(wire.TCP{SrcPort: 1, DstPort: 2, Flags: wire.SYN}, addrB6, addrA6, ""))
-		w.want("nor here", "tcp 2001:db8::1:2 > 2001:db8::2:1 RA")
-		c, err := w.s.Dial("udp", "[2001:db8::2]:9")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		c.Write([]byte("x"))
-		f := w.next()
-		w.sendICMP6(wire.ICMPv6{Type: wire.ICMPv6Unreachable, Code: 4}, f.raw)
-		if _, err := c.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNREFUSED) {
-			t.Errorf("a socket whose datagram was refused: %v", err)
-		}
-		noSum := datagram(netip.AddrPortFrom(addrB6, 1), netip.AddrPortFrom(addrA6, 2), "x")
-		noSum[6], noSum[7] = 0, 0
-		before := w.s.Counters()
-		w.send6(wire.IPv6{NextHeader: wire.ProtoUDP}, noSum)
-		w.wantRefused("a datagram without a checksum (RFC 8200 section 8.1)", before, stack.UDPChecksum)
 	})
 }
 

@@ -38,8 +38,8 @@ func (r *receiver) receiveIPv6(t *tables, p *packet, from wire.MAC) {
 		r.receiveND(p, from)
 		return
 	}
-	if r.ifc.forInform(p) {
-		if reason, ok := p.hand(r.ifc.informs); !ok {
+	if r.ifc.forDHCPv6(p) {
+		if reason, ok := p.hand(r.ifc.dhcp6In); !ok {
 			r.tally.count6(reason)
 		}
 		return
@@ -153,6 +153,9 @@ func (r *receiver) receiveND(p *packet, from wire.MAC) {
 // the frame.
 func (sh *shard) deliverOdd(p *packet) {
 	switch {
+	case p.problem != 0 && p.broadcast && !sh.hears(p): // to others
+		sh.tally.count6(IPNotForUs)
+		p.frame.Free()
 	case p.problem != 0:
 		sh.tally.count6(IPProblem)
 		h := wire.ICMPv6{Type: wire.ICMPv6ParamProblem, Code: p.problem - 1, Rest: uint32(p.problemAt)}

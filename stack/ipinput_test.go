@@ -55,6 +55,7 @@ func TestIPRefused(t *testing.T) {
 	good := func() []byte { return ip(func(*wire.IPv4) {}) }
 	damage := func(at int) []byte { b := good(); b[at] ^= 0x40; return b }
 	to := func(dst wire.MAC) []byte { b := good(); copy(b, dst[:]); return b }
+	by := func(src wire.MAC) []byte { b := good(); copy(b[len(src):], src[:]); return b }
 	tagged := wire.Ethernet{Dst: macA, Src: macB, Tags: [2]wire.VLAN{{TPID: wire.TypeVLAN, TCI: 7}}, Type: wire.TypeIPv4}
 	tag := make([]byte, tagged.Len())
 	tagged.Put(tag)
@@ -64,6 +65,7 @@ func TestIPRefused(t *testing.T) {
 		want  stack.Counter
 	}{
 		{"half a VLAN tag", ethernet(macA, wire.TypeVLAN, []byte{0, 1}), stack.EthMalformed},
+		{"a group of stations as sender", by(wire.MAC{3, 0, 0, 0, 0, 0xb}), stack.EthMalformed},
 		{"802.3 length framing", ethernet(macA, 46, make([]byte, 46)), stack.EthMalformed},
 		{"a frame to another station", to(wire.MAC{2, 0, 0, 0, 0, 0xee}), stack.EthNotForUs},
 		{"an EtherType that we do not speak", ethernet(macA, wire.TypeIPv6, make([]byte, 40)), stack.EthUnknownType},

@@ -2,7 +2,6 @@ package stack
 
 import (
 	"context"
-	"math/rand/v2"
 	"net/netip"
 	"slices"
 
@@ -52,7 +51,8 @@ func (i *Interface) DHCP(ctx context.Context, hostName string) (dhcp.Lease, erro
 	}
 }
 
-// ReleaseDHCP gives the lease back and stops the client.
+// ReleaseDHCP gives the lease back and stops the client; so it does with addresses of IPv6 that are
+// from DHCP, for which it asks no more.
 func (i *Interface) ReleaseDHCP() {
 	done := make(chan struct{})
 	i.post(func(l *ifaceLoop) {
@@ -62,6 +62,7 @@ func (i *Interface) ReleaseDHCP() {
 			l.leasing.Store(false)
 			l.dhcp = nil
 		}
+		l.releaseDHCPv6()
 		close(done)
 	})
 	select {
@@ -72,7 +73,7 @@ func (i *Interface) ReleaseDHCP() {
 
 func (l *ifaceLoop) startLease(hostName string, got chan dhcp.Lease) {
 	if l.dhcp == nil {
-		client := dhcp.NewClient(dhcp.Config{MAC: l.mac, HostName: hostName, MTU: l.mtu, Rand: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))})
+		client := dhcp.NewClient(dhcp.Config{MAC: l.mac, HostName: hostName, MTU: l.mtu, Rand: newRandom()})
 		l.dhcp = &leaser{client: client}
 		l.leasing.Store(true)
 		client.Start(l.now)

@@ -48,6 +48,7 @@ func (l *ifaceLoop) duplicate(addr netip.Addr) {
 			l.stack.RemoveAddress(l.name, a.Prefix)
 			if l.auto != nil {
 				l.auto.host.Refused(addr)
+				l.refuseDHCPv6(addr)
 			}
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"loam/link"
-	"loam/stack/dhcp"
 	"loam/stack/ip"
 	"loam/stack/neigh"
 	"loam/stack/tcp"
@@ -129,13 +128,13 @@ func (i *Interface) SetNeighbour(addr netip.Addr, mac wire.MAC) {
 // ifaceLoop is what the loop of an interface owns.
 type ifaceLoop struct {
 	*Interface
-	now    tcp.Time
-	arp    *neigh.ARP
-	ndp    *neigh.NDP
-	dhcp   *leaser      // nil: no DHCP client
-	inform *dhcp.Inform // nil: no client of stateless DHCPv6
-	timer  *time.Timer
-	armed  tcp.Time
+	now   tcp.Time
+	arp   *neigh.ARP
+	ndp   *neigh.NDP
+	dhcp  *leaser // nil: no DHCP client
+	dhcp6 dhcpv6
+	timer *time.Timer
+	armed tcp.Time
 
 	groups    groupHosts
 	redirects ip.Redirects
@@ -181,9 +180,9 @@ func (i *Interface) loop() {
 		case b := <-i.leases:
 			l.now = i.stack.now()
 			l.receiveLease(b)
-		case b := <-i.informs:
+		case b := <-i.dhcp6In:
 			l.now = i.stack.now()
-			l.receiveInform(b)
+			l.receiveDHCPv6(b)
 		case <-l.timer.C:
 			l.now = i.stack.now()
 			l.armed = tcp.Never
@@ -198,7 +197,7 @@ func (i *Interface) loop() {
 		l.expireRedirects()
 		l.advanceLease() // behind what publish may have told it
 		l.advanceRouters()
-		l.advanceInform()
+		l.advanceDHCPv6()
 		l.sendARP()
 		l.sendGroups() // first, since a switch may let nobody answer what comes next
 		l.sendND()
@@ -351,7 +350,7 @@ func (l *ifaceLoop) sendFrame(f *link.Frame) {
 }
 
 func (l *ifaceLoop) arm() {
-	next := min(l.arp.Deadline(), l.ndp.Deadline(), l.leaseDeadline(), l.informDeadline(), l.routersDeadline(), l.groupsDeadline(), l.redirects.Deadline())
+	next := min(l.arp.Deadline(), l.ndp.Deadline(), l.leaseDeadline(), l.dhcpv6Deadline(), l.routersDeadline(), l.groupsDeadline(), l.redirects.Deadline())
 	if next >= l.armed {
 		return
 	}

@@ -139,14 +139,11 @@ func (l *txLink) push(mac wire.MAC, f *link.Frame) {
 
 // resolve finds the link-layer address of a next hop, if it is known.
 func (l *txLink) resolve(nextHop netip.Addr) (wire.MAC, bool) {
-	if nextHop.Is6() {
-		if nextHop.IsMulticast() {
-			return wire.MulticastMAC6(nextHop), true
-		}
-		return l.ifc.neighbour(nextHop)
-	}
 	if nextHop.IsMulticast() {
-		return wire.MulticastMAC4(nextHop), true
+		return wire.MulticastMAC(nextHop), true
+	}
+	if nextHop.Is6() {
+		return l.ifc.neighbour(nextHop)
 	}
 	if l.shard.tables.local[nextHop].broadcast || nextHop == limitedBroadcast {
 		return wire.Broadcast, true

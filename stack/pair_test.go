@@ -65,6 +65,12 @@ func newHost(t testing.TB, c stack.Config, dev link.Device, addr netip.Addr) *st
 	return s
 }
 
+// A leak is what is there for five seconds: on a busy machine programs take long to end.
+const (
+	leakLooks = 500
+	leakPause = 10 * time.Millisecond
+)
+
 func checkLeaks(t testing.TB) {
 	t.Helper()
 	if n := left(ring.Outstanding); n != 0 {
@@ -82,11 +88,11 @@ func checkLeaks(t testing.TB) {
 // programs have had time to: one that is reading when its connection is closed gives
 // back what was there when it has finished.
 func left(outstanding func() int) (n int) {
-	for range 200 {
+	for range leakLooks {
 		if n = outstanding(); n == 0 {
 			return 0
 		}
-		time.Sleep(time.Millisecond)
+		time.Sleep(leakPause)
 	}
 	return n
 }
@@ -95,7 +101,7 @@ func left(outstanding func() int) (n int) {
 // have had time to end.
 func stackGoroutines() string {
 	var left []string
-	for range 200 {
+	for range leakLooks {
 		buf := make([]byte, 1<<20)
 		buf = buf[:runtime.Stack(buf, true)]
 		left = left[:0]
@@ -107,7 +113,7 @@ func stackGoroutines() string {
 		if len(left) == 0 {
 			return ""
 		}
-		time.Sleep(time.Millisecond)
+		time.Sleep(leakPause)
 	}
 	return strings.Join(left, "\n\n")
 }

@@ -43,7 +43,7 @@ func (c *RawConn) hears(t *tables, p *packet) bool {
 // hearsGroup reports whether the host is in a multicast group by itself: all hosts, or those
 // that have an address of IPv6 like one of the interface's.
 func (t *tables) hearsGroup(ifc *Interface, group netip.Addr) bool {
-	if group == allHosts || group == netip.IPv6LinkLocalAllNodes() {
+	if group == allHosts || group == netip.IPv6LinkLocalAllNodes() || group == ownNodes {
 		return true
 	}
 	for _, own := range t.own6[ifc.index] {
@@ -53,6 +53,9 @@ func (t *tables) hearsGroup(ifc *Interface, group netip.Addr) bool {
 	}
 	return false
 }
+
+// ownNodes is all nodes within an interface, which nothing from a link is to (RFC 4291 section 2.8).
+var ownNodes = netip.MustParseAddr("ff01::1")
 
 // allHosts is the group that every host is in (RFC 1112 section 4).
 var allHosts = netip.AddrFrom4([4]byte{224, 0, 0, 1})

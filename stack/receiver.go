@@ -109,7 +109,7 @@ func typeOfIP(b []byte) wire.EtherType {
 // refuse is the link layer's check.
 func (r *receiver) refuse(h *wire.Ethernet, err error) (Counter, bool) {
 	switch {
-	case err != nil:
+	case err != nil, h.Src.IsMulticast():
 		return EthMalformed, true
 	case h.Tags[0] != wire.VLAN{} && h.Tags[0].ID() != 0: // priority tags (ID 0) carry no VLAN
 		return EthTagged, true

@@ -54,7 +54,8 @@ type learned struct {
 
 // Autoconfigure looks for routers, and makes addresses, routes and name servers of what
 // they advertise for as long as they do, until the interface is closed (RFC 4861, 4862,
-// 4191, 8106). It returns the first address that can be used, or when ctx ends; then the
+// 4191, 8106), and of what servers give by DHCPv6 where routers say that there are such (RFC
+// 8415). It returns the first address that can be used, or when ctx ends; then the
 // interface goes on listening. Errors: ErrFamily without IPv6 or on a link without
 // stations, ErrInvalid for an interface that is a router, ErrClosed.
 func (i *Interface) Autoconfigure(ctx context.Context) (netip.Prefix, error) {
@@ -116,6 +117,7 @@ func (l *ifaceLoop) linkLocalReady() {
 	switch {
 	case l.auto != nil:
 		l.auto.host.Start(l.now)
+		l.startDHCPv6(l.auto.held.Link)
 	case l.advertised != nil && l.advertised.router == nil:
 		l.advertised.router = autoconf.NewRouter(l.now, l.stack.seed^uint64(l.index)<<16)
 	}
@@ -124,12 +126,16 @@ func (l *ifaceLoop) linkLocalReady() {
 // tellAddress tells those who wait for an address.
 func (l *ifaceLoop) tellAddress() {
 	t := l.stack.tables.Load()
+	var all []netip.Prefix
 	for _, a := range l.auto.held.Addresses {
-		if _, ready := t.local[a.Prefix.Addr()]; !ready {
+		all = append(all, a.Prefix)
+	}
+	for _, p := range append(all, l.dhcp6.addresses()...) {
+		if _, ready := t.local[p.Addr()]; !ready {
 			continue
 		}
 		for _, got := range l.auto.waiting {
-			got <- a.Prefix
+			got <- p
 		}
 		l.auto.waiting = nil
 		return
@@ -212,17 +218,12 @@ func (l *ifaceLoop) setUp(u autoconf.Setup) {
 	held := a.held
 	a.held = u
 	l.ndp.SetTimes(u.Link.Reachable, u.Link.Retransmit)
-	what := learned{mtu: u.MTU, hopLimit: u.Link.HopLimit, advertisers: make(map[netip.Addr][]netip.Addr)}
 	for _, w := range u.Addresses {
 		if !slices.Contains(a.ours, w.Prefix) && l.stack.AddAddress(l.name, w.Prefix) == nil {
 			a.ours = append(a.ours, w.Prefix)
 		}
-		what.advertisers[w.Prefix.Addr()] = w.Routers
-		if w.Deprecated {
-			what.deprecated = append(what.deprecated, w.Prefix.Addr())
-		}
 	}
-	what.dns = l.learntServers()
+	what := l.learnt()
 	before, after := l.learntRoutes(held.Routes), l.learntRoutes(u.Routes)
 	l.stack.change(func(t *tables) error {
 		t.routes = slices.DeleteFunc(t.routes, func(r Route) bool {
@@ -240,7 +241,27 @@ func (l *ifaceLoop) setUp(u autoconf.Setup) {
 		l.stack.tellDNS()
 	}
 	l.tellAddress()
-	l.startInform(u.Link.Other)
+	l.startDHCPv6(u.Link)
+}
+
+// learnt is what has been learnt, for tables.
+func (l *ifaceLoop) learnt() learned {
+	u := &l.auto.held
+	what := learned{mtu: u.MTU, hopLimit: u.Link.HopLimit, advertisers: make(map[netip.Addr][]netip.Addr), dns: l.learntServers()}
+	for _, w := range u.Addresses {
+		what.advertisers[w.Prefix.Addr()] = w.Routers
+		if w.Deprecated {
+			what.deprecated = append(what.deprecated, w.Prefix.Addr())
+		}
+	}
+	if l.dhcp6.client != nil {
+		for _, a := range l.dhcp6.client.Addresses() {
+			if a.Preferred == 0 {
+				what.deprecated = append(what.deprecated, a.Addr)
+			}
+		}
+	}
+	return what
 }
 
 // learntRoutes are routes of the machine as the stack has them.

@@ -192,58 +192,6 @@ func TestSourceOfTheRouter(t *testing.T) {
 	})
 }
 
-// RFC 8415 section 18.2.6: name servers that routers say are to be had by DHCPv6.
-func TestInform(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := listening(t, stack.InterfaceConfig{NoDetection: true})
-		w.forget()
-		a := advertisementB()
-		a.Other = true
-		w.sendAdvertisement(a, 255)
-		w.advance(time.Second)
-		f := w.next()
-		if f == nil || f.udp == nil || f.ip.Src != wire.LinkLocal6(macA) || f.ip.Dst != netip.MustParseAddr("ff02::1:2") || f.udp.SrcPort != 546 || f.udp.DstPort != 547 {
-			t.Fatalf("a question is due, and there is %v", f)
-		}
-		m, err := wire.ParseDHCPv6(f.data)
-		if err != nil || m.Type != wire.DHCPv6Request {
-			t.Fatalf("%+v, %v", m, err)
-		}
-		server := netip.MustParseAddr("2001:db8:1::53")
-		answer := func(m wire.DHCPv6) {
-			src, dst := netip.AddrPortFrom(routerB, 547), netip.AddrPortFrom(wire.LinkLocal6(macA), 546)
-			w.send6(wire.IPv6{NextHeader: wire.ProtoUDP, Src: src.Addr(), Dst: dst.Addr()}, datagram(src, dst, string(m.Append(nil))))
-		}
-		reply := wire.DHCPv6{Type: wire.DHCPv6Reply, Transaction: m.Transaction, ClientID: m.ClientID, ServerID: []byte("x"), DNS: []netip.Addr{server, routerB}, Refresh: 3600}
-		stranger := reply
-		stranger.Transaction++
-		answer(stranger)
-		fromRouter := []netip.Addr{routerB.WithZone("eth0")}
-		if dns := w.s.DNS(); !slices.Equal(dns, fromRouter) {
-			t.Errorf("another's answer: %v", dns)
-		}
-		answer(reply)
-		want := []netip.Addr{server, routerB.WithZone("eth0")}
-		if dns := w.s.DNS(); !slices.Equal(dns, want) {
-			t.Errorf("the servers are %v", dns)
-		}
-		a.HopLimit = 33
-		w.sendAdvertisement(a, 255)
-		w.advance(time.Minute)
-		if dns := w.s.DNS(); !slices.Equal(dns, want) {
-			t.Errorf("when routers say something else: %v", dns)
-		}
-		w.forget()
-		w.advance(time.Hour)
-		for f := w.next(); f != nil; f = w.next() {
-			if f.udp != nil && f.udp.DstPort == 547 {
-				return
-			}
-		}
-		t.Error("it does not ask again when it is time to")
-	})
-}
-
 // What a router cannot have said, and what is none of this host's business.
 func TestAdvertisementsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -270,16 +218,21 @@ func TestAdvertisementsRefused(t *testing.T) {
 	})
 }
 
+// objection says that another host has an address.
+func objection(addr netip.Addr) neigh.Message {
+	all := netip.IPv6LinkLocalAllNodes()
+	return neigh.Message{
+		Neighbor: wire.Neighbor{Advertisement: true, Target: addr, LinkAddr: macB, Override: true}, Src: addr, Dst: all, MAC: wire.MulticastMAC6(all),
+	}
+}
+
 // RFC 4862 section 5.4.5.
 func TestLearntAddressIsTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := listening(t, stack.InterfaceConfig{})
 		w.sendAdvertisement(advertisementB(), 255)
 		w.advance(0)
-		w.sendND(neigh.Message{
-			Neighbor: wire.Neighbor{Advertisement: true, Target: learntA.Addr(), LinkAddr: macB, Override: true},
-			Src:      learntA.Addr(), Dst: netip.IPv6LinkLocalAllNodes(), MAC: wire.MulticastMAC6(netip.IPv6LinkLocalAllNodes()),
-		})
+		w.sendND(objection(learntA.Addr()))
 		w.advance(5 * time.Second)
 		w.forget()
 		w.sendAdvertisement(advertisementB(), 255)

@@ -235,6 +235,21 @@ func (s *Stack) Addresses() []Address { return slices.Clone(s.tables.Load().addr
 // too, and not listed here.
 func (s *Stack) Routes() []Route { return slices.Clone(s.tables.Load().routes) }
 
+// RouteTo says what way packets to an address take: Dst is that address alone, and MTU the
+// way's as far as it is configured. The way to an address of this host is the loopback.
+// Errors: ErrNetUnreachable; ErrInvalid for a link-local address without a zone.
+func (s *Stack) RouteTo(dst netip.Addr) (Route, error) {
+	p, err := s.tables.Load().route(netip.Addr{}, dst)
+	if err != nil {
+		return Route{}, err
+	}
+	r := Route{Dst: netip.PrefixFrom(dst, dst.BitLen()), Interface: p.ifc.name, Source: p.source, MTU: p.mtu}
+	if p.nextHop != dst.WithZone("") {
+		r.Gateway = p.nextHop
+	}
+	return r, nil
+}
+
 // broadcastOf is the last address of an IPv4 prefix that has room for one (RFC
 // 919; RFC 3021 leaves /31 without).
 func broadcastOf(p netip.Prefix) (netip.Addr, bool) {

@@ -219,6 +219,9 @@ func (l *TCPListener) input(sh *shard, id tcp.ID, p *packet, seg *tcp.Segment) b
 		return !seg.Flags.Has(wire.SYN) && l.inputCookie(sh, id, seg)
 	case !seg.Flags.Has(wire.SYN):
 		return true // nothing to do with us: no reset either
+	case seg.Flags.Has(wire.FIN): // scanners' and filters' trick; Linux takes no such SYN either
+		sh.tally.count(TCPMalformed)
+		return true
 	}
 	l.mu.Lock()
 	queued, closed := len(l.queue), l.closed

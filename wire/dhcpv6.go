@@ -3,18 +3,34 @@ package wire
 import (
 	"encoding/binary"
 	"net/netip"
+	"slices"
 )
 
-// DHCP for IPv6 (RFC 8415), as far as hosts ask for name servers by it: the messages of a
-// client that has its addresses from elsewhere, and the answers. Other options are skipped.
+// DHCP for IPv6 (RFC 8415), as far as hosts use it: for addresses that are not temporary, and for
+// name servers. Messages of relay agents are not here; other options are skipped.
 
 // DHCPv6Type is the type of a message (section 7.3).
 type DHCPv6Type uint8
 
-// Types that a client without addresses from a server meets.
+// Types of messages between clients and servers.
 const (
-	DHCPv6Reply   DHCPv6Type = 7
-	DHCPv6Request DHCPv6Type = 11 // Information-request
+	DHCPv6Solicit            DHCPv6Type = 1
+	DHCPv6Advertise          DHCPv6Type = 2
+	DHCPv6Request            DHCPv6Type = 3
+	DHCPv6Renew              DHCPv6Type = 5
+	DHCPv6Rebind             DHCPv6Type = 6
+	DHCPv6Reply              DHCPv6Type = 7
+	DHCPv6Release            DHCPv6Type = 8
+	DHCPv6Decline            DHCPv6Type = 9
+	DHCPv6InformationRequest DHCPv6Type = 11
+)
+
+// Status codes (section 21.13).
+const (
+	DHCPv6Success   = 0
+	DHCPv6NoAddrs   = 2
+	DHCPv6NoBinding = 3
+	DHCPv6NotOnLink = 4
 )
 
 // Ports of DHCPv6 (section 7.2).
@@ -25,29 +41,58 @@ const (
 
 // Options (section 24; RFC 3646 section 3).
 const (
-	opt6ClientID = 1
-	opt6ServerID = 2
-	opt6Wanted   = 6
-	opt6Elapsed  = 8
-	opt6Status   = 13
-	opt6DNS      = 23
-	opt6Refresh  = 32
-	opt6MaxRT    = 83
+	opt6ClientID    = 1
+	opt6ServerID    = 2
+	opt6IANA        = 3
+	opt6IAAddr      = 5
+	opt6Wanted      = 6
+	opt6Preference  = 7
+	opt6Elapsed     = 8
+	opt6Status      = 13
+	opt6RapidCommit = 14
+	opt6DNS         = 23
+	opt6Refresh     = 32
+	opt6SolMaxRT    = 82
+	opt6InfMaxRT    = 83
 )
 
-const dhcpv6Len = 4 // of the header
+// Lengths in bytes: of the header, and of what stands in front of the options in an IA_NA and in
+// an address of it.
+const (
+	dhcpv6Len       = 4
+	dhcpv6IALen     = 12
+	dhcpv6IAAddrLen = 24
+)
 
 // DHCPv6 is a message. Identifiers are those of section 11, without the option's header.
 type DHCPv6 struct {
 	Type        DHCPv6Type
 	Transaction uint32 // 24 bits
 	ClientID    []byte
-	ServerID    []byte       // an answer's
-	Elapsed     uint16       // a question's: hundredths of a second since it was asked first
-	Status      uint16       // an answer's: 0 is success
-	DNS         []netip.Addr // an answer's
-	Refresh     uint32       // an answer's: seconds that what it says is good for; 0: not said
-	MaxRT       uint32       // an answer's: the most seconds between questions; 0: not said
+	ServerID    []byte
+	IA          *DHCPv6IA // nil: there is none
+	Preference  uint8     // of the server that advertises: the highest wins
+	RapidCommit bool      // four messages may be two
+	Elapsed     uint16    // a client's: hundredths of a second since it asked first
+	Status      uint16    // an answer's
+	DNS         []netip.Addr
+	Refresh     uint32 // an answer's: seconds that what it says is good for; 0: not said
+	SolMaxRT    uint32 // an answer's: the most seconds between Solicits; 0: not said
+	InfMaxRT    uint32 // likewise, between Information-requests
+}
+
+// DHCPv6IA is an identity association for addresses that are not temporary (section 21.4).
+type DHCPv6IA struct {
+	ID        uint32
+	T1, T2    uint32 // seconds until the client is to ask its server, and all servers, for more time; 0: as it likes
+	Status    uint16
+	Addresses []DHCPv6Address
+}
+
+// DHCPv6Address is an address of one (section 21.6), with its lifetimes in seconds.
+type DHCPv6Address struct {
+	Addr             netip.Addr
+	Preferred, Valid uint32
 }
 
 // ParseDHCPv6 reads the payload of a datagram. What it returns holds nothing of b. Of an option
@@ -57,87 +102,164 @@ func ParseDHCPv6(b []byte) (m DHCPv6, err error) {
 		return m, ErrShort
 	}
 	m.Type, m.Transaction = DHCPv6Type(b[0]), binary.BigEndian.Uint32(b)&0xffffff
-	for b = b[dhcpv6Len:]; len(b) > 0; {
-		if len(b) < 4 || len(b)-4 < int(binary.BigEndian.Uint16(b[2:])) {
-			return m, ErrOption
-		}
-		kind, data := binary.BigEndian.Uint16(b), b[4:4+int(binary.BigEndian.Uint16(b[2:]))]
-		if !m.setOption(kind, data) {
-			return m, ErrOption
-		}
-		b = b[4+len(data):]
+	if !options6(b[dhcpv6Len:], m.setOption) {
+		return m, ErrOption
 	}
 	return m, nil
 }
 
-// setOption takes what an option says; false: it cannot say so.
-func (m *DHCPv6) setOption(kind uint16, data []byte) bool {
-	sized := true
-	switch kind {
-	case opt6ClientID:
-		m.ClientID = append([]byte(nil), data...)
-	case opt6ServerID:
-		m.ServerID = append([]byte(nil), data...)
-	case opt6Elapsed:
-		if sized = len(data) == 2; sized {
-			m.Elapsed = binary.BigEndian.Uint16(data)
+// options6 gives set each of the options in b; false: one cannot be, or set says so.
+func options6(b []byte, set func(kind uint16, data []byte) bool) bool {
+	for len(b) > 0 {
+		if len(b) < 4 || len(b)-4 < int(binary.BigEndian.Uint16(b[2:])) {
+			return false
 		}
-	case opt6Status:
-		if sized = len(data) >= 2; sized {
-			m.Status = binary.BigEndian.Uint16(data)
+		kind, data := binary.BigEndian.Uint16(b), b[4:4+int(binary.BigEndian.Uint16(b[2:]))]
+		if !set(kind, data) {
+			return false
 		}
-	case opt6Refresh:
-		if sized = len(data) == 4; sized {
-			m.Refresh = binary.BigEndian.Uint32(data)
-		}
-	case opt6MaxRT:
-		if sized = len(data) == 4; sized {
-			m.MaxRT = binary.BigEndian.Uint32(data)
-		}
-	case opt6DNS:
-		if sized = len(data)%16 == 0; sized {
-			m.DNS = nil
-			for ; len(data) > 0; data = data[16:] {
-				m.DNS = append(m.DNS, netip.AddrFrom16([16]byte(data)))
-			}
-		}
+		b = b[4+len(data):]
 	}
-	return sized
+	return true
 }
 
-// Append appends the message to b. A question asks for name servers, and for how long what is
-// said of them is good (sections 21.7, 21.23 and 21.25).
-func (m *DHCPv6) Append(b []byte) []byte {
-	b = binary.BigEndian.AppendUint32(b, uint32(m.Type)<<24|m.Transaction&0xffffff)
-	b = appendOption6(b, opt6ClientID, m.ClientID)
-	if m.Type == DHCPv6Request {
-		b = appendOption6(b, opt6Wanted, []byte{0, opt6DNS, 0, opt6Refresh, 0, opt6MaxRT})
-		return appendOption6(b, opt6Elapsed, binary.BigEndian.AppendUint16(nil, m.Elapsed))
+// setOption takes what an option says; false: it cannot say so.
+func (m *DHCPv6) setOption(kind uint16, data []byte) bool {
+	switch kind {
+	case opt6ClientID:
+		m.ClientID = slices.Clone(data)
+	case opt6ServerID:
+		m.ServerID = slices.Clone(data)
+	case opt6IANA:
+		m.IA = new(DHCPv6IA)
+		return m.IA.parse(data)
+	case opt6Preference:
+		return len(data) == 1 && assign(&m.Preference, data[0])
+	case opt6RapidCommit:
+		m.RapidCommit = true
+	case opt6Elapsed:
+		return len(data) == 2 && assign(&m.Elapsed, binary.BigEndian.Uint16(data))
+	case opt6Status:
+		return len(data) >= 2 && assign(&m.Status, binary.BigEndian.Uint16(data))
+	case opt6Refresh:
+		return len(data) == 4 && assign(&m.Refresh, binary.BigEndian.Uint32(data))
+	case opt6SolMaxRT:
+		return len(data) == 4 && assign(&m.SolMaxRT, binary.BigEndian.Uint32(data))
+	case opt6InfMaxRT:
+		return len(data) == 4 && assign(&m.InfMaxRT, binary.BigEndian.Uint32(data))
+	case opt6DNS:
+		m.DNS = nil
+		for ; len(data) >= 16; data = data[16:] {
+			m.DNS = append(m.DNS, netip.AddrFrom16([16]byte(data)))
+		}
+		return len(data) == 0
 	}
-	b = appendOption6(b, opt6ServerID, m.ServerID)
-	var servers []byte
-	for _, a := range m.DNS {
-		s := a.As16()
-		servers = append(servers, s[:]...)
+	return true
+}
+
+// assign is true.
+func assign[T any](to *T, value T) bool { *to = value; return true }
+
+// parse reads the option, without its header.
+func (ia *DHCPv6IA) parse(b []byte) bool {
+	if len(b) < dhcpv6IALen {
+		return false
 	}
-	b = appendOption6(b, opt6DNS, servers)
-	if m.Status != 0 {
-		b = appendOption6(b, opt6Status, binary.BigEndian.AppendUint16(nil, m.Status))
+	ia.ID, ia.T1, ia.T2 = binary.BigEndian.Uint32(b), binary.BigEndian.Uint32(b[4:]), binary.BigEndian.Uint32(b[8:])
+	return options6(b[dhcpv6IALen:], func(kind uint16, data []byte) bool {
+		switch kind {
+		case opt6IAAddr:
+			if len(data) < dhcpv6IAAddrLen {
+				return false
+			}
+			ia.Addresses = append(ia.Addresses, DHCPv6Address{
+				netip.AddrFrom16([16]byte(data)), binary.BigEndian.Uint32(data[16:]), binary.BigEndian.Uint32(data[20:]),
+			})
+		case opt6Status:
+			return len(data) >= 2 && assign(&ia.Status, binary.BigEndian.Uint16(data))
+		}
+		return true
+	})
+}
+
+// append appends the option, without its header, to b.
+func (ia *DHCPv6IA) append(b []byte) []byte {
+	b = binary.BigEndian.AppendUint32(b, ia.ID)
+	b = binary.BigEndian.AppendUint32(b, ia.T1)
+	b = binary.BigEndian.AppendUint32(b, ia.T2)
+	for _, a := range ia.Addresses {
+		addr := a.Addr.As16()
+		data := binary.BigEndian.AppendUint32(addr[:], a.Preferred)
+		b = appendOption6(b, opt6IAAddr, binary.BigEndian.AppendUint32(data, a.Valid))
 	}
-	if m.Refresh != 0 {
-		b = appendOption6(b, opt6Refresh, binary.BigEndian.AppendUint32(nil, m.Refresh))
-	}
-	if m.MaxRT != 0 {
-		b = appendOption6(b, opt6MaxRT, binary.BigEndian.AppendUint32(nil, m.MaxRT))
+	if ia.Status != DHCPv6Success {
+		b = appendOption6(b, opt6Status, binary.BigEndian.AppendUint16(nil, ia.Status))
 	}
 	return b
 }
 
-// appendOption6 appends an option, if there is something in it.
-func appendOption6(b []byte, kind uint16, data []byte) []byte {
-	if len(data) == 0 {
-		return b
+// Append appends the message to b. What a client asks for beside addresses is name servers, and how
+// often it may ask (sections 21.7, 21.23 to 21.25).
+func (m *DHCPv6) Append(b []byte) []byte {
+	b = binary.BigEndian.AppendUint32(b, uint32(m.Type)<<24|m.Transaction&0xffffff)
+	if len(m.ClientID) > 0 {
+		b = appendOption6(b, opt6ClientID, m.ClientID)
 	}
+	if len(m.ServerID) > 0 {
+		b = appendOption6(b, opt6ServerID, m.ServerID)
+	}
+	if m.IA != nil {
+		b = appendOption6(b, opt6IANA, m.IA.append(nil))
+	}
+	if m.RapidCommit {
+		b = appendOption6(b, opt6RapidCommit, nil)
+	}
+	if m.Type != DHCPv6Advertise && m.Type != DHCPv6Reply {
+		return m.appendQuestion(b)
+	}
+	return m.appendAnswer(b)
+}
+
+// appendQuestion appends what only clients say.
+func (m *DHCPv6) appendQuestion(b []byte) []byte {
+	switch m.Type {
+	case DHCPv6InformationRequest:
+		b = appendOption6(b, opt6Wanted, []byte{0, opt6DNS, 0, opt6Refresh, 0, opt6InfMaxRT})
+	case DHCPv6Solicit, DHCPv6Request, DHCPv6Renew, DHCPv6Rebind:
+		b = appendOption6(b, opt6Wanted, []byte{0, opt6DNS, 0, opt6SolMaxRT})
+	}
+	return appendOption6(b, opt6Elapsed, binary.BigEndian.AppendUint16(nil, m.Elapsed))
+}
+
+// appendAnswer appends what only servers say.
+func (m *DHCPv6) appendAnswer(b []byte) []byte {
+	if m.Preference != 0 {
+		b = appendOption6(b, opt6Preference, []byte{m.Preference})
+	}
+	if len(m.DNS) > 0 {
+		var servers []byte
+		for _, a := range m.DNS {
+			s := a.As16()
+			servers = append(servers, s[:]...)
+		}
+		b = appendOption6(b, opt6DNS, servers)
+	}
+	if m.Status != DHCPv6Success {
+		b = appendOption6(b, opt6Status, binary.BigEndian.AppendUint16(nil, m.Status))
+	}
+	for _, o := range [...]struct {
+		kind  uint16
+		value uint32
+	}{{opt6Refresh, m.Refresh}, {opt6SolMaxRT, m.SolMaxRT}, {opt6InfMaxRT, m.InfMaxRT}} {
+		if o.value != 0 {
+			b = appendOption6(b, o.kind, binary.BigEndian.AppendUint32(nil, o.value))
+		}
+	}
+	return b
+}
+
+// appendOption6 appends an option.
+func appendOption6(b []byte, kind uint16, data []byte) []byte {
 	b = binary.BigEndian.AppendUint16(b, kind)
 	b = binary.BigEndian.AppendUint16(b, uint16(len(data)))
 	return append(b, data...)

@@ -390,6 +390,14 @@ func IGMPChecksumOK(b []byte) bool { return Sum(b, 0) == 0xffff }
 // empty.
 func PutIGMPChecksum(b []byte) { binary.BigEndian.PutUint16(b[2:], ^Sum(b, 0)) }
 
+// MulticastMAC is where a multicast group of either version is on Ethernet.
+func MulticastMAC(group netip.Addr) MAC {
+	if group.Is4() {
+		return MulticastMAC4(group)
+	}
+	return MulticastMAC6(group)
+}
+
 // MulticastMAC4 is where an IPv4 multicast group is on Ethernet (RFC 1112 section 6.4).
 func MulticastMAC4(group netip.Addr) MAC {
 	a := group.As4()

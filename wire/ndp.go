@@ -63,7 +63,8 @@ func ParseNeighbor(b []byte) (n Neighbor, err error) {
 	return n, err
 }
 
-// linkAddrOf is the address in the last option of a kind that has one, or zero. Errors: ErrOption.
+// linkAddrOf is the address in the last option of a kind that has one, or zero. Errors: ErrOption,
+// ErrField for an address of a group, which no station has.
 func linkAddrOf(options []byte, wanted uint8) (addr MAC, err error) {
 	for len(options) > 0 {
 		kind, data, rest, ok := nextNDOption(options)
@@ -71,11 +72,18 @@ func linkAddrOf(options []byte, wanted uint8) (addr MAC, err error) {
 			return MAC{}, ErrOption
 		}
 		if kind == wanted && len(data) == linkAddrOptionLen-2 {
-			addr = MAC(data)
+			if addr = MAC(data); addr.IsMulticast() {
+				return MAC{}, ErrField
+			}
 		}
 		options = rest
 	}
 	return addr, nil
+}
+
+// isStation reports whether the data of an option are the address of one station.
+func isStation(data []byte) bool {
+	return len(data) == linkAddrOptionLen-2 && !MAC(data).IsMulticast()
 }
 
 // nextNDOption splits the first option off b. Their lengths count units of eight

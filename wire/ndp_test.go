@@ -43,6 +43,8 @@ func TestNeighborRefuses(t *testing.T) {
 		{"a code", patch(solicitation6, 1, 1), ErrField},
 		{"a group as target", patch(solicitation6, 8, 0xff, 2), ErrField},
 		{"another message", patch(solicitation6, 0, 133), ErrField},
+		{"a source that is at a group of stations", patch(solicitation6, NeighborLen+2, 3), ErrField},
+		{"a target that is at a group of stations", patch(advertisement6, NeighborLen+2, 0xff), ErrField},
 		{"an option without length", patch(solicitation6, 25, 0), ErrOption},
 		{"an option beyond the end", patch(solicitation6, 25, 2), ErrOption},
 	})

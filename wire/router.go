@@ -93,7 +93,7 @@ func ParseRouterSolicitation(b []byte) (s RouterSolicitation, err error) {
 		return s, err
 	}
 	err = eachNDOption(b[RouterSolicitationLen:], func(kind uint8, data []byte) {
-		if kind == optSourceLinkAddr && len(data) == linkAddrOptionLen-2 {
+		if kind == optSourceLinkAddr && isStation(data) {
 			s.LinkAddr = MAC(data)
 		}
 	})
@@ -166,7 +166,7 @@ func (p Preference) flags() uint8 { return uint8(p) & 3 << 3 }
 // setOption takes what an option says, if that makes sense.
 func (a *RouterAdvertisement) setOption(kind uint8, data []byte) {
 	switch {
-	case kind == optSourceLinkAddr && len(data) == linkAddrOptionLen-2:
+	case kind == optSourceLinkAddr && isStation(data):
 		a.LinkAddr = MAC(data)
 	case kind == optMTU && len(data) == mtuOptionLen-2:
 		a.MTU = binary.BigEndian.Uint32(data[2:])

@@ -76,6 +76,7 @@ func TestRouterAdvertisementSkips(t *testing.T) {
 		"no name server":                         `1901 0000 000004b0`,
 		"half a name server":                     `1902 0000 000004b0 20010db800000001`,
 		"a link address of another size":         `0102 02000000000a 0000000000000000`,
+		"a link address of a group of stations":  `0101 03000000000a`,
 	} {
 		b := append(bytes.Clone(head), unhex(option)...)
 		a, err := ParseRouterAdvertisement(append(b, unhex(`0501 0000 00000500`)...))

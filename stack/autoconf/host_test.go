@@ -323,8 +323,9 @@ func TestLink(t *testing.T) {
 	s.hear(first, wire.RouterAdvertisement{Other: true})
 	want("there is more by DHCPv6", said, 4)
 	s.hear(first, wire.RouterAdvertisement{Managed: true})
-	want("which is said by the other flag, too", said, 4)
-	said.Other = false
+	said.Managed, said.Other = true, false
+	want("addresses, too", said, 4)
+	said.Managed = false
 	s.hear(first, wire.RouterAdvertisement{})
 	want("unlike the rest, what is not said any more is not so", said, 4)
 }

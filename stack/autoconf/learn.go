@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"loam/stack/timer"
 	"loam/wire"
 )
 
@@ -26,14 +27,6 @@ const (
 	maxRetransmit = 10 * time.Second
 )
 
-// after is when a lifetime ends.
-func after(now time.Duration, seconds uint32) time.Duration {
-	if seconds == wire.LifetimeForever {
-		return Never
-	}
-	return now + time.Duration(seconds)*time.Second
-}
-
 // Receive takes in an advertisement, which was sent from a link-local address with a hop
 // limit of 255 and a right checksum (RFC 4861 section 6.3.4).
 func (h *Host) Receive(now time.Duration, from netip.Addr, a *wire.RouterAdvertisement) {
@@ -47,9 +40,9 @@ func (h *Host) Receive(now time.Duration, from netip.Addr, a *wire.RouterAdverti
 			lifetime, preference = r.Lifetime, r.Preference
 			continue
 		}
-		h.learnRoute(route{r.Prefix, from, r.Preference, after(now, r.Lifetime)}, r.Lifetime == 0)
+		h.learnRoute(route{r.Prefix, from, r.Preference, timer.Lifetime(now, r.Lifetime)}, r.Lifetime == 0)
 	}
-	h.learnRouter(router{from, preference, after(now, lifetime)}, lifetime == 0)
+	h.learnRouter(router{from, preference, timer.Lifetime(now, lifetime)}, lifetime == 0)
 	if a.MTU >= minMTU && int64(a.MTU) <= int64(h.cfg.MTU) {
 		h.mtu = int(a.MTU)
 	} else if a.MTU != 0 {
@@ -61,7 +54,7 @@ func (h *Host) Receive(now time.Duration, from netip.Addr, a *wire.RouterAdverti
 	}
 	for _, list := range a.DNS {
 		for _, s := range list.Servers {
-			h.learnServer(server{s, after(now, list.Lifetime)}, list.Lifetime == 0)
+			h.learnServer(server{s, timer.Lifetime(now, list.Lifetime)}, list.Lifetime == 0)
 		}
 	}
 	h.forgetDown()
@@ -73,7 +66,7 @@ func (h *Host) learnLink(a *wire.RouterAdvertisement) {
 	if a.HopLimit != 0 {
 		h.link.HopLimit = a.HopLimit
 	}
-	h.link.Other = a.Other || a.Managed // the latter includes the former: RFC 4861 section 4.2
+	h.link.Managed, h.link.Other = a.Managed, a.Other
 	h.learnTimer(&h.link.Reachable, a.ReachableTime, time.Millisecond, maxReachable)
 	h.learnTimer(&h.link.Retransmit, a.RetransTimer, minRetransmit, maxRetransmit)
 }
@@ -160,7 +153,7 @@ func (h *Host) learnPrefix(now time.Duration, from netip.Addr, o *wire.PrefixInf
 	if o.OnLink {
 		p.onLink = 0
 		if o.Valid != 0 {
-			p.onLink = after(now, o.Valid)
+			p.onLink = timer.Lifetime(now, o.Valid)
 		}
 	}
 	if o.Autonomous && o.Prefix.Bits() == 64 {
@@ -183,7 +176,7 @@ func (h *Host) learnPrefix(now time.Duration, from netip.Addr, o *wire.PrefixInf
 // learnAddress makes an address of the prefix, or lets the one there is live for as long
 // as is said: but for no less than two hours if it had as much.
 func (p *prefix) learnAddress(now time.Duration, o *wire.PrefixInfo) {
-	valid, preferred := after(now, o.Valid), after(now, o.Preferred)
+	valid, preferred := timer.Lifetime(now, o.Valid), timer.Lifetime(now, o.Preferred)
 	switch {
 	case p.valid == 0 && o.Valid == 0:
 		return

@@ -23,7 +23,8 @@ type Link struct {
 	HopLimit   uint8         // of packets
 	Reachable  time.Duration // how long it is believed on average that a neighbour is there
 	Retransmit time.Duration // between questions for a neighbour
-	Other      bool          // more is to be had by DHCPv6
+	Managed    bool          // addresses are to be had by DHCPv6
+	Other      bool          // more than addresses is
 }
 
 // Address is an address of ours. Its length is that of the prefix if addresses in that

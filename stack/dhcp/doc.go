@@ -1,14 +1,15 @@
-// Package dhcp is DHCP for IPv4 (RFC 2131) as two pure machines: Client, which
+// Package dhcp is DHCP. For IPv4 (RFC 2131) there are two pure machines: Client, which
 // gets an address for an interface and keeps it, and Server, which hands out the
-// addresses of one subnet. A third, Inform, asks for name servers by IPv6 (RFC 8415 section
-// 18.2.6). None has a clock, a goroutine or a socket. Whoever
-// owns one calls it with the time and a message that wire.ParseDHCPv4 accepted,
-// and sends the messages that come out.
+// addresses of one subnet. Two more are clients of DHCP for IPv6 (RFC 8415): Client6 gets
+// addresses, Inform only what there is without them. None has a clock, a goroutine or a socket.
+// Whoever owns one calls it with the time and a message that wire.ParseDHCPv4 or ParseDHCPv6
+// accepted, and sends the messages that come out.
 //
 // Read client.go first: its head draws the states. client_input.go is what
 // messages do to them, client_output.go what the client says, lease.go what it
 // believes of what it is told. The server is server.go (the rules of RFC 2131
-// section 4.3), pool.go (who has which address) and reply.go.
+// section 4.3), pool.go (who has which address) and reply.go. Of IPv6 read question.go,
+// client6.go, client6_input.go and inform.go.
 //
 // Everything that comes from the network is bounded: lists in a lease are cut,
 // a message of the wrong kind, for somebody else, or with an address that cannot

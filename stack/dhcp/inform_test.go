@@ -28,7 +28,7 @@ func asked(t *testing.T, now time.Duration) (*Inform, time.Duration, wire.DHCPv6
 	c.Start(now)
 	now = c.Deadline()
 	m, ok := c.Poll(now)
-	if !ok || m.Type != wire.DHCPv6Request || !slices.Equal(m.ClientID, informID) || m.Elapsed != 0 {
+	if !ok || m.Type != wire.DHCPv6InformationRequest || !slices.Equal(m.ClientID, informID) || m.Elapsed != 0 {
 		t.Fatalf("the first question is %+v, %v", m, ok)
 	}
 	return c, now, wire.DHCPv6{Type: wire.DHCPv6Reply, Transaction: m.Transaction, ClientID: informID, ServerID: []byte{1}, DNS: []netip.Addr{dns6}}
@@ -98,27 +98,27 @@ func TestInformed(t *testing.T) {
 
 func TestInformRefuses(t *testing.T) {
 	for sentence, spoil := range map[string]func(*wire.DHCPv6){
-		"another type":                 func(m *wire.DHCPv6) { m.Type = wire.DHCPv6Request },
+		"another type":                 func(m *wire.DHCPv6) { m.Type = wire.DHCPv6InformationRequest },
 		"another transaction":          func(m *wire.DHCPv6) { m.Transaction++ },
 		"without a server":             func(m *wire.DHCPv6) { m.ServerID = nil },
 		"another client's":             func(m *wire.DHCPv6) { m.ClientID = []byte{1} },
 		"nobody's":                     func(m *wire.DHCPv6) { m.ClientID = nil },
 		"a server that cannot answer":  func(m *wire.DHCPv6) { m.Status = 1 },
-		"which says how often to ask":  func(m *wire.DHCPv6) { m.Status, m.MaxRT = 1, 120 },
-		"or what it may not say of it": func(m *wire.DHCPv6) { m.Status, m.MaxRT = 1, 59 },
+		"which says how often to ask":  func(m *wire.DHCPv6) { m.Status, m.InfMaxRT = 1, 120 },
+		"or what it may not say of it": func(m *wire.DHCPv6) { m.Status, m.InfMaxRT = 1, 59 },
 	} {
 		c, now, reply := asked(t, 0)
 		spoil(&reply)
 		if c.Receive(now, &reply) || !c.asking || c.Servers() != nil {
 			t.Errorf("%s: believed: %v", sentence, c.Servers())
 		}
-		if want := reply.MaxRT == 120; want != (c.most == 2*time.Minute) {
+		if want := reply.InfMaxRT == 120; want != (c.most == 2*time.Minute) {
 			t.Errorf("%s: the longest wait is %v", sentence, c.most)
 		}
 	}
 	c, now, reply := asked(t, 0)
 	reply.DNS = append([]netip.Addr{netip.IPv6Unspecified(), netip.IPv6Loopback(), netip.IPv6LinkLocalAllNodes()}, slices.Repeat(reply.DNS, 20)...)
-	if c.Receive(now, &reply); len(c.Servers()) != maxInformServers || c.Servers()[0] != dns6 {
+	if c.Receive(now, &reply); len(c.Servers()) != maxServers6 || c.Servers()[0] != dns6 {
 		t.Errorf("the servers are %v", c.Servers())
 	}
 	if c = newInform(); c.Receive(0, &reply) {

@@ -182,6 +182,8 @@ func complete(next wire.Protocol, payload []byte) bool {
 		return ok && len(rest) >= wire.TCPMinLen
 	case wire.ProtoUDP:
 		return ok && len(rest) >= wire.UDPLen
+	case wire.ProtoICMPv6:
+		return ok && len(rest) >= wire.ICMPv6Len
 	}
 	return ok
 }

@@ -63,6 +63,8 @@ func TestChain(t *testing.T) {
 			Chain{Action: Report, Protocol: wire.ProtoIPv6Fragment, Offset: 40, NextAt: 6, Code: CodeNextHeader, Pointer: 40}},
 		"a first fragment with nothing": {wire.ProtoIPv6Fragment, us, [][]byte{fragmentHeader(0, true)},
 			Chain{Action: Report, Protocol: wire.ProtoIPv6Fragment, Offset: 40, NextAt: 6, Code: CodeFirstFragment}},
+		"a first fragment without the header of ICMPv6": {wire.ProtoIPv6Fragment, us, [][]byte{fragmentOf(wire.ProtoICMPv6, 0, true)},
+			Chain{Action: Report, Protocol: wire.ProtoIPv6Fragment, Offset: 40, NextAt: 6, Code: CodeFirstFragment}},
 	} {
 		h, b := chainOf(c.first, c.dst, c.parts...)
 		if got := ParseChain(&h, b); got != c.want {

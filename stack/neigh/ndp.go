@@ -65,6 +65,9 @@ type ownAddress struct {
 	asked  bool          // on trial: the solicitation has gone out
 	due    bool          // on trial: it is to go out
 	next   time.Duration // on trial: when it does, or when the address is ours
+
+	contested bool // another host has claimed it, at lastTime
+	lastTime  time.Duration
 }
 
 // Trial says what an address may do before it is known that no other host has it.
@@ -220,12 +223,12 @@ func (n *NDP) duplicate(a *ownAddress, by wire.MAC) {
 
 // advertised takes in an advertisement (section 7.2.5).
 func (n *NDP) advertised(now time.Duration, m *Message) {
-	if m.Dst.IsMulticast() && m.Solicited || !m.LinkAddr.IsZero() && m.LinkAddr.IsMulticast() {
+	if m.Dst.IsMulticast() && m.Solicited {
 		n.packets.Bad++
 		return
 	}
 	if a := n.find(m.Target); a != nil {
-		n.claimed(a, m)
+		n.claimed(now, a, m)
 		return
 	}
 	e := n.table[m.Target]
@@ -249,15 +252,20 @@ func (n *NDP) advertised(now time.Duration, m *Message) {
 	n.Learn(now, m.Target, mac, evidence)
 }
 
-// claimed is advertised for an address of ours.
-func (n *NDP) claimed(a *ownAddress, m *Message) {
+// claimed is advertised for an address of ours. Who goes on claiming it is reported once: claims
+// within defendInterval of one another are one conflict, as with ARP.
+func (n *NDP) claimed(now time.Duration, a *ownAddress, m *Message) {
 	switch {
 	case m.MAC == n.mac: // our own message came back
 	case a.trial != Untried:
 		n.duplicate(a, m.MAC)
 	default:
 		n.packets.Conflicts++
-		n.emit(Conflict, a.prefix.Addr(), m.MAC)
+		again := a.contested && now-a.lastTime < defendInterval
+		a.contested, a.lastTime = true, now
+		if !again {
+			n.emit(Conflict, a.prefix.Addr(), m.MAC)
+		}
 	}
 }
 

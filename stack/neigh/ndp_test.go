@@ -151,14 +151,13 @@ func TestNDPDuplicates(t *testing.T) {
 		m    *Message
 		want bool
 	}{
-		"somebody has the address":                      {tell(ours6.Addr(), there, false, true), true},
-		"somebody tries it, too":                        {ask(nobody, wire.MAC{}), true},
-		"our own question comes back":                   {&Message{Neighbor: wire.Neighbor{Target: ours6.Addr()}, Src: nobody, Dst: wire.SolicitedNode(ours6.Addr()), MAC: here}, false},
-		"somebody looks for it":                         {ask(theirs6, there), false},
-		"a question from nobody that says where it is":  {ask(nobody, there), false},
-		"a question from nobody to another group":       {&Message{Neighbor: wire.Neighbor{Target: ours6.Addr()}, Src: nobody, Dst: allNodes, MAC: there}, false},
-		"an advertisement to all that says it answers":  {&Message{Neighbor: wire.Neighbor{Advertisement: true, Solicited: true, Target: ours6.Addr(), LinkAddr: there}, Src: theirs6, Dst: allNodes, MAC: there}, false},
-		"an advertisement whose station is a multicast": {tell(ours6.Addr(), wire.MAC{1}, false, true), false},
+		"somebody has the address":                     {tell(ours6.Addr(), there, false, true), true},
+		"somebody tries it, too":                       {ask(nobody, wire.MAC{}), true},
+		"our own question comes back":                  {&Message{Neighbor: wire.Neighbor{Target: ours6.Addr()}, Src: nobody, Dst: wire.SolicitedNode(ours6.Addr()), MAC: here}, false},
+		"somebody looks for it":                        {ask(theirs6, there), false},
+		"a question from nobody that says where it is": {ask(nobody, there), false},
+		"a question from nobody to another group":      {&Message{Neighbor: wire.Neighbor{Target: ours6.Addr()}, Src: nobody, Dst: allNodes, MAC: there}, false},
+		"an advertisement to all that says it answers": {&Message{Neighbor: wire.Neighbor{Advertisement: true, Solicited: true, Target: ours6.Addr(), LinkAddr: there}, Src: theirs6, Dst: allNodes, MAC: there}, false},
 	} {
 		for _, trial := range []Trial{Tentative, Optimistic} {
 			n := NewNDP(NDPConfig{MAC: here})
@@ -247,6 +246,25 @@ func TestNDPConflictLater(t *testing.T) {
 	n.Receive(0, tell(ours6.Addr(), there, false, true))
 	if e, ok := n.Event(); !ok || e != (Event{Conflict, ours6.Addr(), there}) || n.find(ours6.Addr()) == nil {
 		t.Errorf("who claims an address that we have is reported, and we stay: %+v, %v", e, ok)
+	}
+}
+
+// Who goes on claiming is reported once, so that nobody can fill a log.
+func TestNDPConflictsReported(t *testing.T) {
+	n := settledNDP(t)
+	for _, claim := range []struct {
+		at   time.Duration
+		want bool
+	}{
+		{0, true}, {0, false}, {5 * time.Second, false}, {14 * time.Second, false}, {24 * time.Second, true}, {25 * time.Second, false},
+	} {
+		n.Receive(claim.at, tell(ours6.Addr(), there, false, true))
+		if _, ok := n.Event(); ok != claim.want {
+			t.Errorf("a claim at %v is reported: %v, want %v", claim.at, ok, claim.want)
+		}
+	}
+	if got := n.NDPCounters().Conflicts; got != 6 {
+		t.Errorf("%d claims are counted", got)
 	}
 }
 

@@ -35,8 +35,10 @@ func (c *Conn) receiveAck(now Time, seg *Segment) bool {
 		c.ackedSYN(now, seg)
 		c.snd.wl1 = Seq(seg.Seq) - 1
 	}
-	// RFC 5961 section 5.2: SND.UNA - MAX.SND.WND <= SEG.ACK <= SND.NXT.
-	if d := ack.Sub(c.snd.una); d > c.flight() || d < -int(c.snd.maxWnd) {
+	// RFC 5961 section 5.2: SND.UNA - MAX.SND.WND <= SEG.ACK <= SND.NXT; and, as on Linux, no
+	// number in front of the SYN's, which nobody can acknowledge.
+	oldest := min(uint64(c.snd.maxWnd), c.snd.off+1)
+	if d := ack.Sub(c.snd.una); d > c.flight() || d < -int(oldest) {
 		c.count(DropAck)
 		c.challenge(now)
 		return false

@@ -1,6 +1,7 @@
 package tcp
 
 import (
+	"fmt"
 	"testing"
 	"time"
 )
@@ -54,8 +55,31 @@ func TestBlindAttacks(t *testing.T) {
 
 func TestOldAckWithinLargestWindowIsAccepted(t *testing.T) {
 	c := established(t, nil, "")
-	c.send("PA 1:101 ack -49999") // SND.UNA - MAX.SND.WND =< SEG.ACK
+	sent := 1
+	for sent <= 60000 {
+		c.write(1000)
+		c.drain()
+		sent += 1000
+		c.send(fmt.Sprintf("A 1 ack %d win 50000", sent))
+	}
+	c.drain()
+	c.send(fmt.Sprintf("PA 1:101 ack %d win 50000", sent-50001))
+	c.wantReadable(0)
+	c.send(fmt.Sprintf("PA 1:101 ack %d win 50000", sent-50000)) // SND.UNA - MAX.SND.WND =< SEG.ACK
 	c.wantReadable(100)
+}
+
+// What was never sent is not old: the window does not help who guesses at the beginning.
+func TestAckOfNothingSent(t *testing.T) {
+	for ack, readable := range map[string]uint64{"-1": 0, "-49999": 0, "0": 100} { // 0: all but the SYN
+		c := established(t, nil, "")
+		c.send("PA 1:101 ack " + ack)
+		c.wantReadable(readable)
+		if readable == 0 {
+			c.want("A 1 ack 1")
+			c.wantCount(DropAck, 1)
+		}
+	}
 }
 
 func TestChallengesAreLimited(t *testing.T) {

@@ -39,6 +39,15 @@ import (
 // Never is the deadline of a wheel, or of an entry, that waits for nothing.
 const Never = time.Duration(1<<63 - 1)
 
+// Lifetime is when a lifetime in seconds ends that begins now, as routers and servers of IPv6
+// tell it: Never for all ones (RFC 4861 section 4.6.2, RFC 8415 section 7.7).
+func Lifetime(now time.Duration, seconds uint32) time.Duration {
+	if seconds == 1<<32-1 {
+		return Never
+	}
+	return now + time.Duration(seconds)*time.Second
+}
+
 // Tick is the resolution of the wheel.
 const Tick = time.Duration(1) << tickBits
 

@@ -1,0 +1,143 @@
+package dhcp
+
+import (
+	"slices"
+	"time"
+
+	"loam/stack/timer"
+	"loam/wire"
+)
+
+// What messages of servers do to the client of client6.go.
+
+// Receive takes in a message. What does not answer the question that was asked changes nothing
+// (RFC 8415 section 16).
+func (c *Client6) Receive(now time.Duration, m *wire.DHCPv6) {
+	if !c.question.answers(m, c.id) {
+		return
+	}
+	if limit(&c.most, m.SolMaxRT); c.state == soliciting {
+		c.question.most = c.most
+	}
+	switch {
+	case m.Type == wire.DHCPv6Advertise && c.state == soliciting:
+		c.advertised(now, m)
+	case m.Type == wire.DHCPv6Reply && c.state == soliciting:
+		if m.RapidCommit && usable6(m) {
+			c.bind(now, m)
+		}
+	case m.Type == wire.DHCPv6Reply && c.state == declining:
+		c.solicit(now)
+	case m.Type == wire.DHCPv6Reply:
+		c.replied(now, m)
+	}
+}
+
+// advertised keeps an offer if it is better than the one there is. The first is taken at once
+// from a server that wants no other waited for, and when the first wait is over (section 18.2.1).
+func (c *Client6) advertised(now time.Duration, m *wire.DHCPv6) {
+	if !usable6(m) {
+		if m.Status == wire.DHCPv6NoAddrs || m.IA != nil && m.IA.Status == wire.DHCPv6NoAddrs {
+			c.none, c.changed = true, true
+		}
+		return
+	}
+	if c.offer.ServerID == nil || m.Preference > c.offer.Preference {
+		c.offer = *m
+	}
+	if m.Preference == best || c.question.sent > 1 {
+		c.request(now, &c.offer)
+	}
+}
+
+// replied takes in the answer to a request, or to one for more time (section 18.2.10.1). A
+// server that has failed is asked again.
+func (c *Client6) replied(now time.Duration, m *wire.DHCPv6) {
+	switch {
+	case c.state == requesting && !slices.Equal(m.ServerID, c.server):
+	case m.Status == wire.DHCPv6NotOnLink, c.state == requesting && without(m):
+		c.lose()
+		c.solicit(now)
+	case m.Status != wire.DHCPv6Success || m.IA == nil:
+	case m.IA.Status == wire.DHCPv6NoBinding && c.state != requesting: // it knows nothing of the lease, which it may give us
+		c.server, c.wanted = m.ServerID, c.held()
+		c.enter(now, requesting)
+	case m.IA.Status == wire.DHCPv6Success && sound(m.IA) && slices.ContainsFunc(m.IA.Addresses, usableAddress6):
+		c.bind(now, m)
+	}
+}
+
+// without reports whether a server that was asked for addresses gives none.
+func without(m *wire.DHCPv6) bool {
+	return m.Status == wire.DHCPv6NoAddrs || m.Status == wire.DHCPv6Success && (m.IA == nil || m.IA.Status != wire.DHCPv6Success || !usable6(m))
+}
+
+// usable6 reports whether a message gives an address.
+func usable6(m *wire.DHCPv6) bool {
+	return m.Status == wire.DHCPv6Success && m.IA != nil && m.IA.Status == wire.DHCPv6Success && sound(m.IA) &&
+		slices.ContainsFunc(m.IA.Addresses, func(a wire.DHCPv6Address) bool { return usableAddress6(a) && a.Valid > 0 })
+}
+
+// sound reports whether the times of an association can be (section 21.4).
+func sound(ia *wire.DHCPv6IA) bool { return ia.T1 <= ia.T2 || ia.T2 == 0 }
+
+// usableAddress6 reports whether an address can be one of ours, with lifetimes that can be (section 21.6).
+func usableAddress6(a wire.DHCPv6Address) bool {
+	return isHost6(a.Addr) && !a.Addr.IsLinkLocalUnicast() && a.Preferred <= a.Valid
+}
+
+// bind takes over what a server gives. An address that it does not name is ours for as long as
+// was said before; one that it gives no more time is not.
+func (c *Client6) bind(now time.Duration, m *wire.DHCPv6) {
+	c.state, c.server, c.none = bound6, m.ServerID, false
+	c.question.answered()
+	for _, a := range m.IA.Addresses {
+		if usableAddress6(a) {
+			c.learn(Address6{a.Addr, timer.Lifetime(now, a.Preferred), timer.Lifetime(now, a.Valid)}, a)
+		}
+	}
+	if servers := believed(m.DNS); !slices.Equal(servers, c.dns) {
+		c.dns, c.changed = servers, true
+	}
+	c.setTimes(now, m.IA)
+	c.expire(now)
+}
+
+// learn enters an address. New lifetimes by themselves are no change for the owner.
+func (c *Client6) learn(a Address6, said wire.DHCPv6Address) {
+	if said.Preferred == 0 {
+		a.Preferred = 0
+	}
+	i := slices.IndexFunc(c.addresses, func(b Address6) bool { return b.Addr == a.Addr })
+	switch {
+	case i >= 0:
+		c.changed = c.changed || (a.Preferred == 0) != (c.addresses[i].Preferred == 0)
+		c.addresses[i] = a
+	case said.Valid > 0 && len(c.addresses) < maxAddresses:
+		c.addresses, c.changed = append(c.addresses, a), true
+	}
+}
+
+// setTimes says when to ask for more time: what the server leaves to the client is half, and four
+// fifths, of the shortest time that an address is preferred, or valid where it is not (section 14.2).
+func (c *Client6) setTimes(now time.Duration, ia *wire.DHCPv6IA) {
+	least := uint32(wire.LifetimeForever)
+	for _, a := range ia.Addresses {
+		if a.Preferred > 0 {
+			least = min(least, a.Preferred)
+		} else if a.Valid > 0 {
+			least = min(least, a.Valid)
+		}
+	}
+	part := func(said uint32, percent time.Duration) time.Duration {
+		switch {
+		case said != 0:
+			return timer.Lifetime(now, said)
+		case least == wire.LifetimeForever:
+			return timer.Never
+		}
+		return now + time.Duration(least)*time.Second*percent/100
+	}
+	c.t1, c.t2 = part(ia.T1, 50), part(ia.T2, 80)
+	c.t1 = min(c.t1, c.t2)
+}
