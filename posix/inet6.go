@@ -158,7 +158,7 @@ func (s *udpSocket) setMulticastInterface6(value []byte) Errno {
 		return errno
 	}
 	zone := ""
-	if i := s.interfaceOf(index); i != nil {
+	if i := interfaceByIndex(s.net, index); i != nil {
 		zone = i.Name()
 	}
 	if zone == "" && index != 0 {

@@ -215,6 +215,31 @@ func carryDatagram(t *testing.T, p *Process) {
 	ok(t, errno)
 }
 
+// askNetlink sends a request with a number of 1, and returns all that is answered.
+func askNetlink(t *testing.T, p *Process, s int, typ, flags uint16, body []byte) []syscall.NetlinkMessage {
+	t.Helper()
+	b := binary.NativeEndian.AppendUint32(nil, uint32(syscall.NLMSG_HDRLEN+len(body)))
+	b = binary.NativeEndian.AppendUint16(b, typ)
+	b = binary.NativeEndian.AppendUint16(b, syscall.NLM_F_REQUEST|flags)
+	b = append(append(b, 1, 0, 0, 0, 0, 0, 0, 0), body...)
+	_, errno := p.Send(s, b, Outgoing{To: Address{Family: syscall.AF_NETLINK}})
+	ok(t, errno)
+	var all []syscall.NetlinkMessage
+	for {
+		buf := make([]byte, 4096)
+		r, errno := p.Recv(s, buf, syscall.MSG_DONTWAIT)
+		if errno == syscall.EAGAIN {
+			return all
+		}
+		ok(t, errno)
+		messages, err := syscall.ParseNetlinkMessage(buf[:r.N])
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, messages...)
+	}
+}
+
 // Interfaces and addresses are read by a netlink dump, as package net does it.
 func TestNetlink(t *testing.T) {
 	p := process(t)
@@ -223,26 +248,7 @@ func TestNetlink(t *testing.T) {
 	ok(t, p.Bind(s, Address{Family: syscall.AF_NETLINK}))
 	ask := func(typ, flags uint16) []syscall.NetlinkMessage {
 		t.Helper()
-		b := binary.NativeEndian.AppendUint32(nil, 17)
-		b = binary.NativeEndian.AppendUint16(b, typ)
-		b = binary.NativeEndian.AppendUint16(b, flags)
-		b = append(b, 1, 0, 0, 0, 0, 0, 0, 0, syscall.AF_UNSPEC)
-		_, errno := p.Send(s, b, Outgoing{To: Address{Family: syscall.AF_NETLINK}})
-		ok(t, errno)
-		var all []syscall.NetlinkMessage
-		for {
-			buf := make([]byte, 4096)
-			r, errno := p.Recv(s, buf, syscall.MSG_DONTWAIT)
-			if errno == syscall.EAGAIN {
-				return all
-			}
-			ok(t, errno)
-			messages, err := syscall.ParseNetlinkMessage(buf[:r.N])
-			if err != nil {
-				t.Fatal(err)
-			}
-			all = append(all, messages...)
-		}
+		return askNetlink(t, p, s, typ, flags, []byte{syscall.AF_UNSPEC})
 	}
 	links := ask(syscall.RTM_GETLINK, syscall.NLM_F_REQUEST|syscall.NLM_F_DUMP)
 	if len(links) != 2 || links[0].Header.Type != syscall.RTM_NEWLINK || links[1].Header.Type != syscall.NLMSG_DONE {

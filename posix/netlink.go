@@ -131,6 +131,11 @@ func (s *netlinkSocket) serve(h syscall.NlMsghdr, body []byte) [][]byte {
 		s.p.describeAddresses(&r)
 	case h.Type == syscall.RTM_GETROUTE && dump:
 		s.p.describeRoutes(&r)
+	case h.Type == syscall.RTM_GETROUTE:
+		if errno := s.p.describeRouteTo(&r, body); errno != 0 {
+			r.fail(errno, h)
+			return r.datagrams
+		}
 	case h.Type == syscall.RTM_GETNEIGH && dump || h.Type == syscall.RTM_GETRULE && dump:
 		// none are told
 	case h.Type < syscall.RTM_BASE:

@@ -53,21 +53,26 @@ func (p *Process) describeLinks(r *reply, request []byte, all bool) {
 
 // nameAttribute finds IFLA_IFNAME.
 func nameAttribute(b []byte) string {
-	for len(b) >= 4 {
+	name, _ := attributeOf(b, syscall.IFLA_IFNAME)
+	for len(name) > 0 && name[len(name)-1] == 0 {
+		name = name[:len(name)-1]
+	}
+	return string(name)
+}
+
+// attributeOf finds the first struct rtattr of a type.
+func attributeOf(b []byte, typ uint16) (value []byte, found bool) {
+	for len(b) >= syscall.SizeofRtAttr {
 		n := int(binary.NativeEndian.Uint16(b))
-		if n < 4 || n > len(b) {
+		if n < syscall.SizeofRtAttr || n > len(b) {
 			break
 		}
-		if binary.NativeEndian.Uint16(b[2:]) == syscall.IFLA_IFNAME {
-			name := b[4:n]
-			for len(name) > 0 && name[len(name)-1] == 0 {
-				name = name[:len(name)-1]
-			}
-			return string(name)
+		if binary.NativeEndian.Uint16(b[2:]) == typ {
+			return b[syscall.SizeofRtAttr:n], true
 		}
 		b = b[min((n+3)&^3, len(b)):]
 	}
-	return ""
+	return nil, false
 }
 
 // kindOf is the ARPHRD_* of an interface, and its IFF_*.
@@ -192,6 +197,16 @@ func interfaceNamed(net *stack.Stack, name string) *stack.Interface {
 	}
 	for _, i := range net.Interfaces() {
 		if i.Name() == name {
+			return i
+		}
+	}
+	return nil
+}
+
+// interfaceByIndex finds an interface of a stack by its index; nil: there is none.
+func interfaceByIndex(net *stack.Stack, index int) *stack.Interface {
+	for _, i := range net.Interfaces() {
+		if i.Index() == index {
 			return i
 		}
 	}

@@ -77,21 +77,11 @@ func (s *udpSocket) sendFrom(by *stack.UDPSend, source netip.Addr, index uint32)
 	if index == 0 {
 		return 0
 	}
-	by.On = s.interfaceOf(int(index))
+	by.On = interfaceByIndex(s.net, int(index))
 	if by.On == nil {
 		return syscall.ENODEV
 	}
 	return 0
-}
-
-// interfaceOf finds an interface by its index, or nil.
-func (s *udpSocket) interfaceOf(index int) *stack.Interface {
-	for _, i := range s.net.Interfaces() {
-		if i.Index() == index {
-			return i
-		}
-	}
-	return nil
 }
 
 func setTTL(by *stack.UDPSend, c Control, least int) Errno {

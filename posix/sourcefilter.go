@@ -106,7 +106,7 @@ func (s *udpSocket) memberOn(group netip.Addr, index int) (membership, Errno) {
 	if index == 0 {
 		return m, 0
 	}
-	if m.on = s.interfaceOf(index); m.on == nil {
+	if m.on = interfaceByIndex(s.net, index); m.on == nil {
 		return m, syscall.ENODEV
 	}
 	return m, 0

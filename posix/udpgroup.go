@@ -45,7 +45,7 @@ func (s *udpSocket) memberAt(group, at [4]byte, index int) (membership, Errno) {
 		return m, 0
 	}
 	if index != 0 {
-		m.on = s.interfaceOf(index)
+		m.on = interfaceByIndex(s.net, index)
 	} else {
 		m.on = s.interfaceAt(addr)
 	}
@@ -80,7 +80,7 @@ func (s *udpSocket) setMulticastInterface4(value []byte) Errno {
 	}
 	switch {
 	case index != 0:
-		by.on = s.interfaceOf(index)
+		by.on = interfaceByIndex(s.net, index)
 	case !by.source.IsUnspecified():
 		by.on = s.interfaceAt(by.source)
 	}
