@@ -31,10 +31,14 @@ func (p *Plan) Build(ctx context.Context) error {
 	args = append(args, p.target.Platform.flags(p.target.Flags)...)
 	_, err = p.at.tools.run(ctx, p.at.dir, append(args, p.at.args...)...)
 	if err == nil {
-		return nil
+		err = withoutLibraries(p.Program, p.what())
+	} else {
+		err = p.explain(ctx, err)
 	}
-	os.Remove(p.Program)
-	return p.explain(ctx, err)
+	if err != nil {
+		os.Remove(p.Program)
+	}
+	return err
 }
 
 // BuildImage builds a program for a virtual machine and writes a file that monitors

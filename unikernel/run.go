@@ -22,6 +22,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"time"
 )
 
@@ -77,7 +78,9 @@ func RunProgram(program string, o Options) (status int, err error) {
 	}
 	o.Volumes = append(testVolumes(program, folder, o.Target.Platform), o.Volumes...)
 	o.results = findResults(o.Args, folder)
-	return onNetwork(&o, func() (string, error) { return program, nil })
+	return onNetwork(&o, func() (string, error) {
+		return program, withoutLibraries(program, filepath.Base(program))
+	})
 }
 
 // queues is how many queues of a device the guest has a use for: a process leaves
