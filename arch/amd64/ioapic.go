@@ -76,7 +76,7 @@ func routing(input, vector, cpu, flags uint32) [3]ioapicWrite {
 
 // changing is what Change writes. The trigger is in it each time: while it is not that of a level,
 // if only from one write to the next, a line that rises at a masked input is forgotten ("Interrupt
-// Mask" in section 3.2.4 of the data sheet), and whoever waits for it waits for ever.
+// Mask" in section 3.2.4 of the data sheet): who waits for it sees what it was about at the next.
 func changing(input, vector, flags uint32) ioapicWrite {
 	return ioapicWrite{ioapicTable + 2*input, vector | flags}
 }

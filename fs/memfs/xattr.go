@@ -17,7 +17,7 @@ type xattrs struct {
 	gone   bool  // the file is removed: none are kept any more
 }
 
-// pages is how many a size takes.
+// xattrPages is how many pages a size takes.
 func xattrPages(size int64) int64 { return (size + pageSize - 1) / pageSize }
 
 // Xattr implements fs.Attributed.

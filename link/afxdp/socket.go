@@ -269,6 +269,9 @@ func (s *Socket) explain(err error) error {
 		return say("the driver has no zero copy, or none for frames of this size: copy")
 	case errors.Is(err, unix.EINVAL):
 		rx, tx := Queues(s.name)
+		if least := min(rx, tx); least > 0 && s.queue >= least {
+			return say(fmt.Sprintf("the interface uses %d queues to receive and %d to send: take no more, or give it more by ethtool -L", rx, tx))
+		}
 		return say(fmt.Sprintf("the interface uses %d queues to receive and %d to send, or this kernel is too old", rx, tx))
 	}
 	return fmt.Errorf("%s, queue %d: %w", s.name, s.queue, err)

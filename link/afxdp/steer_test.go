@@ -109,7 +109,7 @@ func TestRefusals(t *testing.T) {
 		"no such interface": {afxdp.Config{Interface: "none0"}, "there is no interface"},
 		"a second program":  {afxdp.Config{Interface: from}, "there is an XDP program on it already"},
 		"no zero copy":      {afxdp.Config{Interface: to, Copying: afxdp.ZeroCopy}, "no zero copy"},
-		"no such queue":     {afxdp.Config{Interface: to, Queue: 7}, "uses 1 queues"},
+		"no such queue":     {afxdp.Config{Interface: to, Queue: 7}, "uses 1 queues to receive and 1 to send: take no more"},
 		"too many frames":   {afxdp.Config{Interface: to, Frames: 1 << 20}, "more than a ring"},
 	} {
 		d, err := afxdp.Open(c.config)

@@ -18,16 +18,24 @@ import (
 	"loam/link/match"
 )
 
-// Rx receives frames. It is used by one goroutine, but for Drops.
+// Rx receives frames. It is used by one goroutine, but for Drops and Passed.
 type Rx struct {
 	records *ebpf.Map
-	counts  *ebpf.Map // of frames that found no room
+	counts  *ebpf.Map // of frames that found no room, and of those that are passed on
 	program *ebpf.Program
 	link    link.Link
 	ring    *ring
 	memory  []byte
 	dropped *atomic.Uint64
+	passed  *atomic.Uint64
 }
+
+// Entries of the counts.
+const (
+	droppedEntry = iota
+	passedEntry
+	countEntries
+)
 
 // RxConfig describes an Rx to open.
 type RxConfig struct {
@@ -86,18 +94,18 @@ func (r *Rx) open(c RxConfig, index int) (err error) {
 		return err
 	}
 	const word = 8
-	if r.counts, err = ebpf.NewMap(&ebpf.MapSpec{Name: "loam_drops", Type: ebpf.Array, KeySize: 4, ValueSize: word, MaxEntries: 1, Flags: unix.BPF_F_MMAPABLE}); err != nil {
+	if r.counts, err = ebpf.NewMap(&ebpf.MapSpec{Name: "loam_drops", Type: ebpf.Array, KeySize: 4, ValueSize: word, MaxEntries: countEntries, Flags: unix.BPF_F_MMAPABLE}); err != nil {
 		return err
 	}
-	if r.memory, err = mapEntries(r.counts, word, 1); err != nil {
+	if r.memory, err = mapEntries(r.counts, word, countEntries); err != nil {
 		return err
 	}
-	r.dropped = counterAt(r.memory)
+	r.dropped, r.passed = counterAt(r.memory[droppedEntry*word:]), counterAt(r.memory[passedEntry*word:])
 	code, err := filter.Assemble(filter.TC, c.Match, r.take())
 	if err != nil {
 		return err
 	}
-	code = append(share(c), code...)
+	code = append(r.share(c), code...)
 	r.program, err = ebpf.NewProgram(&ebpf.ProgramSpec{Name: "loam_rx", Type: ebpf.SchedCLS, Instructions: code, License: "GPL"})
 	if err != nil {
 		return err
@@ -114,21 +122,38 @@ const (
 
 // share leaves the frames of other processors alone, and what is no frame as it was on
 // a wire: one with a tag, which the kernel has taken out of it, or with so much payload
-// that it is still to be cut up.
-func share(c RxConfig) asm.Instructions {
+// that it is still to be cut up. These are counted.
+func (r *Rx) share(c RxConfig) asm.Instructions {
 	const skbTagPresent, skbSegment = 20, 176
-	return asm.Instructions{
+	code := asm.Instructions{
 		asm.Mov.Reg(asm.R6, asm.R1),
-		asm.LoadMem(asm.R1, asm.R6, skbTagPresent, asm.Word),
-		asm.JNE.Imm(asm.R1, 0, "others"),
-		asm.LoadMem(asm.R1, asm.R6, skbSegment, asm.Word),
-		asm.JNE.Imm(asm.R1, 0, "others"),
 		asm.FnGetSmpProcessorId.Call(),
 		asm.Mod.Imm(asm.R0, int32(c.Shares)),
-		asm.JEq.Imm(asm.R0, int32(c.Share), "ours"),
+		asm.JNE.Imm(asm.R0, int32(c.Share), "others"),
+		asm.LoadMem(asm.R1, asm.R6, skbTagPresent, asm.Word),
+		asm.JNE.Imm(asm.R1, 0, "passed"),
+		asm.LoadMem(asm.R1, asm.R6, skbSegment, asm.Word),
+		asm.JEq.Imm(asm.R1, 0, "ours"),
+	}
+	code = append(code, r.tally(passedEntry, "passed", "others")...)
+	return append(code,
 		asm.Mov.Imm(asm.R0, leave).WithSymbol("others"),
 		asm.Return(),
-		asm.Mov.Reg(asm.R1, asm.R6).WithSymbol("ours"),
+		asm.Mov.Reg(asm.R1, asm.R6).WithSymbol("ours"))
+}
+
+// tally adds one to an entry of the counts, in code of a name in front of that of the name next.
+func (r *Rx) tally(entry int64, name, next string) asm.Instructions {
+	const key = -4
+	return asm.Instructions{
+		asm.StoreImm(asm.R10, key, entry, asm.Word).WithSymbol(name),
+		asm.LoadMapPtr(asm.R1, r.counts.FD()),
+		asm.Mov.Reg(asm.R2, asm.R10),
+		asm.Add.Imm(asm.R2, key),
+		asm.FnMapLookupElem.Call(),
+		asm.JEq.Imm(asm.R0, 0, next),
+		asm.Mov.Imm(asm.R1, 1),
+		asm.StoreXAdd(asm.R0, asm.R1, asm.DWord),
 	}
 }
 
@@ -172,17 +197,8 @@ func (r *Rx) take() asm.Instructions {
 			asm.Mov.Imm(asm.R0, drop),
 			asm.Return())
 	}
-	const key = -4
-	add(asm.StoreImm(asm.R10, key, 0, asm.Word).WithSymbol(dropped),
-		asm.LoadMapPtr(asm.R1, r.counts.FD()),
-		asm.Mov.Reg(asm.R2, asm.R10),
-		asm.Add.Imm(asm.R2, key),
-		asm.FnMapLookupElem.Call(),
-		asm.JEq.Imm(asm.R0, 0, "gone"),
-		asm.Mov.Imm(asm.R1, 1),
-		asm.StoreXAdd(asm.R0, asm.R1, asm.DWord),
-		asm.Mov.Imm(asm.R0, drop).WithSymbol("gone"),
-		asm.Return())
+	add(r.tally(droppedEntry, dropped, "gone")...)
+	add(asm.Mov.Imm(asm.R0, drop).WithSymbol("gone"), asm.Return())
 	return code
 }
 
@@ -204,6 +220,10 @@ func (r *Rx) Release() { r.ring.release() }
 // Drops is how many frames agreed and found no room. Anybody may call it while the Rx
 // is open.
 func (r *Rx) Drops() uint64 { return r.dropped.Load() }
+
+// Passed is how many frames were left to the kernel because of a VLAN's tag, or since they
+// are still to be cut up, whether they agree or not. Anybody may call it while the Rx is open.
+func (r *Rx) Passed() uint64 { return r.passed.Load() }
 
 // Close takes the program off the interface. It may be called again.
 func (r *Rx) Close() error {

@@ -167,6 +167,32 @@ func TestOthersAreLeftAlone(t *testing.T) {
 	receive(t, rx, 1)
 }
 
+// Frames of a VLAN are the kernel's, and counted once, by however many they are looked at.
+func TestPassed(t *testing.T) {
+	netns.Need(t)
+	from, to := netns.Veth(t, 1500, 1)
+	tx := openTx(t, TxConfig{Interface: from})
+	var all []*Rx
+	for i := range 2 {
+		all = append(all, openRx(t, RxConfig{Interface: to, Match: ours, Share: i, Shares: 2}))
+	}
+	tagged := frame(60, 1)
+	copy(tagged[12:], []byte{0x81, 0, 0, 7, 8, 0})
+	const count = 10
+	for range count {
+		send(t, tx, tagged, frame(60, 2))
+	}
+	received := 0
+	for _, rx := range all {
+		for _, _, ok := rx.Next(); ok; _, _, ok = rx.Next() {
+			received++
+		}
+	}
+	if n := all[0].Passed() + all[1].Passed(); n != count || received != count {
+		t.Errorf("%d passed on and %d received, want %d of each", n, received, count)
+	}
+}
+
 // Several share the frames by processor: each comes to one of them.
 func TestShares(t *testing.T) {
 	netns.Need(t)
