@@ -1,8 +1,10 @@
 package gen
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -29,6 +31,9 @@ type endpoints struct {
 func (c *Config) complete(s *Stream, layer method.Layer) (*frame.Template, endpoints, error) {
 	t := s.Template.Clone()
 	var e endpoints
+	if first := t.Layers; len(first) > 0 && first[0].Kind != "eth" && slices.Contains(frame.Kinds(), first[0].Kind) {
+		return nil, e, bad("the template begins with %s, and frames begin with eth: \"eth; %s\"", first[0].Kind, t)
+	}
 	if err := setFlows(t, s.Flows); err != nil {
 		return nil, e, err
 	}
@@ -99,6 +104,9 @@ func (c *Config) fillIn(t *frame.Template, e *endpoints, ip string, dst netip.Ad
 	} else if path, err = nexthop.Route(c.Interface, dst); err != nil && c.Method == "tap" {
 		return nil // an interface that is still to be made
 	}
+	if given := t.Get(ip + ".dst"); errors.Is(err, nexthop.ErrSilent) && path.Gateway == dst && given != dst.String() {
+		return bad("%s are neighbours on %s, each with an Ethernet address of its own, and %s does not answer: give one for all of them with --dst-mac", given, c.Interface, dst)
+	}
 	if err != nil {
 		return err
 	}
@@ -111,7 +119,7 @@ func (c *Config) fillIn(t *frame.Template, e *endpoints, ip string, dst netip.Ad
 			return err
 		}
 	}
-	if !path.NextHop.IsZero() {
+	if wantsHop || !path.NextHop.IsZero() {
 		if err := set("eth.dst", path.NextHop.String()); err != nil {
 			return err
 		}

@@ -131,7 +131,12 @@ func (c *Config) check() error {
 	if err := c.checkSteps(); err != nil {
 		return err
 	}
+	named := make(map[string]bool)
 	for i := range c.Streams {
+		if name := c.Streams[i].Name; named[name] {
+			return bad("there are two streams of the name %q: give each a name of its own", name)
+		}
+		named[c.Streams[i].Name] = true
 		if err := c.checkStream(&c.Streams[i]); err != nil {
 			return fmt.Errorf("%s: %w", c.Streams[i].Name, err)
 		}

@@ -16,6 +16,8 @@ import (
 // the count. A worker drives it.
 type lane struct {
 	sender method.Sender // shared by the lanes of a worker, where the method writes frames
+	// account is of the sender, and shared as it is.
+	account *Account
 	// repeater is the sender if all its frames are same, which then go without being
 	// written each time; else nil.
 	repeater method.Repeater
@@ -48,6 +50,7 @@ type lane struct {
 	bytes  int   // filled since the last Send, FCS included
 
 	frames, wire atomic.Uint64 // sent, and bytes in them with FCS
+	ended        int64         // when the last frame of a count had had its time; 0: it has not gone
 }
 
 // catchUp is how long a stall may be that is made up for in full, by frames that
@@ -166,22 +169,42 @@ func (l *lane) hand(n int) (sent int, err error) {
 		return l.sender.Send(n, l.fill)
 	}
 	sent, err = l.repeater.Repeat(l.same, n)
-	l.bytes = sent * l.filler.WireLen(len(l.same))
+	l.bytes = n * l.filler.WireLen(len(l.same))
 	return sent, err
 }
 
-// send hands over n frames.
+// send hands over n frames. Those that are refused have had their time, too.
 func (l *lane) send(n int) error {
 	if l.tagged {
 		l.sent = time.Now().UnixNano()
 	}
 	sent, err := l.hand(n)
+	l.clock.Sent(n, l.bytes)
+	l.bytes = l.account.Took(l.sender, n, sent, l.bytes, l.filler.WireLen(0))
 	if sent > 0 {
-		l.clock.Sent(sent, l.bytes)
 		l.spread.Sent(pace.Now(), sent)
 		l.frames.Add(uint64(sent))
 		l.wire.Add(uint64(l.bytes))
 	}
-	l.done += uint64(n)
+	if l.done += uint64(n); l.done == l.ends {
+		l.ended = max(pace.Now(), l.clock.Next())
+	}
 	return err
+}
+
+// Account is what a sender should have counted of bytes, by which those of refused frames are told
+// from the others': what it has counted may be dear to ask for. It is used by one goroutine.
+type Account struct{ bytes uint64 }
+
+// NewAccount is that of a sender as it is.
+func NewAccount(s method.Sender) *Account { return &Account{s.Counters().Bytes} }
+
+// Took takes in that of n frames with so many bytes on the wire, of which each has beside bytes that
+// the sender does not see, sent were handed over. It returns the bytes of these.
+func (a *Account) Took(s method.Sender, n, sent, bytes, beside int) int {
+	if sent < n {
+		bytes = int(s.Counters().Bytes-a.bytes) + sent*beside
+	}
+	a.bytes += uint64(bytes - sent*beside)
+	return bytes
 }

@@ -57,7 +57,10 @@ func Run(ctx context.Context, c Config) (Report, error) {
 			return Report{}, err
 		}
 	}
-	before := linkFrames(r.Interface)
+	before := int64(UnknownLink)
+	if r.Method != "tap" { // whose frames the interface has received
+		before = linkFrames(r.Interface)
+	}
 	err = r.drive(ctx)
 	return r.report(before), err
 }
@@ -124,6 +127,7 @@ func (r *run) compile(s *Stream) (*frame.Program, endpoints, error) {
 // writes frames, else one for each, with its own ends.
 func (r *run) openQueue(w *worker, longest int, ends []endpoints) error {
 	var shared method.Sender
+	var books *Account
 	most := r.tagged
 	for i := range r.Streams {
 		if r.Streams[i].Bare {
@@ -137,7 +141,7 @@ func (r *run) openQueue(w *worker, longest int, ends []endpoints) error {
 			l.batch = r.tagged
 		}
 		if shared != nil {
-			l.sender = shared
+			l.sender, l.account = shared, books
 			continue
 		}
 		c := method.Config{
@@ -152,10 +156,10 @@ func (r *run) openQueue(w *worker, longest int, ends []endpoints) error {
 		if err != nil {
 			return err
 		}
-		l.sender = s
+		l.sender, l.account = s, NewAccount(s)
 		w.senders = append(w.senders, s)
 		if r.method.Layer == method.Frame {
-			shared = s
+			shared, books = s, l.account
 		}
 	}
 	if r.LeaveChecksum {
@@ -254,6 +258,7 @@ func (r *run) report(linkBefore int64) Report {
 			out.Counters.Add(s.Counters())
 		}
 	}
+	var longest time.Duration
 	for i := range r.Streams {
 		s := StreamReport{Flow: Flow{Name: r.Streams[i].Name}, Asked: r.Streams[i].Rate.String()}
 		spread := pace.NewSpread()
@@ -263,18 +268,33 @@ func (r *run) report(linkBefore int64) Report {
 			s.Missed = max(s.Missed, l.missed)
 			spread.Merge(l.spread)
 		}
-		s.SetRates(s.Frames, s.Bytes, out.Elapsed)
+		lasted := r.lasted(i)
+		longest = max(longest, lasted)
+		s.SetRates(s.Frames, s.Bytes, lasted)
 		s.Error = RateError(r.Streams[i].Rate, r.meanScale(), &s.Flow)
 		s.Gaps = spread.Gaps()
 		out.Streams = append(out.Streams, s)
 		out.Total.Frames += s.Frames
 		out.Total.Bytes += s.Bytes
 	}
-	out.Total.SetRates(out.Total.Frames, out.Total.Bytes, out.Elapsed)
+	out.Total.SetRates(out.Total.Frames, out.Total.Bytes, longest)
 	if after := linkFrames(r.Interface); linkBefore >= 0 && after >= 0 {
 		out.LinkFrames = after - linkBefore
 	}
 	return out
+}
+
+// lasted is the time that a stream had: that of the run, or less if it had sent its count before.
+func (r *run) lasted(stream int) (d time.Duration) {
+	for q, l := range r.streams[stream] {
+		w := r.workers[q]
+		ended := w.ended
+		if l.ended != 0 {
+			ended = l.ended
+		}
+		d = max(d, time.Duration(ended-w.began))
+	}
+	return d
 }
 
 // meanScale is that of the steps, by their time.

@@ -276,6 +276,7 @@ func TestBadConfigurations(t *testing.T) {
 	}{
 		{func(c *Config) { c.Streams = nil }, "no stream"},
 		{func(c *Config) { c.Method = "smoke" }, "no such method"},
+		{func(c *Config) { c.Streams = append(c.Streams, c.Streams[0]); c.Streams[1].Name = "stream 1" }, `two streams of the name "stream 1"`},
 		{func(c *Config) { c.Queues = 33 }, "33 queues"},
 		{func(c *Config) { c.Interface = "nosuch0" }, "no interface"},
 		{func(c *Config) { c.Time = -1 }, "a time of"},
@@ -291,6 +292,8 @@ func TestBadConfigurations(t *testing.T) {
 		{func(c *Config) { c.Method = "udp"; c.Streams[0].Flows = 3 }, "one destination"},
 		{func(c *Config) { c.Method = "net"; c.Streams[0].Template, _ = frame.Parse("eth; arp") }, "sends UDP only"},
 		{func(c *Config) { c.Method = "raw"; c.Streams[0].Template, _ = frame.Parse("eth; arp") }, "sends IP packets"},
+		{func(c *Config) { c.Streams[0].Template, _ = frame.Parse("ip; udp") }, "the template begins with ip, and frames begin with eth"},
+		{func(c *Config) { c.Streams[0].Template.Set("ip.dst", fmt.Sprintf("10.%d.0.0/24", l.net)) }, fmt.Sprintf("10.%d.0.0/24 are neighbours on %s, each with", l.net, l.near)},
 	} {
 		c := good()
 		test.change(&c)

@@ -56,7 +56,8 @@ are in frames (pps), in bits of frames (bps), or of the wire (bpsL1).
 More than 1000 frames a second to public addresses need --public. Once everything
 is open, root's privileges are given up. However the command ends, the interface
 is as it was.`,
-		Args: knownCommand,
+		Args:             knownCommand,
+		PersistentPreRun: func(cmd *cobra.Command, _ []string) { endBySecondSignal(cmd.Context()) },
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := f.config()
 			if err != nil {

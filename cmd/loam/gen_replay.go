@@ -34,14 +34,16 @@ func newGenReplay() *cobra.Command {
 		Use:   "replay FILE.pcapng --dev IF",
 		Short: "Send what was captured",
 		Long: `Replay sends the frames of a pcap or pcapng file, which may be compressed by gzip,
-as they are: with the gaps that they had, or at a rate.
+as they are: with the gaps that they had, or at a rate. The file - is standard input,
+which is read to its end first, as other pipes are.
 
   loam gen replay all.pcapng --dev eth0
   loam gen replay all.pcapng --dev eth0 --rate 100kpps --loops 10
   loam gen replay all.pcapng --dev eth0 --speed 2
 
-Frames that were captured in part are sent as far as they are there, and frames
-that are longer than the interface takes are refused and counted.`,
+Frames that were captured in part are sent as far as they are there, and of a file
+that ends within a frame all before that; both is told. Frames that are longer than
+the interface takes are refused and counted.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return &usageError{fmt.Sprintf("one file is wanted, and %d are given", len(args)), "say loam gen replay FILE.pcapng --dev IF"}
@@ -101,7 +103,7 @@ func (f *replayFlags) run(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return err
 	}
-	file, err := os.Open(name)
+	file, err := openCapture(cmd.InOrStdin(), name)
 	if err != nil {
 		return &usageError{err.Error(), "give a file that can be read"}
 	}
@@ -119,7 +121,60 @@ func (f *replayFlags) run(cmd *cobra.Command, name string) error {
 	if survey.Frames == 0 {
 		return &usageError{wrong: name + " has no frames"}
 	}
+	f.remark(cmd.ErrOrStderr(), name, &c, &survey)
 	return f.watch(cmd, func(ctx context.Context, v show.View) (show.Result, error) { return f.send(ctx, c, m, survey, v) })
+}
+
+// openCapture opens the file. What cannot be read again and again, as a pipe, is copied to a file
+// without a name.
+func openCapture(in io.Reader, name string) (*os.File, error) {
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		info, err := file.Stat()
+		switch {
+		case err == nil && info.IsDir():
+			err = fmt.Errorf("%s is a directory", name)
+		case err == nil && info.Mode().IsRegular():
+			return file, nil
+		}
+		defer file.Close()
+		if err != nil {
+			return nil, err
+		}
+		in = file
+	}
+	spool, err := os.CreateTemp("", "loam-replay-")
+	if err != nil {
+		return nil, err
+	}
+	os.Remove(spool.Name())
+	if _, err := io.Copy(spool, in); err != nil {
+		spool.Close()
+		return nil, err
+	}
+	return spool, nil
+}
+
+// longSpan is how long a replay may take without being remarked upon.
+const longSpan = time.Hour
+
+// remark says in what the frames that are sent are not those that were on the wire.
+func (f *replayFlags) remark(w io.Writer, name string, c *replay.Config, v *replay.Survey) {
+	if v.Broken {
+		fmt.Fprintf(w, "loam: %s ends within a frame, as a capture does that was interrupted: the %d before it are sent\n", name, v.Frames)
+	}
+	if v.Cut > 0 {
+		fmt.Fprintf(w, "loam: %d of %d frames were captured in part, and are sent so\n", v.Cut, v.Frames)
+	}
+	if v.Skipped > 0 {
+		fmt.Fprintf(w, "loam: %d records are no frames of Ethernet, too short or too long, and are left out\n", v.Skipped)
+	}
+	if span := time.Duration(float64(v.Span) / max(c.Speed, 1e-6)); c.Speed > 0 && span > longSpan {
+		fmt.Fprintf(w, "loam: the capture takes %v as it is; --speed or --rate make that shorter\n", span.Round(time.Second))
+	}
 }
 
 // look reads the file once, and refuses what would go to public addresses.

@@ -43,8 +43,12 @@ it was sent by tells the time there and back, by one clock.
 
 A flow has three numbers: the stream, the sender's queue, the flow. Frames that
 were lost after the last one that arrived are not known here: the sender's count
-tells. The kernel and others on the machine go on receiving as before, but with xdp and
-tc: these take away all that may carry a tag, which ARP and ICMPv6 do not.
+tells. Senders of two commands have the same numbers, and are one to a sink, with
+frames that come twice: give each a sink of its own, or send streams with "loam gen
+run". The kernel and others on the machine go on receiving as before, but with xdp and
+tc: these take away all IP that may carry a tag, which ARP and ICMPv6 do not, and count
+nothing else. tc leaves frames of a VLAN, and several that come as one, to the kernel,
+and says how many.
 
 With --device-time the latency ends when the device saw the frame, and not when the
 kernel did, if the device has a clock. It is switched on for all frames, and off at the

@@ -44,16 +44,26 @@ func (f *viewFlags) watch(cmd *cobra.Command, work func(context.Context, show.Vi
 	if live == nil {
 		return do()
 	}
-	// done has one place: the goroutine sends what work returned.
-	done := make(chan error, 1)
-	go func() { done <- do() }()
-	if err := live.Show(); err != nil {
-		stop()
-		<-done
-		return &usageError{"--tui: " + err.Error(), "run it in a terminal, or leave --tui out"}
+	// done has one place: the goroutine sends what work returned, which begins when there is a
+	// terminal to show it on.
+	done, blind := make(chan error, 1), make(chan struct{})
+	go func() {
+		select {
+		case <-live.Began():
+			done <- do()
+		case <-blind:
+			done <- nil
+		}
+	}()
+	err = live.Show()
+	if err != nil {
+		close(blind)
 	}
 	stop() // the user may have left the view
-	return <-done
+	if e := <-done; err == nil {
+		return e
+	}
+	return &usageError{"--tui has no terminal to show it on: " + err.Error(), "run it in a terminal, or leave --tui out"}
 }
 
 // open makes the views. Files and sockets are opened here, before privileges are

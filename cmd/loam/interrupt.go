@@ -37,3 +37,9 @@ func untilInterrupted() (ctx context.Context, stop func()) {
 	}()
 	return ctx, func() { signal.Stop(signals) }
 }
+
+// endBySecondSignal has a signal end the process at once that comes when ctx is done: for
+// commands that may take their time to end, and leave nothing behind where they are killed.
+func endBySecondSignal(ctx context.Context) {
+	context.AfterFunc(ctx, func() { signal.Reset(syscall.SIGINT, syscall.SIGTERM) })
+}

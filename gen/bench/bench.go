@@ -222,7 +222,7 @@ func take(running *Running, counter func() (Count, error)) (reading, error) {
 		return reading{}, err
 	}
 	n, err := counter()
-	return reading{n.Frames, time.Now(), used + softirqTime()}, err
+	return reading{n.Frames, time.Now(), used + SoftirqTime()}, err
 }
 
 // judge compares what was sent with what arrived.

@@ -105,6 +105,20 @@ func TestClaimsAreCompared(t *testing.T) {
 	}
 }
 
+// Frames that would be counted in pieces are not measured.
+func TestFramesBeyondTheMTU(t *testing.T) {
+	near, _ := netns.Veth(t, 1500, 1)
+	for size, fits := range map[int]bool{1518: true, 1519: false} {
+		s, err := Stream("10.0.0.2", size, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Methods(near, s, wire.MAC{}, nil, []int{1}); (err == nil) != fits {
+			t.Errorf("%d bytes: %v", size, err)
+		}
+	}
+}
+
 // One that cannot start has no figures, and the others go on.
 func TestErrorsStayInTheirRow(t *testing.T) {
 	broken, well := &fake{err: errors.New("broken")}, &fake{}
@@ -145,7 +159,7 @@ func TestProcessorTimeOfAGroup(t *testing.T) {
 // namespace of processes there are none.
 func TestSoftirqTime(t *testing.T) {
 	if name, _ := os.ReadFile("/proc/2/comm"); string(name) != "kthreadd\n" {
-		if n := softirqTime(); n != 0 {
+		if n := SoftirqTime(); n != 0 {
 			t.Errorf("threads that are not there ran for %v", n)
 		}
 		return
@@ -153,8 +167,8 @@ func TestSoftirqTime(t *testing.T) {
 	if n := len(softirqThreads()); n < runtime.NumCPU() {
 		t.Errorf("%d threads for %d processors", n, runtime.NumCPU())
 	}
-	first := softirqTime()
-	if second := softirqTime(); first <= 0 || second < first {
+	first := SoftirqTime()
+	if second := SoftirqTime(); first <= 0 || second < first {
 		t.Errorf("they ran for %v, and then for %v", first, second)
 	}
 }

@@ -15,8 +15,14 @@ import (
 )
 
 // Methods makes a contestant of each method that can send what s says by the
-// interface, for each number of queues: names says which, nil is all.
+// interface, for each number of queues: names says which, nil is all. Frames that the
+// interface does not take as they are would be counted in pieces, and are an error.
 func Methods(name string, s gen.Stream, nextHop wire.MAC, names []string, queues []int) ([]Contestant, error) {
+	if link, err := netlink.LinkByName(name); err == nil {
+		if most := link.Attrs().MTU + wire.EthernetLen + frame.FCSLen; s.Sizes.Max() > most {
+			return nil, fmt.Errorf("frames of %d bytes are longer than the %d that %s takes: ip link set %s mtu N makes it take more", s.Sizes.Max(), most, name, name)
+		}
+	}
 	var all []Contestant
 	for _, m := range method.All() {
 		if names != nil && !contains(names, m.Name) {

@@ -38,12 +38,12 @@ func processorTime(group int, prefix string) (time.Duration, error) {
 	return sum, nil
 }
 
-// softirqTime is how long the kernel's threads have run that go on with softirqs where those who
-// raised them cannot (ksoftirqd). It is part of what a sender costs: much of the receiver's work on
+// SoftirqTime is how long the kernel's threads have run, since it started, that go on with softirqs
+// where those who raised them cannot (ksoftirqd). It is part of what a sender costs: much of the receiver's work on
 // a veth is a softirq of the sender's. And what the scheduler's account gives to these threads is
 // more than they run: when one takes over in the middle of a long system call, it is charged for the call
 // since the last tick. Measured with AF_XDP: a tenth of the sender's time, for 6 µs in 20 ms.
-func softirqTime() (sum time.Duration) {
+func SoftirqTime() (sum time.Duration) {
 	for _, dir := range softirqThreads() {
 		used, _ := ran(dir)
 		sum += used

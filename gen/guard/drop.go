@@ -18,13 +18,17 @@ func Drop() error {
 		return nil
 	}
 	if err := syscall.Setgroups(nil); err != nil {
-		return fmt.Errorf("privileges cannot be dropped: setgroups: %w", err)
+		return cannot("setgroups", err)
 	}
 	if err := syscall.Setresgid(nobody, nobody, nobody); err != nil {
-		return fmt.Errorf("privileges cannot be dropped: setresgid: %w", err)
+		return cannot("setresgid", err)
 	}
 	if err := syscall.Setresuid(nobody, nobody, nobody); err != nil {
-		return fmt.Errorf("privileges cannot be dropped: setresuid: %w", err)
+		return cannot("setresuid", err)
 	}
 	return nil
+}
+
+func cannot(call string, err error) error {
+	return fmt.Errorf("privileges cannot be dropped: %s: %w: --keep-privileges does without", call, err)
 }

@@ -213,5 +213,12 @@ type Receiver interface {
 	Close() error
 }
 
+// Passer is a Receiver that leaves some frames to the kernel because of how they come,
+// and does not know whether they match.
+type Passer interface {
+	// Passed is how many. It may be called as Drops may.
+	Passed() uint64
+}
+
 // ErrTimeout is what Flush returns when frames have not left in time.
 var ErrTimeout = errors.New("method: frames have not left in time")

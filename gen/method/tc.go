@@ -119,6 +119,7 @@ type tcReceiver struct {
 	mu     sync.Mutex // guards what follows: Drops may come beside Close, and after it
 	closed bool
 	drops  uint64 // when it was closed
+	passed uint64 // likewise
 }
 
 func listenTC(c Config) (Receiver, error) {
@@ -203,12 +204,22 @@ func (r *tcReceiver) Drops() uint64 {
 	return r.drops
 }
 
-// Close implements Receiver.
-func (r *tcReceiver) Close() (err error) {
-	drops := r.Drops()
+// Passed implements Passer.
+func (r *tcReceiver) Passed() uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.closed, r.drops = true, drops
+	if !r.closed {
+		return r.rx.Passed()
+	}
+	return r.passed
+}
+
+// Close implements Receiver.
+func (r *tcReceiver) Close() (err error) {
+	drops, passed := r.Drops(), r.Passed()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed, r.drops, r.passed = true, drops, passed
 	if r.listener >= 0 {
 		err = unix.Close(r.listener)
 		r.listener = -1

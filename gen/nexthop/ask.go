@@ -3,6 +3,7 @@
 package nexthop
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"time"
@@ -55,8 +56,14 @@ func ask(p Path) (wire.MAC, error) {
 			return mac, nil
 		}
 	}
-	return wire.MAC{}, fmt.Errorf("%s does not answer on %s: check the address, or give its Ethernet address with --dst-mac", p.Gateway, p.Interface)
+	if p.own {
+		return wire.MAC{}, fmt.Errorf("%s is an address of this host, which nobody on %s answers for: give another, or an Ethernet address with --dst-mac", p.Gateway, p.Interface)
+	}
+	return wire.MAC{}, fmt.Errorf("%s %w on %s: check the address, or give its Ethernet address with --dst-mac", p.Gateway, ErrSilent, p.Interface)
 }
+
+// ErrSilent is in the error about a neighbour that was asked in vain.
+var ErrSilent = errors.New("does not answer")
 
 // await waits for an answer about a.
 func await(rx method.Receiver, a netip.Addr, answer func(frame []byte) (netip.Addr, wire.MAC, bool)) (mac wire.MAC, ok bool) {
@@ -79,7 +86,7 @@ func await(rx method.Receiver, a netip.Addr, answer func(frame []byte) (netip.Ad
 
 func arpRequest(p Path) []byte {
 	b := make([]byte, wire.EthernetLen+wire.ARPLen)
-	eth := wire.Ethernet{Dst: wire.MAC{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, Src: p.SourceMAC, Type: wire.TypeARP}
+	eth := wire.Ethernet{Dst: wire.Broadcast, Src: p.SourceMAC, Type: wire.TypeARP}
 	eth.Put(b)
 	arp := wire.ARP{Op: wire.ARPRequest, SenderMAC: p.SourceMAC, SenderIP: p.Source, TargetIP: p.Gateway}
 	arp.Put(b[wire.EthernetLen:])

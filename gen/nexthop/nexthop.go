@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"syscall"
 
 	"github.com/vishvananda/netlink"
 
@@ -27,10 +28,15 @@ type Path struct {
 	Gateway   netip.Addr // the next router, or the destination itself
 	NextHop   wire.MAC   // its address
 	MTU       int
+	Loopback  bool // the interface is that
+
+	broadcast bool // the destination is that of the interface's network
+	own       bool // the destination is this host's
 }
 
 // Find resolves dst by the interface. An interface without an address takes dst
-// for a neighbour, and asks as source.
+// for a neighbour, and asks as source. Groups and broadcasts have addresses of their
+// own, and on the loopback interface everybody has the address zero.
 func Find(name string, dst, source netip.Addr) (Path, error) {
 	p, err := Route(name, dst)
 	if err != nil {
@@ -38,6 +44,18 @@ func Find(name string, dst, source netip.Addr) (Path, error) {
 	}
 	if source.IsValid() {
 		p.Source = source
+	}
+	switch {
+	case p.Loopback:
+		return p, nil
+	case p.SourceMAC.IsZero():
+		return p, fmt.Errorf("%s is not an Ethernet interface", name)
+	case dst.IsMulticast():
+		p.Gateway, p.NextHop = dst, wire.MulticastMAC(dst)
+		return p, nil
+	case p.broadcast || dst == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
+		p.Gateway, p.NextHop = dst, wire.Broadcast
+		return p, nil
 	}
 	if mac, ok := known(name, p.Gateway); ok {
 		p.NextHop = mac
@@ -55,6 +73,7 @@ func Route(name string, dst netip.Addr) (Path, error) {
 		return p, err
 	}
 	p.MTU = link.Attrs().MTU
+	p.Loopback = link.Attrs().Flags&net.FlagLoopback != 0
 	copy(p.SourceMAC[:], link.Attrs().HardwareAddr)
 	if link.Attrs().Flags&net.FlagUp == 0 {
 		return p, fmt.Errorf("%s is down: ip link set %s up", name, name)
@@ -64,6 +83,7 @@ func Route(name string, dst netip.Addr) (Path, error) {
 		p.Source = address(link, dst.Is4())
 		return p, nil // no route: perhaps it is a neighbour that the kernel does not know of
 	}
+	p.broadcast, p.own = routes[0].Type == syscall.RTN_BROADCAST, routes[0].Type == syscall.RTN_LOCAL
 	if gw, ok := netip.AddrFromSlice(routes[0].Gw); ok {
 		p.Gateway = gw.Unmap()
 	}

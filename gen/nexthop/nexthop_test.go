@@ -83,13 +83,45 @@ func TestAsksByNeighborDiscovery(t *testing.T) {
 	}
 }
 
+// Groups and broadcasts are asked for by nobody, and have their addresses.
+func TestGroupsAndBroadcasts(t *testing.T) {
+	f := netns.NewFar(t)
+	near, _, n := f.Wire(t)
+	for dst, want := range map[string]string{
+		"224.0.0.251":                 "01:00:5e:00:00:fb",
+		"239.255.1.2":                 "01:00:5e:7f:01:02",
+		"ff02::1:3":                   "33:33:00:01:00:03",
+		"255.255.255.255":             "ff:ff:ff:ff:ff:ff",
+		fmt.Sprintf("10.%d.0.255", n): "ff:ff:ff:ff:ff:ff",
+	} {
+		p, err := Find(near, netip.MustParseAddr(dst), netip.Addr{})
+		if err != nil || p.NextHop.String() != want || p.SourceMAC.IsZero() {
+			t.Errorf("%s: %v, want %s; %v", dst, p.NextHop, want, err)
+		}
+	}
+}
+
+// On the loopback interface nobody is asked.
+func TestLoopback(t *testing.T) {
+	netns.NewFar(t)
+	netns.IP(t, "link", "set", "lo", "up")
+	p, err := Find("lo", netip.MustParseAddr("127.0.0.1"), netip.Addr{})
+	if err != nil || !p.NextHop.IsZero() || p.Source.String() != "127.0.0.1" {
+		t.Errorf("%+v, %v", p, err)
+	}
+}
+
 // Mistakes are one line that says what to do.
 func TestErrorsSayWhatToDo(t *testing.T) {
 	f := netns.NewFar(t)
 	near, _, n := f.Wire(t)
+	netns.IP(t, "tuntap", "add", "dev", "loamtun9", "mode", "tun")
+	netns.IP(t, "link", "set", "loamtun9", "up")
 	for _, test := range []struct{ name, dst, want string }{
+		{"loamtun9", "10.0.0.1", "loamtun9 is not an Ethernet interface"},
 		{"nosuch0", "10.0.0.1", `there is no interface "nosuch0"`},
 		{near, fmt.Sprintf("10.%d.0.99", n), "does not answer on " + near},
+		{near, fmt.Sprintf("10.%d.0.1", n), "is an address of this host"},
 	} {
 		if _, err := Find(test.name, netip.MustParseAddr(test.dst), netip.Addr{}); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%v: %v", test, err)

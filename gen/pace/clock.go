@@ -12,7 +12,8 @@ import (
 // second is exact.
 //
 // After a stall (the machine was elsewhere) it catches up, but with no more than
-// Bound of the rate: what was missed beyond that stays missed, and is counted.
+// Bound of the rate and the frame that was due: what was missed beyond that stays
+// missed, and is counted.
 //
 // A user that was given permits may send frames larger than expected: the account
 // then goes below zero, and the next frame waits for it.
@@ -48,7 +49,7 @@ func NewClock(r Rate, meanSize float64, bound time.Duration) *Clock {
 	if hi, lo := bits.Mul64(uint64(c.rate), uint64(bound)); hi == 0 && lo < uint64(c.limit) {
 		c.limit = int64(lo)
 	}
-	c.limit = max(c.limit, c.one)
+	c.limit += c.one // that is due, however late it is asked for
 	return c
 }
 

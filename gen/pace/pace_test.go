@@ -210,3 +210,26 @@ func FuzzParseRate(f *testing.F) {
 		NewClock(r, 64, 0).Permits(1)
 	})
 }
+
+// A slow rate is held by a caller that is always late: the lateness of one frame is made up for
+// by the next.
+func TestSlowRatesAreHeld(t *testing.T) {
+	const late = int64(50 * time.Millisecond)
+	for _, text := range []string{"1pps", "3pps", "700bps"} {
+		r, err := ParseRate(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := NewClock(r, 64, 200*time.Millisecond)
+		frames, end := 0, int64(100*time.Second)
+		for now := int64(0); now < end; now = c.Next() + late {
+			n := c.Permits(now)
+			c.Sent(n, n*64)
+			frames += n
+		}
+		want := r.FramesPerSecond(64) * 100
+		if off := float64(frames) - want; off < -1 || off > 1 || c.Missed() > 0 {
+			t.Errorf("%s: %d frames in 100 s, want %.0f; %v are missed", text, frames, want, c.Missed())
+		}
+	}
+}

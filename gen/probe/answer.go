@@ -8,8 +8,8 @@ import (
 )
 
 // What comes in: frames that may be answers to probes, other traffic, or forged.
-// Checksums of TCP and UDP are not looked at: on virtual links the sender leaves
-// them to a device that never was, and the tag says more.
+// Checksums behind the IP header are not looked at: on virtual links the sender
+// leaves those of TCP and UDP to a device that never was, and the tag says more.
 
 // verdict is what a frame turned out to be.
 type verdict uint8

@@ -66,7 +66,7 @@ func Run(ctx context.Context, c Config) (gen.Report, error) {
 	go r.read(ctx, c)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	p := player{Config: c, clock: pace.NewClock(c.Rate, c.MeanSize, 0), spread: pace.NewSpread(), began: pace.Now()}
+	p := player{Config: c, clock: pace.NewClock(c.Rate, c.MeanSize, 0), spread: pace.NewSpread(), began: pace.Now(), account: gen.NewAccount(c.Sender)}
 	p.observed = p.began
 	err := p.play(ctx, r)
 	cancel()
@@ -134,6 +134,8 @@ type player struct {
 	spread          *pace.Spread
 	began, observed int64
 	ended           int64
+	rest            time.Duration // of the last frame's time, when it had gone
+	account         *gen.Account
 	total, before   gen.Flow
 }
 
@@ -147,6 +149,9 @@ func (p *player) play(ctx context.Context, r *reading) error {
 			return err
 		}
 		r.free <- k
+	}
+	if p.Speed <= 0 && ctx.Err() == nil {
+		p.rest = time.Duration(max(0, p.clock.Next()-pace.Now()))
 	}
 	return nil
 }
@@ -169,9 +174,11 @@ func (p *player) send(ctx context.Context, k *chunk) error {
 			continue
 		}
 		bytes = 0
-		sent, err := p.Sender.Send(min(n, p.Batch), fill)
-		p.clock.Sent(sent, bytes)
+		n = min(n, p.Batch)
+		sent, err := p.Sender.Send(n, fill)
+		p.clock.Sent(n, bytes)
 		p.spread.Sent(pace.Now(), sent)
+		bytes = p.account.Took(p.Sender, n, sent, bytes, frame.FCSLen)
 		p.total.Frames += uint64(sent)
 		p.total.Bytes += uint64(bytes)
 		if err != nil {
@@ -213,7 +220,7 @@ func (p *player) observe(now int64) {
 func (p *player) report() gen.Report {
 	r := gen.Report{Queues: 1, Elapsed: time.Duration(p.ended - p.began), Counters: p.Sender.Counters(), LinkFrames: gen.UnknownLink}
 	r.Total = p.total
-	r.Total.SetRates(p.total.Frames, p.total.Bytes, r.Elapsed)
+	r.Total.SetRates(p.total.Frames, p.total.Bytes, r.Elapsed+p.rest)
 	s := gen.StreamReport{Flow: r.Total, Asked: p.Rate.String(), Gaps: p.spread.Gaps(), Missed: p.clock.Missed()}
 	s.Name = "capture"
 	if p.Speed > 0 {

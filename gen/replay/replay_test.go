@@ -109,12 +109,63 @@ func TestBadFiles(t *testing.T) {
 			t.Errorf("%.10q: %v", test.file, err)
 		}
 	}
-	s, err := NewSource(bytes.NewReader(good[:len(good)-10]))
+	long := bytes.Clone(good)
+	binary.LittleEndian.PutUint32(long[24+8:], 1<<20) // the first record's length
+	s, err := NewSource(bytes.NewReader(long))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Look(s); err == nil || !strings.Contains(err.Error(), "damaged") {
-		t.Errorf("a file that was cut off: %v", err)
+		t.Errorf("a record that is longer than any: %v", err)
+	}
+}
+
+// A capture that was interrupted, or cut off on its way, has all frames before that place.
+func TestFilesThatWereCutOff(t *testing.T) {
+	for _, format := range []string{"pcap", "pcapng", "gzip"} {
+		good := capture(t, format, 500, 1)
+		last := 0
+		for n := len(good) - 300; n < len(good); n++ {
+			s, err := NewSource(bytes.NewReader(good[:n]))
+			if err != nil {
+				t.Fatal(format, n, err)
+			}
+			v, err := Look(s)
+			if err != nil || v.Frames > 500 || !v.Broken && format == "gzip" || int(v.Frames) < last {
+				t.Fatalf("%s: %d of %d bytes: %+v, %v", format, n, len(good), v, err)
+			}
+			last = int(v.Frames)
+		}
+		if format != "gzip" && last != 499 {
+			t.Errorf("%s: %d frames with a byte missing, want 499", format, last)
+		}
+	}
+}
+
+// Interfaces of several kinds are no damage.
+func TestSeveralLinkTypes(t *testing.T) {
+	var b bytes.Buffer
+	w, err := pcapgo.NewNgWriter(&b, layers.LinkTypeEthernet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := w.AddInterface(pcapgo.NgInterface{LinkType: layers.LinkTypeRaw})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2 {
+		f := frameOf(i)
+		if err := w.WritePacket(gopacket.CaptureInfo{Timestamp: began, CaptureLength: len(f), Length: len(f), InterfaceIndex: i * second}, f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.Flush()
+	s, err := NewSource(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Look(s); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), "several link types") {
+		t.Error(err)
 	}
 }
 
@@ -136,21 +187,31 @@ func TestLook(t *testing.T) {
 type recorder struct {
 	frames [][]byte
 	at     []time.Time
+	most   int    // length of a frame; longer ones are refused; 0: none is
+	bytes  uint64 // in those that are not
 	err    error
 }
 
 func (r *recorder) Layer() method.Layer { return method.Frame }
-func (r *recorder) Send(n int, fill func([]byte) int) (int, error) {
+func (r *recorder) Send(n int, fill func([]byte) int) (sent int, err error) {
 	for range n {
 		slot := make([]byte, 2048)
-		r.frames = append(r.frames, slot[:fill(slot)])
+		slot = slot[:fill(slot)]
+		if r.most > 0 && len(slot) > r.most {
+			continue
+		}
+		r.frames = append(r.frames, slot)
 		r.at = append(r.at, time.Now())
+		r.bytes += uint64(len(slot))
+		sent++
 	}
-	return n, r.err
+	return sent, r.err
 }
 func (r *recorder) Flush(time.Duration) error { return nil }
-func (r *recorder) Counters() method.Counters { return method.Counters{Handed: uint64(len(r.frames))} }
-func (r *recorder) Close() error              { return nil }
+func (r *recorder) Counters() method.Counters {
+	return method.Counters{Handed: uint64(len(r.frames)), Bytes: r.bytes}
+}
+func (r *recorder) Close() error { return nil }
 
 func opener(file []byte) func() (*Source, error) {
 	return func() (*Source, error) { return NewSource(bytes.NewReader(file)) }
@@ -175,6 +236,25 @@ func TestReplayAtARate(t *testing.T) {
 	}
 	if d := r.at[2999].Sub(r.at[0]); d < 29*time.Millisecond {
 		t.Errorf("3000 frames at 100,000 a second took %v", d)
+	}
+}
+
+// Frames that are refused are no bytes that went, and have had their time; a few frames are at the
+// rate that was asked for, as many are.
+func TestReplayOfRefusedFrames(t *testing.T) {
+	r := &recorder{most: 100}
+	rate, _ := pace.ParseRate("1kpps")
+	start := time.Now()
+	rep, err := Run(t.Context(), Config{Open: opener(capture(t, "pcap", 100, 1)), Sender: r, Rate: rate})
+	if err != nil || rep.Total.Frames != 41 || rep.Total.Bytes != r.bytes+41*4 {
+		t.Errorf("%+v, want 41 frames and %d bytes; %v", rep.Total, r.bytes+41*4, err)
+	}
+	if d := time.Since(start); d < 99*time.Millisecond {
+		t.Errorf("100 frames at 1000 a second took %v", d)
+	}
+	rep, err = Run(t.Context(), Config{Open: opener(capture(t, "pcap", 10, 1)), Sender: &recorder{}, Rate: rate})
+	if e := rep.Streams[0].Error; err != nil || e > 0.001 {
+		t.Errorf("10 frames: off by %+.1f %%; %v", 100*e, err)
 	}
 }
 
@@ -203,8 +283,10 @@ func TestReplayErrors(t *testing.T) {
 		t.Error(err)
 	}
 	file := capture(t, "pcap", 500, 0)
+	last := len(file) - len(frameOf(499)) - 16
+	binary.LittleEndian.PutUint32(file[last+8:], 1<<20) // the last record's length
 	r := &recorder{}
-	if _, err := Run(t.Context(), Config{Open: opener(file[:len(file)-5]), Sender: r}); err == nil || len(r.frames) != 499 {
+	if _, err := Run(t.Context(), Config{Open: opener(file), Sender: r}); err == nil || len(r.frames) != 499 {
 		t.Errorf("%d frames, %v", len(r.frames), err)
 	}
 }

@@ -29,6 +29,7 @@ type Source struct {
 	began   bool
 	Skipped uint64 // records that are no frames: too short or too long
 	Cut     uint64 // frames that were captured in part
+	Broken  bool   // the file ends within a record, as one does whose capture was interrupted
 }
 
 // ErrFormat is in every error about what a file is.
@@ -78,15 +79,21 @@ func NewSource(r io.Reader) (*Source, error) {
 }
 
 // Next returns the next frame, which the caller may keep, and its time since the
-// first one; io.EOF at the end. Time does not run back: a frame that was captured
-// before the one in front of it has its time.
+// first one; io.EOF at the end, also where that is within a record, which is no
+// frame then. Time does not run back: a frame that was captured before the one in
+// front of it has its time.
 func (s *Source) Next() (frame []byte, at time.Duration, err error) {
 	for {
 		b, info, err := s.next()
-		if errors.Is(err, io.EOF) {
+		switch {
+		case errors.Is(err, io.ErrUnexpectedEOF):
+			s.Broken = true
 			return nil, 0, io.EOF
-		}
-		if err != nil {
+		case errors.Is(err, io.EOF):
+			return nil, 0, io.EOF
+		case errors.Is(err, pcapgo.ErrNgLinkTypeMismatch):
+			return nil, 0, fmt.Errorf("%w of Ethernet frames alone: its interfaces have several link types", ErrFormat)
+		case err != nil:
 			return nil, 0, fmt.Errorf("the file is damaged: %w", err)
 		}
 		if len(b) < wire.EthernetLen || len(b) > link.MaxFrame {

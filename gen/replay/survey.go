@@ -18,6 +18,7 @@ type Survey struct {
 	Public  netip.Addr    // the first public destination; not valid: there is none
 	Skipped uint64        // records that are no frames
 	Cut     uint64        // frames that were captured in part: they are sent as they are
+	Broken  bool          // the file ends within a record
 }
 
 // Look reads a file to its end.
@@ -25,7 +26,7 @@ func Look(s *Source) (v Survey, err error) {
 	for {
 		b, at, err := s.Next()
 		if err == io.EOF {
-			v.Skipped, v.Cut = s.Skipped, s.Cut
+			v.Skipped, v.Cut, v.Broken = s.Skipped, s.Cut, s.Broken
 			return v, nil
 		}
 		if err != nil {

@@ -146,6 +146,19 @@ func TestWire(t *testing.T) {
 	}
 }
 
+// Where nothing arrives, nothing is searched for.
+func TestNothingArrives(t *testing.T) {
+	a, _ := netns.Veth(t, 1500, 1)
+	b, _ := netns.Veth(t, 1500, 1)
+	r, err := Run(t.Context(), Options{
+		TX: a, RX: b, Template: template(t), Sizes: []int{64, 512}, Settle: 50 * time.Millisecond,
+		Progress: func(test string, _ Trial) { t.Errorf("%s is tested", test) },
+	})
+	if err == nil || !strings.Contains(err.Error(), "nothing that is sent by "+a+" arrives at "+b) || len(r.Rows) > 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
 func TestUnknownTest(t *testing.T) {
 	if _, err := Run(t.Context(), Options{Tests: []string{"speed"}}); err == nil || !strings.Contains(err.Error(), `there is no test "speed"`) {
 		t.Error(err)

@@ -97,6 +97,9 @@ func Run(ctx context.Context, o Options) (Report, error) {
 		}
 	}
 	r := Report{Trial: o.Trial, Repeats: o.Repeats, TX: o.TX, RX: o.RX, Tests: o.Tests}
+	if err := o.connected(ctx); err != nil {
+		return r, err
+	}
 	for _, size := range o.Sizes {
 		row, err := o.size(ctx, size)
 		if row.Size != 0 {
@@ -107,6 +110,24 @@ func Run(ctx context.Context, o Options) (Report, error) {
 		}
 	}
 	return r, nil
+}
+
+// What finds out whether anything arrives at all, which takes bridges through their
+// learning, too (section 23).
+const (
+	greetingRate = 1000 // frames a second
+	greeting     = 100 * time.Millisecond
+)
+
+// connected sends a few frames of each size until one arrives.
+func (o *Options) connected(ctx context.Context) error {
+	for _, size := range o.Sizes {
+		t, err := o.trial(ctx, size, greetingRate, greeting, 0)
+		if err != nil || t.Received > 0 || ctx.Err() != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("nothing that is sent by %s arrives at %s: look whether the device between them is up, and whether --dst and --dst-mac are as it wants them", o.TX, o.RX)
 }
 
 // size runs the tests for one size. All of them need the throughput.

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -72,6 +74,25 @@ lost of all that was sent: 10
 `
 	if b.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
+	}
+}
+
+// What would be read wrongly is explained.
+func TestTableRemarks(t *testing.T) {
+	trains, left := sent, seen
+	trains.Method, trains.LinkFrames = "udpgso", 5000
+	left.Passed = 3
+	var b bytes.Buffer
+	if err := Table(&b, NewResult(&trains, &left)); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"eth0 itself counted 5,000 frames sent, where a run of datagrams that is cut up behind it is one\n",
+		"3 packets were left to the kernel, of a VLAN or of several frames: they may be among the lost, and --method ring counts them\n",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
 	}
 }
 
@@ -203,6 +224,40 @@ func TestScreen(t *testing.T) {
 	m, _ = m.Update(tea.KeyPressMsg{Code: 'q', Text: "q"})
 	if asked != 1 || !strings.Contains(m.View().Content, "ending") {
 		t.Errorf("asked %d times\n%s", asked, m.View().Content)
+	}
+}
+
+// In a small terminal nothing is cut: columns and streams that have no room are left out, and
+// what is received stands in several lines.
+func TestScreenOfAnySize(t *testing.T) {
+	many := sample
+	for i := range 30 {
+		f := sample.Streams[0]
+		f.Name = fmt.Sprintf("a stream of a long name %d", i)
+		many.Streams = append(many.Streams, f)
+	}
+	for _, size := range []struct{ width, height int }{{80, 24}, {60, 12}, {40, 24}, {40, 16}, {200, 60}} {
+		var m tea.Model = screen{}
+		m, _ = m.Update(tea.WindowSizeMsg{Width: size.width, Height: size.height})
+		for range 100 {
+			m, _ = m.Update(State{&many, &seen})
+		}
+		text := m.View().Content
+		lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+		if len(lines) > size.height {
+			t.Errorf("%v: %d lines\n%s", size, len(lines), text)
+		}
+		for _, l := range lines {
+			if n := utf8.RuneCountInString(l); n > size.width {
+				t.Errorf("%v: a line of %d\n%s", size, n, text)
+				break
+			}
+		}
+		for _, want := range []string{"rate", "voice", "lost 10", "reordered", "jitter", "q ends the run"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%v: no %q in\n%s", size, want, text)
+			}
+		}
 	}
 }
 

@@ -58,7 +58,11 @@ func sentTable(out io.Writer, r *gen.Report) error {
 	fmt.Fprintf(out, "\nhanded over %s, left %s, refused %s; waited for room %s times, for buffers %s, for the link %s; %s system calls\n",
 		count(c.Handed), count(c.Left), count(c.Refused), count(c.Busy), count(c.NoBuffers), count(c.Down), count(c.Kicks))
 	if r.LinkFrames >= 0 {
-		fmt.Fprintf(out, "%s itself counted %s frames sent\n", r.Interface, count(uint64(r.LinkFrames)))
+		uncut := ""
+		if cuts := r.Method == "mmsg" || r.Method == "udpgso"; cuts && uint64(r.LinkFrames) < c.Left {
+			uncut = ", where a run of datagrams that is cut up behind it is one"
+		}
+		fmt.Fprintf(out, "%s itself counted %s frames sent%s\n", r.Interface, count(uint64(r.LinkFrames)), uncut)
 	}
 	return nil
 }
@@ -98,6 +102,7 @@ func receivedTable(out io.Writer, r *sink.Report, lost int64) error {
 		{r.Total.Restarts, "times a flow began anew: its frames are counted on"},
 		{r.Untracked, "frames were of flows beyond those that are followed"},
 		{r.Dropped, "frames found no room in our own ring: they are among the lost"},
+		{r.Passed, "packets were left to the kernel, of a VLAN or of several frames: they may be among the lost, and --method ring counts them"},
 		{r.Total.Negative, "frames arrived before they were sent: the clocks do not agree, and latencies are wrong"},
 		{r.Total.Ancient, "frames came too late to be told from duplicates: they count as lost"},
 	} {

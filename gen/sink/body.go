@@ -11,7 +11,7 @@ import (
 const maxDepth = 16
 
 // find looks for the tag of a frame: behind UDP, TCP or ICMP, over IPv4 or IPv6,
-// with tags, labels and tunnels in between.
+// with tags, labels and tunnels in between, or behind the last header that is known.
 func find(frame []byte) (measure.Tag, bool) {
 	// What nearly all frames are: UDP over IPv4 or IPv6, without tags.
 	const udp4 = wire.EthernetLen + wire.IPv4MinLen + wire.UDPLen
@@ -69,9 +69,18 @@ func (w *walker) etherType(t wire.EtherType) bool {
 		w.next = (*walker).mpls
 	case wire.TypeTEB:
 		w.next = (*walker).ethernet
-	default:
+	case wire.TypeARP:
+		return w.skip(wire.ARPLen)
+	}
+	return true
+}
+
+// skip goes over a header that says nothing about what is behind it.
+func (w *walker) skip(n int) bool {
+	if len(w.rest) < n {
 		return false
 	}
+	w.rest = w.rest[n:]
 	return true
 }
 
@@ -90,8 +99,6 @@ func (w *walker) mpls() bool {
 		w.next = (*walker).ipv4
 	case rest[0]>>4 == 6:
 		w.next = (*walker).ipv6
-	default:
-		return false
 	}
 	return true
 }
@@ -123,8 +130,6 @@ func (w *walker) protocol(p wire.Protocol) bool {
 		w.next = (*walker).ipv4
 	case ipv6ip:
 		w.next = (*walker).ipv6
-	default:
-		return false
 	}
 	return true
 }
@@ -157,9 +162,5 @@ func (w *walker) tcp() bool {
 }
 
 func (w *walker) icmp() bool {
-	if len(w.rest) < wire.ICMPv4Len {
-		return false
-	}
-	w.rest = w.rest[wire.ICMPv4Len:]
-	return true
+	return w.skip(wire.ICMPv4Len)
 }

@@ -70,6 +70,14 @@ func (r *reflector) fill(slot []byte) int {
 	return n
 }
 
+// Passed implements method.Passer.
+func (r *reflector) Passed() uint64 {
+	if p, ok := r.Receiver.(method.Passer); ok {
+		return p.Passed()
+	}
+	return 0
+}
+
 // Close implements method.Receiver: it closes the sender too.
 func (r *reflector) Close() error {
 	err := r.Receiver.Close()

@@ -16,6 +16,7 @@ type Report struct {
 	Other     uint64        `json:"other"`           // frames without a tag
 	Untracked uint64        `json:"untracked"`       // tagged frames beyond MaxTracked flows
 	Dropped   uint64        `json:"dropped"`         // frames that found no room in our own ring
+	Passed    uint64        `json:"passed"`          // frames that the method left to the kernel: see method.Passer
 }
 
 // Counts are of one flow, or of all.

@@ -226,6 +226,9 @@ func (o *owner) report() Report {
 	r := Report{Elapsed: time.Since(o.sink.start), Other: o.sink.other.Load(), Untracked: o.untracked}
 	for _, rx := range o.sink.receivers {
 		r.Dropped += rx.Drops()
+		if p, ok := rx.(method.Passer); ok {
+			r.Passed += p.Passed()
+		}
 	}
 	var all *hdrhistogram.Histogram
 	for id, t := range o.trackers {

@@ -176,6 +176,14 @@ func TestFindsTags(t *testing.T) {
 		"eth; ip; udp; vxlan; eth; vlan; ip; udp",
 		"eth; ip; ip6; udp",
 		"eth; ip6; ip; udp",
+		"eth",
+		"eth type=0x1234",
+		"eth; vlan",
+		"eth; mpls",
+		"eth; arp",
+		"eth; ip",
+		"eth; ip6 proto=132",
+		"eth; ip; gre",
 	} {
 		tpl, err := frame.Parse(text)
 		if err != nil {

@@ -252,6 +252,7 @@ func TestShards(t *testing.T) {
 // What cannot be done is refused in a line that says what to do.
 func TestRefusals(t *testing.T) {
 	l := newLab(t)
+	netns.IP(t, "link", "set", "lo", "up")
 	dir := t.TempDir()
 	os.WriteFile(filepath.Join(dir, "text"), []byte("something else\n"), 0o600)
 	for _, c := range []struct {
@@ -265,6 +266,8 @@ func TestRefusals(t *testing.T) {
 		{func(o *Options) { o.Targets = ranges(t, "11.0.0.0/24"); o.Public = true }, "say by which interface"},
 		{func(o *Options) { o.Interface, o.Targets = l.near, ranges(t, "11.0.0.0/24") }, "--public"},
 		{func(o *Options) { o.Interface = "none0" }, `no interface "none0"`},
+		{func(o *Options) { o.Probe.Source = netip.MustParseAddr("fd00::1") }, "not of the family of the targets"},
+		{func(o *Options) { o.Targets = ranges(t, "127.0.0.1"); o.AllowReserved = true }, "an address of this host"},
 		{func(o *Options) { o.Targets = ranges(t, strings.TrimSuffix(l.gateway, "2")+"0/24") }, "--dst-mac"},
 		{func(o *Options) { o.Targets = ranges(t, "10.200.0.1", "10.201.0.1"); o.Interface = l.near }, "in two runs"},
 		{func(o *Options) { o.Method = "udp" }, "cannot probe"},

@@ -69,8 +69,14 @@ func (o *Options) route(c *probe.Config) error {
 	if !c.Source.IsValid() {
 		return &Refusal{fmt.Sprintf("%s has no address of the family of the targets", o.Interface), "give it one, or say --src ADDRESS"}
 	}
+	if c.Source.Is4() != first.Is4() {
+		return &Refusal{fmt.Sprintf("the source %v is not of the family of the targets", c.Source), "say --src with an address as theirs are, or leave it out"}
+	}
 	if !c.NextHopMAC.IsZero() {
 		return nil
+	}
+	if p.Loopback {
+		return &Refusal{fmt.Sprintf("%v is an address of this host", first), "ask others: what is sent to it does not leave by an interface"}
 	}
 	if err := o.sameRouter(c, p); err != nil {
 		return err
