@@ -29,7 +29,7 @@ const (
 func inC(method string) string { return method + " in C" }
 
 // loops are the methods that there is a loop in C for.
-var loops = []string{"udp", "mmsg", "udpgso", "raw", "packet"}
+var loops = []string{"udp", "mmsg", "udpgso", "raw", "packet", "xdp"}
 
 // peers are all that take part beside our methods.
 func peers(t testing.TB, near, dst string) []bench.Contestant {

@@ -41,6 +41,9 @@ func TestTrial6(t *testing.T) {
 	l := newLab6(t, setup{})
 	taken := netip.MustParseAddr("fd77:ffff::9")
 	l.ip("-6", "address", "add", taken.String()+"/64", "dev", l.tap, "nodad")
+	l.eventually("Linux hears questions about the address", func() bool { // it joins their group a moment later
+		return strings.Contains(l.run("ip", "-6", "maddress", "show", "dev", l.tap), wire.SolicitedNode(taken).String())
+	})
 	l.must(l.stack.AddAddress(l.tap, netip.PrefixFrom(taken, 64)))
 	l.eventually("Linux's objection is heard", func() bool {
 		c := l.stack.Counters()

@@ -66,7 +66,7 @@ func (l *lab) openIPv6(names ...string) {
 func TestDnsmasqRouter(t *testing.T) {
 	l, network := newRouterLab(t)
 	beyond := netip.MustParseAddr("fd99::1")
-	l.ip("-6", "address", "add", beyond.String()+"/128", "dev", "lo", "nodad")
+	l.ip("-6", "address", "replace", beyond.String()+"/128", "dev", "lo", "nodad")
 	l.startDnsmasq(l.linux.addr.String(), "--interface="+l.tap, "--enable-ra", "--ra-param="+l.tap+",mtu:1400,10,600",
 		"--dhcp-range="+network.Addr().String()+",ra-only,64,1h", "--dhcp-option=option6:dns-server,["+l.linux.addr.String()+"]")
 
@@ -112,6 +112,39 @@ func TestDnsmasqInform(t *testing.T) {
 	l.eventually("dnsmasq answers, and that comes first", func() bool {
 		return slices.Equal(l.stack.DNS(), []netip.Addr{asked, said})
 	})
+}
+
+// TestDnsmasqAddresses: dnsmasq says that addresses are to be had by DHCPv6, and hands one out. Loam
+// reaches by it the kernel, which is on the link, and what is behind that.
+func TestDnsmasqAddresses(t *testing.T) {
+	l, network := newRouterLab(t)
+	beyond := netip.MustParseAddr("fd99::1")
+	l.ip("-6", "address", "replace", beyond.String()+"/128", "dev", "lo", "nodad")
+	first := network.Addr().As16()
+	first[14] = 1
+	low, high := netip.AddrFrom16(first), netip.AddrFrom16(first).Next().Next()
+	l.startDnsmasq(l.linux.addr.String(), "--interface="+l.tap, "--enable-ra",
+		"--dhcp-range="+low.String()+","+high.String()+",64,1h", "--dhcp-option=option6:dns-server,["+l.linux.addr.String()+"]")
+	own, err := l.ifc.Autoconfigure(l.ctx)
+	l.must(err)
+	if own.Bits() != 128 || own.Addr().Less(low) || high.Less(own.Addr()) {
+		t.Errorf("the address is %v", own)
+	}
+	if dns := l.stack.DNS(); !slices.Equal(dns, []netip.Addr{l.linux.addr}) {
+		t.Errorf("the name servers are %v", dns)
+	}
+	l.loam.addr = own.Addr()
+	for _, kernel := range []netip.Addr{l.linux.addr, beyond} {
+		l.linux.addr = kernel
+		for _, d := range l.directions() {
+			client, server := l.connect(d)
+			l.exchange(d.String(), client, server, 1<<16)
+		}
+	}
+	l.ifc.ReleaseDHCP()
+	if slices.ContainsFunc(l.stack.Addresses(), func(a stack.Address) bool { return a.Prefix == own }) {
+		t.Errorf("given back, the addresses are %v", l.stack.Addresses())
+	}
 }
 
 // TestLoamIsRouter: the kernel takes Loam for its router.

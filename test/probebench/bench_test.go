@@ -6,6 +6,8 @@ import (
 	"flag"
 	"fmt"
 	"net/netip"
+	"os/exec"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -43,7 +45,11 @@ func (r *row) median(figure func(run) float64) float64 {
 type scene struct {
 	Name string `json:"name"`
 	bits int    // by which the prefix that answers is longer than the one that is asked
-	Rows []row  `json:"rows"`
+	part int    // by which that is longer than the one of the other scenes, with -full
+	busy int    // loops a processor that do nothing, beside the contestants
+	// Asked is how many addresses were.
+	Asked uint64 `json:"asked"`
+	Rows  []row  `json:"rows"`
 	// Bound is what could be found at the most: bound_test.go.
 	Bound row `json:"bound"`
 	// Ratios are by what matters in this scene.
@@ -51,10 +57,12 @@ type scene struct {
 }
 
 // Scenes: where everybody answers, the answers are the work; where few do, the
-// questions are.
+// questions are. Where others want the processors too, answers wait, and who has no room
+// for them loses them.
 var scenes = []scene{
 	{Name: "everybody answers"},
 	{Name: "one in 128 answers", bits: 7},
+	{Name: "everybody answers, on a busy machine", part: 2, busy: 2},
 }
 
 // All contestants ask the same addresses in turn. We find every one that answers,
@@ -70,6 +78,9 @@ func TestBeside(t *testing.T) {
 	dir := prepare(t)
 	for i := range scenes {
 		s := &scenes[i]
+		if s.busy > 0 && !*full {
+			continue // it would be the first again
+		}
 		t.Run(s.Name, func(t *testing.T) { s.play(t, dir, prefix) })
 	}
 	if *update && !t.Failed() {
@@ -82,11 +93,15 @@ func (s *scene) play(t *testing.T, dir string, prefix netip.Prefix) {
 	turns, limit := 1, time.Minute
 	if *full {
 		turns, limit = *rounds, 15*time.Minute
+		prefix = netip.PrefixFrom(prefix.Addr(), prefix.Bits()+s.part)
+		occupy(t, s.busy*runtime.NumCPU())
 	}
 	l := newLab(t, dir, prefix, netip.PrefixFrom(prefix.Addr(), prefix.Bits()+s.bits))
 	read := l.counter(t)
 	s.Rows = make([]row, len(contestants))
-	asked, answering := uint64(1)<<(32-prefix.Bits()), uint64(1)<<(32-prefix.Bits()-s.bits)
+	asked := uint64(1) << (32 - prefix.Bits())
+	answering := asked >> s.bits
+	s.Asked = asked
 	for range turns {
 		for i, c := range contestants {
 			r := l.run(t, c, read, limit)
@@ -109,6 +124,17 @@ func (s *scene) play(t *testing.T, dir string, prefix netip.Prefix) {
 	s.Ratios = judge(s.Rows, &s.Bound)
 	for _, o := range s.Ratios {
 		t.Log(o)
+	}
+}
+
+// occupy has so many programs compute until the test is over.
+func occupy(t *testing.T, n int) {
+	for range n {
+		c := exec.Command("sh", "-c", "while :; do :; done")
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Process.Kill(); c.Wait() })
 	}
 }
 

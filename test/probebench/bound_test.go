@@ -16,6 +16,7 @@ import (
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
+	"loam/gen/bench"
 	"loam/gen/method"
 	"loam/wire"
 )
@@ -142,12 +143,12 @@ func (l *lab) dropAnswers(t testing.TB) link.Link {
 	return at
 }
 
-// processorTime is that of this process.
+// processorTime is that of this process, and of the kernel's threads for softirqs.
 func processorTime(t testing.TB) time.Duration {
 	t.Helper()
 	var u unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
 		t.Fatal(err)
 	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	return time.Duration(u.Utime.Nano()+u.Stime.Nano()) + bench.SoftirqTime()
 }

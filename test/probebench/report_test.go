@@ -52,7 +52,7 @@ func page(scenes []scene, prefix netip.Prefix) string {
 	all := uint64(1) << (32 - prefix.Bits())
 	fmt.Fprintf(&b, `# Who answers, measured
 
-Made by %s: each asked all %d addresses of %v by ICMP echo as fast as it could, in
+Made by %s: each asked all %d addresses of %v, or a part of them, by ICMP echo as fast as it could, in
 turn, %d times, on a machine of %d processors that other programs used at the same time
 (Linux %s). The addresses are those of the Linux kernel in another network namespace,
 at the other end of a veth pair with two queues (ip route add local PREFIX dev lo).
@@ -61,21 +61,24 @@ Medians of the turns.
 *Sent* is counted by the interface at the far end, *found* in the file of results.
 Rates are by the time from the first probe to the last. *Per processor second* is by
 the processor time of the program, in which on a veth most of the far kernel's work is
-done: other programs on the machine change it less. What the kernel's threads for softirqs
-do of that work is not in it.
+done, and of the kernel's threads for softirqs: other programs on the machine change it less.
 
 ![bars of the first table](found.svg)
 `, "`make probebench`", all, prefix, len(scenes[0].Rows[0].Runs), runtime.NumCPU(), release())
 	for i := range scenes {
-		sceneTable(&b, &scenes[i], all>>scenes[i].bits)
+		sceneTable(&b, &scenes[i])
 	}
 	b.WriteString(notes)
 	return b.String()
 }
 
-// sceneTable writes the tables of a scene in which so many answer.
-func sceneTable(b *strings.Builder, s *scene, answering uint64) {
+// sceneTable writes the tables of a scene.
+func sceneTable(b *strings.Builder, s *scene) {
+	answering := s.Asked >> s.bits
 	fmt.Fprintf(b, "\n## %s\n\n", strings.ToUpper(s.Name[:1])+s.Name[1:])
+	if s.busy > 0 {
+		fmt.Fprintf(b, "%d programs that only compute ran beside each, and %d addresses were asked.\n\n", s.busy*runtime.NumCPU(), s.Asked)
+	}
 	b.WriteString("| | sent a second | found | found a second | found per processor second |\n|---|--:|--:|--:|--:|\n")
 	for _, r := range append(slices.Clone(s.Rows), s.Bound) {
 		fmt.Fprintf(b, "| %s | %.0f | %.4f %% | %.0f | %.0f |\n", r.Name, r.median(run.SentRate),
@@ -104,8 +107,8 @@ const notes = `
 - zmap (2.1.1) and masscan (1.3.2) are Debian's. They send as fast as they can, as loam
   does, and wait a second for the last answers. Neither asks a second time; loam does where
   everybody answers, and so finds everybody.
-- When other programs use the machine too, zmap and masscan lose answers, or time, and loam
-  does not: then the ratios are higher.
+- Who has too little room for answers that wait for a processor loses them: masscan does on a
+  busy machine. loam lets out no more probes than it has room for answers to.
 `
 
 // release is that of the kernel.

@@ -2,22 +2,27 @@
 // bench beside them: the same socket, the same options, the same frame, and
 // nothing else.
 //
-//	loops udp|raw|mmsg|udpgso|packet INTERFACE DESTINATION
+//	loops udp|raw|mmsg|udpgso|packet|xdp INTERFACE DESTINATION
 //
-// udp, raw and packet take one call a frame or, like the method packet, a batch.
+// udp, raw and packet take one call a frame or, like the method packet, a batch. xdp does
+// less than any generator can: its descriptors are written once, and all are of one frame.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
+#include <linux/if_xdp.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sched.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 enum { batch = 64, payload = 18, port = 9, udp_segment = 103 };
 
@@ -86,6 +91,62 @@ static void batches(int fd, void *b, size_t n) {
 			room(fd);
 }
 
+// ring is one that AF_XDP shares, of as many slots as xdp has frames under way.
+struct ring {
+	uint32_t *producer, *consumer;
+	char *slots;
+};
+
+enum { under_way = 4096, chunk = 4096, max_tx_skb_budget = 9 };
+
+static struct ring ring(int fd, off_t which, const struct xdp_ring_offset *at, size_t slot) {
+	char *m = mmap(0, at->desc + under_way * slot, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, which);
+	if (m == MAP_FAILED)
+		die("mmap");
+	return (struct ring){(uint32_t *)(m + at->producer), (uint32_t *)(m + at->consumer), m + at->desc};
+}
+
+static void option(int fd, int name, int to) {
+	if (setsockopt(fd, SOL_XDP, name, &to, sizeof to) && name != max_tx_skb_budget)
+		die("setsockopt");
+}
+
+// xdp hands over all that there is room for, and has the kernel send it.
+static void xdp(const char *interface) {
+	static char memory[chunk] __attribute__((aligned(chunk)));
+	int fd = socket(AF_XDP, SOCK_RAW, 0), size = 64 << 20;
+	struct xdp_umem_reg umem = {.addr = (uintptr_t)memory, .len = chunk, .chunk_size = chunk};
+	struct sockaddr_xdp a = {.sxdp_family = AF_XDP, .sxdp_ifindex = if_nametoindex(interface), .sxdp_flags = XDP_USE_NEED_WAKEUP | XDP_COPY};
+	struct xdp_mmap_offsets at;
+	socklen_t n = sizeof at;
+	if (fd < 0 || setsockopt(fd, SOL_XDP, XDP_UMEM_REG, &umem, sizeof umem))
+		die("AF_XDP");
+	option(fd, XDP_UMEM_FILL_RING, under_way);
+	option(fd, XDP_UMEM_COMPLETION_RING, under_way);
+	option(fd, XDP_TX_RING, under_way);
+	option(fd, max_tx_skb_budget, under_way);
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof size);
+	if (getsockopt(fd, SOL_XDP, XDP_MMAP_OFFSETS, &at, &n))
+		die("XDP_MMAP_OFFSETS");
+	struct ring out = ring(fd, XDP_PGOFF_TX_RING, &at.tx, sizeof(struct xdp_desc));
+	struct ring done = ring(fd, XDP_UMEM_PGOFF_COMPLETION_RING, &at.cr, sizeof(uint64_t));
+	for (int tries = 0; bind(fd, (struct sockaddr *)&a, sizeof a); tries++) {
+		if (errno != EBUSY || tries == 100)
+			die("bind");
+		usleep(10000); // the kernel frees the queue of who had it in the background
+	}
+	memcpy(memory, frame, sizeof frame);
+	for (int i = 0; i < under_way; i++)
+		((struct xdp_desc *)out.slots)[i] = (struct xdp_desc){.len = sizeof frame};
+	for (;;) {
+		uint32_t left = __atomic_load_n(done.producer, __ATOMIC_ACQUIRE);
+		__atomic_store_n(done.consumer, left, __ATOMIC_RELEASE);
+		__atomic_store_n(out.producer, left + under_way, __ATOMIC_RELEASE);
+		if (sendto(fd, 0, 0, MSG_DONTWAIT, 0, 0) < 0 && errno != EAGAIN && errno != EBUSY)
+			room(fd);
+	}
+}
+
 int main(int argc, char **argv) {
 	if (argc != 4) {
 		fprintf(stderr, "loops METHOD INTERFACE DESTINATION\n");
@@ -107,6 +168,8 @@ int main(int argc, char **argv) {
 	}
 	if (!strcmp(argv[1], "packet"))
 		batches(packet(argv[2]), frame, sizeof frame);
+	if (!strcmp(argv[1], "xdp"))
+		xdp(argv[2]);
 	if (!strcmp(argv[1], "udpgso")) {
 		int fd = inet(argv[2], argv[3], SOCK_DGRAM, 0, port);
 		if (setsockopt(fd, IPPROTO_UDP, udp_segment, &size, sizeof size))
