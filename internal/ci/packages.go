@@ -26,8 +26,6 @@ var installed = []struct {
 	{"curl", "curl", "a client that is not ours"},
 	{"tshark", "tshark", "a judge of packets that is not ours"},
 	{"tcpdump", "tcpdump", "writes down what the kernel sees"},
-	{"ping", "iputils-ping", "asks our stack, as everybody does"},
-	{"arping", "iputils-arping", "the same at the link layer"},
 	{"traceroute", "traceroute", "finds our stack by closed ports"},
 	{"wrk", "wrk", "loads HTTP servers"},
 	{"ab", "apache2-utils", "loads HTTP servers with a connection for each request"},
@@ -58,12 +56,16 @@ var installed = []struct {
 // since to install the package would do to the machine what a test must not do.
 // What the programs are linked with comes with Git, and with the list above.
 var unpacked = []struct {
-	file string // a name to look up in PATH, or a path in that folder or from the root
-	pkg  string
-	why  string
+	file    string // a name to look up in PATH, or a path in that folder or from the root
+	pkg     string
+	why     string
+	project string // what its version names, where others have programs of that name
 }{
-	{"nginx", "nginx", "a web server that is not ours"},             // the package starts it
-	{"boot/ipxe.lkrn", "ipxe", "a stack that is not ours, in QEMU"}, // the package adds it to the boot menu
+	{"nginx", "nginx", "a web server that is not ours", ""},             // the package starts it
+	{"boot/ipxe.lkrn", "ipxe", "a stack that is not ours, in QEMU", ""}, // the package adds it to the boot menu
+	// These packages take away those of other authors.
+	{"ping", "iputils-ping", "asks our stack, as everybody does", "iputils"},
+	{"arping", "iputils-arping", "the same at the link layer", "iputils"},
 }
 
 // unpackDir is that folder, in the user's cache folder. Tests look there for what
@@ -79,14 +81,23 @@ func installPackages(ctx context.Context) error {
 		return err
 	}
 	dir := filepath.Join(cache, unpackDir)
-	// Debian leaves sbin, where ip is, out of the path of ordinary users.
-	os.Setenv("PATH", os.Getenv("PATH")+":/usr/sbin:/sbin:"+filepath.Join(dir, "usr/sbin"))
+	// What is unpacked comes first, since it is there where what the machine has by that
+	// name is another's. Debian leaves sbin, where ip is, out of the path of ordinary users.
+	os.Setenv("PATH", strings.Join([]string{
+		filepath.Join(dir, "usr/sbin"), filepath.Join(dir, "usr/bin"), filepath.Join(dir, "bin"),
+		os.Getenv("PATH"), "/usr/sbin", "/sbin",
+	}, ":"))
 	var install, unpack []string
 	for _, p := range installed {
 		install = wanted(install, p.file, p.pkg, p.why)
 	}
 	for _, p := range unpacked {
 		if strings.Contains(p.file, "/") && (present("/"+p.file) || present(filepath.Join(dir, p.file))) {
+			continue
+		}
+		if p.project != "" && present(p.file) && !debian.IsFrom(p.file, p.project) {
+			fmt.Printf("%s of %s is missing, and stands beside the %s that is here: %s\n", p.file, p.project, p.file, p.why)
+			unpack = append(unpack, p.pkg)
 			continue
 		}
 		unpack = wanted(unpack, p.file, p.pkg, p.why)

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"loam/internal/debian"
 )
 
 // Programs that nobody here wrote. They run in the namespace since the test does.
@@ -16,7 +18,7 @@ import (
 // packages has the Debian package of each program.
 var packages = map[string]string{
 	"ip": "iproute2", "ss": "iproute2", "bridge": "iproute2",
-	"ping":    "iputils-ping",
+	"ping": "iputils-ping", "arping": "iputils-arping",
 	"tcpdump": "tcpdump", "tshark": "tshark",
 	"curl": "curl", "nginx": "nginx",
 	"dnsmasq": "dnsmasq-base", "iperf3": "iperf3",
@@ -29,6 +31,9 @@ func (l *lab) need(program string) {
 	l.Helper()
 	if _, err := exec.LookPath(program); err != nil {
 		l.Skipf("needs %s: apt-get install %s", program, packages[program])
+	}
+	if pkg := packages[program]; strings.HasPrefix(pkg, "iputils-") && !debian.IsFrom(program, "iputils") {
+		l.Skipf("needs %s of %s, and another comes first in PATH", program, pkg)
 	}
 }
 
