@@ -11,6 +11,7 @@
 //	source_test.go  format, sizes, package comments, no reminders left behind
 //	unsafe_test.go  where unsafe and go:nosplit may stand
 //	prose_test.go   files, functions and links that the documents name exist
+//	outside_test.go a module of somebody else's can import ours, as the README says
 //
 // tree_test.go finds the packages and files for all of them. Each rule is a
 // function from source to complaints, and is itself tested on a small text that
