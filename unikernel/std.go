@@ -93,7 +93,9 @@ func generate(t *toolchain, platform Platform) (overlay.Files, error) {
 // must be closed under imports, and be the same for all programs, or each would
 // have a runtime package of its own and build everything anew. So they are the
 // whole standard library and Loam, whatever of them a program has: package net,
-// which Loam imports, itself imports more when it is tested.
+// which Loam imports, itself imports more when it is tested. What they import is not looked
+// for, nor is the checkout's module asked for by its name: either would want the modules that
+// Loam's commands are linked with, which programs in the checkout need not have.
 func goesFirst(ctx context.Context, t *toolchain, own overlay.Files, checkout string) ([]string, error) {
 	dir, patterns := "/", []string{"std"} // in the root folder no module is in the way
 	var all []string
@@ -101,9 +103,9 @@ func goesFirst(ctx context.Context, t *toolchain, own overlay.Files, checkout st
 		all = append(all, path.Dir(name))
 	}
 	if checkout != "" {
-		dir, patterns = checkout, append(patterns, module+"/...")
+		dir, patterns = filepath.Dir(t.GOMOD), append(patterns, "./...")
 	}
-	out, err := t.run(ctx, dir, append([]string{"list"}, patterns...)...)
+	out, err := t.run(ctx, dir, append([]string{"list", "-find"}, patterns...)...)
 	all = append(all, strings.Fields(string(out))...)
 	slices.Sort(all)
 	return slices.Compact(all), err
