@@ -49,3 +49,28 @@ func TestObjectionInTime(t *testing.T) {
 		})
 	}
 }
+
+// An objection that comes before the change of the tables that adds the address is over, as
+// these are many here, takes the address away all the same.
+func TestObjectionAtOnce(t *testing.T) {
+	devA, devB := pipe.New(pipe.Config{})
+	owner, s := newHost(t, stack.Config{}, devB, addrB), stack.New(stack.Config{})
+	t.Cleanup(func() { owner.Close(); s.Close() })
+	if _, err := s.Attach(devA, stack.InterfaceConfig{Name: "eth0"}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 500 {
+		to := netip.AddrFrom4([4]byte{172, 16, byte(i >> 8), byte(i)})
+		must(t, s.AddRoute(stack.Route{Dst: netip.PrefixFrom(to, 32), Interface: "eth0"}))
+	}
+	for range 20 {
+		must(t, s.AddAddress("eth0", netip.PrefixFrom(addrB6, 64)))
+		for end := time.Now().Add(5 * time.Second); slices.ContainsFunc(s.Addresses(), func(a stack.Address) bool { return a.Prefix.Addr() == addrB6 }); {
+			if time.Now().After(end) {
+				c := s.Counters()
+				t.Fatalf("the address is still there after %d objections", c.Get(stack.NDConflict))
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+}

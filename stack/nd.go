@@ -43,15 +43,30 @@ func (l *ifaceLoop) ready(addr netip.Addr) {
 // duplicate is called when another host has an IPv6 address of ours. One that is
 // on trial is given up (RFC 4862 section 5.4.5).
 func (l *ifaceLoop) duplicate(addr netip.Addr) {
-	for _, a := range l.stack.tables.Load().tentative {
-		if a.Interface == l.name && a.Prefix.Addr() == addr {
-			l.stack.RemoveAddress(l.name, a.Prefix)
-			if l.auto != nil {
-				l.auto.host.Refused(addr)
-				l.refuseDHCPv6(addr)
-			}
-		}
+	if !l.stack.giveUp(l.Interface, addr) {
+		return
 	}
+	l.leave(wire.SolicitedNode(addr))
+	if l.auto != nil {
+		l.auto.host.Refused(addr)
+		l.refuseDHCPv6(addr)
+	}
+}
+
+// giveUp removes an address if it is on trial, and reports whether it was. It waits for changes
+// that are under way: an address is announced before it is in the tables, and another host may
+// object before it is.
+func (s *Stack) giveUp(ifc *Interface, addr netip.Addr) bool {
+	err := s.change(func(t *tables) error {
+		same := func(a Address) bool { return a.Interface == ifc.name && a.Prefix.Addr() == addr }
+		if !slices.ContainsFunc(t.tentative, same) {
+			return ErrNotFound
+		}
+		t.addresses = slices.DeleteFunc(t.addresses, same)
+		t.tentative = slices.DeleteFunc(t.tentative, same)
+		return nil
+	})
+	return err == nil
 }
 
 // conflictCounter counts those who claim an address of ours.

@@ -168,21 +168,16 @@ func (s *Stack) AddAddress(name string, p netip.Prefix) error {
 // RemoveAddress takes an address away. Connections that use it are not ended:
 // they time out unless it comes back. Errors: ErrNotFound.
 func (s *Stack) RemoveAddress(name string, p netip.Prefix) error {
-	var ifc *Interface
-	err := s.change(func(t *tables) error {
-		ifc = t.byName(name)
+	return s.change(func(t *tables) error {
 		n := len(t.addresses)
 		t.addresses = slices.DeleteFunc(t.addresses, func(a Address) bool { return a == Address{name, p} })
 		t.tentative = slices.DeleteFunc(t.tentative, func(a Address) bool { return a == Address{name, p} })
 		if len(t.addresses) == n {
 			return ErrNotFound
 		}
+		t.byName(name).withdraw(p.Addr()) // in the order of the changes: it may be added again at once
 		return nil
 	})
-	if err == nil {
-		ifc.withdraw(p.Addr())
-	}
-	return err
 }
 
 // AddRoute adds a route. Errors: ErrNoInterface when Interface names none or,
