@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"net/netip"
 	"syscall"
+
+	"loam/wire"
 )
 
 // Address is a socket address of any family; the zero value is none.
@@ -13,14 +15,26 @@ type Address struct {
 	Name   string         // AF_UNIX: a path, or NUL and an abstract name; empty: unnamed
 	Port   uint32         // AF_NETLINK
 	Groups uint32         // AF_NETLINK
+	Link   LinkAddress    // AF_PACKET
 }
 
-// Sizes of struct sockaddr_in, _in6, _un and _nl.
+// LinkAddress is what struct sockaddr_ll says (packet(7)).
+type LinkAddress struct {
+	Protocol wire.EtherType
+	Index    int32 // of an interface; 0: any
+	Hardware uint16
+	Kind     uint8
+	Len      uint8 // of MAC, in bytes
+	MAC      [8]byte
+}
+
+// Sizes of struct sockaddr_in, _in6, _un, _nl and _ll.
 const (
 	sizeInet    = 16
 	sizeInet6   = 28
 	maxUnixName = 108
 	sizeNetlink = 12
+	sizeLink    = 20
 )
 
 // maxAddress is the size of struct sockaddr_storage.
@@ -51,6 +65,14 @@ func ParseAddress(b []byte) (Address, Errno) {
 			return Address{}, syscall.EINVAL
 		}
 		a.Port, a.Groups = binary.NativeEndian.Uint32(b[4:]), binary.NativeEndian.Uint32(b[8:])
+	case syscall.AF_PACKET:
+		if len(b) < sizeLink {
+			return Address{}, syscall.EINVAL
+		}
+		a.Link = LinkAddress{
+			Protocol: wire.EtherType(binary.BigEndian.Uint16(b[2:])), Index: int32(binary.NativeEndian.Uint32(b[4:])),
+			Hardware: binary.NativeEndian.Uint16(b[8:]), Kind: b[10], Len: b[11], MAC: [8]byte(b[12:]),
+		}
 	default:
 		return Address{}, syscall.EAFNOSUPPORT
 	}
@@ -98,6 +120,13 @@ func (a Address) Append(b []byte) []byte {
 		b = append(b, 0, 0)
 		b = binary.NativeEndian.AppendUint32(b, a.Port)
 		return binary.NativeEndian.AppendUint32(b, a.Groups)
+	case syscall.AF_PACKET:
+		b = binary.NativeEndian.AppendUint16(b, a.Family)
+		b = binary.BigEndian.AppendUint16(b, uint16(a.Link.Protocol))
+		b = binary.NativeEndian.AppendUint32(b, uint32(a.Link.Index))
+		b = binary.NativeEndian.AppendUint16(b, a.Link.Hardware)
+		b = append(b, a.Link.Kind, a.Link.Len)
+		return append(b, a.Link.MAC[:]...)
 	}
 	b = binary.NativeEndian.AppendUint16(b, a.Family)
 	b = append(b, a.Name...)

@@ -48,7 +48,7 @@ func TestBadAddresses(t *testing.T) {
 		{[]byte{2, 0, 0, 80, 10}, syscall.EINVAL},
 		{append([]byte{10, 0}, make([]byte, 20)...), syscall.EINVAL},
 		{append([]byte{1, 0}, make([]byte, 120)...), syscall.EINVAL},
-		{append([]byte{17, 0}, make([]byte, 20)...), syscall.EAFNOSUPPORT},
+		{append([]byte{31, 0}, make([]byte, 20)...), syscall.EAFNOSUPPORT}, // AF_BLUETOOTH
 		{make([]byte, 200), syscall.EINVAL},
 	} {
 		_, errno := ParseAddress(c.b)

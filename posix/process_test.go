@@ -164,7 +164,7 @@ func TestUnsupportedSockets(t *testing.T) {
 		domain, typ, protocol int
 		want                  Errno
 	}{
-		{syscall.AF_PACKET, syscall.SOCK_RAW, 0, syscall.EAFNOSUPPORT},
+		{syscall.AF_BLUETOOTH, syscall.SOCK_RAW, 0, syscall.EAFNOSUPPORT},
 		{syscall.AF_INET, syscall.SOCK_STREAM, protocolMPTCP, syscall.EPROTONOSUPPORT},
 		{syscall.AF_INET, syscall.SOCK_DGRAM, syscall.IPPROTO_TCP, syscall.EPROTONOSUPPORT},
 		{syscall.AF_INET, syscall.SOCK_RAW, 0, syscall.EPROTONOSUPPORT},

@@ -11,7 +11,7 @@ import (
 const typeFlags = syscall.SOCK_NONBLOCK | syscall.SOCK_CLOEXEC
 
 // Socket is socket(2). Families: AF_INET and AF_INET6 (stream, datagram and raw), AF_UNIX,
-// AF_NETLINK (route). Errors for the rest are those of a Linux kernel without
+// AF_NETLINK (route), AF_PACKET. Errors for the rest are those of a Linux kernel without
 // them.
 func (p *Process) Socket(domain, typ, protocol int) (int, Errno) {
 	s, errno := p.newSocket(domain, typ&^typeFlags, protocol)
@@ -27,6 +27,10 @@ func (p *Process) newSocket(domain, typ, protocol int) (socket, Errno) {
 		return p.newUnix(typ, protocol)
 	case syscall.AF_NETLINK:
 		return p.newNetlink(typ, protocol)
+	case syscall.AF_PACKET:
+		if p.net != nil {
+			return p.newPacket(typ, protocol)
+		}
 	case syscall.AF_INET:
 		if p.net != nil {
 			return p.newInet(domain, typ, protocol)

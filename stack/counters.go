@@ -81,6 +81,11 @@ const (
 	RawSent             //
 	RawFiltered         // a raw socket's filter did not want the copy, or its checksum was wrong
 	RawOverflow         // a raw socket's receive buffer was full
+	LinkReceived        // copies of frames given to sockets of links
+	LinkSent            //
+	LinkFiltered        // such a socket's filter did not want the copy
+	LinkOverflow        // such a socket's receive buffer was full
+	LinkNoRoom          // frames of such sockets dropped because the device was full
 	UDPReceived         //
 	UDPSent             //
 	UDPMalformed        //
@@ -132,6 +137,7 @@ var counterNames = [numCounters]string{
 	"icmp.received", "icmp.sent", "icmp.malformed", "icmp.checksum", "icmp.echo", "icmp.echo_reply", "icmp.errors",
 	"icmp.ignored", "icmp.filtered", "icmp.overflow", "icmp.errors_sent", "icmp.rate_limited", "icmp.no_room",
 	"raw.received", "raw.sent", "raw.filtered", "raw.overflow",
+	"link.received", "link.sent", "link.filtered", "link.overflow", "link.no_room",
 	"udp.received", "udp.sent", "udp.malformed", "udp.checksum", "udp.no_port", "udp.filtered", "udp.overflow",
 	"tcp.received", "tcp.sent", "tcp.malformed", "tcp.checksum", "tcp.no_port", "tcp.active_opens",
 	"tcp.passive_opens", "tcp.established", "tcp.resets_sent", "tcp.resets", "tcp.timeouts", "tcp.retransmits",

@@ -26,30 +26,33 @@ func (p *packet) datagram(now tcp.Time, from, to netip.AddrPort, n int) Datagram
 	return Datagram{From: from, To: to, Len: n, Interface: p.ifc.index, TTL: p.ttl, TOS: p.tos, at: now}
 }
 
-// datagramQueue is the receive buffer of a socket that keeps message
-// boundaries. Shards put, programs take; what does not fit is dropped and
-// counted by who puts. It holds the frames themselves and counts the memory
-// that these take, not just their payload.
-type datagramQueue struct {
+// messageQueue is the receive buffer of a socket that keeps message
+// boundaries, with what there is to say of each. Shards put, programs take; what does
+// not fit is dropped and counted by who puts. It holds the frames themselves and counts
+// the memory that these take, not just their payload.
+type messageQueue[T any] struct {
 	mu     sync.Mutex
-	items  []queued // from head on
+	items  []queued[T] // from head on
 	head   int
 	size   int // bytes of buffers held
 	limit  int
 	closed bool
 }
 
-type queued struct {
+type queued[T any] struct {
 	frame *link.Frame // its bytes are the payload
-	info  Datagram
+	info  T
 }
+
+// datagramQueue is that of a socket for datagrams.
+type datagramQueue = messageQueue[Datagram]
 
 // defaultDatagramBuffer is the receive buffer of a datagram socket, in bytes of
 // buffers: about a thousand small datagrams, or 30 of the largest.
 const defaultDatagramBuffer = 2 << 20
 
 // put takes the frame if it has room.
-func (q *datagramQueue) put(f *link.Frame, info Datagram) bool {
+func (q *messageQueue[T]) put(f *link.Frame, info T) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	size := f.Cap()
@@ -62,22 +65,22 @@ func (q *datagramQueue) put(f *link.Frame, info Datagram) bool {
 		clear(q.items[rest:])
 		q.items, q.head = q.items[:rest], 0
 	}
-	q.items = append(q.items, queued{f, info})
+	q.items = append(q.items, queued[T]{f, info})
 	return true
 }
 
 // take moves the oldest datagram into p.
-func (q *datagramQueue) take(p []byte) (n int, info Datagram, ok bool) { return q.takeFrom(0, p) }
+func (q *messageQueue[T]) take(p []byte) (n int, info T, ok bool) { return q.takeFrom(0, p) }
 
 // takeFrom is take for who does not want its first skip bytes.
-func (q *datagramQueue) takeFrom(skip int, p []byte) (n int, info Datagram, ok bool) {
+func (q *messageQueue[T]) takeFrom(skip int, p []byte) (n int, info T, ok bool) {
 	q.mu.Lock()
 	if q.head == len(q.items) {
 		q.mu.Unlock()
 		return 0, info, false
 	}
 	item := q.items[q.head]
-	q.items[q.head] = queued{}
+	q.items[q.head] = queued[T]{}
 	q.head++
 	q.size -= item.frame.Cap()
 	if q.head == len(q.items) {
@@ -91,7 +94,7 @@ func (q *datagramQueue) takeFrom(skip int, p []byte) (n int, info Datagram, ok b
 }
 
 // peek copies the oldest datagram into p and leaves it.
-func (q *datagramQueue) peek(p []byte) (n int, info Datagram, ok bool) {
+func (q *messageQueue[T]) peek(p []byte) (n int, info T, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.head == len(q.items) {
@@ -102,7 +105,7 @@ func (q *datagramQueue) peek(p []byte) (n int, info Datagram, ok bool) {
 }
 
 // len is how many datagrams there are, and the size of the oldest.
-func (q *datagramQueue) len() (count, first int) {
+func (q *messageQueue[T]) len() (count, first int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	count = len(q.items) - q.head
@@ -113,7 +116,7 @@ func (q *datagramQueue) len() (count, first int) {
 }
 
 // close frees what is there and refuses more.
-func (q *datagramQueue) close() {
+func (q *messageQueue[T]) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.closed = true

@@ -344,6 +344,9 @@ func (l *ifaceLoop) sendEthernet(dst wire.MAC, t wire.EtherType, f *link.Frame) 
 }
 
 func (l *ifaceLoop) sendFrame(f *link.Frame) {
+	if l.stack.linkConns.Load() != nil {
+		l.stack.tapOutgoing(&l.stack.tally, l.Interface, f, nil)
+	}
 	if !l.ports[0].sendControl(f) {
 		l.stack.tally.count(EthNoRoom)
 	}

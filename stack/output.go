@@ -116,7 +116,7 @@ func (l *txLink) unstall() {
 // on the link. It owns f.
 func (l *txLink) transmit(nextHop netip.Addr, f *link.Frame) {
 	if l.ifc.medium != link.Ethernet {
-		l.frames = append(l.frames, f)
+		l.append(f)
 		return
 	}
 	mac, ok := l.resolve(nextHop)
@@ -134,6 +134,14 @@ func (l *txLink) push(mac wire.MAC, f *link.Frame) {
 	h := wire.Ethernet{Dst: mac, Src: l.ifc.mac, Type: typeOfIP(f.Bytes())}
 	h.Put(f.Prepend(wire.EthernetLen))
 	l.shard.tally.count(EthSent)
+	l.append(f)
+}
+
+// append has a frame go with those of this turn.
+func (l *txLink) append(f *link.Frame) {
+	if s := l.shard.stack; s.linkConns.Load() != nil {
+		s.tapOutgoing(&l.shard.tally, l.ifc, f, nil)
+	}
 	l.frames = append(l.frames, f)
 }
 

@@ -199,14 +199,14 @@ func withoutPort(n int, d Datagram, err error) (int, Datagram, error) {
 // and the sequence number (From's port). Errors: ErrWouldBlock, ErrClosed, and
 // what an ICMP error said about a request.
 func (p *Pinger) TryReceive(b []byte) (int, Datagram, error) {
-	n, info, err := p.read(b, p.queue.takeData)
+	n, info, err := p.read(b, p.takeData)
 	info.Len = max(0, info.Len-wire.ICMPv4Len)
 	return n, info, err
 }
 
-// takeData is take for a message of ICMP, of which p gets the data.
-func (q *datagramQueue) takeData(p []byte) (n int, info Datagram, ok bool) {
-	return q.takeFrom(wire.ICMPv4Len, p)
+// takeData is take for a message of ICMP, of which b gets the data.
+func (p *Pinger) takeData(b []byte) (n int, info Datagram, ok bool) {
+	return p.queue.takeFrom(wire.ICMPv4Len, b)
 }
 
 // Receive waits for a reply: see TryReceive.

@@ -34,8 +34,12 @@ func (r *receiver) loop() {
 		n, err := r.queue.Recv(frames[:])
 		r.ifc.stack.config.Resumed()
 		t := r.ifc.stack.tables.Load()
+		tapped := r.ifc.stack.linkConns.Load() != nil
 		for i, f := range frames[:n] {
 			frames[i] = nil
+			if tapped {
+				r.ifc.stack.tapIncoming(&r.tally, r.ifc, f)
+			}
 			r.receive(t, f)
 		}
 		r.flush()

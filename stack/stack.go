@@ -32,6 +32,7 @@ type Stack struct {
 	forwarder Forwarder
 	forwards  atomic.Int32                 // requests that the forwarder is deciding
 	raws      atomic.Pointer[[]*RawConn]   // the raw sockets, replaced under mu; nil: there are none
+	linkConns atomic.Pointer[[]*LinkConn]  // the sockets for frames, in the same way
 	dns       atomic.Pointer[[]netip.Addr] // see SetDNS
 	tally     tally                        // what programs count; shards and receivers have their own
 

@@ -14,14 +14,14 @@ type txPort struct {
 	queue link.Queue
 
 	mu      sync.Mutex    // guards what follows
-	control []*link.Frame // of the interface itself (ARP, DHCP), first in line; at most maxControl
+	control []*link.Frame // of the interface itself (ARP, DHCP) and of LinkConns, first in line; at most maxControl
 	waiting []*txLink     // came up short; each is in here once
 	closed  bool
 
 	woken []*txLink // belongs to loop: the other of two lists that waiting alternates between
 }
 
-// maxControl bounds the frames of the interface that wait for room.
+// maxControl bounds the frames of the interface and of LinkConns that wait for room.
 const maxControl = 64
 
 // send passes frames to the device and returns how many it took. If there are
@@ -41,7 +41,7 @@ func (p *txPort) send(l *txLink, frames []*link.Frame) (n int, err error) {
 	return n, err
 }
 
-// sendControl sends one frame of the interface, now or before anything else that
+// sendControl sends one frame of the interface or a LinkConn, now or before anything else that
 // waits for room. It owns the frame; false: it was dropped, for want of room.
 func (p *txPort) sendControl(f *link.Frame) bool {
 	p.mu.Lock()
@@ -62,7 +62,7 @@ func (p *txPort) sendControl(f *link.Frame) bool {
 	return true
 }
 
-// flushControl sends the interface's own frames and reports whether all are sent.
+// flushControl sends these frames and reports whether all are sent.
 func (p *txPort) flushControl() bool {
 	if len(p.control) == 0 {
 		return true

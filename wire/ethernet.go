@@ -38,7 +38,7 @@ const (
 	TypeTEB  EtherType = 0x6558 // in GRE: an Ethernet frame (RFC 7637 section 3.2)
 	TypeMPLS EtherType = 0x8847 // unicast or downstream-assigned label (RFC 5332)
 
-	minEtherType EtherType = 0x0600 // below this the field is a length (802.3)
+	MinEtherType EtherType = 0x0600 // below this the field is a length (802.3)
 )
 
 // Sizes of Ethernet headers in bytes, and the smallest payload that IEEE 802.3
@@ -86,7 +86,7 @@ func ParseEthernet(b []byte) (h Ethernet, payload []byte, err error) {
 		h.Type = EtherType(binary.BigEndian.Uint16(b[2:]))
 		b = b[VLANTagLen:]
 	}
-	if h.Type < minEtherType {
+	if h.Type < MinEtherType {
 		return h, nil, ErrField
 	}
 	return h, b, nil

@@ -29,7 +29,7 @@ func TestEthernetTags(t *testing.T) {
 		{Type: TypeIPv4},
 		{Type: TypeIPv6, Tags: [2]VLAN{one}},
 		{Type: TypeARP, Tags: [2]VLAN{outer, one}},
-		{Type: minEtherType, Tags: [2]VLAN{one, one}},
+		{Type: MinEtherType, Tags: [2]VLAN{one, one}},
 	} {
 		b := make([]byte, h.Len()+3)
 		h.Put(b)

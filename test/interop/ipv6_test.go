@@ -31,19 +31,26 @@ func newLab6(t testing.TB, s setup) *lab {
 	l.linux.addr = netip.AddrFrom16(prefix)
 	prefix[15] = 2
 	l.loam.addr = netip.AddrFrom16(prefix)
-	l.ip("-6", "address", "add", l.linux.addr.String()+"/64", "dev", l.tap, "nodad")
+	l.takeAddress6(l.linux.addr)
 	l.must(l.stack.AddAddress(l.tap, netip.PrefixFrom(l.loam.addr, 64)))
 	return l
+}
+
+// takeAddress6 gives Linux an address, and waits until it hears questions about it: it joins
+// their group a moment later.
+func (l *lab) takeAddress6(addr netip.Addr) {
+	l.Helper()
+	l.ip("-6", "address", "add", addr.String()+"/64", "dev", l.tap, "nodad")
+	l.eventually("Linux hears questions about "+addr.String(), func() bool {
+		return strings.Contains(l.run("ip", "-6", "maddress", "show", "dev", l.tap), wire.SolicitedNode(addr).String())
+	})
 }
 
 // TestTrial6: an address of Loam's that Linux has, too, is given up after it was used.
 func TestTrial6(t *testing.T) {
 	l := newLab6(t, setup{})
 	taken := netip.MustParseAddr("fd77:ffff::9")
-	l.ip("-6", "address", "add", taken.String()+"/64", "dev", l.tap, "nodad")
-	l.eventually("Linux hears questions about the address", func() bool { // it joins their group a moment later
-		return strings.Contains(l.run("ip", "-6", "maddress", "show", "dev", l.tap), wire.SolicitedNode(taken).String())
-	})
+	l.takeAddress6(taken)
 	l.must(l.stack.AddAddress(l.tap, netip.PrefixFrom(taken, 64)))
 	l.eventually("Linux's objection is heard", func() bool {
 		c := l.stack.Counters()

@@ -28,6 +28,7 @@ func main() {
 	secondResult()
 	filter()
 	times()
+	frames()
 	check.Done()
 }
 
@@ -170,7 +171,7 @@ func errors() {
 		domain, typ, protocol int
 		want                  syscall.Errno
 	}{
-		{syscall.AF_PACKET, syscall.SOCK_RAW, 0, syscall.EAFNOSUPPORT},
+		{syscall.AF_BLUETOOTH, syscall.SOCK_RAW, 0, syscall.EAFNOSUPPORT},
 		{syscall.AF_INET, syscall.SOCK_STREAM, 262, syscall.EPROTONOSUPPORT},
 		{syscall.AF_UNIX, 77, 0, syscall.ESOCKTNOSUPPORT},
 	} {

@@ -1,0 +1,193 @@
+package posix
+
+import (
+	"encoding/binary"
+	"syscall"
+
+	"loam/stack"
+	"loam/wire"
+)
+
+// packetSocket is a socket of AF_PACKET (packet(7)): of SOCK_RAW for frames with the link's
+// header, of SOCK_DGRAM for what is behind it. There are no rings (PACKET_RX_RING).
+type packetSocket struct {
+	socketBase
+	net  *stack.Stack
+	conn *stack.LinkConn
+
+	// Guarded by mu.
+	auxData bool          // PACKET_AUXDATA
+	times   wantedControl // of it, time and nanoseconds
+	buffer  int           // SO_RCVBUF; 0: never set
+	filter  bool          // there is one
+}
+
+// newPacket makes one. It hears frames of its protocol, if that is not 0, from now on.
+func (p *Process) newPacket(typ, protocol int) (socket, Errno) {
+	if typ != syscall.SOCK_RAW && typ != syscall.SOCK_DGRAM {
+		return nil, syscall.ESOCKTNOSUPPORT
+	}
+	s := &packetSocket{socketBase: socketBase{domain: syscall.AF_PACKET, typ: typ, pro: protocol}, net: p.net}
+	conn, err := p.net.ListenLink(typ == syscall.SOCK_DGRAM, fromNetworkOrder(protocol))
+	if err != nil {
+		return nil, toErrno(err)
+	}
+	s.conn = conn
+	conn.Watch(s.relay)
+	return s, 0
+}
+
+// fromNetworkOrder is a protocol of socket(2), which is in the order of the network there.
+func fromNetworkOrder(protocol int) wire.EtherType {
+	b := binary.NativeEndian.AppendUint16(nil, uint16(protocol))
+	return wire.EtherType(binary.BigEndian.Uint16(b))
+}
+
+func (s *packetSocket) events() Events { return pollEvents(s.conn.Events()) }
+
+// bind chooses the interface, and the protocol if that is not 0. Errors: EINVAL, ENODEV.
+func (s *packetSocket) bind(a Address) Errno {
+	if a.Family != syscall.AF_PACKET {
+		return syscall.EINVAL
+	}
+	on, errno := s.interfaceOf(a.Link.Index)
+	if errno != 0 {
+		return errno
+	}
+	_, kind := s.conn.Bound()
+	if a.Link.Protocol != 0 {
+		kind = a.Link.Protocol
+	}
+	s.conn.Bind(on, kind)
+	return 0
+}
+
+// interfaceOf is the interface with an index, or nil for 0. Errors: ENODEV.
+func (s *packetSocket) interfaceOf(index int32) (*stack.Interface, Errno) {
+	if index == 0 {
+		return nil, 0
+	}
+	if i := interfaceByIndex(s.net, int(index)); i != nil {
+		return i, 0
+	}
+	return nil, syscall.ENODEV
+}
+
+// local is what the socket hears, and the address of the interface.
+func (s *packetSocket) local() Address {
+	on, kind := s.conn.Bound()
+	a := Address{Family: syscall.AF_PACKET, Link: LinkAddress{Protocol: kind}}
+	if on != nil {
+		a.Link.Index = int32(on.Index())
+		a.Link.station(on, on.MAC())
+	}
+	return a
+}
+
+// station fills in an address of a link.
+func (a *LinkAddress) station(on *stack.Interface, mac wire.MAC) {
+	a.Hardware, _ = kindOf(on)
+	if a.Hardware != arphrdNone {
+		a.Len = uint8(copy(a.MAC[:], mac[:]))
+	}
+}
+
+func (s *packetSocket) peer() (Address, Errno)      { return Address{}, syscall.EOPNOTSUPP }
+func (s *packetSocket) connect(Address) Errno       { return syscall.EOPNOTSUPP }
+func (s *packetSocket) listen(int) Errno            { return syscall.EOPNOTSUPP }
+func (s *packetSocket) accept() (socket, Errno)     { return nil, syscall.EOPNOTSUPP }
+func (s *packetSocket) shutdown(int) Errno          { return syscall.EOPNOTSUPP }
+func (s *packetSocket) takeError() Errno            { return 0 }
+func (s *packetSocket) close()                      { s.conn.Close() }
+func (s *packetSocket) unsent() int                 { return 0 }
+func (s *packetSocket) buffered() (first int)       { _, first = s.conn.Waiting(); return first }
+func (s *packetSocket) write(b []byte) (int, Errno) { return s.send(b, Outgoing{}) }
+
+func (s *packetSocket) read(b []byte) (int, Errno) {
+	r, errno := s.recv(b, 0)
+	return r.N, errno
+}
+
+func (s *packetSocket) recv(b []byte, flags int) (Received, Errno) {
+	take := s.conn.TryRead
+	if flags&syscall.MSG_PEEK != 0 {
+		take = s.conn.Peek
+	}
+	n, frame, err := take(b)
+	if err != nil {
+		return Received{}, toErrno(err)
+	}
+	r := Received{N: n, Len: frame.Len, From: Address{Family: syscall.AF_PACKET, Link: LinkAddress{
+		Protocol: frame.Type, Index: int32(frame.Interface), Kind: uint8(frame.Kind),
+	}}}
+	if on, errno := s.interfaceOf(int32(frame.Interface)); errno == 0 {
+		r.From.Link.station(on, frame.From)
+	}
+	if n < frame.Len {
+		r.Flags |= syscall.MSG_TRUNC
+	}
+	r.Control = s.messages(&frame)
+	return r, 0
+}
+
+// messages are what SO_TIMESTAMP and PACKET_AUXDATA ask for.
+func (s *packetSocket) messages(frame *stack.LinkFrame) (list []Control) {
+	s.mu.Lock()
+	aux, times := s.auxData, s.times
+	s.mu.Unlock()
+	if times != (wantedControl{}) {
+		list = times.timeMessage(s.net.ArrivedFrame(frame))
+	}
+	if aux {
+		list = append(list, Control{Level: solPacket, Type: packetAuxData, Data: auxData(frame)})
+	}
+	return list
+}
+
+// auxData is struct tpacket_auxdata (linux/if_packet.h).
+func auxData(frame *stack.LinkFrame) []byte {
+	const user, checksumNotReady = 1, 1 << 3 // TP_STATUS_USER, TP_STATUS_CSUMNOTREADY
+	status := uint32(user)
+	if frame.Partial {
+		status |= checksumNotReady
+	}
+	b := binary.NativeEndian.AppendUint32(nil, status)
+	b = binary.NativeEndian.AppendUint32(b, uint32(frame.WireLen))
+	b = binary.NativeEndian.AppendUint32(b, uint32(frame.Len))
+	b = append(b, 0, 0) // where the frame begins
+	b = binary.NativeEndian.AppendUint16(b, uint16(frame.Header))
+	return append(b, 0, 0, 0, 0) // of a VLAN; tags stay in the frame
+}
+
+// reaches reports whether an address is long enough for a link.
+func reaches(on *stack.Interface, a LinkAddress) bool {
+	hardware, _ := kindOf(on)
+	return hardware == arphrdNone || int(a.Len) >= len(wire.MAC{})
+}
+
+// send sends a frame to where the socket is bound, if the address does not say. Errors: EINVAL,
+// ENXIO without an interface, EMSGSIZE, ENOBUFS.
+func (s *packetSocket) send(b []byte, m Outgoing) (int, Errno) {
+	on, kind := s.conn.Bound()
+	var to wire.MAC
+	switch m.To.Family {
+	case syscall.AF_UNSPEC:
+	case syscall.AF_PACKET:
+		var errno Errno
+		if on, errno = s.interfaceOf(m.To.Link.Index); errno != 0 {
+			return 0, syscall.ENXIO
+		}
+		kind = m.To.Link.Protocol
+		if on != nil && s.typ == syscall.SOCK_DGRAM && !reaches(on, m.To.Link) {
+			return 0, syscall.EINVAL
+		}
+		copy(to[:], m.To.Link.MAC[:])
+	default:
+		return 0, syscall.EINVAL
+	}
+	if on == nil {
+		return 0, syscall.ENXIO
+	}
+	n, err := s.conn.TryWrite(b, on, to, kind)
+	return n, toErrno(err)
+}
