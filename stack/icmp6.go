@@ -96,7 +96,7 @@ func (sh *shard) sendError6(b []byte, h wire.ICMPv6, toMany bool) {
 	if !ok {
 		return
 	}
-	if !sh.limiter.Allow(sh.now, about.Src) {
+	if !sh.allowError(about.Src) {
 		sh.tally.count6(ICMPLimited)
 		return
 	}
