@@ -70,15 +70,24 @@ func (h *handedPorts) find(at, from netip.AddrPort) *tcpSocket {
 type Way struct{ At, From netip.AddrPort }
 
 // Hand gives the program a connection of the host's, by the first of some ways that leads to who
-// listens. It resets one that nobody takes.
+// listens, now or when that wants it. It resets one that nobody takes.
 func (p *Process) Hand(c HostTCP, ways ...Way) {
 	for _, w := range ways {
-		if s := p.handed.find(w.At, w.From); s != nil && s.queued.push(handed{c, w}) {
-			s.q.tell(PollIn)
+		if s := p.handed.find(w.At, w.From); s != nil {
+			withhold(c, s.options().DeferAccept, func(c HostTCP) { s.offer(handed{c, w}) })
 			return
 		}
 	}
 	c.Close(true, true)
+}
+
+// offer puts a connection into the queue, or resets it if nobody listens any more.
+func (s *tcpSocket) offer(c handed) {
+	if !s.queued.push(c) {
+		c.host.Close(true, true)
+		return
+	}
+	s.q.tell(PollIn)
 }
 
 // handed is a connection that waits to be accepted.

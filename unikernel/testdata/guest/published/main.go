@@ -27,7 +27,7 @@ var deeds = map[string]func(*net.TCPConn) error{
 	"echo": echo, "addresses": addresses, "linger": linger, "deadline": deadline, "half": half, "broken": broken,
 	"options": options, "info": info, "vector": vector, "tree": tree, "file": file, "forward": forward, "pass": pass,
 	"blocking": blocking, "level": level, "edge": edge, "poll": poll, "peek": peek, "urgent": urgent, "mark": mark, "queued": queued,
-	"table": table, "second": second, "dual": dual, "alone": alone, "reach": reach, "never": never, "leave": leave, "exit": exit, "crash": crash, "twice": twice, "closing": closing,
+	"table": table, "second": second, "dual": dual, "alone": alone, "deferred": deferred, "reach": reach, "never": never, "leave": leave, "exit": exit, "crash": crash, "twice": twice, "closing": closing,
 }
 
 func main() {
