@@ -82,9 +82,11 @@ var tcpIntOptions = map[optionName]intOption[tcpOpts]{
 // tcpHarmless are options that a program may set and read back although they
 // change nothing: fast open is not used, and the rest is how this stack works anyway.
 var tcpHarmless = map[optionName]bool{
-	{syscall.IPPROTO_TCP, tcpFastOpen}:        true,
-	mtuDiscover:                               true,
-	mtuDiscover6:                              true,
+	{syscall.IPPROTO_TCP, tcpFastOpen}: true,
+	mtuDiscover:                        true,
+	mtuDiscover6:                       true,
+	recvExtensions:                     true,
+	recvExtensions6:                    true,
 	{syscall.IPPROTO_IP, syscall.IP_FREEBIND}: true,
 	{syscall.IPPROTO_IP, ipBindAddressNoPort}: true,
 }
