@@ -61,10 +61,10 @@ func TestHandedIsDeferredNoLonger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, l := deferring(t)
 		f := handTo(t, p, 20000)
-		time.Sleep(3*time.Second - 1)
+		time.Sleep(3*time.Second - time.Millisecond)
 		synctest.Wait()
 		wantNobody(t, "before its time", p, l)
-		time.Sleep(1)
+		time.Sleep(time.Millisecond)
 		synctest.Wait()
 		fd, _, errno := p.Accept4(l, 0)
 		ok(t, errno)
