@@ -14,6 +14,15 @@ import (
 var (
 	recvErr  = optionName{syscall.IPPROTO_IP, syscall.IP_RECVERR}
 	recvErr6 = optionName{syscall.IPPROTO_IPV6, ipv6RecvErr}
+
+	recvExtensions  = optionName{syscall.IPPROTO_IP, ipRecvErrRFC4884}
+	recvExtensions6 = optionName{syscall.IPPROTO_IPV6, ipv6RecvErrRFC4884}
+)
+
+// Options that Linux has since 5.9 (linux/in.h, linux/in6.h).
+const (
+	ipRecvErrRFC4884   = 26
+	ipv6RecvErrRFC4884 = 31
 )
 
 // Origins of errors (linux/errqueue.h).
@@ -60,6 +69,17 @@ func (s *udpSocket) recvError(b []byte) (Received, Errno) {
 	return r, 0
 }
 
+// extensionData is a struct sock_ee_data_rfc4884: where extensions of the message begin, and whether
+// they are as they should be.
+func extensionData(e *stack.DatagramError) []byte {
+	const invalid = 1 // SO_EE_RFC4884_FLAG_INVALID
+	b := binary.NativeEndian.AppendUint16(nil, uint16(e.Extensions.At))
+	if e.Extensions.Unsound {
+		return append(b, invalid, 0)
+	}
+	return append(b, 0, 0)
+}
+
 // errorMessage is a struct sock_extended_err with the address of who says so behind it.
 func (s *udpSocket) errorMessage(e *stack.DatagramError) Control {
 	m, size := Control{Level: recvErr.level, Type: recvErr.name}, sizeInet
@@ -76,7 +96,7 @@ func (s *udpSocket) errorMessage(e *stack.DatagramError) Control {
 	m.Data = binary.NativeEndian.AppendUint32(nil, uint32(toErrno(e.Err)))
 	m.Data = append(m.Data, origin, e.Type, e.Code, 0)
 	m.Data = binary.NativeEndian.AppendUint32(m.Data, e.Info)
-	m.Data = append(m.Data, 0, 0, 0, 0) // ee_data
+	m.Data = append(m.Data, extensionData(e)...)
 	if e.Local {
 		m.Data = append(m.Data, make([]byte, size)...)
 	} else {

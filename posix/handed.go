@@ -15,8 +15,7 @@ import (
 // gateway waits for one that it relays.
 const handedPatience = 10 * time.Second
 
-// handedPorts are the sockets that listen at addresses of IPv4, or of either version, by
-// port: the gateway's are of IPv4.
+// handedPorts are the sockets that listen, by port.
 type handedPorts struct {
 	mu     sync.Mutex
 	byPort map[uint16][]*tcpSocket
@@ -66,12 +65,26 @@ func (h *handedPorts) find(at, from netip.AddrPort) *tcpSocket {
 	return exact[int(from.Port())%len(exact)]
 }
 
-// Hand gives the program a connection of the host's that leads to the address at, as if
-// it came from the address from.
-func (p *Process) Hand(c HostTCP, at, from netip.AddrPort) {
-	s := p.handed.find(at, from)
-	if s == nil || !s.queued.push(handed{c, at, from}) {
-		c.Close(true, true)
+// Way is what a connection of the host's may be to the program: one to the address At, from the
+// address From.
+type Way struct{ At, From netip.AddrPort }
+
+// Hand gives the program a connection of the host's, by the first of some ways that leads to who
+// listens, now or when that wants it. It resets one that nobody takes.
+func (p *Process) Hand(c HostTCP, ways ...Way) {
+	for _, w := range ways {
+		if s := p.handed.find(w.At, w.From); s != nil {
+			withhold(c, s.options().DeferAccept, func(c HostTCP) { s.offer(handed{c, w}) })
+			return
+		}
+	}
+	c.Close(true, true)
+}
+
+// offer puts a connection into the queue, or resets it if nobody listens any more.
+func (s *tcpSocket) offer(c handed) {
+	if !s.queued.push(c) {
+		c.host.Close(true, true)
 		return
 	}
 	s.q.tell(PollIn)
@@ -79,8 +92,8 @@ func (p *Process) Hand(c HostTCP, at, from netip.AddrPort) {
 
 // handed is a connection that waits to be accepted.
 type handed struct {
-	host     HostTCP
-	at, from netip.AddrPort
+	host HostTCP
+	Way
 }
 
 // handedQueue are those of a listening socket.
@@ -168,7 +181,7 @@ func (s *tcpSocket) acceptHanded() (*hostTCP, bool) {
 	if !ok {
 		return nil, false
 	}
-	h := s.newHostTCP(c.host, s.inet(s.net, c.at), s.inet(s.net, c.from))
+	h := s.newHostTCP(c.host, s.inet(s.net, c.At), s.inet(s.net, c.From))
 	s.mu.Lock()
 	h.inherited = s.given
 	s.mu.Unlock()

@@ -144,7 +144,7 @@ func handedProcess(t *testing.T, at netip.AddrPort, backlog int) (p *Process, li
 // handTo hands a connection over that leads to port 80.
 func handTo(t *testing.T, p *Process, client uint16) *fakeTCP {
 	f := &fakeTCP{t: t}
-	p.Hand(f, netip.AddrPortFrom(ownAddress, 80), netip.AddrPortFrom(gatewayAddress, client))
+	p.Hand(f, Way{netip.AddrPortFrom(ownAddress, 80), netip.AddrPortFrom(gatewayAddress, client)})
 	return f
 }
 

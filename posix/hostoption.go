@@ -20,6 +20,7 @@ var hostOptions = map[optionName]bool{
 	{syscall.IPPROTO_TCP, syscall.TCP_KEEPIDLE}:  true,
 	{syscall.IPPROTO_TCP, syscall.TCP_KEEPINTVL}: true,
 	{syscall.IPPROTO_TCP, syscall.TCP_KEEPCNT}:   true,
+	{syscall.IPPROTO_TCP, syscall.TCP_LINGER2}:   true,
 	{syscall.IPPROTO_TCP, tcpUserTimeout}:        true,
 
 	{syscall.IPPROTO_IP, syscall.IP_TTL}: true,

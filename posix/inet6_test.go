@@ -197,29 +197,46 @@ type handedOver struct {
 
 func (h *handedOver) Close(abort, refused bool) { h.closed = true }
 
-// A connection that the host hands over is one of IPv4: a socket of AF_INET6 accepts it
-// with addresses that are mapped, unless it is for IPv6 only.
-func TestHandedToDualStack(t *testing.T) {
-	for _, v6Only := range []bool{false, true} {
-		p := process(t)
-		l := fd(t)(p.Socket(syscall.AF_INET6, syscall.SOCK_STREAM|syscall.SOCK_NONBLOCK, 0))
-		ok(t, p.SetSockOpt(l, syscall.IPPROTO_IPV6, syscall.IPV6_V6ONLY, boolValue(v6Only)))
-		ok(t, p.Bind(l, inet6("[::]:0")))
-		ok(t, p.Listen(l, 5))
-		name, _ := p.GetSockName(l)
-		h := &handedOver{}
-		p.Hand(h, netip.AddrPortFrom(netip.MustParseAddr("10.0.2.15"), name.IP.Port()), netip.MustParseAddrPort("10.0.2.2:4000"))
-		_, peer, errno := p.Accept4(l, 0)
-		switch {
-		case v6Only && (!h.closed || errno != syscall.EAGAIN):
-			t.Errorf("with IPV6_V6ONLY: closed %v, %v", h.closed, errno)
-		case !v6Only && (h.closed || errno != 0 || peer != inet6("[::ffff:10.0.2.2]:4000")):
-			t.Errorf("closed %v, from %v, %v", h.closed, peer, errno)
-		}
+// A connection that the host hands over is one of IPv4: a socket of AF_INET6 accepts it with addresses
+// that are mapped. For one that is for IPv6 only, it is of IPv6.
+func TestHandedToIPv6(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		v6Only bool
+		at     string
+		peer   string // "": it is reset
+	}{
+		{"of both versions", false, "[::]:0", "[::ffff:10.0.2.2]:4000"},
+		{"of IPv6 alone", true, "[::]:0", "[fd6c:6f61:6d00::2]:4000"},
+		{"at the address of IPv6", false, "[fd6c:6f61:6d00::15]:0", "[fd6c:6f61:6d00::2]:4000"},
+		{"at the loopback address", false, "[::1]:0", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := process(t)
+			if err := p.net.AddAddress("lo", netip.MustParsePrefix("fd6c:6f61:6d00::15/64")); err != nil {
+				t.Fatal(err)
+			}
+			l := fd(t)(p.Socket(syscall.AF_INET6, syscall.SOCK_STREAM|syscall.SOCK_NONBLOCK, 0))
+			ok(t, p.SetSockOpt(l, syscall.IPPROTO_IPV6, syscall.IPV6_V6ONLY, boolValue(c.v6Only)))
+			ok(t, p.Bind(l, inet6(c.at)))
+			ok(t, p.Listen(l, 5))
+			name, _ := p.GetSockName(l)
+			at := func(a string) netip.AddrPort { return netip.AddrPortFrom(netip.MustParseAddr(a), name.IP.Port()) }
+			h := &handedOver{}
+			p.Hand(h, Way{at("10.0.2.15"), netip.MustParseAddrPort("10.0.2.2:4000")},
+				Way{at("fd6c:6f61:6d00::15"), netip.MustParseAddrPort("[fd6c:6f61:6d00::2]:4000")})
+			_, peer, errno := p.Accept4(l, 0)
+			switch {
+			case c.peer == "" && (!h.closed || errno != syscall.EAGAIN):
+				t.Errorf("closed %v, %v", h.closed, errno)
+			case c.peer != "" && (h.closed || errno != 0 || peer != inet6(c.peer)):
+				t.Errorf("closed %v, from %v, %v", h.closed, peer, errno)
+			}
+		})
 	}
 }
 
-// A listener for IPv6 alone, before any other, is in no table of those that hear IPv4.
+// A listener at the loopback address, before any other.
 func TestListenerFor6Alone(t *testing.T) {
 	p := process(t)
 	s := fd(t)(p.Socket(syscall.AF_INET6, syscall.SOCK_STREAM, 0))

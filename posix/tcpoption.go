@@ -65,6 +65,7 @@ var tcpIntOptions = map[optionName]intOption[tcpOpts]{
 		func(o *tcpOpts) int { return int(o.DeferAccept / time.Second) },
 		func(o *tcpOpts, n int) Errno { o.DeferAccept = deferral(n); return 0 },
 	},
+	{syscall.IPPROTO_TCP, syscall.TCP_LINGER2}: {finWait2Seconds, setFinWait2},
 	{syscall.IPPROTO_TCP, syscall.TCP_KEEPCNT}: count(func(o *tcpOpts) *int { return &o.KeepAliveCount }, tcp.DefaultKeepAliveCount),
 	{syscall.IPPROTO_TCP, syscall.TCP_SYNCNT}:  count(func(o *tcpOpts) *int { return &o.SynRetries }, tcp.DefaultSynRetries),
 
@@ -81,12 +82,33 @@ var tcpIntOptions = map[optionName]intOption[tcpOpts]{
 // tcpHarmless are options that a program may set and read back although they
 // change nothing: fast open is not used, and the rest is how this stack works anyway.
 var tcpHarmless = map[optionName]bool{
-	{syscall.IPPROTO_TCP, syscall.TCP_LINGER2}: true,
-	{syscall.IPPROTO_TCP, tcpFastOpen}:         true,
-	mtuDiscover:                                true,
-	mtuDiscover6:                               true,
-	{syscall.IPPROTO_IP, syscall.IP_FREEBIND}:  true,
-	{syscall.IPPROTO_IP, ipBindAddressNoPort}:  true,
+	{syscall.IPPROTO_TCP, tcpFastOpen}: true,
+	mtuDiscover:                        true,
+	mtuDiscover6:                       true,
+	recvExtensions:                     true,
+	recvExtensions6:                    true,
+	{syscall.IPPROTO_IP, syscall.IP_FREEBIND}: true,
+	{syscall.IPPROTO_IP, ipBindAddressNoPort}: true,
+}
+
+// longestFinWait2 is TCP_FIN_TIMEOUT_MAX of Linux.
+const longestFinWait2 = 2 * time.Minute
+
+// finWait2Seconds is what TCP_LINGER2 reads as: net.ipv4.tcp_fin_timeout if it was not set.
+func finWait2Seconds(o *tcpOpts) int {
+	switch d := o.FinWait2; {
+	case d < 0:
+		return -1
+	case d == 0:
+		return int(tcp.DefaultFinWait2 / time.Second)
+	default:
+		return int(d / time.Second)
+	}
+}
+
+func setFinWait2(o *tcpOpts, seconds int) Errno {
+	o.FinWait2 = min(time.Duration(max(seconds, -1))*time.Second, longestFinWait2)
+	return 0
 }
 
 // deferral is how long TCP_DEFER_ACCEPT of so many seconds is: Linux counts in times that it

@@ -115,9 +115,7 @@ func (s *tcpSocket) listen(backlog int) Errno {
 	if on := s.opts.Device; on != nil && on.IsLoopback() {
 		return 0 // what comes from the host does not come there
 	}
-	if at := l.LocalAddrPort(); at.Addr().Is4() || at.Addr().IsUnspecified() && !s.opts.V6Only {
-		s.ports.add(s, at.Port())
-	}
+	s.ports.add(s, l.LocalAddrPort().Port())
 	return 0
 }
 

@@ -52,6 +52,7 @@ const (
 	IPMalformed         // header, length or option
 	IPChecksum          //
 	IPNotForUs          // destination is not an address of ours
+	IPNotMember         // to a multicast group that this host is not in
 	IPMartian           // source or destination that cannot be on this interface
 	IPSourceRoute       // source-routed: refused
 	IPDiscarded         // IPv6: an extension header says so, or is malformed
@@ -131,7 +132,7 @@ var counterNames = [numCounters]string{
 	"redirect.followed", "redirect.ignored", "redirect.unsent", "redirect.stranger", "redirect.off_link", "redirect.overflow",
 	"group.received", "group.sent", "group.malformed", "group.ignored", "group.overflow",
 	"neigh.resolved", "neigh.failed", "neigh.overflow",
-	"ip.received", "ip.sent", "ip.delivered", "ip.malformed", "ip.checksum", "ip.not_for_us", "ip.martian",
+	"ip.received", "ip.sent", "ip.delivered", "ip.malformed", "ip.checksum", "ip.not_for_us", "ip.not_member", "ip.martian",
 	"ip.source_route", "ip.discarded", "ip.problem", "ip.no_protocol", "ip.no_route", "ip.fragments", "ip.reassembled", "ip.reassembly_dropped",
 	"ip.fragmented", "ip.fragments_sent", "ip.overflow",
 	"icmp.received", "icmp.sent", "icmp.malformed", "icmp.checksum", "icmp.echo", "icmp.echo_reply", "icmp.errors",

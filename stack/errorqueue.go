@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"sync"
 	"sync/atomic"
+
+	"loam/stack/icmp"
 )
 
 // DatagramError is what a socket keeps of a datagram that did not get through (IP_RECVERR of
@@ -15,7 +17,9 @@ type DatagramError struct {
 	Info       uint32         // the MTU where the datagram was too long, else what the message points at
 	To         netip.AddrPort // where the datagram was to go
 	Message    Datagram       // how the message came; From is who sent it
-	Payload    []byte         // as much of the datagram as the message quotes
+	Payload    []byte         // as much of the datagram as the message quotes, and what is behind it
+
+	Extensions icmp.Extensions // of the message, behind the beginning of Payload: see UDPOptions.TellExtensions
 }
 
 // errorQueue holds these for a socket until the program takes them. Shards put, and programs
@@ -78,6 +82,14 @@ func (o *UDPOptions) queuesErrors(dst netip.Addr) bool {
 		return o.QueueErrors6
 	}
 	return o.QueueErrors
+}
+
+// tellsExtensions reports whether it is told where the extensions of messages about these are.
+func (o *UDPOptions) tellsExtensions(dst netip.Addr) bool {
+	if dst.Is6() {
+		return o.TellExtensions6
+	}
+	return o.TellExtensions
 }
 
 // TakeError takes the oldest error about a datagram of the socket's. As on Linux, the error

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"loam/stack"
+	"loam/stack/icmp"
 	"loam/wire"
 )
 
@@ -71,6 +72,51 @@ func TestErrorQueue(t *testing.T) {
 			})
 		})
 	}
+}
+
+// IP_RECVERR_RFC4884: where the extensions of a message are, behind what was sent.
+func TestErrorExtensions(t *testing.T) {
+	structure := []byte{0x20, 0, 0, 0, 0, 8, 1, 1, 'a', 'b', 'c', 'd'} // without a checksum
+	byHand(t, func(t *testing.T, w *peer) {
+		u := mustUDP(t, w.s, 1000)
+		defer u.Close()
+		for _, c := range []struct {
+			tell bool
+			h    wire.ICMPv4
+			at   int
+		}{
+			{true, wire.ICMPv4{Type: wire.ICMPv4TimeExceeded, Rest: 32 << 16}, 100},
+			{true, wire.ICMPv4{Type: wire.ICMPv4ParamProblem, Rest: 9<<24 | 33<<16}, 104},
+			{true, wire.ICMPv4{Type: wire.ICMPv4TimeExceeded}, 0},
+			{false, wire.ICMPv4{Type: wire.ICMPv4TimeExceeded, Rest: 32 << 16}, 0},
+		} {
+			u.SetOptions(func(o *stack.UDPOptions) { o.QueueErrors, o.TellExtensions = true, c.tell })
+			mustWriteTo(t, u, "payload", "10.0.0.2:53")
+			quote := make([]byte, max(c.h.QuoteLen(), 128))
+			copy(quote, w.next().raw)
+			w.sendICMP(c.h, append(quote, structure...))
+			e, ok := u.TakeError()
+			if !ok || e.Extensions != (icmp.Extensions{At: c.at}) || len(e.Payload) != len(quote)-28+len(structure) {
+				t.Errorf("%+v: %v, %+v", c.h, ok, e)
+			}
+			if c.at > 0 && string(e.Payload[c.at:]) != string(structure) {
+				t.Errorf("there is %q", e.Payload[c.at:])
+			}
+		}
+	})
+	byHand6(t, func(t *testing.T, w *peer) {
+		u := mustListenUDP(t, w.s, "[::]:1000", stack.UDPOptions{QueueErrors6: true, TellExtensions6: true})
+		defer u.Close()
+		for kind, at := range map[wire.ICMPv6Type]int{wire.ICMPv6TimeExceeded: 80, wire.ICMPv6ParamProblem: 0} { // the pointer stands there
+			mustWriteTo(t, u, "payload", "[2001:db8::2]:53")
+			quote := make([]byte, 128)
+			copy(quote, w.next().raw)
+			w.sendICMP6(wire.ICMPv6{Type: kind, Rest: 16 << 24}, append(quote, structure...))
+			if e, ok := u.TakeError(); !ok || e.Extensions != (icmp.Extensions{At: at}) || e.Info != 16<<24 {
+				t.Errorf("%v: %v, %+v", kind, ok, e)
+			}
+		}
+	})
 }
 
 // Each message is kept, until the receive buffer is full; SO_ERROR is that of the next.

@@ -48,6 +48,13 @@ func (r *receptions) filter(addr netip.Addr) group.Filter {
 	return group.Filter{}
 }
 
+// joined reports whether anybody is in a group, whatever sources are heard.
+func (r *receptions) joined(addr netip.Addr) bool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.of[addr] != nil
+}
+
 // hears reports whether anybody hears a source of a group.
 func (r *receptions) hears(addr, source netip.Addr) bool {
 	r.mu.RLock()

@@ -210,7 +210,7 @@ func TestIGMPQuery(t *testing.T) {
 		}
 		ignored("a query without Router Alert", stack.GroupIgnored, wire.IPv4{Dst: allSystems, Options: []byte{1, 1, 1, 1}}, query4())
 		ignored("a general query to some group", stack.GroupIgnored, wire.IPv4{Dst: group1}, query4())
-		ignored("what others report", stack.GroupIgnored, wire.IPv4{Dst: netip.MustParseAddr("224.0.0.22")},
+		ignored("what others report", stack.IPNotMember, wire.IPv4{Dst: netip.MustParseAddr("224.0.0.22")},
 			wire.GroupMessage{Kind: wire.GroupReport, Version: 3, Records: []wire.GroupRecord{{Type: wire.ChangeToInclude, Group: group1}}})
 		about.Group = addrA
 		ignored("a query about what is no group", stack.GroupMalformed, wire.IPv4{Dst: allSystems}, about)
@@ -372,5 +372,77 @@ func TestGroupless(t *testing.T) {
 			}
 		}
 		w.wantCount("nothing is sent", stack.GroupSent, 0)
+	})
+}
+
+// What is to a group that this host is not in is dropped before anybody looks at it, as Linux does:
+// raw sockets do not get it, bound to the group or not, and its fragments are not kept.
+func TestGroupsOfOthers(t *testing.T) {
+	byHand(t, func(t *testing.T, w *peer) {
+		raw := mustRaw(t, w.s, 200, "239.1.2.3")
+		h := wire.IPv4{Protocol: 200, Dst: group1}
+		send := func() { w.send(ethernet(wire.MulticastMAC4(group1), wire.TypeIPv4, packet(h, nil))) }
+		before := w.s.Counters()
+		send()
+		wantNoRaw(t, "a group that nobody is in", raw)
+		w.wantRefused("which is counted", before, stack.IPNotMember)
+
+		before = w.s.Counters()
+		part := wire.IPv4{Protocol: 200, Dst: group1, MoreFragment: true}
+		w.send(ethernet(wire.MulticastMAC4(group1), wire.TypeIPv4, packet(part, make([]byte, 8))))
+		w.wantRefused("a fragment", before, stack.IPNotMember)
+		w.wantCount("is not kept", stack.IPFragments, 0)
+
+		other := mustUDP(t, w.s, 5000)
+		defer other.Close()
+		must(t, other.JoinSourceSpecificGroup(group1, source1, nil))
+		send()
+		wantRaw(t, "a group that this host is in, whatever sources are heard", raw, packet(h, nil), addrB)
+	})
+}
+
+// The same of IPv6, of which nobody hears addresses of others' neighbours either.
+func TestGroupsOfOthers6(t *testing.T) {
+	byHand6(t, func(t *testing.T, w *peer) {
+		raw, neighbours := mustRaw(t, w.s, 200, "::"), mustRaw(t, w.s, wire.ProtoICMPv6, "::")
+		to := func(group string, next wire.Protocol, payload []byte) {
+			dst := netip.MustParseAddr(group)
+			h := wire.IPv6{NextHeader: next, Dst: dst, HopLimit: 255}
+			w.send(ethernet(wire.MulticastMAC6(dst), wire.TypeIPv6, packet6(h, payload)))
+		}
+		for _, group := range []string{"ff02::2", "ff05::1", "ff02::fb"} {
+			to(group, 200, nil)
+			wantNoRaw(t, group, raw)
+		}
+		before := w.s.CountersIPv6()
+		solicited := wire.SolicitedNode(addrB6)
+		to(solicited.String(), wire.ProtoICMPv6, message6(addrB6, solicited, wire.ICMPv6{Type: wire.ICMPv6NeighborSolicitation}, make([]byte, 16)))
+		wantNoRaw(t, "a solicitation of another host's address", neighbours)
+		synctest.Wait()
+		after := w.s.CountersIPv6()
+		if n := after.Get(stack.IPNotMember) - before.Get(stack.IPNotMember); n != 1 {
+			t.Errorf("it is counted %d times", n)
+		}
+		for _, group := range []string{"ff02::1", wire.SolicitedNode(addrA6).String()} {
+			to(group, 200, []byte("x"))
+			wantRaw(t, group, raw, []byte("x"), addrB6)
+		}
+	})
+}
+
+// Who asks about a group is none of the sources that are heard.
+func TestQueryOfFilteredGroup(t *testing.T) {
+	byHand(t, func(t *testing.T, w *peer) {
+		c := mustUDP(t, w.s, 5000)
+		defer c.Close()
+		must(t, c.JoinSourceSpecificGroup(group1, source1, nil))
+		w.advance(time.Minute)
+		w.forget()
+		w.groups = true
+		about := query4()
+		about.Group = group1
+		w.sendGroup4(wire.IPv4{Dst: group1}, about)
+		w.advance(10 * time.Second)
+		w.want("a query about it", "IGMP v3 10.0.0.1 > 224.0.0.22 IS_IN 239.1.2.3 [192.0.2.1]")
 	})
 }

@@ -94,7 +94,7 @@ func (sh *shard) sendError(b []byte, kind wire.ICMPv4Type, code uint8) {
 	if !ok || to.broadcast {
 		return
 	}
-	if !sh.limiter.Allow(sh.now, about.Src) {
+	if !sh.allowError(about.Src) {
 		sh.tally.count(ICMPLimited)
 		return
 	}

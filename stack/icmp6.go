@@ -35,12 +35,12 @@ func (sh *shard) inputICMP6(p *packet) {
 	}
 }
 
-// inputEcho6 answers an echo request; one to a group that this host is in from an address of
+// inputEcho6 answers an echo request; one to a group from an address of
 // the interface (RFC 4443 section 4.2).
 func (sh *shard) inputEcho6(p *packet, h wire.ICMPv6, data []byte) {
 	src := p.dst
 	switch _, ours := sh.tables.local[p.dst]; {
-	case p.src.IsUnspecified(), p.broadcast && !sh.hears(p):
+	case p.src.IsUnspecified():
 		sh.tally.count6(ICMPIgnored)
 		return
 	case !ours && !p.broadcast:
@@ -96,7 +96,7 @@ func (sh *shard) sendError6(b []byte, h wire.ICMPv6, toMany bool) {
 	if !ok {
 		return
 	}
-	if !sh.limiter.Allow(sh.now, about.Src) {
+	if !sh.allowError(about.Src) {
 		sh.tally.count6(ICMPLimited)
 		return
 	}

@@ -46,6 +46,24 @@ func TestICMPv6Answers(t *testing.T) {
 	})
 }
 
+// Section 2.4 (f), by the numbers of Linux: six at once, and ten a second.
+func TestErrors6AreLimited(t *testing.T) {
+	byHand6(t, func(t *testing.T, w *peer) {
+		provoke := func(n int) {
+			for range n {
+				w.sendUDP6(1000, 53, "anybody?")
+			}
+		}
+		provoke(20)
+		w.wantCount("six at once", stack.ICMPErrorsSent, 6)
+		for range 50 {
+			w.advance(100 * time.Millisecond)
+			provoke(3)
+		}
+		w.wantCount("and ten in each of five seconds", stack.ICMPErrorsSent, 6+50)
+	})
+}
+
 // RFC 4443 section 4.2: a group is answered for by those who are in it.
 func TestEchoToGroups(t *testing.T) {
 	byHand6(t, func(t *testing.T, w *peer) {

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"loam/link/pipe"
@@ -125,6 +126,46 @@ func TestErrorsAreLimited(t *testing.T) {
 		w.advance(time.Second)
 		w.sendUDP(1000, 9, "anybody?")
 		w.want("a second later one more is sent", again)
+	})
+}
+
+// The bounds are the host's, not each shard's: ports of one sender belong to all of them.
+func TestErrorsOfAllShardsAreLimited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newPeer(t, stack.Config{Shards: 4}, pipe.Config{Depth: 256})
+		for port := range uint16(100) {
+			w.sendUDP(1000+port, 9, "anybody?")
+		}
+		w.advance(time.Millisecond)
+		w.wantCount("six to one destination", stack.ICMPErrorsSent, 6)
+		w.advance(time.Hour)
+		for host := range byte(200) {
+			src := netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 0, 10 + host}), 1000)
+			w.send(ethernet(macA, wire.TypeIPv4, packet(wire.IPv4{Protocol: wire.ProtoUDP, Src: src.Addr(), Dst: addrA},
+				datagram(src, netip.AddrPortFrom(addrA, 9), "anybody?"))))
+		}
+		w.advance(time.Microsecond)
+		if n := w.s.Counters(); n.Get(stack.ICMPErrorsSent) > 6+50 || n.Get(stack.ICMPErrorsSent) < 6+25 {
+			t.Errorf("%d errors, want 6 and 50 in all", n.Get(stack.ICMPErrorsSent))
+		}
+	})
+}
+
+// What goes to this host itself is not limited, whichever its address (icmpv4_xrlim_allow and
+// icmpv6_xrlim_allow of Linux look at the device).
+func TestOwnErrorsAreNotLimited(t *testing.T) {
+	byHand6(t, func(t *testing.T, w *peer) {
+		must(t, w.s.AddAddress("eth0", prefix("10.0.0.1/24")))
+		c := mustUDP(t, w.s, 1000)
+		six := mustListenUDP(t, w.s, "[::]:1001", stack.UDPOptions{})
+		defer six.Close()
+		defer c.Close()
+		for range 20 {
+			mustWriteTo(t, c, "anybody?", "10.0.0.1:9")
+			mustWriteTo(t, six, "anybody?", "[2001:db8::1]:9")
+		}
+		w.advance(time.Millisecond)
+		w.wantCount("none is kept back", stack.ICMPErrorsSent, 40)
 	})
 }
 

@@ -19,7 +19,8 @@ type icmpError struct {
 	typ, code  uint8      // as the message has them
 	info       uint32     // likewise: the MTU, or what it points at
 	message    Datagram   // how it came; From is who sent it
-	packet     []byte     // as much of ours as it quotes
+	packet     []byte     // as much of ours as it quotes, and what is behind it
+	quoted     int        // wire.ICMPv4.QuoteLen
 	on         *Interface // where it came; nil: on one that says nothing of who sent the packet
 	unresolved bool       // it stands for a next hop that does not answer
 }
@@ -47,7 +48,7 @@ func (sh *shard) inputError(p *packet, h wire.ICMPv4, quoted []byte) {
 	}
 	e := icmpError{
 		quote: q, kind: icmp.Classify(h), mtu: h.NextHopMTU(), typ: uint8(h.Type), code: h.Code,
-		message: p.arrived(sh.now), packet: quoted,
+		message: p.arrived(sh.now), packet: quoted, quoted: h.QuoteLen(),
 	}
 	e.comesBy(p)
 	switch {
@@ -73,7 +74,7 @@ func (sh *shard) inputError6(p *packet, h wire.ICMPv6, quoted []byte) {
 	}
 	e := icmpError{
 		quote: q, kind: icmp.Classify6(h), mtu: int(min(h.Rest, maxIPv6)), typ: uint8(h.Type), code: h.Code, info: h.Rest,
-		message: p.arrived(sh.now), packet: quoted,
+		message: p.arrived(sh.now), packet: quoted, quoted: h.QuoteLen(),
 	}
 	e.comesBy(p)
 	if e.kind == icmp.TooBig && h.Rest < ip.MinPathMTU6 || !sh.deliverError(&e) {
@@ -176,11 +177,15 @@ func (c *datagramSocket) inputError(sh *shard, e *icmpError, skip int) bool {
 		return heeded
 	}
 	if queues {
-		c.keepError(DatagramError{
+		kept := DatagramError{
 			Err: err, Type: e.typ, Code: e.code, Info: e.info, Message: e.message,
 			To:      netip.AddrPortFrom(dst, e.quote.DstPort),
 			Payload: append([]byte(nil), e.packet[min(skip, len(e.packet)):]...),
-		})
+		}
+		if o.tellsExtensions(dst) {
+			kept.Extensions = icmp.FindExtensions(e.packet, e.quoted, skip)
+		}
+		c.keepError(kept)
 	}
 	c.fail(err)
 	return true

@@ -488,6 +488,7 @@ func TestIPv6Refused(t *testing.T) {
 		want     stack.Counter
 	}{
 		"another host's":               {addrB6, parse("2001:db8::77"), stack.IPNotForUs},
+		"to a group of others":         {addrB6, parse("ff02::fb"), stack.IPNotMember},
 		"from a group":                 {parse("ff02::1"), addrA6, stack.IPMartian},
 		"from the loopback":            {parse("::1"), addrA6, stack.IPMartian},
 		"to the loopback":              {addrB6, parse("::1"), stack.IPMartian},

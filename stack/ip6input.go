@@ -80,6 +80,8 @@ func (r *receiver) refuseIPv6(t *tables, p *packet, h *wire.IPv6) (Counter, bool
 	switch {
 	case r.martian6(t, p, h):
 		return IPMartian, true
+	case p.broadcast && !t.inGroup(r.ifc, p.dst):
+		return IPNotMember, true
 	case !ours && !p.broadcast && !r.ifc.acceptAny:
 		return IPNotForUs, true
 	case p.group && !p.broadcast:
@@ -153,9 +155,6 @@ func (r *receiver) receiveND(p *packet, from wire.MAC) {
 // the frame.
 func (sh *shard) deliverOdd(p *packet) {
 	switch {
-	case p.problem != 0 && p.broadcast && !sh.hears(p): // to others
-		sh.tally.count6(IPNotForUs)
-		p.frame.Free()
 	case p.problem != 0:
 		sh.tally.count6(IPProblem)
 		h := wire.ICMPv6{Type: wire.ICMPv6ParamProblem, Code: p.problem - 1, Rest: uint32(p.problemAt)}

@@ -20,7 +20,7 @@ var refusals = []stack.Counter{
 	stack.RedirectIgnored, stack.RedirectUnsent, stack.RedirectStranger, stack.RedirectOffLink, stack.RedirectOverflow,
 	stack.GroupMalformed, stack.GroupIgnored, stack.GroupOverflow,
 	stack.NeighFailed, stack.NeighOverflow,
-	stack.IPMalformed, stack.IPChecksum, stack.IPNotForUs, stack.IPMartian, stack.IPSourceRoute,
+	stack.IPMalformed, stack.IPChecksum, stack.IPNotForUs, stack.IPNotMember, stack.IPMartian, stack.IPSourceRoute,
 	stack.IPNoProtocol, stack.IPNoRoute, stack.IPReassembly, stack.IPOverflow,
 	stack.ICMPMalformed, stack.ICMPChecksum, stack.ICMPIgnored, stack.ICMPNoRoom,
 	stack.UDPMalformed, stack.UDPChecksum, stack.UDPNoPort, stack.UDPOverflow,
@@ -90,6 +90,12 @@ func TestIPRefused(t *testing.T) {
 			copy(b, wire.Broadcast[:])
 			return b
 		}(), stack.IPNotForUs},
+		{"a packet to a group that we are not in", func() []byte {
+			b := ip(func(h *wire.IPv4) { h.Dst = group1 })
+			mac := wire.MulticastMAC4(group1)
+			copy(b, mac[:])
+			return b
+		}(), stack.IPNotMember},
 		{"a loose source route (RFC 7126 section 4.3)", ip(func(h *wire.IPv4) { h.Options = []byte{131, 7, 4, 10, 0, 0, 9, 0} }), stack.IPSourceRoute},
 		{"a strict source route", ip(func(h *wire.IPv4) { h.Options = []byte{137, 7, 4, 10, 0, 0, 9, 0} }), stack.IPSourceRoute},
 	} {

@@ -66,7 +66,7 @@ func (sh *shard) hears(p *packet) bool {
 	if !p.dst.IsMulticast() {
 		return p.dst == limitedBroadcast || sh.tables.local[p.dst].broadcast
 	}
-	return sh.tables.hearsGroup(p.ifc, p.dst) || p.ifc.receptions.hears(p.dst, p.src)
+	return sh.tables.inGroup(p.ifc, p.dst)
 }
 
 // readOwn fills in what the header says of a packet that was made here, and returns what is behind

@@ -21,6 +21,7 @@ type TCPOptions struct {
 	KeepAliveInterval time.Duration // TCP_KEEPINTVL; zero: 75 s
 	KeepAliveCount    int           // TCP_KEEPCNT; zero: 9
 	UserTimeout       time.Duration // TCP_USER_TIMEOUT; zero: none
+	FinWait2          time.Duration // TCP_LINGER2: how long the peer may take to end what Close has; zero: as tcp.Config says; below: no time
 	ReceiveBuffer     int           // SO_RCVBUF in bytes; zero: grows as needed
 	SendBuffer        int           // SO_SNDBUF in bytes; zero: grows as needed
 	UnsentLow         int           // TCP_NOTSENT_LOWAT in bytes; zero, or less: none
@@ -117,6 +118,7 @@ func (b *optionBox) apply(now tcp.Time, c *TCPConn) {
 		m.SetQuickAck(now, o.QuickAck)
 	}
 	m.SetUserTimeout(now, o.UserTimeout)
+	m.SetFinWait2(now, o.FinWait2)
 	idle := time.Duration(0)
 	if o.KeepAlive {
 		idle = max(o.KeepAliveIdle, time.Second)

@@ -54,6 +54,13 @@ func (t *tables) hearsGroup(ifc *Interface, group netip.Addr) bool {
 	return false
 }
 
+// inGroup reports whether the host is in a multicast group on an interface, by itself or by a socket.
+// Which sources are heard is the sockets' business: messages about groups, and of ICMPv6, come from
+// others (ip6_mc_input and ip_check_mc_rcu of Linux).
+func (t *tables) inGroup(ifc *Interface, group netip.Addr) bool {
+	return ifc.receptions.joined(group) || t.hearsGroup(ifc, group)
+}
+
 // ownNodes is all nodes within an interface, which nothing from a link is to (RFC 4291 section 2.8).
 var ownNodes = netip.MustParseAddr("ff01::1")
 

@@ -190,6 +190,8 @@ func (r *receiver) refuseIP(t *tables, p *packet, h *wire.IPv4) (Counter, bool) 
 	switch {
 	case r.martian(t, p):
 		return IPMartian, true
+	case p.broadcast && p.dst.IsMulticast() && !t.inGroup(r.ifc, p.dst):
+		return IPNotMember, true
 	case !ours && !p.broadcast && !r.ifc.acceptAny && !(r.ifc.loopback && p.dst.IsLoopback()):
 		return IPNotForUs, true
 	case p.group && !p.broadcast:

@@ -2,8 +2,10 @@ package stack
 
 import (
 	"net/netip"
+	"slices"
 	"strconv"
 
+	"loam/stack/autoconf"
 	"loam/stack/ip"
 	"loam/wire"
 )
@@ -103,15 +105,42 @@ func (t *tables) route6(source, dst netip.Addr) (path, error) {
 	ifc := t.byIndex(r.Interface)
 	p := path{tables: t, ifc: ifc, nextHop: dst, source: t.source6(ifc, dst, r.Gateway), mtu: t.mtu6(ifc)}
 	if r.Gateway.IsValid() {
-		if isScoped(p.source) && (!source.IsValid() || source.WithZone("").IsUnspecified()) {
-			return path{}, ErrNetUnreachable // no router would pass on what comes from there (RFC 4291 section 2.5.6)
+		if source = source.WithZone(""); !source.IsValid() || source.IsUnspecified() {
+			if isScoped(p.source) {
+				return path{}, ErrNetUnreachable // no router would pass on what comes from there (RFC 4291 section 2.5.6)
+			}
+			source = p.source
 		}
-		p.nextHop = r.Gateway.WithZone("")
+		p.nextHop = t.gatewayFor(&r, source).WithZone("")
 	}
 	if r.MTU != 0 {
 		p.mtu = min(p.mtu, max(r.MTU, ip.MinPathMTU6))
 	}
 	return t.redirected(p, dst), nil
+}
+
+// gatewayFor is the router for packets that go by a route from an address: of the routers that have
+// said that they lead where the route does, one that has advertised the prefix of the address, since
+// others may not let it pass (RFC 8028 section 3). Routes that somebody has configured are left alone,
+// and so is what leads to a longer prefix.
+func (t *tables) gatewayFor(r *ip.Route, source netip.Addr) netip.Addr {
+	said := t.learned[r.Interface]
+	routers := said.advertisers[source]
+	if len(routers) == 0 || slices.Contains(routers, r.Gateway) || !said.tellsOf(r) {
+		return r.Gateway
+	}
+	best := autoconf.Route{Gateway: r.Gateway}
+	for _, other := range said.routes {
+		if other.Dst == r.Dst && slices.Contains(routers, other.Gateway) && (!best.Dst.IsValid() || other.Metric < best.Metric) {
+			best = other
+		}
+	}
+	return best.Gateway
+}
+
+// tellsOf reports whether a route has been learnt from a router.
+func (l *learned) tellsOf(r *ip.Route) bool {
+	return slices.ContainsFunc(l.routes, func(o autoconf.Route) bool { return o.Dst == r.Dst && o.Gateway == r.Gateway })
 }
 
 // linkOf is the interface that a scoped or a multicast address is on: the one that it

@@ -47,6 +47,7 @@ type advertising struct {
 type learned struct {
 	deprecated  []netip.Addr                // of its addresses
 	advertisers map[netip.Addr][]netip.Addr // of the prefixes of its addresses
+	routes      []autoconf.Route            // by routers that answer
 	dns         []netip.Addr                // servers; link-local ones with a zone
 	mtu         int                         // of IPv6; 0: the interface's
 	hopLimit    uint8                       // of IPv6; 0: not said
@@ -252,6 +253,11 @@ func (l *ifaceLoop) learnt() learned {
 		what.advertisers[w.Prefix.Addr()] = w.Routers
 		if w.Deprecated {
 			what.deprecated = append(what.deprecated, w.Prefix.Addr())
+		}
+	}
+	for _, r := range u.Routes {
+		if r.Gateway.IsValid() && r.Answers() {
+			what.routes = append(what.routes, r)
 		}
 	}
 	if l.dhcp6.client != nil {

@@ -192,6 +192,55 @@ func TestSourceOfTheRouter(t *testing.T) {
 	})
 }
 
+// Two routers with a prefix each: what a program sends from an address of the one's goes by that,
+// though the other is preferred, as long as it answers (RFC 8028 section 3).
+func TestRouterOfTheSource(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := listening(t, stack.InterfaceConfig{NoDetection: true})
+		w.sendAdvertisement(advertisementB(), 255)
+		a := advertisementB()
+		a.LinkAddr, a.Preference = macC, wire.PreferHigh
+		a.Prefixes[0].Prefix = netip.MustParsePrefix("2001:db8:c::/64")
+		w.sendAdvertisementOf(routerC, a, 255)
+		w.advance(0)
+		w.forget()
+		const far = "[2001:db8:ffff::1]:9"
+		bound := func(at string) *stack.UDPConn {
+			c := mustListenUDP(t, w.s, at, stack.UDPOptions{})
+			t.Cleanup(func() { c.Close() })
+			return c
+		}
+		any, ofB, ofC := bound("[::]:1000"), bound("[2001:db8:1::ff:fe00:a]:1001"), bound("[2001:db8:c::ff:fe00:a]:1002")
+		w.wantHop("who says nothing goes by the one that is preferred", any, far, macC)
+		w.wantHop("and so does its own address", ofC, far, macC)
+		w.wantHop("the other's goes by the other", ofB, far, macB)
+		if _, err := w.s.DialTCP(mustAddrPort("[2001:db8:1::ff:fe00:a]:0"), mustAddrPort(far), stack.TCPOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if f := w.next(); f == nil || f.tcp == nil || f.eth.Dst != macB {
+			t.Errorf("a connection begins by %v", f)
+		}
+
+		a.Routes = []wire.RouteInfo{{Prefix: netip.MustParsePrefix("2001:db8:ffff::/48"), Lifetime: 1800}}
+		w.sendAdvertisementOf(routerC, a, 255)
+		w.advance(0)
+		w.forget()
+		w.wantHop("a router that leads to the network itself is better", ofB, far, macC)
+
+		must(t, w.s.AddRoute(stack.Route{Dst: netip.MustParsePrefix("2001:db8:ee::/48"), Gateway: routerC, Interface: "eth0"}))
+		w.wantHop("what was configured is left alone", ofB, "[2001:db8:ee::1]:9", macC)
+
+		const other = "[2001:db8:dd::1]:9"
+		w.wantHop("elsewhere its own router is asked", ofB, other, macB)
+		w.advance(20 * time.Second) // in which nobody answers for it
+		a.LinkAddr = macC
+		w.sendAdvertisementOf(routerC, a, 255)
+		w.advance(0)
+		w.forget()
+		w.wantHop("until it does not answer", ofB, other, macC)
+	})
+}
+
 // What a router cannot have said, and what is none of this host's business.
 func TestAdvertisementsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -8,9 +8,7 @@ import (
 	"time"
 
 	"loam/internal/list"
-	"loam/internal/siphash"
 	"loam/link"
-	"loam/stack/icmp"
 	"loam/stack/ip"
 	"loam/stack/tcp"
 	"loam/stack/timer"
@@ -60,7 +58,6 @@ type shard struct {
 	spare      []*TCPConn // the other of two slices that dirty alternates between
 	links      []*txLink  // by interface index
 	reassembly *ip.Reassembler
-	limiter    icmp.Limiter
 	tcpConfig  tcp.Config   // the stack's, with counters of this shard
 	tcpCounts  tcp.Counters //
 	shown      *link.Frame  // of the segment that a machine is looking at, if it may be kept
@@ -83,7 +80,6 @@ func newShard(s *Stack, index int) *shard {
 		pings:      make(map[uint16][]*Pinger),
 		armed:      tcp.Never,
 		reassembly: newReassembler(s.config.MaxReassembly),
-		limiter:    icmp.Limiter{Key: siphash.Key{K0: rand.Uint64(), K1: rand.Uint64()}},
 	}
 	sh.timer = time.AfterFunc(time.Hour, sh.inbox.ring)
 	sh.timer.Stop()

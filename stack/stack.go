@@ -29,6 +29,7 @@ type Stack struct {
 	key       *tcp.Key // of initial sequence numbers and SYN cookies
 	ids       identifications
 	paths     pathMTUs
+	errors    errorLimit
 	forwarder Forwarder
 	forwards  atomic.Int32                 // requests that the forwarder is deciding
 	raws      atomic.Pointer[[]*RawConn]   // the raw sockets, replaced under mu; nil: there are none
@@ -55,6 +56,7 @@ func New(config Config) *Stack {
 	}
 	s.tables.Store(&tables{})
 	s.paths.init()
+	s.errors.init()
 	s.ids.init()
 	for i := range s.config.Shards {
 		s.shards = append(s.shards, newShard(s, i))

@@ -48,6 +48,9 @@ type UDPOptions struct {
 	QueueErrors  bool // IP_RECVERR: errors about datagrams to IPv4 are kept for TakeError, and all told
 	QueueErrors6 bool // IPV6_RECVERR: the same for IPv6
 
+	TellExtensions  bool // IP_RECVERR_RFC4884: DatagramError.Extensions is told, of errors about datagrams to IPv4
+	TellExtensions6 bool // IPV6_RECVERR_RFC4884: the same for IPv6
+
 	// SoftErrors has ICMP errors be told that may pass, and those about datagrams that
 	// were sent without a peer.
 	SoftErrors bool

@@ -236,7 +236,7 @@ func TestUDPMulticast(t *testing.T) {
 		}
 		before := w.s.Counters()
 		send()
-		w.wantRefused("without members on its interface it is counted", before, stack.UDPNoPort)
+		w.wantRefused("without members on its interface it is counted", before, stack.IPNotMember)
 		mustWriteTo(t, sockets[0], "y", "239.129.2.3:9")
 		f := w.want("sending needs no membership", `udp 10.0.0.1:53 > 239.129.2.3:9 "y"`)
 		if f.eth.Dst != mac || f.ip.TTL != 1 {

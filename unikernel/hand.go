@@ -31,6 +31,7 @@ func (n *network) openHanding(o *Network, platform Platform) (*net.UnixConn, err
 	}
 	ours := os.NewFile(uintptr(fds[0]), "handing")
 	defer ours.Close()
+	n.config.HandedFrom6 = userGateway6
 	n.config.Handed = n.give(os.NewFile(uintptr(fds[1]), "handed"))
 	c, err := net.FileConn(ours)
 	if err != nil {

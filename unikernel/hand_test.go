@@ -332,6 +332,27 @@ var publishedTests = map[string]func(*served){
 		s.wantAll(s.dial(2, ""), want)
 		s.wantAll(asked, "") // it listens no more
 	},
+	"alone": func(s *served) {
+		if s.where == onLinux {
+			return // there are no published ports
+		}
+		asked := s.dial(0, "alone")
+		s.want(asked, "listens\n")
+		s.wantAll(s.dial(2, ""), "fd6c:6f61:6d00::15 8002 fd6c:6f61:6d00::2")
+		s.wantAll(asked, "")
+	},
+	"deferred": func(s *served) {
+		asked := s.dial(0, "deferred")
+		s.want(asked, "listens\n")
+		c := s.dial(2, "")
+		s.write(asked, "connected\n")
+		s.want(asked, "nobody\n")
+		s.write(c, "hello")
+		s.want(c, "hello")
+		c.CloseWrite()
+		s.wantAll(c, "")
+		s.wantAll(asked, "")
+	},
 	"nobody": func(s *served) {
 		for _, port := range []int{2, 3} { // nobody listens; on the loopback only
 			c, err := net.Dial("tcp", "127.0.0.1:"+s.ports[port])

@@ -209,7 +209,7 @@ func (n *network) openUser(o *Network, hostname string, platform Platform) error
 	}
 	gateway, err := usernet.New(usernet.Config{
 		Device: dev, Prefix: userAddress, Gateway: userGateway, DNS: userDNS, Guest: userAddress.Addr(),
-		Prefix6: userAddress6, Gateway6: userGateway6,
+		Prefix6: userAddress6, Gateway6: userGateway6, Guest6: userAddress6.Addr(),
 		Hostname: hostname, Forwards: o.Forwards, Program: program, Refused: o.Refused,
 		HostLoopback: o.HostLoopback, Log: slog.New(complaint.Handler{To: os.Stderr}),
 	})

@@ -30,6 +30,11 @@ type Config struct {
 	Prefix6        netip.Prefix
 	Gateway6, DNS6 netip.Addr
 
+	// Guest6, if given, is an address of the guest's in Prefix6. Connections to a published TCP port
+	// that nobody takes at Guest lead there, since a program may listen for IPv6 alone: such a
+	// client is Gateway6 to it.
+	Guest6 netip.Addr
+
 	// NoIPv6 leaves the guest's network without IPv6; so does a device that cannot carry it.
 	NoIPv6 bool
 
@@ -207,6 +212,9 @@ func (c *Config) checkAddresses6() error {
 	}
 	if !p.Contains(c.Gateway6) || !p.Contains(c.DNS6) || c.Gateway6 == c.DNS6 || c.Gateway6 == p.Addr() || c.DNS6 == p.Addr() {
 		return fmt.Errorf("usernet: gateway %s and name server %s are not two hosts in %s", c.Gateway6, c.DNS6, p)
+	}
+	if six := c.Guest6; six.IsValid() && (!p.Contains(six) || six == c.Gateway6 || six == c.DNS6 || six == p.Addr()) {
+		return fmt.Errorf("usernet: guest %s is not another host in %s than gateway and name server", six, p)
 	}
 	return nil
 }

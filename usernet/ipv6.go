@@ -26,7 +26,7 @@ func (g *Gateway) startIPv6(ifc *stack.Interface) error {
 		return nil
 	}
 	if err == nil {
-		err = g.stack.AddAddress(linkName, netip.PrefixFrom(c.DNS6, c.DNS6.BitLen()))
+		err = g.stack.AddAddress(linkName, netip.PrefixFrom(c.DNS6, c.Prefix6.Bits())) // a longer one would be spoken from
 	}
 	if err == nil {
 		err = g.startDNS(c.DNS6)

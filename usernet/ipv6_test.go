@@ -221,6 +221,44 @@ func TestIPv6Published(t *testing.T) {
 	}
 }
 
+// A listener for IPv6 alone gets what nobody takes by IPv4, from the gateway's address of IPv6; one for
+// both gets it by IPv4.
+func TestIPv6PublishedToIPv6Alone(t *testing.T) {
+	needLoopback6(t)
+	guest6 := netip.MustParseAddr("fd6c:6f61:6d00::f")
+	n := newNetwork(t, Config{Guest6: guest6, Forwards: []Forward{{Proto: "tcp", Guest: netip.MustParseAddrPort("10.0.2.15:80")}}})
+	if err := n.guest.AddAddress("eth0", netip.PrefixFrom(guest6, 64)); err != nil {
+		t.Fatal(err)
+	}
+	at := n.Forwards()[0].Host
+	wantResetAt(t, at.String())
+	n.wantCounter(PublishFailed, 1)
+	for _, c := range []struct{ network, from string }{{"tcp6", "fd6c:6f61:6d00::2"}, {"tcp", "10.0.2.2"}} {
+		l, err := n.guest.Listen(c.network, ":80")
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.(*stack.TCPListener).SetDeadline(time.Now().Add(patience))
+		for _, host := range []netip.Addr{hostLoopback, hostLoopback6} {
+			host := dialHostPort(t, netip.AddrPortFrom(host, at.Port()).String())
+			guest, err := l.Accept()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if from := guest.RemoteAddr().(*net.TCPAddr).IP.String(); from != c.from {
+				t.Errorf("%s: the guest sees %s", c.network, from)
+			}
+			guest.SetDeadline(time.Now().Add(patience))
+			send(t, host, "hello")
+			want(t, guest, "hello")
+			guest.Close()
+			host.Close()
+		}
+		l.Close()
+	}
+	n.wantCounter(PublishFailed, 1)
+}
+
 func TestIPv6Reach(t *testing.T) {
 	dev, _ := pipe.New(pipe.Config{})
 	c, err := Config{Device: dev}.withDefaults()
@@ -247,6 +285,7 @@ func TestIPv6Config(t *testing.T) {
 	for _, c := range []Config{
 		{Prefix6: netip.MustParsePrefix("fd00::/48")}, {Prefix6: netip.MustParsePrefix("fe80::/64")}, {Prefix6: netip.MustParsePrefix("10.0.0.0/8")},
 		{Gateway6: dns6}, {DNS6: netip.MustParseAddr("fd00::3")},
+		{Guest6: dns6}, {Guest6: gateway6}, {Guest6: netip.MustParseAddr("fd00::f")}, {Guest6: netip.MustParseAddr("10.0.2.15")},
 	} {
 		c.Device = dev
 		if _, err := c.withDefaults(); err == nil {

@@ -2,9 +2,11 @@ package usernet
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/netip"
 	"os"
+	"syscall"
 	"time"
 
 	"loam/stack"
@@ -90,12 +92,21 @@ func (g *Gateway) publishFailed(port uint16) {
 // guestPatience bounds connecting to the guest.
 const guestPatience = 10 * time.Second
 
+// dialGuest connects to a port of the guest: to one that refuses by IPv4, by IPv6.
+func (g *Gateway) dialGuest(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
+	c, err := g.stack.DialContext(ctx, "tcp", to.String())
+	if six := g.config.Guest6; errors.Is(err, syscall.ECONNREFUSED) && six.IsValid() && to.Addr() == g.config.Guest {
+		return g.stack.DialContext(ctx, "tcp", netip.AddrPortFrom(six, to.Port()).String())
+	}
+	return c, err
+}
+
 // publishConn joins a connection of the host to one to the guest.
 func (g *Gateway) publishConn(to netip.AddrPort, host *net.TCPConn) {
 	g.tally.count(PublishTCP)
 	ctx, cancel := context.WithTimeout(g.ctx, guestPatience)
 	defer cancel()
-	c, err := g.stack.DialContext(ctx, "tcp", to.String())
+	c, err := g.dialGuest(ctx, to)
 	if err != nil {
 		g.publishFailed(to.Port())
 		reset(host)

@@ -98,6 +98,16 @@ func EchoRest(id, seq uint16) uint32 { return uint32(id)<<16 | uint32(seq) }
 // router is too old to say (RFC 1191 section 4).
 func (h ICMPv4) NextHopMTU() int { return int(h.Rest & 0xffff) }
 
+// QuoteLen is how many bytes of the payload are the packet that an error is about, padding with
+// them; 0: the message does not say (RFC 4884 section 4).
+func (h ICMPv4) QuoteLen() int {
+	switch h.Type {
+	case ICMPv4Unreachable, ICMPv4TimeExceeded, ICMPv4ParamProblem:
+		return int(h.Rest>>16&0xff) * 4
+	}
+	return 0
+}
+
 // Gateway is the first hop that a redirect names.
 func (h ICMPv4) Gateway() netip.Addr {
 	return netip.AddrFrom4([4]byte{byte(h.Rest >> 24), byte(h.Rest >> 16), byte(h.Rest >> 8), byte(h.Rest)})

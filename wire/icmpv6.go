@@ -63,6 +63,15 @@ func ICMPv6ChecksumOK(b []byte, src, dst netip.Addr) bool {
 // 2.1). An error is never answered by an error (section 2.4).
 func (h ICMPv6) IsError() bool { return h.Type < 128 }
 
+// QuoteLen is how many bytes of the payload are the packet that an error is about, padding with
+// them; 0: the message does not say (RFC 4884 section 4).
+func (h ICMPv6) QuoteLen() int {
+	if h.Type != ICMPv6Unreachable && h.Type != ICMPv6TimeExceeded {
+		return 0
+	}
+	return int(h.Rest>>24) * 8
+}
+
 // EchoID is the identifier of an echo or echo reply.
 func (h ICMPv6) EchoID() uint16 { return uint16(h.Rest >> 16) }
 

@@ -128,6 +128,12 @@ func flag(on bool, bit uint32) uint32 {
 	return 0
 }
 
+// IsHost6 reports whether a can be the address of one host that is not this one: what others
+// may give as an address, or as that of a server.
+func IsHost6(a netip.Addr) bool {
+	return a.Is6() && !a.IsMulticast() && !a.IsUnspecified() && !a.IsLoopback() && !a.Is4In6()
+}
+
 // SolicitedNode is the multicast group that a host hears for an address of its (RFC
 // 4291 section 2.7.1).
 func SolicitedNode(a netip.Addr) netip.Addr {

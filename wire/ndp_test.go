@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"net/netip"
 	"testing"
 )
 
@@ -77,4 +78,19 @@ func FuzzNeighbor(f *testing.F) {
 			t.Fatalf("%+v became %+v, %v", n, got, err)
 		}
 	})
+}
+
+// What others may give as an address of a host: nobody's, a group's, our own or IPv4's is none.
+func TestIsHost6(t *testing.T) {
+	for a, want := range map[string]bool{
+		"2001:db8::1": true, "fe80::1": true, "fd00::1": true, "::2": true,
+		"::": false, "::1": false, "ff02::1": false, "ff0e::1": false, "::ffff:192.0.2.1": false, "192.0.2.1": false,
+	} {
+		if IsHost6(addr(a)) != want {
+			t.Errorf("%s: %v, want %v", a, !want, want)
+		}
+	}
+	if IsHost6(netip.Addr{}) {
+		t.Error("no address is a host's")
+	}
 }

@@ -128,7 +128,7 @@ func (h *Host) learnRoute(r route, gone bool) {
 }
 
 func (h *Host) learnServer(s server, gone bool) {
-	if s.addr.IsMulticast() || s.addr.IsUnspecified() || s.addr.IsLoopback() || s.addr.Is4In6() {
+	if !wire.IsHost6(s.addr) {
 		h.counters.Unbelieved++
 		return
 	}

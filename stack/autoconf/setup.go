@@ -46,6 +46,9 @@ type Route struct {
 	Metric  int        // the lowest wins among equal networks, the first of equal metrics
 }
 
+// Answers reports whether the gateway has not failed to answer.
+func (r Route) Answers() bool { return r.Metric < downMetric }
+
 // Metrics: by preference, and behind all that answer those that do not. 0 is left to
 // what a user has configured.
 const (

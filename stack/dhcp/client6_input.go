@@ -83,7 +83,7 @@ func sound(ia *wire.DHCPv6IA) bool { return ia.T1 <= ia.T2 || ia.T2 == 0 }
 
 // usableAddress6 reports whether an address can be one of ours, with lifetimes that can be (section 21.6).
 func usableAddress6(a wire.DHCPv6Address) bool {
-	return isHost6(a.Addr) && !a.Addr.IsLinkLocalUnicast() && a.Preferred <= a.Valid
+	return wire.IsHost6(a.Addr) && !a.Addr.IsLinkLocalUnicast() && a.Preferred <= a.Valid
 }
 
 // bind takes over what a server gives. An address that it does not name is ours for as long as

@@ -81,14 +81,9 @@ const maxServers6 = 8 // name servers that are believed in; the others are not
 func believed(list []netip.Addr) []netip.Addr {
 	servers := []netip.Addr{}
 	for _, a := range list {
-		if len(servers) < maxServers6 && isHost6(a) {
+		if len(servers) < maxServers6 && wire.IsHost6(a) {
 			servers = append(servers, a)
 		}
 	}
 	return servers
-}
-
-// isHost6 reports whether a can be the address of one other host.
-func isHost6(a netip.Addr) bool {
-	return !a.IsMulticast() && !a.IsUnspecified() && !a.IsLoopback() && !a.Is4In6()
 }

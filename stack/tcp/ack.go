@@ -176,6 +176,7 @@ func (c *Conn) afterAck(now Time) bool {
 		c.state = FinWait2
 		if c.gone {
 			c.boundFinWait2(now)
+			return c.state != Closed
 		}
 	case Closing:
 		c.enterTimeWait(now)

@@ -36,12 +36,13 @@ type Conn struct {
 	in  Incoming
 	cc  Congestion
 
-	state   State
-	reason  reason // why the connection ended
-	soft    reason // an error that may pass, told if the attempt fails
-	passive bool   // began with Accept
-	gone    bool   // Close: no program reads any more
-	todo    todo   // what Poll owes beyond data
+	state    State
+	reason   reason // why the connection ended
+	soft     reason // an error that may pass, told if the attempt fails
+	passive  bool   // began with Accept
+	gone     bool   // Close: no program reads any more
+	todo     todo   // what Poll owes beyond data
+	finWait2 int16  // SetFinWait2, in seconds
 
 	challenged Time // limit of challenge acknowledgments (challenge.go)
 

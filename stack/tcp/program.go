@@ -3,7 +3,10 @@ package tcp
 // The program's side: SEND, RECEIVE, CLOSE and ABORT (RFC 9293 section 3.10.2 to
 // 3.10.5), and what a program may set.
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Written tells that Outgoing.End has moved.
 func (c *Conn) Written(now Time) {
@@ -77,6 +80,16 @@ func (c *Conn) SetCork(now Time, on bool) { c.snd.cork = on }
 // SetMore says whether more is to follow what has been written: what does not fill a segment
 // waits for that, for at most 200 ms (MSG_MORE).
 func (c *Conn) SetMore(now Time, on bool) { c.snd.more = on }
+
+// SetFinWait2 says how long the connection waits for the peer's FIN once the program is gone, in whole
+// seconds up to some hours; 0 goes back to Config.FinWait2, less than 0 has it be reset instead
+// (TCP_LINGER2).
+func (c *Conn) SetFinWait2(now Time, d time.Duration) {
+	c.finWait2 = int16(min(max((d+time.Second-1)/time.Second, 0), math.MaxInt16))
+	if d < 0 {
+		c.finWait2 = -1
+	}
+}
 
 // SetUserTimeout bounds the time that sent data may stay unacknowledged; 0 goes
 // back to counting retransmissions (TCP_USER_TIMEOUT).

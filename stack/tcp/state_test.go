@@ -227,6 +227,35 @@ func TestFinWait2IsBoundedWithoutProgram(t *testing.T) {
 	c.wantEnd(nil)
 }
 
+// TCP_LINGER2 (tcp(7)): a time of the connection's own; below zero it is reset where it would wait, as
+// Linux does with a peer that is still to end.
+func TestFinWait2OfTheProgram(t *testing.T) {
+	c := inState(t, FinWait2)
+	c.SetFinWait2(c.now, 5*time.Second)
+	c.Close(c.now)
+	c.wantTimer(5 * time.Second)
+	c.wantEnd(nil)
+
+	c = inState(t, FinWait2)
+	c.SetFinWait2(c.now, time.Millisecond)
+	c.rtt.rto = 2 * time.Second
+	c.Close(c.now)
+	c.wantTimer(7 * time.Second)
+	c.wantEnd(nil)
+
+	for _, s := range []State{FinWait1, FinWait2} {
+		c = inState(t, s)
+		c.SetFinWait2(c.now, -1)
+		c.Close(c.now)
+		if s == FinWait1 {
+			c.wantState(FinWait1)
+			c.send("A 1 ack 2")
+		}
+		c.want("RA 2 ack 1")
+		c.wantState(Closed)
+	}
+}
+
 func TestAbort(t *testing.T) {
 	for _, s := range []State{Established, FinWait1, FinWait2, CloseWait, Closing, LastAck, TimeWait} {
 		c := inState(t, s)

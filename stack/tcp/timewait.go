@@ -3,7 +3,11 @@ package tcp
 // The end of a connection: TIME-WAIT (RFC 9293 section 3.6.1, RFC 1337, RFC
 // 6191) and the bound on FIN-WAIT-2.
 
-import "loam/wire"
+import (
+	"time"
+
+	"loam/wire"
+)
 
 // ending reports whether the connection only waits for its end.
 func (c *Conn) ending() bool { return c.state == TimeWait || c.state == FinWait2 && c.gone }
@@ -32,9 +36,18 @@ func (c *Conn) restartTimeWait(now Time) {
 }
 
 // boundFinWait2 bounds the wait for the FIN of a peer when no program waits for
-// its data any more.
+// its data any more: by three and a half retransmission timeouts at least, in which the FIN may
+// get lost, as Linux does (tcp_fin_time).
 func (c *Conn) boundFinWait2(now Time) {
-	c.timers[timerLife] = now + duration(c.cfg.FinWait2, DefaultFinWait2)
+	if c.finWait2 < 0 {
+		c.reset(aborted)
+		return
+	}
+	wait := Time(c.finWait2) * time.Second
+	if wait == 0 {
+		wait = duration(c.cfg.FinWait2, DefaultFinWait2)
+	}
+	c.timers[timerLife] = now + max(wait, c.rtt.rto*7/2)
 }
 
 // CanReuse reports whether syn may begin a new connection in place of this one

@@ -43,6 +43,9 @@ type Config struct {
 	// Handed is the descriptor of a socket by which connections of published ports are
 	// handed to a process (usernet/hand); 0: there is none.
 	Handed int
+	// HandedFrom6 is whom these seem to come from where the program listens for IPv6 alone; else it
+	// is the link's Gateway.
+	HandedFrom6 netip.Addr
 
 	// Results are files of the guest that the loam command gets when the program ends,
 	// as an archive (tar). ResultsFD is where a process writes it to.
@@ -106,6 +109,9 @@ func (c Config) Encode() string {
 	}
 	if c.Handed != 0 {
 		fmt.Fprintf(&b, "host handed=%d\n", c.Handed)
+	}
+	if c.HandedFrom6.IsValid() {
+		fmt.Fprintf(&b, "host handedfrom6=%s\n", c.HandedFrom6)
 	}
 	for _, name := range c.Results {
 		fmt.Fprintf(&b, "results file=%s\n", escape(name))
@@ -227,6 +233,8 @@ func (c *Config) set(l *Link, m *Mount, line, key, value string) (err error) {
 		c.ResultsFD, err = strconv.Atoi(value)
 	case "host handed":
 		c.Handed, err = strconv.Atoi(value)
+	case "host handedfrom6":
+		c.HandedFrom6, err = netip.ParseAddr(value)
 	case "host disks":
 		c.Disks, err = strconv.Atoi(value)
 	case "host folder":

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"syscall"
 
+	"loam/posix"
 	"loam/unikernel/guest"
 	"loam/usernet/hand"
 )
@@ -16,11 +17,10 @@ import (
 
 // handedLink is this end of the socket to the gateway.
 type handedLink struct {
-	fd      int // of the host
-	file    *os.File
-	raw     syscall.RawConn
-	own     netip.Addr // the program's address
-	gateway netip.Addr // that of all clients
+	fd   int // of the host
+	file *os.File
+	raw  syscall.RawConn
+	ways []posix.Way // by which connections may lead to the program, with ports of 0
 
 	mu     sync.Mutex
 	ends   []byte // to be told; guarded by mu
@@ -40,12 +40,20 @@ func openHanded(c guest.Config) error {
 	}
 	h := &handedLink{fd: c.Handed, file: hostFile(c.Handed, "handed")}
 	for _, l := range c.Links {
-		h.own, h.gateway = l.Address.Addr(), l.Gateway
+		h.way(l.Address, l.Gateway)
+		h.way(l.Address6, c.HandedFrom6)
 	}
 	var err error
 	h.raw, err = h.file.SyscallConn()
 	handedFrom = h
 	return err
+}
+
+// way adds one, to the program's address.
+func (h *handedLink) way(own netip.Prefix, from netip.Addr) {
+	if own.IsValid() && from.IsValid() {
+		h.ways = append(h.ways, posix.Way{At: netip.AddrPortFrom(own.Addr(), 0), From: netip.AddrPortFrom(from, 0)})
+	}
 }
 
 // Handed is the descriptor of the socket that connections are handed over by, or -1.
@@ -104,7 +112,11 @@ func (h *handedLink) take(message, control []byte) {
 		conn.Close(true, true)
 		return
 	}
-	process.Hand(conn, netip.AddrPortFrom(h.own, c.Port), netip.AddrPortFrom(h.gateway, c.Client))
+	ways := make([]posix.Way, len(h.ways))
+	for i, w := range h.ways {
+		ways[i] = posix.Way{At: netip.AddrPortFrom(w.At.Addr(), c.Port), From: netip.AddrPortFrom(w.From.Addr(), c.Client)}
+	}
+	process.Hand(conn, ways...)
 }
 
 // tell has the gateway know that a connection has ended. It does not wait.

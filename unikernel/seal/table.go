@@ -119,8 +119,8 @@ var (
 	socketOptions = Test{2, Equal, []uint32{syscall.SO_KEEPALIVE, syscall.SO_LINGER, syscall.SO_SNDBUF, syscall.SO_RCVBUF, syscall.SO_OOBINLINE},
 		"SO_KEEPALIVE, SO_LINGER, SO_SNDBUF, SO_RCVBUF, SO_OOBINLINE"}
 	tcpOptions = Test{2, Equal, []uint32{syscall.TCP_NODELAY, syscall.TCP_CORK, syscall.TCP_KEEPIDLE, syscall.TCP_KEEPINTVL,
-		syscall.TCP_KEEPCNT, syscall.TCP_QUICKACK, tcpUserTimeout},
-		"TCP_NODELAY, TCP_CORK, TCP_KEEPIDLE, TCP_KEEPINTVL, TCP_KEEPCNT, TCP_QUICKACK, TCP_USER_TIMEOUT"}
+		syscall.TCP_KEEPCNT, syscall.TCP_QUICKACK, syscall.TCP_LINGER2, tcpUserTimeout},
+		"TCP_NODELAY, TCP_CORK, TCP_KEEPIDLE, TCP_KEEPINTVL, TCP_KEEPCNT, TCP_QUICKACK, TCP_LINGER2, TCP_USER_TIMEOUT"}
 	ipOptions   = Test{2, Equal, []uint32{syscall.IP_TOS, syscall.IP_TTL}, "IP_TOS, IP_TTL"}
 	errorOption = Test{2, Equal, []uint32{syscall.SO_ERROR}, "SO_ERROR"}
 	tcpAnswers  = Test{2, Equal, []uint32{syscall.TCP_INFO, syscall.TCP_MAXSEG, syscall.TCP_CONGESTION}, "TCP_INFO, TCP_MAXSEG, TCP_CONGESTION"}

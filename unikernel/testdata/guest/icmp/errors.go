@@ -54,6 +54,7 @@ func errorQueue() {
 	}
 	rawErrors()
 	dontFragment()
+	extensions()
 }
 
 // dontFragment: IPV6_DONTFRAG and IPV6_MTU (ipv6(7)), and what the error of this host's own is.

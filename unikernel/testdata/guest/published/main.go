@@ -27,7 +27,7 @@ var deeds = map[string]func(*net.TCPConn) error{
 	"echo": echo, "addresses": addresses, "linger": linger, "deadline": deadline, "half": half, "broken": broken,
 	"options": options, "info": info, "vector": vector, "tree": tree, "file": file, "forward": forward, "pass": pass,
 	"blocking": blocking, "level": level, "edge": edge, "poll": poll, "peek": peek, "urgent": urgent, "mark": mark, "queued": queued,
-	"table": table, "second": second, "dual": dual, "reach": reach, "never": never, "leave": leave, "exit": exit, "crash": crash, "twice": twice, "closing": closing,
+	"table": table, "second": second, "dual": dual, "alone": alone, "deferred": deferred, "reach": reach, "never": never, "leave": leave, "exit": exit, "crash": crash, "twice": twice, "closing": closing,
 }
 
 func main() {
@@ -98,10 +98,14 @@ func addresses(c *net.TCPConn) error {
 }
 
 // dual listens on the third port as Go does, for both versions of IP, and tells the names
-// of a connection that comes there.
-func dual(c *net.TCPConn) error {
+// of a connection that comes there; alone does for IPv6 alone.
+func dual(c *net.TCPConn) error { return listenThird(c, "tcp") }
+
+func alone(c *net.TCPConn) error { return listenThird(c, "tcp6") }
+
+func listenThird(c *net.TCPConn, network string) error {
 	defer c.Close()
-	l, err := net.Listen("tcp", ":"+os.Args[3])
+	l, err := net.Listen(network, ":"+os.Args[3])
 	if err != nil {
 		return err
 	}

@@ -31,6 +31,7 @@ func options(c *net.TCPConn) error {
 			{syscall.IPPROTO_TCP, syscall.TCP_KEEPIDLE, 77}, {syscall.IPPROTO_TCP, syscall.TCP_KEEPINTVL, 7},
 			{syscall.IPPROTO_TCP, syscall.TCP_KEEPCNT, 3}, {syscall.IPPROTO_IP, syscall.IP_TOS, 0x10}, {syscall.IPPROTO_IP, syscall.IP_TTL, 50},
 			{syscall.SOL_SOCKET, syscall.SO_PRIORITY, 3}, {syscall.IPPROTO_TCP, 18, 5000},
+			{syscall.IPPROTO_TCP, syscall.TCP_LINGER2, 7}, {syscall.IPPROTO_TCP, syscall.TCP_LINGER2, -1},
 		} {
 			if err := syscall.SetsockoptInt(fd, o.level, o.name, o.value); err != nil {
 				return 0, fmt.Errorf("option %d of %d: %w", o.name, o.level, err)
