@@ -81,7 +81,8 @@ func receive(fd, index int, c Config, group *fanout) error {
 
 // fanout is a group of sockets that share what arrives, by flow.
 type fanout struct {
-	id int // 0: there is no member yet
+	begun bool // there is a member
+	id    int  // its number, of 16 bits; the first that the kernel gives after a boot is 0
 }
 
 // join adds a socket that receives. The first gets a number that the kernel knows
@@ -89,17 +90,17 @@ type fanout struct {
 func (g *fanout) join(fd int) error {
 	// A group does not look at PACKET_IGNORE_OUTGOING of its members.
 	mode := unix.PACKET_FANOUT_HASH | unix.PACKET_FANOUT_FLAG_IGNORE_OUTGOING
-	if g.id == 0 {
+	if !g.begun {
 		mode |= unix.PACKET_FANOUT_FLAG_UNIQUEID
 	}
 	if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_FANOUT, g.id|mode<<16); err != nil {
 		return os.NewSyscallError("fanout", err)
 	}
-	if g.id != 0 {
+	if g.begun {
 		return nil
 	}
 	v, err := unix.GetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_FANOUT)
-	g.id = v & 0xffff
+	g.begun, g.id = true, v&0xffff
 	return os.NewSyscallError("fanout", err)
 }
 
