@@ -163,15 +163,18 @@ func (f *runFlags) options(program string, args []string) (*runOptions, error) {
 }
 
 // parseVolumes reads HOST[:GUEST]. What follows the last colon is GUEST only if it
-// begins with a slash, so HOST may have colons.
+// begins with a slash, so HOST may have colons. Behind GUEST may stand :ro, as others write it.
 func parseVolumes(given []string) (all []volume, err error) {
 	taken := map[string]string{}
 	for _, s := range given {
 		v := volume{host: s}
 		if i := strings.LastIndex(s, ":/"); i > 0 {
-			v = volume{s[:i], path.Clean(s[i+1:])}
+			v = volume{s[:i], path.Clean(strings.TrimSuffix(s[i+1:], ":ro"))}
 		} else if v.guest, err = filepath.Abs(s); err != nil {
 			return nil, err
+		}
+		if strings.HasSuffix(v.guest, ":rw") {
+			return nil, &usageError{fmt.Sprintf("-v %s: what -v gives is there to read", s), "leave out :rw, and have the program write elsewhere"}
 		}
 		if s == "" || v.guest == "/" {
 			return nil, &usageError{fmt.Sprintf("-v %q is no folder or file, or would be the root", s), "write -v HOST:GUEST, such as ./site:/srv/site"}

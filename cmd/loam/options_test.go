@@ -116,6 +116,7 @@ func TestRunRefuses(t *testing.T) {
 		{"-v / .", `-v "/" is no folder or file, or would be the root`},
 		{"-v .:/ .", `-v ".:/" is no folder or file, or would be the root`},
 		{"-v .:/a -v testdata:/a/ .", "-v .:/a and -v testdata:/a/ take the same place"},
+		{"-v .:/a:rw .", `-v .:/a:rw: what -v gives is there to read`},
 		{"--net none --host-loopback .", "--host-loopback has no use with --net none"},
 		{"--net tun:x .", `there is no network "tun:x"`},
 		{"--net tap .", `there is no network "tap"`},
