@@ -50,9 +50,10 @@ const (
 
 // Socket options of level IPPROTO_TCP (linux/tcp.h).
 const (
-	tcpUserTimeout  = 18
-	tcpFastOpen     = 23
-	tcpNotSentLowat = 25
+	tcpUserTimeout     = 18
+	tcpFastOpen        = 23
+	tcpNotSentLowat    = 25
+	tcpFastOpenConnect = 30
 )
 
 // Socket options of level IPPROTO_IP (linux/in.h).

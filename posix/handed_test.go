@@ -209,6 +209,26 @@ func TestHandedOptionsOfIPv6(t *testing.T) {
 	ok(t, p.Close(l))
 }
 
+// The host's connection keeps the host's algorithm.
+func TestHandedCongestion(t *testing.T) {
+	network := stack.New(stack.Config{})
+	defer network.Close()
+	p := New(Options{Network: network})
+	l, errno := p.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_NONBLOCK, 0)
+	ok(t, errno)
+	ok(t, p.Bind(l, Address{Family: syscall.AF_INET, IP: netip.AddrPortFrom(netip.IPv4Unspecified(), 80)}))
+	ok(t, p.Listen(l, 5))
+	f := handTo(t, p, 20000)
+	f.SetOption(syscall.IPPROTO_TCP, syscall.TCP_CONGESTION, append([]byte("bbr"), make([]byte, 13)...))
+	fd, _, errno := p.Accept4(l, syscall.SOCK_NONBLOCK)
+	ok(t, errno)
+	ok(t, p.SetSockOpt(fd, syscall.IPPROTO_TCP, syscall.TCP_CONGESTION, []byte("bbr")))
+	wantErrno(t, p.SetSockOpt(fd, syscall.IPPROTO_TCP, syscall.TCP_CONGESTION, []byte("cubic")), syscall.ENOENT, "another")
+	wantErrno(t, p.SetSockOpt(fd, syscall.IPPROTO_TCP, tcpFastOpenConnect, intValue(1)), syscall.EINVAL, "connected already")
+	ok(t, p.Close(fd))
+	ok(t, p.Close(l))
+}
+
 // Nobody listens: not there, not for this address, not any more.
 func TestHandedIsRefused(t *testing.T) {
 	p, l := handedProcess(t, netip.MustParseAddrPort("127.0.0.1:80"), 5)

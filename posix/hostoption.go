@@ -29,10 +29,10 @@ var hostOptions = map[optionName]bool{
 
 // hostAnswers are those that may only be read, and how long the answer may be, in bytes.
 var hostAnswers = map[optionName]int{
-	{syscall.SOL_SOCKET, syscall.SO_ERROR}:        4,
-	{syscall.IPPROTO_TCP, syscall.TCP_MAXSEG}:     4,
-	{syscall.IPPROTO_TCP, syscall.TCP_INFO}:       512,
-	{syscall.IPPROTO_TCP, syscall.TCP_CONGESTION}: 16,
+	{syscall.SOL_SOCKET, syscall.SO_ERROR}:    4,
+	{syscall.IPPROTO_TCP, syscall.TCP_MAXSEG}: 4,
+	{syscall.IPPROTO_TCP, syscall.TCP_INFO}:   512,
+	congestion:                                16,
 }
 
 // hostLocal are those that mean something to listeners only, and are kept.
@@ -124,6 +124,14 @@ func (s *hostTCP) setOption(level, name int, value []byte) Errno {
 		return syscall.ENOPROTOOPT
 	case key == v6OnlyOption:
 		return syscall.EINVAL // only before there is a port
+	case key == fastOpenConnect:
+		return syscall.EINVAL // only before there is a connection
+	case key == congestion:
+		has, errno := s.ask(key, hostAnswers[key])
+		if errno != 0 {
+			return errno
+		}
+		return chooseCongestion(value, has)
 	case hostOptions[key]:
 		if !s.enter() {
 			return syscall.EBADF

@@ -392,3 +392,29 @@ func TestByteForInt(t *testing.T) {
 		}[typ], "a byte for an int of another level")
 	}
 }
+
+// tcp(7): TCP_CONGESTION takes the name of an algorithm that there is, TCP_FASTOPEN_CONNECT is for a
+// socket that is not connected yet.
+func TestTCPOptionsOfDialers(t *testing.T) {
+	p := process(t)
+	client, _ := tcpPair(t, p, 0)
+	fresh := fd(t)(p.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0))
+	for _, s := range []int{client, fresh} {
+		for _, name := range []string{"cubic", "cubic\x00\x00"} {
+			ok(t, p.SetSockOpt(s, syscall.IPPROTO_TCP, syscall.TCP_CONGESTION, []byte(name)))
+		}
+		for _, name := range []string{"bbr", "cubi", "\x00", "a name that is longer than any"} {
+			wantErrno(t, p.SetSockOpt(s, syscall.IPPROTO_TCP, syscall.TCP_CONGESTION, []byte(name)), syscall.ENOENT, name)
+		}
+		wantErrno(t, p.SetSockOpt(s, syscall.IPPROTO_TCP, syscall.TCP_CONGESTION, nil), syscall.EINVAL, "no name")
+		if v, errno := p.GetSockOpt(s, syscall.IPPROTO_TCP, syscall.TCP_CONGESTION); errno != 0 || string(v) != "cubic"+string(make([]byte, 11)) {
+			t.Errorf("TCP_CONGESTION: %q, %v", v, errno)
+		}
+		wantErrno(t, p.SetSockOpt(s, syscall.IPPROTO_TCP, tcpFastOpenConnect, intValue(2)), syscall.EINVAL, "neither on nor off")
+	}
+	ok(t, p.SetSockOpt(fresh, syscall.IPPROTO_TCP, tcpFastOpenConnect, intValue(1)))
+	if v, errno := p.GetSockOpt(fresh, syscall.IPPROTO_TCP, tcpFastOpenConnect); errno != 0 || !bytes.Equal(v, intValue(1)) {
+		t.Errorf("TCP_FASTOPEN_CONNECT: % x, %v, want 1", v, errno)
+	}
+	wantErrno(t, p.SetSockOpt(client, syscall.IPPROTO_TCP, tcpFastOpenConnect, intValue(1)), syscall.EINVAL, "connected already")
+}

@@ -136,7 +136,9 @@ func (s *netlinkSocket) serve(h syscall.NlMsghdr, body []byte) [][]byte {
 			r.fail(errno, h)
 			return r.datagrams
 		}
-	case h.Type == syscall.RTM_GETNEIGH && dump || h.Type == syscall.RTM_GETRULE && dump:
+	case h.Type == syscall.RTM_GETNEIGH && dump:
+		s.p.describeNeighbours(&r, body)
+	case h.Type == syscall.RTM_GETRULE && dump:
 		// none are told
 	case h.Type < syscall.RTM_BASE:
 		return nil // NOOP and such

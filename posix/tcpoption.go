@@ -1,6 +1,7 @@
 package posix
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math"
 	"net/netip"
@@ -83,6 +84,7 @@ var tcpIntOptions = map[optionName]intOption[tcpOpts]{
 // change nothing: fast open is not used, and the rest is how this stack works anyway.
 var tcpHarmless = map[optionName]bool{
 	{syscall.IPPROTO_TCP, tcpFastOpen}: true,
+	fastOpenConnect:                    true,
 	mtuDiscover:                        true,
 	mtuDiscover6:                       true,
 	recvExtensions:                     true,
@@ -108,6 +110,29 @@ func finWait2Seconds(o *tcpOpts) int {
 
 func setFinWait2(o *tcpOpts, seconds int) Errno {
 	o.FinWait2 = min(time.Duration(max(seconds, -1))*time.Second, longestFinWait2)
+	return 0
+}
+
+// TCP_CONGESTION and TCP_FASTOPEN_CONNECT, of both kinds of TCP sockets.
+var (
+	congestion      = optionName{syscall.IPPROTO_TCP, syscall.TCP_CONGESTION}
+	fastOpenConnect = optionName{syscall.IPPROTO_TCP, tcpFastOpenConnect}
+)
+
+// longestCongestion is how much of a name counts, in bytes (TCP_CA_NAME_MAX, without its end).
+const longestCongestion = 15
+
+// chooseCongestion is setsockopt of TCP_CONGESTION: a connection keeps the algorithm that it has,
+// and of others there are none, as on a Linux without their modules.
+func chooseCongestion(value, has []byte) Errno {
+	if len(value) == 0 {
+		return syscall.EINVAL
+	}
+	name, _, _ := bytes.Cut(value[:min(len(value), longestCongestion)], []byte{0})
+	has, _, _ = bytes.Cut(has, []byte{0})
+	if !bytes.Equal(name, has) {
+		return syscall.ENOENT
+	}
 	return 0
 }
 
@@ -154,7 +179,7 @@ func (s *tcpSocket) option(level, name int) ([]byte, Errno) {
 		return intValue(s.maxSegment()), 0
 	case optionName{syscall.IPPROTO_TCP, syscall.TCP_INFO}:
 		return infoValue(s.info(), s.listener.Load() != nil), 0
-	case optionName{syscall.IPPROTO_TCP, syscall.TCP_CONGESTION}:
+	case congestion:
 		return append([]byte(s.info().Congestion), make([]byte, 16)...)[:16], 0
 	}
 	if level == syscall.SOL_SOCKET {
@@ -195,6 +220,13 @@ func (s *tcpSocket) setOwnOption(level, name int, value []byte) Errno {
 		return s.setLinger(value)
 	case key == optionName{syscall.IPPROTO_TCP, syscall.TCP_MAXSEG}:
 		return s.setMaxSegment(value)
+	case key == congestion:
+		return chooseCongestion(value, []byte(s.info().Congestion))
+	case key == fastOpenConnect:
+		if n, errno := parseInt(value); errno != 0 || n&^1 != 0 || s.conn.Load() != nil || s.listener.Load() != nil {
+			return syscall.EINVAL
+		}
+		return s.remember(key, value)
 	case key == timestamp || key == timestampNS:
 		return s.setStamped(key, value)
 	case key == bindToDevice:

@@ -70,12 +70,16 @@ func nameBorrowed(borrowed string) string {
 }
 
 // checkoutOf returns dir if it is of Loam's own module, and else nothing. In a checkout
-// Loam's packages are those of that module, and not added to the standard library.
+// Loam's packages are those of that module, and not added to the standard library. Others
+// may have given their module the same name: it has not got these packages.
 func checkoutOf(t *toolchain, dir string) string {
-	if moduleOf(t.GOMOD) == module {
-		return dir
+	if moduleOf(t.GOMOD) != module {
+		return ""
 	}
-	return ""
+	if _, err := os.Stat(filepath.Join(filepath.Dir(t.GOMOD), filepath.FromSlash(processPackage))); err != nil {
+		return ""
+	}
+	return dir
 }
 
 // moduleOf reads the module line of a go.mod; empty if there is none.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -163,21 +164,25 @@ func (f *runFlags) options(program string, args []string) (*runOptions, error) {
 }
 
 // parseVolumes reads HOST[:GUEST]. What follows the last colon is GUEST only if it
-// begins with a slash, so HOST may have colons.
+// begins with a slash, so HOST may have colons. Behind GUEST may stand :ro, as others write it.
+// What lies in another comes behind it, to be mounted after it.
 func parseVolumes(given []string) (all []volume, err error) {
 	taken := map[string]string{}
 	for _, s := range given {
 		v := volume{host: s}
 		if i := strings.LastIndex(s, ":/"); i > 0 {
-			v = volume{s[:i], path.Clean(s[i+1:])}
+			v = volume{s[:i], path.Clean(strings.TrimSuffix(s[i+1:], ":ro"))}
 		} else if v.guest, err = filepath.Abs(s); err != nil {
 			return nil, err
+		}
+		if strings.HasSuffix(v.guest, ":rw") {
+			return nil, &usageError{fmt.Sprintf("-v %s: what -v gives is there to read", s), "leave out :rw, and have the program write elsewhere"}
 		}
 		if s == "" || v.guest == "/" {
 			return nil, &usageError{fmt.Sprintf("-v %q is no folder or file, or would be the root", s), "write -v HOST:GUEST, such as ./site:/srv/site"}
 		}
-		if _, err := os.Stat(v.host); err != nil {
-			return nil, &usageError{fmt.Sprintf("-v %s: %v", s, errors.Unwrap(err)), "write -v HOST:GUEST with a folder or file of the host that can be read"}
+		if err := packable(v.host); err != nil {
+			return nil, &usageError{fmt.Sprintf("-v %s: %v", s, err), "write -v HOST:GUEST with a folder or file of the host that can be read"}
 		}
 		if first, dup := taken[v.guest]; dup {
 			return nil, &usageError{fmt.Sprintf("-v %s and -v %s take the same place", first, s), "give one another GUEST"}
@@ -185,7 +190,20 @@ func parseVolumes(given []string) (all []volume, err error) {
 		taken[v.guest] = s
 		all = append(all, v)
 	}
+	slices.SortStableFunc(all, func(a, b volume) int { return strings.Compare(a.guest, b.guest) })
 	return all, nil
+}
+
+// packable says why what -v names cannot be given to a program; nil: it can.
+func packable(host string) error {
+	st, err := os.Stat(host)
+	if err != nil {
+		return errors.Unwrap(err)
+	}
+	if !st.IsDir() && !st.Mode().IsRegular() {
+		return errors.New("it is neither a folder nor a file, but a device, a socket or a pipe")
+	}
+	return nil
 }
 
 // parseSize reads a number of bytes as QEMU and others write it: 256M, 2G.

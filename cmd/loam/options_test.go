@@ -63,6 +63,9 @@ func TestRunOptions(t *testing.T) {
 		{"-v testdata:/srv/../data -v options.go:/etc/x .", runOptions{program: ".", volumes: []volume{
 			{"testdata", "/data"}, {"options.go", "/etc/x"},
 		}}},
+		{"-v options.go:/a/b/c -v testdata:/a:ro .", runOptions{program: ".", volumes: []volume{
+			{"testdata", "/a"}, {"options.go", "/a/b/c"},
+		}}},
 		{"--relay -p 8080:80 .", runOptions{program: ".", relay: true, publish: []publication{{host: local(8080), loopback: true, guest: 80}}}},
 		{"--pcap all.pcapng .", runOptions{program: ".", pcap: "all.pcapng"}},
 		{"--platform process --net none .", runOptions{program: ".", platform: "process", net: network{kind: noNetwork}}},
@@ -116,6 +119,8 @@ func TestRunRefuses(t *testing.T) {
 		{"-v / .", `-v "/" is no folder or file, or would be the root`},
 		{"-v .:/ .", `-v ".:/" is no folder or file, or would be the root`},
 		{"-v .:/a -v testdata:/a/ .", "-v .:/a and -v testdata:/a/ take the same place"},
+		{"-v .:/a:rw .", `-v .:/a:rw: what -v gives is there to read`},
+		{"-v /dev/null:/a .", `-v /dev/null:/a: it is neither a folder nor a file, but a device, a socket or a pipe`},
 		{"--net none --host-loopback .", "--host-loopback has no use with --net none"},
 		{"--net tun:x .", `there is no network "tun:x"`},
 		{"--net tap .", `there is no network "tap"`},

@@ -54,6 +54,28 @@ func PackOwn(w io.Writer, dir string, most int64) (Packed, error) {
 	return p.packed, p.archive.Close()
 }
 
+// ErrMadeUp is told of files that the kernel makes up when they are read, as those of /proc: their
+// sizes are not those of what is read, which may have no end. Folders of them in what is packed are empty.
+var ErrMadeUp = errors.New("the kernel makes it up when it is read")
+
+// inventions are the types of file systems with such files (linux/magic.h).
+var inventions = map[int64]bool{
+	0x9fa0:     true, // proc
+	0x62656572: true, // sysfs
+	0x0027e0eb: true, // cgroup
+	0x63677270: true, // cgroup2
+	0x64626720: true, // debugfs
+	0x74726163: true, // tracefs
+	0x73636673: true, // securityfs
+	0xcafe4a11: true, // bpf
+}
+
+// madeUp reports whether a file or folder is of a file system of inventions.
+func madeUp(path string) bool {
+	var st syscall.Statfs_t
+	return syscall.Statfs(path, &st) == nil && inventions[st.Type]
+}
+
 // versions are folders of version control, which hold more than what they are of.
 var versions = map[string]bool{".git": true, ".hg": true, ".svn": true, ".bzr": true}
 
@@ -70,6 +92,9 @@ func (p *packer) tree(dir, as string) error {
 	} else if !st.IsDir() && as == "" {
 		base = filepath.Dir(root)
 	}
+	if madeUp(root) {
+		return ErrMadeUp
+	}
 	return filepath.WalkDir(root, func(path string, d iofs.DirEntry, err error) error {
 		if err == nil && d.IsDir() && versions[d.Name()] {
 			return filepath.SkipDir
@@ -84,7 +109,7 @@ func (p *packer) tree(dir, as string) error {
 			p.packed.Skipped++
 			return nil
 		}
-		if err == nil && p.own && d.IsDir() && path != root {
+		if err == nil && d.IsDir() && path != root && (p.own || madeUp(path)) {
 			return filepath.SkipDir
 		}
 		return err

@@ -3,6 +3,7 @@ package tarfs
 import (
 	"archive/tar"
 	"bytes"
+	"errors"
 	"io"
 	iofs "io/fs"
 	"math/rand"
@@ -341,4 +342,18 @@ type watched struct {
 func (w watched) Root() fs.Directory {
 	*w.asked = true
 	return w.FileSystem.Root()
+}
+
+// What the kernel makes up as it is read is not packed: a file says that it has no bytes, or
+// that it has more than there are anywhere.
+func TestPackOfInventions(t *testing.T) {
+	for _, name := range []string{"/proc", "/proc/self/status", "/sys"} {
+		if _, err := os.Stat(name); err != nil {
+			continue
+		}
+		var b bytes.Buffer
+		if p, err := Pack(&b, name); !errors.Is(err, ErrMadeUp) || b.Len() > 0 {
+			t.Errorf("%s: %+v, %v, %d bytes", name, p, err, b.Len())
+		}
+	}
 }

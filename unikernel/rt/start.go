@@ -105,8 +105,8 @@ func start(p Platform, c guest.Config) error {
 			PID: int32(syscall.Getpid()), UID: int32(syscall.Getuid()), GID: int32(syscall.Getgid()),
 		},
 	})
-	if c.Folder != "" {
-		if errno := process.Chdir(c.Folder); errno != 0 {
+	if c.Folder != "" { // where what is mounted has no such folder, the program begins in the root
+		if errno := process.Chdir(c.Folder); errno != 0 && errno != syscall.ENOENT {
 			return fmt.Errorf("%s: %w", c.Folder, errno)
 		}
 	}

@@ -20,7 +20,8 @@ import (
 
 // The tree that the program finds: a file system in memory, over it /dev, /proc
 // and /sys, and what the user mounted. It is made before the program begins, on
-// any platform in the same way.
+// any platform in the same way. What the user mounted to read stays as it is: where Loam
+// would put something of its own there (EROFS), it leaves that out.
 
 // folders are there whatever the user mounts, with their modes.
 var folders = []struct {
@@ -187,7 +188,7 @@ func onlyFile(system fs.FileSystem) (file fs.Node, err error) {
 }
 
 // ownFolders makes the folder where the program begins, and its user's, if they are
-// not there; they belong to the user.
+// not there and can be; they belong to the user.
 func ownFolders(v *fs.View, c guest.Config) error {
 	for _, name := range [...]string{c.Folder, os.Getenv("HOME")} {
 		if !strings.HasPrefix(name, "/") || path.Clean(name) == "/" {
@@ -196,7 +197,11 @@ func ownFolders(v *fs.View, c guest.Config) error {
 		if _, err := v.LookupDir(v.Root, name); err == nil {
 			continue
 		}
-		if err := makeFolders(v, path.Clean(name), 0o755); err != nil {
+		err := makeFolders(v, path.Clean(name), 0o755)
+		if errors.Is(err, syscall.EROFS) {
+			continue
+		}
+		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		place, err := v.LookupDir(v.Root, name)
@@ -211,15 +216,15 @@ func ownFolders(v *fs.View, c guest.Config) error {
 	return nil
 }
 
-// putFile makes a file whose content lies somewhere else, unless there is one.
+// putFile makes a file whose content lies somewhere else, unless there is one or can be none.
 func putFile(v *fs.View, name string, content []byte, mode fs.Mode, system *memfs.FileSystem) error {
 	if content == nil {
 		return nil
 	}
-	if err := makeFolders(v, path.Dir(name), 0o755); err != nil {
-		return err
+	err := makeFolders(v, path.Dir(name), 0o755)
+	if err == nil {
+		err = v.Mknod(v.Root, name, fs.Regular|mode, fs.Device{})
 	}
-	err := v.Mknod(v.Root, name, fs.Regular|mode, fs.Device{})
 	if errors.Is(err, iofs.ErrExist) || errors.Is(err, syscall.EROFS) {
 		return nil
 	}
@@ -334,7 +339,7 @@ func writeEtc(tree *fs.Tree, files map[string]string) error {
 			_, err = f.Write([]byte(text))
 			err = errors.Join(err, f.Close())
 		}
-		if err != nil {
+		if err != nil && !errors.Is(err, syscall.EROFS) {
 			return fmt.Errorf("/etc/%s: %w", name, err)
 		}
 	}
