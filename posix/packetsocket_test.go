@@ -37,11 +37,11 @@ func TestPacketSocket(t *testing.T) {
 		t.Errorf("it is at %+v, %v; want %+v", name, errno, want)
 	}
 	cooked := fd(t)(p.Socket(syscall.AF_PACKET, syscall.SOCK_DGRAM, 0))
-	n, errno := p.Send(cooked, []byte("x"), Outgoing{To: onLoopback(testType)})
+	_, errno := p.Send(cooked, []byte("x"), Outgoing{To: onLoopback(testType)})
 	wantErrno(t, errno, syscall.EINVAL, "an address without a station")
 	to := onLoopback(testType)
 	to.Link.Len = 6
-	n, errno = p.Send(cooked, []byte("payload"), Outgoing{To: to})
+	n, errno := p.Send(cooked, []byte("payload"), Outgoing{To: to})
 	if ok(t, errno); n != 7 {
 		t.Errorf("%d bytes are sent", n)
 	}
