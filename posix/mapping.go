@@ -13,9 +13,16 @@ import (
 // begin at the same address. So rights are the file's, whatever a mapping asks for, and
 // what the program does to this memory by mprotect and madvise is not done.
 
+// mapped is what mappings are of: an fs.Mappable, or a packet socket's ring.
+type mapped interface {
+	Map(size int64, reserve fs.Reserve) (fs.Memory, error)
+	Unmap()
+	Close() error
+}
+
 // mapping is one mmap(2), of which munmap(2) may leave pieces.
 type mapping struct {
-	handle fs.Mappable // its own: the program may close what it mapped
+	handle mapped // its own: the program may close what it mapped
 	memory fs.Memory
 	pieces int
 }
@@ -35,6 +42,9 @@ type mappings struct {
 // MapShared is mmap(2) of a shared mapping that MayMap has allowed, and returns its address.
 // Errors: ENODEV for a file that has no such mappings, ENOMEM.
 func (p *Process) MapShared(fd int, length uint64, offset int64, reserve fs.Reserve) (uint64, Errno) {
+	if s, ok := p.packetSocketAt(fd); ok {
+		return s.mapRing(&p.mappings, length, offset, reserve)
+	}
 	f, errno := p.real(fd, syscall.ENODEV)
 	if errno != 0 {
 		return 0, errno
@@ -51,7 +61,7 @@ func (p *Process) MapShared(fd int, length uint64, offset int64, reserve fs.Rese
 	return p.mappings.add(m, length, offset, reserve)
 }
 
-func (s *mappings) add(h fs.Mappable, length uint64, offset int64, reserve fs.Reserve) (uint64, Errno) {
+func (s *mappings) add(h mapped, length uint64, offset int64, reserve fs.Reserve) (uint64, Errno) {
 	length = wholePages(length)
 	if length == 0 || int64(length) < 0 || offset+int64(length) < 0 {
 		h.Close()

@@ -12,10 +12,15 @@ const (
 	solPacket            = 263
 	packetAddMembership  = 1
 	packetDropMembership = 2
+	packetRxRing         = 5
 	packetStatistics     = 6
+	packetCopyThreshold  = 7
 	packetAuxData        = 8
 	packetOrigDev        = 9
 	packetVersion        = 10
+	packetReserve        = 12
+	packetLoss           = 14
+	packetTimestamp      = 17
 	packetQdiscBypass    = 20
 	packetIgnoreOutgoing = 23
 	soLockFilter         = 44
@@ -24,7 +29,9 @@ const (
 // packetHarmless are those that may be set and read back although nothing depends on them.
 var packetHarmless = map[optionName]bool{
 	{solPacket, packetOrigDev}:              true,
-	{solPacket, packetVersion}:              true, // of rings
+	{solPacket, packetCopyThreshold}:        true,
+	{solPacket, packetLoss}:                 true,
+	{solPacket, packetTimestamp}:            true,
 	{solPacket, packetQdiscBypass}:          true,
 	{syscall.SOL_SOCKET, soLockFilter}:      true,
 	{syscall.SOL_SOCKET, syscall.SO_SNDBUF}: true,
@@ -33,14 +40,22 @@ var packetHarmless = map[optionName]bool{
 func (s *packetSocket) option(level, name int) ([]byte, Errno) {
 	key := optionName{level, name}
 	s.mu.Lock()
-	aux, times, buffer := s.auxData, s.times, s.buffer
+	aux, times, buffer, version, reserve := s.auxData, s.times, s.buffer, s.version, s.reserve
 	s.mu.Unlock()
 	switch {
 	case packetHarmless[key]:
 		return s.recall(key), 0
-	case key == optionName{solPacket, packetStatistics}: // struct tpacket_stats
+	case key == optionName{solPacket, packetStatistics}: // struct tpacket_stats, tpacket_stats_v3
 		frames, dropped := s.conn.TakeStats()
-		return append(intValue(int(frames)), intValue(int(dropped))...), 0
+		b := append(intValue(int(frames)), intValue(int(dropped))...)
+		if version == packetV3 {
+			b = append(b, intValue(0)...) // how often the ring was full
+		}
+		return b, 0
+	case key == optionName{solPacket, packetVersion}:
+		return intValue(version), 0
+	case key == optionName{solPacket, packetReserve}:
+		return intValue(reserve), 0
 	case key == optionName{solPacket, packetAuxData}:
 		return boolValue(aux), 0
 	case level != syscall.SOL_SOCKET:
@@ -108,6 +123,10 @@ func (s *packetSocket) setPacketOption(name int, value []byte) Errno {
 			errno = syscall.ENODEV
 		}
 		return errno
+	case packetRxRing:
+		return s.setRing(value)
+	case packetVersion, packetReserve:
+		return s.setRingOption(name, value)
 	case packetAuxData, packetIgnoreOutgoing:
 		n, errno := parseInt(value)
 		if errno != 0 {
@@ -123,6 +142,27 @@ func (s *packetSocket) setPacketOption(name int, value []byte) Errno {
 		return 0
 	}
 	return syscall.ENOPROTOOPT
+}
+
+// setRingOption is for what has to be set before there is a ring. Errors: EINVAL, EBUSY.
+func (s *packetSocket) setRingOption(name int, value []byte) Errno {
+	n, errno := parseInt(value)
+	if errno != 0 {
+		return errno
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.ring.Load() != nil:
+		return syscall.EBUSY
+	case name == packetReserve && n >= 0:
+		s.reserve = n
+	case name == packetVersion && n >= packetV1 && n <= packetV3:
+		s.version = n
+	default:
+		return syscall.EINVAL
+	}
+	return 0
 }
 
 // setNumber sets an option of level SOL_SOCKET whose value is an int.

@@ -2,14 +2,16 @@ package posix
 
 import (
 	"encoding/binary"
+	"sync/atomic"
 	"syscall"
 
+	"loam/fs"
 	"loam/stack"
 	"loam/wire"
 )
 
 // packetSocket is a socket of AF_PACKET (packet(7)): of SOCK_RAW for frames with the link's
-// header, of SOCK_DGRAM for what is behind it. There are no rings (PACKET_RX_RING).
+// header, of SOCK_DGRAM for what is behind it. packetring.go has rings to receive from.
 type packetSocket struct {
 	socketBase
 	net  *stack.Stack
@@ -20,6 +22,10 @@ type packetSocket struct {
 	times   wantedControl // of it, time and nanoseconds
 	buffer  int           // SO_RCVBUF; 0: never set
 	filter  bool          // there is one
+	version int           // PACKET_VERSION
+	reserve int           // PACKET_RESERVE
+
+	ring atomic.Pointer[packetRing] // set under mu
 }
 
 // newPacket makes one. It hears frames of its protocol, if that is not 0, from now on.
@@ -43,7 +49,13 @@ func fromNetworkOrder(protocol int) wire.EtherType {
 	return wire.EtherType(binary.BigEndian.Uint16(b))
 }
 
-func (s *packetSocket) events() Events { return pollEvents(s.conn.Events()) }
+func (s *packetSocket) events() Events {
+	e := pollEvents(s.conn.Events())
+	if r := s.ring.Load(); r != nil && r.waits() {
+		e |= PollIn
+	}
+	return e
+}
 
 // bind chooses the interface, and the protocol if that is not 0. Errors: EINVAL, ENODEV.
 func (s *packetSocket) bind(a Address) Errno {
@@ -98,10 +110,16 @@ func (s *packetSocket) listen(int) Errno            { return syscall.EOPNOTSUPP 
 func (s *packetSocket) accept() (socket, Errno)     { return nil, syscall.EOPNOTSUPP }
 func (s *packetSocket) shutdown(int) Errno          { return syscall.EOPNOTSUPP }
 func (s *packetSocket) takeError() Errno            { return 0 }
-func (s *packetSocket) close()                      { s.conn.Close() }
 func (s *packetSocket) unsent() int                 { return 0 }
 func (s *packetSocket) buffered() (first int)       { _, first = s.conn.Waiting(); return first }
 func (s *packetSocket) write(b []byte) (int, Errno) { return s.send(b, Outgoing{}) }
+
+func (s *packetSocket) close() {
+	s.conn.Close()
+	if r := s.ring.Load(); r != nil {
+		r.drop()
+	}
+}
 
 func (s *packetSocket) read(b []byte) (int, Errno) {
 	r, errno := s.recv(b, 0)
@@ -117,17 +135,23 @@ func (s *packetSocket) recv(b []byte, flags int) (Received, Errno) {
 	if err != nil {
 		return Received{}, toErrno(err)
 	}
-	r := Received{N: n, Len: frame.Len, From: Address{Family: syscall.AF_PACKET, Link: LinkAddress{
-		Protocol: frame.Type, Index: int32(frame.Interface), Kind: uint8(frame.Kind),
-	}}}
-	if on, errno := s.interfaceOf(int32(frame.Interface)); errno == 0 {
-		r.From.Link.station(on, frame.From)
-	}
+	r := Received{N: n, Len: frame.Len, From: s.sender(&frame)}
 	if n < frame.Len {
 		r.Flags |= syscall.MSG_TRUNC
 	}
 	r.Control = s.messages(&frame)
 	return r, 0
+}
+
+// sender is where a frame came from.
+func (s *packetSocket) sender(frame *stack.LinkFrame) Address {
+	a := Address{Family: syscall.AF_PACKET, Link: LinkAddress{
+		Protocol: frame.Type, Index: int32(frame.Interface), Kind: uint8(frame.Kind),
+	}}
+	if on, errno := s.interfaceOf(int32(frame.Interface)); errno == 0 && on != nil {
+		a.Link.station(on, frame.From)
+	}
+	return a
 }
 
 // messages are what SO_TIMESTAMP and PACKET_AUXDATA ask for.
@@ -190,4 +214,60 @@ func (s *packetSocket) send(b []byte, m Outgoing) (int, Errno) {
 	}
 	n, err := s.conn.TryWrite(b, on, to, kind)
 	return n, toErrno(err)
+}
+
+// packetSocketAt is the packet socket that a descriptor leads to, if it does.
+func (p *Process) packetSocketAt(fd int) (*packetSocket, bool) {
+	o := p.fds.get(fd)
+	if o == nil {
+		return nil, false
+	}
+	s, ok := o.file.(*packetSocket)
+	return s, ok
+}
+
+// mayMap is MayMap for a ring, of which there are shared mappings only, of all of it. Errors: EINVAL,
+// which is also what there is without a ring.
+func (s *packetSocket) mayMap(flags int, offset int64) Errno {
+	if s.ring.Load() == nil || offset != 0 || flags&MapSharedValidate == syscall.MAP_PRIVATE {
+		return syscall.EINVAL
+	}
+	return 0
+}
+
+func (s *packetSocket) mapRing(all *mappings, length uint64, offset int64, reserve fs.Reserve) (uint64, Errno) {
+	if r := s.ring.Load(); r != nil {
+		return all.add(r, length, offset, reserve)
+	}
+	return 0, syscall.EINVAL
+}
+
+// setRing is PACKET_RX_RING: a ring of no blocks takes it away. Errors: EINVAL, and EBUSY while there is
+// one, or a program has mapped it.
+func (s *packetSocket) setRing(value []byte) Errno {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.version == packetV1 {
+		return syscall.EINVAL
+	}
+	request, errno := parseRingRequest(s.version, value, s.reserve)
+	if errno != 0 {
+		return errno
+	}
+	old := s.ring.Load()
+	if old != nil && (old.isMapped() || request.blocks > 0) {
+		return syscall.EBUSY
+	}
+	if request.blocks == 0 {
+		s.conn.SetSink(nil)
+		s.ring.Store(nil)
+		return 0
+	}
+	r := &packetRing{
+		version: s.version, request: request, cooked: s.typ == syscall.SOCK_DGRAM, reserve: s.reserve,
+		readable: func() { s.q.tell(PollIn) }, arrived: s.net.ArrivedFrame, station: s.sender,
+	}
+	s.ring.Store(r)
+	s.conn.SetSink(r.put)
+	return 0
 }

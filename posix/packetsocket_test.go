@@ -109,8 +109,7 @@ func TestPacketSocketRefuses(t *testing.T) {
 	wantErrno(t, errno, syscall.EINVAL, "shorter than a header")
 	_, errno = p.Send(s, loopbackFrame("x"), Outgoing{To: Address{Family: syscall.AF_PACKET, Link: LinkAddress{Index: 99}}})
 	wantErrno(t, errno, syscall.ENXIO, "to no interface")
-	const rxRing = 5
-	wantErrno(t, p.SetSockOpt(s, solPacket, rxRing, make([]byte, 16)), syscall.ENOPROTOOPT, "a ring")
+	wantErrno(t, p.SetSockOpt(s, solPacket, 13, make([]byte, 16)), syscall.ENOPROTOOPT, "a ring to send by")
 }
 
 func TestLinkAddress(t *testing.T) {

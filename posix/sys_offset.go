@@ -150,6 +150,9 @@ const MapSharedValidate = 3
 // MayMap says whether mmap(2) may map a file. Errors: EBADF, EINVAL, EACCES, ENODEV; EPERM
 // for one that is sealed.
 func (p *Process) MayMap(fd, prot, flags int, offset int64) Errno {
+	if s, ok := p.packetSocketAt(fd); ok {
+		return s.mayMap(flags, offset)
+	}
 	f, errno := p.real(fd, syscall.ENODEV)
 	switch {
 	case errno != 0:

@@ -23,9 +23,10 @@ type LinkConn struct {
 	queue  messageQueue[LinkFrame]
 	filter atomic.Pointer[Filter]
 	bound  atomic.Pointer[linkBinding]
+	sink   atomic.Pointer[func([]byte, *LinkFrame) bool] // see SetSink
 
 	ignoreOutgoing     atomic.Bool
-	received, overflew atomic.Uint32 // since TakeStats
+	received, overflew atomic.Uint32 // since TakeStats; the former with the latter
 
 	mu     sync.Mutex // guards closed
 	closed bool
@@ -136,6 +137,16 @@ func (c *LinkConn) SetFilter(f Filter) {
 	c.filter.Store(&f)
 }
 
+// SetSink has f take frames in the place of the receive buffer; nil: nobody. f keeps nothing of
+// the frame, reports whether it had room for it, and is called by several goroutines.
+func (c *LinkConn) SetSink(f func(frame []byte, info *LinkFrame) bool) {
+	if f == nil {
+		c.sink.Store(nil)
+		return
+	}
+	c.sink.Store(&f)
+}
+
 // IgnoreOutgoing has the socket not hear what is sent.
 func (c *LinkConn) IgnoreOutgoing(on bool) { c.ignoreOutgoing.Store(on) }
 
@@ -149,8 +160,7 @@ func (c *LinkConn) SetReceiveBuffer(n int) {
 // TakeStats is how many frames the socket was to get since TakeStats was called last, and how
 // many of these it had no room for.
 func (c *LinkConn) TakeStats() (frames, dropped uint32) {
-	dropped = c.overflew.Swap(0)
-	return c.received.Swap(0) + dropped, dropped
+	return c.received.Swap(0), c.overflew.Swap(0)
 }
 
 // TryRead takes the oldest frame; what does not fit into p is lost, and LinkFrame.Len says how

@@ -128,13 +128,25 @@ func (c *LinkConn) input(counts *tally, ifc *Interface, b []byte, info LinkFrame
 		f.Resize(min(n, f.Len()))
 	}
 	info.Len = f.Len()
-	if !c.queue.put(f, info) {
+	c.received.Add(1)
+	if !c.take(f, &info) {
 		c.overflew.Add(1)
 		counts.count(LinkOverflow)
-		f.Free()
 		return
 	}
-	c.received.Add(1)
 	counts.count(LinkReceived)
+}
+
+// take gives a frame to who waits for it. It owns the frame; false: there was no room.
+func (c *LinkConn) take(f *link.Frame, info *LinkFrame) bool {
+	if sink := c.sink.Load(); sink != nil {
+		defer f.Free()
+		return (*sink)(f.Bytes(), info)
+	}
+	if !c.queue.put(f, *info) {
+		f.Free()
+		return false
+	}
 	c.tell(Readable)
+	return true
 }
