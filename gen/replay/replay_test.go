@@ -222,6 +222,7 @@ func TestReplayAtARate(t *testing.T) {
 	r := &recorder{}
 	rate, _ := pace.ParseRate("100kpps")
 	samples := 0
+	start := time.Now()
 	rep, err := Run(t.Context(), Config{
 		Open: opener(capture(t, "pcapng", 1000, 1)), Sender: r, Rate: rate, Loops: 3, MeanSize: 100,
 		Interval: time.Millisecond, Observe: func(gen.Sample) { samples++ },
@@ -234,7 +235,7 @@ func TestReplayAtARate(t *testing.T) {
 			t.Fatalf("frame %d is another", i)
 		}
 	}
-	if d := r.at[2999].Sub(r.at[0]); d < 29*time.Millisecond {
+	if d := r.at[2999].Sub(start); d < 29*time.Millisecond { // the first may have been late
 		t.Errorf("3000 frames at 100,000 a second took %v", d)
 	}
 }
