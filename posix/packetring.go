@@ -56,7 +56,7 @@ const (
 	packetV3 = 2
 )
 
-// Bits of the status of a slot or a block.
+// Bits of the status of a slot, a block or a frame.
 const (
 	statusKernel           = 0
 	statusUser             = 1 << 0
@@ -263,16 +263,20 @@ func (r *packetRing) putInSlot(frame []byte, info *stack.LinkFrame) (ready, ok b
 	return true, true
 }
 
-// statusOf is the status of a frame.
-func (r *packetRing) statusOf(info *stack.LinkFrame) uint32 {
-	s := uint32(statusUser)
+// frameStatus is what the status of a frame says of it.
+func frameStatus(info *stack.LinkFrame) uint32 {
 	if info.Partial {
-		s |= statusChecksumNotReady
+		return statusUser | statusChecksumNotReady
 	}
+	return statusUser
+}
+
+// statusOf is the status of a frame in the ring.
+func (r *packetRing) statusOf(info *stack.LinkFrame) uint32 {
 	if r.losing {
-		s |= statusLosing
+		return frameStatus(info) | statusLosing
 	}
-	return s
+	return frameStatus(info)
 }
 
 func (r *packetRing) block(i int) []byte {

@@ -170,12 +170,7 @@ func (s *packetSocket) messages(frame *stack.LinkFrame) (list []Control) {
 
 // auxData is struct tpacket_auxdata (linux/if_packet.h).
 func auxData(frame *stack.LinkFrame) []byte {
-	const user, checksumNotReady = 1, 1 << 3 // TP_STATUS_USER, TP_STATUS_CSUMNOTREADY
-	status := uint32(user)
-	if frame.Partial {
-		status |= checksumNotReady
-	}
-	b := binary.NativeEndian.AppendUint32(nil, status)
+	b := binary.NativeEndian.AppendUint32(nil, frameStatus(frame))
 	b = binary.NativeEndian.AppendUint32(b, uint32(frame.WireLen))
 	b = binary.NativeEndian.AppendUint32(b, uint32(frame.Len))
 	b = append(b, 0, 0) // where the frame begins

@@ -58,12 +58,10 @@ func (l *ifaceLoop) duplicate(addr netip.Addr) {
 // object before it is.
 func (s *Stack) giveUp(ifc *Interface, addr netip.Addr) bool {
 	err := s.change(func(t *tables) error {
-		same := func(a Address) bool { return a.Interface == ifc.name && a.Prefix.Addr() == addr }
-		if !slices.ContainsFunc(t.tentative, same) {
+		i := slices.IndexFunc(t.tentative, func(a Address) bool { return a.Interface == ifc.name && a.Prefix.Addr() == addr })
+		if i < 0 || !t.removeAddress(t.tentative[i]) {
 			return ErrNotFound
 		}
-		t.addresses = slices.DeleteFunc(t.addresses, same)
-		t.tentative = slices.DeleteFunc(t.tentative, same)
 		return nil
 	})
 	return err == nil

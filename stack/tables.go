@@ -169,15 +169,21 @@ func (s *Stack) AddAddress(name string, p netip.Prefix) error {
 // they time out unless it comes back. Errors: ErrNotFound.
 func (s *Stack) RemoveAddress(name string, p netip.Prefix) error {
 	return s.change(func(t *tables) error {
-		n := len(t.addresses)
-		t.addresses = slices.DeleteFunc(t.addresses, func(a Address) bool { return a == Address{name, p} })
-		t.tentative = slices.DeleteFunc(t.tentative, func(a Address) bool { return a == Address{name, p} })
-		if len(t.addresses) == n {
+		if !t.removeAddress(Address{name, p}) {
 			return ErrNotFound
 		}
 		t.byName(name).withdraw(p.Addr()) // in the order of the changes: it may be added again at once
 		return nil
 	})
+}
+
+// removeAddress takes an address out, on trial or not, and reports whether it was there.
+func (t *tables) removeAddress(address Address) bool {
+	n := len(t.addresses)
+	same := func(a Address) bool { return a == address }
+	t.addresses = slices.DeleteFunc(t.addresses, same)
+	t.tentative = slices.DeleteFunc(t.tentative, same)
+	return len(t.addresses) < n
 }
 
 // AddRoute adds a route. Errors: ErrNoInterface when Interface names none or,
