@@ -1,0 +1,76 @@
+package linux
+
+// Layouts of what calls about processes and the machine read and write.
+
+// Rlimit is struct rlimit64 (prlimit(2)).
+type Rlimit struct{ Cur, Max uint64 }
+
+// SizeofRlimit is the size of a struct rlimit64 in bytes.
+const SizeofRlimit = 16
+
+// ParseRlimit decodes a struct rlimit64.
+func ParseRlimit(b []byte) Rlimit { return Rlimit{Cur: le.Uint64(b), Max: le.Uint64(b[8:])} }
+
+// Put encodes r into the first SizeofRlimit bytes of b.
+func (r Rlimit) Put(b []byte) {
+	le.PutUint64(b, r.Cur)
+	le.PutUint64(b[8:], r.Max)
+}
+
+// Utsname is struct utsname (uname(2)). A string is cut to 64 bytes.
+type Utsname struct{ Sysname, Nodename, Release, Version, Machine, Domainname string }
+
+// SizeofUtsname is the size of a struct utsname in bytes, and utsnameField that of each field.
+const (
+	SizeofUtsname = 6 * utsnameField
+	utsnameField  = 65
+)
+
+// Put encodes u into the first SizeofUtsname bytes of b.
+func (u *Utsname) Put(b []byte) {
+	clear(b[:SizeofUtsname])
+	for i, s := range [...]string{u.Sysname, u.Nodename, u.Release, u.Version, u.Machine, u.Domainname} {
+		copy(b[i*utsnameField:][:utsnameField-1], s)
+	}
+}
+
+// CapHeader is struct __user_cap_header_struct (capget(2)).
+type CapHeader struct {
+	Version uint32
+	PID     int32
+}
+
+// SizeofCapHeader is the size of a struct __user_cap_header_struct in bytes.
+const SizeofCapHeader = 8
+
+// ParseCapHeader decodes a struct __user_cap_header_struct.
+func ParseCapHeader(b []byte) CapHeader {
+	return CapHeader{Version: le.Uint32(b), PID: int32(le.Uint32(b[4:]))}
+}
+
+// Put encodes h into the first SizeofCapHeader bytes of b.
+func (h CapHeader) Put(b []byte) {
+	le.PutUint32(b, h.Version)
+	le.PutUint32(b[4:], uint32(h.PID))
+}
+
+// CapData holds three sets of 64 capabilities. It is encoded as two struct __user_cap_data_struct: the
+// first has the lower halves, the second the upper halves.
+type CapData struct{ Effective, Permitted, Inheritable uint64 }
+
+// SizeofCapData is the size of both structures in bytes.
+const SizeofCapData = 24
+
+// ParseCapData decodes both structures.
+func ParseCapData(b []byte) CapData {
+	set := func(at int) uint64 { return uint64(le.Uint32(b[at:])) | uint64(le.Uint32(b[12+at:]))<<32 }
+	return CapData{Effective: set(0), Permitted: set(4), Inheritable: set(8)}
+}
+
+// Put encodes d into the first SizeofCapData bytes of b.
+func (d CapData) Put(b []byte) {
+	for i, set := range [...]uint64{d.Effective, d.Permitted, d.Inheritable} {
+		le.PutUint32(b[4*i:], uint32(set))
+		le.PutUint32(b[12+4*i:], uint32(set>>32))
+	}
+}

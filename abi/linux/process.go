@@ -1,0 +1,65 @@
+package linux
+
+// Numbers of calls about processes, threads, signals and clocks.
+//
+// headers: sched.h signal.h time.h sys/timex.h sys/prctl.h sys/resource.h asm/prctl.h linux/capability.h linux/audit.h linux/futex.h sys/time.h linux/prctl.h
+const (
+	ADJ_OFFSET            = 1
+	ADJ_OFFSET_SINGLESHOT = 0x8001
+	ADJ_OFFSET_SS_READ    = 0xa001
+	ARCH_SET_FS           = 0x1002
+	AUDIT_ARCH_X86_64     = 0xc000003e
+
+	CLOCK_BOOTTIME           = 7
+	CLOCK_BOOTTIME_ALARM     = 9
+	CLOCK_MONOTONIC          = 1
+	CLOCK_MONOTONIC_COARSE   = 6
+	CLOCK_MONOTONIC_RAW      = 4
+	CLOCK_PROCESS_CPUTIME_ID = 2
+	CLOCK_REALTIME           = 0
+	CLOCK_REALTIME_ALARM     = 8
+	CLOCK_REALTIME_COARSE    = 5
+	CLOCK_TAI                = 11
+	CLOCK_THREAD_CPUTIME_ID  = 3
+
+	CLONE_FILES   = 0x400
+	CLONE_FS      = 0x200
+	CLONE_NEWUSER = 0x10000000
+	CLONE_SETTLS  = 0x80000
+	CLONE_SIGHAND = 0x800
+	CLONE_SYSVSEM = 0x40000
+	CLONE_THREAD  = 0x10000
+	CLONE_VFORK   = 0x4000
+	CLONE_VM      = 0x100
+
+	FUTEX_PRIVATE_FLAG = 0x80
+	FUTEX_WAIT         = 0
+	FUTEX_WAKE         = 1
+	ITIMER_PROF        = 2
+
+	PRIO_PGRP    = 1
+	PRIO_PROCESS = 0
+	PRIO_USER    = 2
+
+	PR_CAPBSET_READ     = 23
+	PR_GET_DUMPABLE     = 3
+	PR_GET_KEEPCAPS     = 7
+	PR_GET_NAME         = 0x10
+	PR_GET_NO_NEW_PRIVS = 39
+	PR_SET_DUMPABLE     = 4
+	PR_SET_KEEPCAPS     = 8
+	PR_SET_NAME         = 15
+	PR_SET_NO_NEW_PRIVS = 38
+	PR_SET_PDEATHSIG    = 1
+	PR_SET_VMA          = 0x53564d41
+
+	RLIMIT_CORE          = 4
+	RLIMIT_FSIZE         = 1
+	RLIMIT_NOFILE        = 7
+	RLIM_NLIMITS         = 0x10
+	RUSAGE_SELF          = 0
+	STA_UNSYNC           = 0x40
+	TIMER_ABSTIME        = 1
+	TIME_ERROR           = 5
+	CAPABILITY_VERSION_3 = 0x20080522 // _LINUX_CAPABILITY_VERSION_3
+)
