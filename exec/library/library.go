@@ -1,0 +1,251 @@
+// Package library finds what an ELF program of the host needs to run elsewhere: its dynamic
+// loader and its libraries, by the rules of ld.so(8), and no other file.
+//
+// A library is looked up, for each DT_NEEDED entry in breadth-first order, in
+//
+//  1. DT_RPATH of the object that needs it and of the objects through which it was loaded, each
+//     unless it has a DT_RUNPATH;
+//  2. DT_RUNPATH of the object that needs it;
+//  3. /etc/ld.so.cache, or without it the folders of /etc/ld.so.conf;
+//  4. the default folders.
+//
+// A name with a slash is a path. $ORIGIN, $LIB and $PLATFORM are expanded. Files for another
+// architecture are passed over. LD_LIBRARY_PATH, LD_PRELOAD and /etc/ld.so.preload are not used: what a program gets
+// does not depend on who asks. Folders glibc-hwcaps are not searched, since the
+// processor of the guest need not be the host's. Libraries opened at run time (dlopen) are not found.
+package library
+
+import (
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Rule is the rule by which a library was found.
+type Rule uint8
+
+// Rules, in the order in which they are tried.
+const (
+	ByPath Rule = iota
+	ByRPath
+	ByRunPath
+	ByCache
+	ByConf
+	ByDefault
+)
+
+// Library is one library of a program.
+type Library struct {
+	Name string // as DT_NEEDED has it
+	Path string
+	By   Rule
+}
+
+// Needs is what a program needs.
+type Needs struct {
+	Interp    string // path of the dynamic loader; empty for a static program
+	Libraries []Library
+}
+
+// NeedsCache reports whether the loader will find a library only by /etc/ld.so.cache.
+func (n Needs) NeedsCache() bool {
+	return slices.ContainsFunc(n.Libraries, func(l Library) bool {
+		return (l.By == ByCache || l.By == ByConf) && !slices.Contains(defaultFolders, path.Dir(l.Path))
+	})
+}
+
+// defaultFolders are those that Debian's and others' ld.so search without a cache.
+var defaultFolders = []string{"/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib", "/usr/lib", "/lib64", "/usr/lib64"}
+
+// Host is a tree of files that programs are looked up in.
+type Host struct {
+	Root string // empty: the host's own; symbolic links in another must be relative
+}
+
+// object is a program or library that was found.
+type object struct {
+	path           string // within the tree
+	origin         string // its folder, for $ORIGIN
+	loader         *object
+	soname, interp string
+	needed         []string
+	rpath, runpath []string
+}
+
+// search is one lookup of a program's libraries.
+type search struct {
+	Host
+	cache  map[string]string // nil: there is none
+	conf   []string
+	loaded []*object
+	known  map[string]bool // names and DT_SONAMEs that are loaded
+}
+
+// Find returns what the program at a path needs. Errors are one line that says what is wrong and what to do.
+func (h Host) Find(program string) (Needs, error) {
+	main, err := h.open(program, nil)
+	if err != nil {
+		return Needs{}, h.explain(program, err)
+	}
+	if real, err := filepath.EvalSymlinks(h.Root + program); err == nil { // the kernel tells ld.so the real path
+		main.origin = path.Dir(strings.TrimPrefix(real, h.Root))
+	}
+	n := Needs{Interp: main.interp}
+	if n.Interp == "" && len(main.needed) == 0 {
+		return n, nil
+	}
+	s := &search{Host: h, known: map[string]bool{}}
+	if err := s.system(); err != nil {
+		return Needs{}, err
+	}
+	if n.Interp != "" {
+		loader, err := h.open(n.Interp, nil)
+		if err != nil {
+			return Needs{}, fmt.Errorf("%s: its loader %s cannot be used (%v): install the C library that it was built for", program, n.Interp, reason(err))
+		}
+		s.known[loader.soname], s.known[path.Base(n.Interp)] = true, true
+	}
+	n.Libraries, err = s.all(main)
+	return n, err
+}
+
+// all loads the libraries of all objects, breadth first.
+func (s *search) all(main *object) (libraries []Library, err error) {
+	s.loaded = []*object{main}
+	for i := 0; i < len(s.loaded); i++ {
+		for _, name := range s.loaded[i].needed {
+			if s.known[name] {
+				continue
+			}
+			l, o := s.find(name, s.loaded[i])
+			if o == nil {
+				return nil, fmt.Errorf("%s: library %s, which %s needs, is missing: install the package that contains it",
+					main.path, name, s.loaded[i].path)
+			}
+			s.known[name] = true
+			if o.soname != "" {
+				s.known[o.soname] = true
+			}
+			libraries, s.loaded = append(libraries, l), append(s.loaded, o)
+		}
+	}
+	return libraries, nil
+}
+
+// find looks one library up.
+func (s *search) find(name string, by *object) (Library, *object) {
+	if strings.Contains(name, "/") {
+		return s.try(name, by.expand(name), ByPath, by)
+	}
+	for _, place := range s.places(name, by) {
+		if l, o := s.try(name, place.path, place.by, by); o != nil {
+			return l, o
+		}
+	}
+	return Library{}, nil
+}
+
+// place is a path where a library may be.
+type place struct {
+	path string
+	by   Rule
+}
+
+func (s *search) places(name string, by *object) (all []place) {
+	add := func(rule Rule, folders ...string) {
+		for _, f := range folders {
+			all = append(all, place{path.Join(f, name), rule})
+		}
+	}
+	if len(by.runpath) == 0 {
+		for o := by; o != nil; o = o.loader {
+			if len(o.runpath) == 0 {
+				add(ByRPath, o.rpath...)
+			}
+		}
+	}
+	add(ByRunPath, by.runpath...)
+	if file, ok := s.cache[name]; ok {
+		all = append(all, place{file, ByCache})
+	}
+	add(ByConf, s.conf...)
+	add(ByDefault, defaultFolders...)
+	return all
+}
+
+func (s *search) try(name, file string, rule Rule, by *object) (Library, *object) {
+	o, err := s.open(file, by)
+	if err != nil {
+		return Library{}, nil
+	}
+	return Library{Name: name, Path: file, By: rule}, o
+}
+
+// expand replaces the tokens of ld.so in a path.
+func (o *object) expand(p string) string {
+	for token, value := range map[string]string{"ORIGIN": o.origin, "LIB": "lib/x86_64-linux-gnu", "PLATFORM": "x86_64"} {
+		p = strings.ReplaceAll(strings.ReplaceAll(p, "${"+token+"}", value), "$"+token, value)
+	}
+	return p
+}
+
+var (
+	errNotELF    = errors.New("it is no ELF file")
+	errBits      = errors.New("it is a 32-bit program")
+	errProcessor = errors.New("it is for another processor")
+	errDamaged   = errors.New("its headers are damaged")
+)
+
+// reason shortens an error of the file system, whose path the message has already.
+func reason(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+// explain makes the message for a program that cannot be looked at.
+func (h Host) explain(program string, err error) error {
+	advice := "give a program that exists and can be read"
+	switch {
+	case errors.Is(err, errNotELF):
+		advice = "give a Go package, or an ELF program of Linux"
+	case errors.Is(err, errBits), errors.Is(err, errProcessor):
+		advice = "Loam runs 64-bit programs for x86-64"
+	case errors.Is(err, errDamaged):
+		advice = "install it anew"
+	}
+	return fmt.Errorf("%s: %w: %s", program, reason(err), advice)
+}
+
+// open reads what an object says of itself.
+func (h Host) open(file string, loader *object) (*object, error) {
+	f, err := os.Open(h.Root + file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var ident [elf.EI_NIDENT]byte
+	if _, err := f.ReadAt(ident[:], 0); err != nil || string(ident[:4]) != elf.ELFMAG {
+		return nil, errNotELF
+	}
+	if elf.Class(ident[elf.EI_CLASS]) != elf.ELFCLASS64 {
+		return nil, errBits
+	}
+	e, err := elf.NewFile(f)
+	if err != nil {
+		return nil, errDamaged
+	}
+	if e.Machine != elf.EM_X86_64 {
+		return nil, fmt.Errorf("%w (%v)", errProcessor, e.Machine)
+	}
+	o := &object{path: file, origin: path.Dir(file), loader: loader}
+	return o, o.read(e)
+}

@@ -1,0 +1,250 @@
+package exec
+
+import (
+	"loam/abi/linux"
+	"loam/mem"
+)
+
+// Request says what is to be executed, and how.
+type Request struct {
+	Path   string   // as execve was called: AT_EXECFN
+	Argv   []string // of Resolve
+	Envp   []string
+	File   File
+	Open   Opener // of the dynamic loader
+	Random func() uint64
+	// Randomise is whether addresses are (kernel.randomize_va_space 2, no ADDR_NO_RANDOMIZE).
+	Randomise  bool
+	StackLimit uint64 // RLIMIT_STACK in bytes
+	Identity   Identity
+	Machine    Machine
+	VDSO       VDSO
+}
+
+// Identity holds the credentials of the new program. Secure is AT_SECURE: the dynamic loader then ignores the
+// environment (set-user-ID files, or capabilities gained).
+type Identity struct {
+	UID, EUID, GID, EGID uint32
+	Secure               bool
+}
+
+// Machine is what auxv says of the processor and the kernel.
+type Machine struct {
+	HWCap, HWCap2  uint64
+	MinSignalStack uint64 // AT_MINSIGSTKSZ
+	RseqSize       uint64 // AT_RSEQ_FEATURE_SIZE
+	RseqAlign      uint64
+}
+
+// VDSO is the image that a kernel maps into every process: pages of data in front, then the ELF
+// file. Code without pages means none.
+type VDSO struct {
+	Data, Code           mem.Object
+	DataPages, CodePages uint64
+}
+
+// Mapping is one call of mmap at a fixed address, and what has to be cleared in it.
+type Mapping struct {
+	Request        mem.Request
+	ZeroAt, ZeroTo uint64 // the rest of the last page of a file behind its data; equal: none
+}
+
+// Plan is the address space of a new program.
+type Plan struct {
+	Layout       mem.Layout
+	Mappings     []Mapping
+	Entry        uint64
+	StackPointer uint64
+	Stack        []byte // content from StackPointer on
+	Break        uint64
+	Base         uint64 // of the dynamic loader (AT_BASE); 0: none
+	Bias         uint64 // of the program
+}
+
+// Addresses of Linux.
+const (
+	// dynBase is where position-independent programs with a loader are placed, without
+	// randomisation: two thirds of the address space (ELF_ET_DYN_BASE).
+	dynBase = mem.End / 3 * 2
+	// stackShift is the mask of the stack's random shift, in pages.
+	stackShift = 0x3fffff
+	// mmapShift is that of a program, in pages (mmap_rnd_bits 28).
+	mmapShift = 1<<28 - 1
+	// breakShift is how far the heap may begin behind the program, in bytes.
+	breakShift = 32 << 20
+	// stackSlack is what the stack's region has below the stack pointer at first.
+	stackSlack = 128 << 10
+)
+
+// Make computes the plan. Errors: those of Parse and of the opener, E2BIG for arguments that are
+// too long, ELIBBAD for a loader that is none, ENOMEM for a program that has no room.
+func Make(q Request) (*Plan, error) {
+	main, err := Parse(q.File.Reader)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkStrings(q); err != nil {
+		return nil, err
+	}
+	p := &Plan{Layout: mem.NewLayout(q.StackLimit, nil)}
+	if q.Randomise {
+		p.Layout = mem.NewLayout(q.StackLimit, q.Random)
+	}
+	area := p.Layout.Top // the mapping area is filled from the top down
+	p.Bias = q.bias(main, &area)
+	if err := p.segments(main, p.Bias, q.File.Object); err != nil {
+		return nil, err
+	}
+	p.Entry = main.Entry + p.Bias
+	if err := q.loader(p, main.Interp, &area); err != nil {
+		return nil, err
+	}
+	vdso := q.vdso(p, &area)
+	p.breakAfter(main, q)
+	return p, p.stack(q, main, vdso)
+}
+
+// below returns a random number of bytes up to mask pages, or 0.
+func (q *Request) below(mask uint64) uint64 {
+	if !q.Randomise {
+		return 0
+	}
+	return q.Random() & mask << mem.PageShift
+}
+
+// bias chooses where the program goes. One with a loader has a range of addresses of its own; a
+// static one, or the loader itself, goes to the mapping area.
+func (q *Request) bias(i *Image, area *uint64) uint64 {
+	if i.Fixed {
+		return 0
+	}
+	low, _ := i.span()
+	if i.Interp == "" {
+		return take(area, i) - low
+	}
+	base := (dynBase + q.below(mmapShift)) &^ (mem.PageSize - 1)
+	return base&^(i.Align-1) - low
+}
+
+// take reserves room for an image at the end of the mapping area.
+func take(area *uint64, i *Image) uint64 {
+	low, high := i.span()
+	size := high - low
+	if size > *area {
+		return 0 // refused by segments
+	}
+	*area = (*area - size) &^ (i.Align - 1)
+	return *area
+}
+
+// loader plans the dynamic loader, if there is one; the program then starts there.
+func (q *Request) loader(p *Plan, path string, area *uint64) error {
+	if path == "" {
+		return nil
+	}
+	file, err := q.Open(path)
+	if err != nil {
+		return err
+	}
+	i, err := Parse(file.Reader)
+	if err == linux.ENOEXEC {
+		return linux.ELIBBAD
+	} else if err != nil {
+		return err
+	}
+	low, _ := i.span()
+	if !i.Fixed {
+		p.Base = take(area, i) - low
+	}
+	p.Entry = i.Entry + p.Base
+	return p.segments(i, p.Base, file.Object)
+}
+
+// vdso plans the vDSO and returns the address of its ELF header.
+func (q *Request) vdso(p *Plan, area *uint64) uint64 {
+	v := q.VDSO
+	if v.CodePages == 0 {
+		return 0
+	}
+	*area -= (v.DataPages + v.CodePages) * mem.PageSize
+	code := *area + v.DataPages*mem.PageSize
+	const flags = mem.MapPrivate | mem.MapFixedNoReplace
+	if v.DataPages > 0 {
+		p.add(mem.Request{Addr: *area, Length: v.DataPages * mem.PageSize, Prot: mem.Read, Flags: flags, Object: v.Data, Special: true})
+	}
+	p.add(mem.Request{Addr: code, Length: v.CodePages * mem.PageSize, Prot: mem.Read | mem.Exec, Flags: flags, Object: v.Code, Special: true})
+	return code
+}
+
+func (p *Plan) add(q mem.Request) { p.Mappings = append(p.Mappings, Mapping{Request: q}) }
+
+// segments plans the mappings of an image. What a segment has in memory beyond the file is
+// zeros: the rest of a page, then anonymous pages.
+func (p *Plan) segments(i *Image, bias uint64, object mem.Object) error {
+	for _, s := range i.Segments {
+		start := s.Addr + bias
+		if start < p.Layout.Floor || start > mem.End || s.Memory > mem.End-start {
+			return linux.ENOMEM
+		}
+		page := start &^ (mem.PageSize - 1)
+		data, end := start+s.FileSize, pageUp(start+s.Memory)
+		anonymous := page
+		if s.FileSize > 0 {
+			anonymous = pageUp(data)
+			q := mem.Request{
+				Addr: page, Length: anonymous - page, Prot: s.Prot, Flags: mem.MapPrivate | mem.MapFixed,
+				Object: object, Offset: s.Offset &^ (mem.PageSize - 1),
+			}
+			m := Mapping{Request: q}
+			if s.Memory > s.FileSize && s.Prot&mem.Write != 0 {
+				m.ZeroAt, m.ZeroTo = data, anonymous
+			}
+			p.Mappings = append(p.Mappings, m)
+		}
+		if anonymous < end {
+			p.add(mem.Request{Addr: anonymous, Length: end - anonymous, Prot: s.Prot, Flags: mem.MapPrivate | mem.MapFixed})
+		}
+	}
+	return nil
+}
+
+// breakAfter places the heap behind the program. A static position-independent program, which is
+// in the mapping area, has it where programs with a loader would have theirs.
+func (p *Plan) breakAfter(i *Image, q Request) {
+	_, high := i.span()
+	p.Break = high + p.Bias
+	if !i.Fixed && i.Interp == "" {
+		p.Break = pageUp(dynBase)
+	}
+	if q.Randomise {
+		p.Break += q.Random() % (breakShift / mem.PageSize) * mem.PageSize
+	}
+}
+
+// Apply makes the plan's mappings in an empty map. On an error the map has to be destroyed.
+// An Object must be given for every file.
+func (p *Plan) Apply(m *mem.Map) error {
+	for _, v := range p.Mappings {
+		if _, err := m.Mmap(v.Request); err != nil {
+			return err
+		}
+		if err := write(m, make([]byte, v.ZeroTo-v.ZeroAt), v.ZeroAt); err != nil {
+			return err
+		}
+	}
+	m.SetBreak(p.Break)
+	m.SetStack(p.StackPointer)
+	return write(m, p.Stack, p.StackPointer)
+}
+
+func write(m *mem.Map, b []byte, addr uint64) error {
+	switch _, result := m.WriteAt(b, addr); result {
+	case mem.Mapped:
+		return nil
+	case mem.NoMemory:
+		return linux.ENOMEM
+	case mem.BusError:
+		return linux.EIO
+	}
+	return linux.EFAULT
+}

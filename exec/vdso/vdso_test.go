@@ -1,0 +1,189 @@
+//go:build linux && amd64
+
+package vdso
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
+	"math/bits"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// TestSymbols: an ELF reader of others finds the functions.
+func TestSymbols(t *testing.T) {
+	f, err := elf.NewFile(bytes.NewReader(Image()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(f.Progs) != 2 || f.Progs[0].Filesz > pageSize || f.Machine != elf.EM_X86_64 || f.Type != elf.ET_DYN {
+		t.Errorf("%+v", f.FileHeader)
+	}
+	for _, name := range append(names, "clock_gettime", "time") {
+		if value(t, name) == 0 {
+			t.Errorf("%s is not found", name)
+		}
+	}
+}
+
+// value looks a symbol up as a dynamic loader does, by the hash table.
+func value(t *testing.T, name string) uint64 {
+	t.Helper()
+	image := Image()
+	f, err := elf.NewFile(bytes.NewReader(image))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tags := map[elf.DynTag]uint64{}
+	for d := image[f.Progs[1].Off:]; binary.LittleEndian.Uint64(d) != 0; d = d[16:] {
+		tags[elf.DynTag(binary.LittleEndian.Uint64(d))] = binary.LittleEndian.Uint64(d[8:])
+	}
+	hash := image[tags[elf.DT_HASH]:]
+	word := func(i uint32) uint32 { return binary.LittleEndian.Uint32(hash[4*i:]) }
+	for i := word(2 + sysvHash(name)%word(0)); i != 0; i = word(2 + word(0) + i) {
+		symbol := image[tags[elf.DT_SYMTAB]+uint64(i)*symbolSize:]
+		text := image[tags[elf.DT_STRTAB]+uint64(binary.LittleEndian.Uint32(symbol)):]
+		if string(text[:bytes.IndexByte(text, 0)]) == name {
+			return binary.LittleEndian.Uint64(symbol[8:])
+		}
+	}
+	return 0
+}
+
+// dataBytes returns the page of data.
+func dataBytes(d *Data) []byte {
+	b := &builder{}
+	b.halves(d.sequence.Load(), d.counter.Load())
+	b.words(d.start.Load(), d.mult.Load())
+	b.halves(d.shift.Load(), d.cpu.Load())
+	b.words(d.base.Load())
+	b.halves(d.clocks.Load())
+	b.bytes = append(b.bytes, make([]byte, atOffset-len(b.bytes))...)
+	for i := range d.offset {
+		b.words(d.offset[i].Load())
+	}
+	return append(b.bytes, make([]byte, pageSize-len(b.bytes))...)
+}
+
+// program returns an ELF file with data and image at fixed addresses and a start that calls functions,
+// and writes what they return.
+func program(t *testing.T, d *Data) []byte {
+	const load = 0x400000 // of the file's first page: headers and code; then data, image, results
+	const data, image, results = load + pageSize, load + 2*pageSize, load + 3*pageSize
+	c := &code{labels: map[string]int{}}
+	counter := func(at uint32) { // store the time stamp counter
+		c.emit(0x0f, 0xae, 0xe8, 0x0f, 0x31, 0x48, 0xc1, 0xe2, 32, 0x48, 0x09, 0xd0) // lfence; rdtsc; into rax
+		c.emit(0x48, 0x89, 0x04, 0x25)                                               // mov [at], rax
+		c.emit(binary.LittleEndian.AppendUint32(nil, results+at)...)
+	}
+	call := func(name string, di, si uint32) {
+		c.emit(0xbf)
+		c.emit(binary.LittleEndian.AppendUint32(nil, di)...)
+		c.emit(0xbe)
+		c.emit(binary.LittleEndian.AppendUint32(nil, si)...)
+		c.to(name, 0xe8)
+	}
+	c.emit(0x48, 0x83, 0xec, 8)
+	counter(0)
+	call("__vdso_clock_gettime", 1, results+8)
+	counter(24)
+	call("__vdso_clock_gettime", 0, results+32)
+	call("__vdso_gettimeofday", results+48, 0)
+	call("__vdso_time", results+64, 0)
+	call("__vdso_clock_gettime", 7, results+72) // not offered: by system call
+	call("__vdso_getcpu", results+88, results+92)
+	c.emit(0xb8, 1, 0, 0, 0, 0xbf, 1, 0, 0, 0, 0xbe) // write(1, results, 96)
+	c.emit(binary.LittleEndian.AppendUint32(nil, results)...)
+	c.emit(0xba, 96, 0, 0, 0, 0x0f, 0x05)
+	c.emit(0xb8, 60, 0, 0, 0, 0x31, 0xff, 0x0f, 0x05) // exit(0)
+	others := map[string]int{}
+	for _, n := range names {
+		others[n] = int(image+value(t, n)) - (load + headers + 56)
+	}
+	c.link(others)
+
+	h := &builder{append([]byte("\x7fELF\x02\x01\x01"), make([]byte, 9)...)}
+	h.halves(2|62<<16, 1)
+	h.words(load+headers+56, 64, 0)
+	h.halves(0, 64|56<<16, 3, 0)
+	segment := func(flags uint32, offset, addr, file, memory uint64) {
+		h.halves(1, flags)
+		h.words(offset, addr, addr, file, memory, pageSize)
+	}
+	segment(5, 0, load, pageSize, pageSize)
+	segment(4, pageSize, data, pageSize, pageSize)
+	segment(7, 2*pageSize, image, pageSize, 2*pageSize)
+	file := append(h.bytes, c.bytes...)
+	file = append(file, make([]byte, pageSize-len(file))...)
+	return append(append(file, dataBytes(d)...), Image()...)
+}
+
+// TestOnHost: a program that maps the image reads clocks that agree with the counter and the data.
+func TestOnHost(t *testing.T) {
+	const shift, mult = 32, 1<<32*10/27 + 12345 // as of a counter of about 2.7 GHz
+	const base, offset = 123_456_789_012, 1_700_000_000_987_654_321
+	d := &Data{}
+	d.Update(Clock{Counter: 1000, Mult: mult, Shift: shift, Base: base, Offset: map[int]uint64{0: offset, 1: 0}})
+	d.OfferCPU()
+	out := run(t, d)
+	word := func(at int) uint64 { return binary.LittleEndian.Uint64(out[at:]) }
+	nanoseconds := func(counter uint64) uint64 {
+		high, low := bits.Mul64(counter-1000, mult)
+		return high<<(64-shift) | low>>shift
+	}
+	monotonic := word(8)*1e9 + word(16)
+	if low, high := base+nanoseconds(word(0)), base+nanoseconds(word(24)); monotonic < low || monotonic > high {
+		t.Errorf("CLOCK_MONOTONIC is %d, not from %d to %d", monotonic, low, high)
+	}
+	realtime := word(32)*1e9 + word(40)
+	if d := realtime - monotonic - offset; d > uint64(time.Second) {
+		t.Errorf("CLOCK_REALTIME is %d later than its offset", d)
+	}
+	if d := word(48)*1e6 + word(56) - realtime/1000; d > 1e6 || word(56) >= 1e6 {
+		t.Errorf("gettimeofday returns %d.%06d after %d ns", word(48), word(56), realtime)
+	}
+	if d := word(64) - word(48); d > 1 {
+		t.Errorf("time returns %d after %d", word(64), word(48))
+	}
+	if word(72) == 0 || word(80) >= 1e9 {
+		t.Errorf("CLOCK_BOOTTIME is %d.%09d", word(72), word(80))
+	}
+	if cpu := binary.LittleEndian.Uint32(out[88:]); cpu >= 4096 || binary.LittleEndian.Uint32(out[92:]) > 64 {
+		t.Errorf("CPU %d", cpu)
+	}
+}
+
+// run runs the program and returns its results.
+func run(t *testing.T, d *Data) []byte {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "p")
+	if err := os.WriteFile(file, program(t, d), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(file).Output()
+	if err != nil || len(out) != 96 {
+		t.Fatalf("%v, %d bytes", err, len(out))
+	}
+	return out
+}
+
+// TestSystemCalls: without a counter, and without CPU numbers, the functions ask the kernel.
+func TestSystemCalls(t *testing.T) {
+	stopped := &Data{}
+	stopped.Update(Clock{Mult: 1, Shift: 1, Offset: map[int]uint64{0: 0, 1: 0}})
+	stopped.Stop()
+	for _, d := range []*Data{{}, stopped} {
+		before := time.Now().Unix()
+		out := run(t, d)
+		after := time.Now().Unix()
+		for name, at := range map[string]int{"clock_gettime": 32, "gettimeofday": 48, "time": 64} {
+			if s := int64(binary.LittleEndian.Uint64(out[at:])); s < before || s > after {
+				t.Errorf("%s returns %d, not from %d to %d", name, s, before, after)
+			}
+		}
+	}
+}

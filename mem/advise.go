@@ -1,0 +1,244 @@
+package mem
+
+import "loam/abi/linux"
+
+// Advice of madvise(2), with Linux's values.
+const (
+	AdviseNormal         = 0
+	AdviseRandom         = 1
+	AdviseSequential     = 2
+	AdviseWillNeed       = 3
+	AdviseDontNeed       = 4
+	AdviseFree           = 8
+	AdviseRemove         = 9
+	AdviseDontFork       = 10
+	AdviseDoFork         = 11
+	AdviseHugePage       = 14
+	AdviseNoHugePage     = 15
+	AdviseDontDump       = 16
+	AdviseDoDump         = 17
+	AdviseWipeOnFork     = 18
+	AdviseKeepOnFork     = 19
+	AdviseCold           = 20
+	AdvisePageOut        = 21
+	AdvisePopulateRead   = 22
+	AdvisePopulateWrite  = 23
+	AdviseDontNeedLocked = 24
+)
+
+// advised maps advice to the attributes that it clears and sets.
+var advised = map[int][2]Flags{
+	AdviseNormal:     {Random | Sequential, 0},
+	AdviseRandom:     {Sequential, Random},
+	AdviseSequential: {Random, Sequential},
+	AdviseDontFork:   {0, DontFork},
+	AdviseDoFork:     {DontFork, 0},
+	AdviseHugePage:   {NoHugePages, HugePages},
+	AdviseNoHugePage: {HugePages, NoHugePages},
+	AdviseDontDump:   {0, DontDump},
+	AdviseDoDump:     {DontDump, 0},
+	AdviseWipeOnFork: {0, WipeOnFork},
+	AdviseKeepOnFork: {WipeOnFork, 0},
+}
+
+// Madvise acts on advice for a range. Holes are skipped and make the call fail with ENOMEM in the
+// end, as on Linux. Cold and PageOut change nothing: anonymous pages have nowhere to go. Errors are those of
+// madvise(2).
+func (m *Map) Madvise(addr, length uint64, advice int) error {
+	if !aligned(addr) || !knownAdvice(advice) || up(length) < length {
+		return linux.EINVAL
+	}
+	end := addr + up(length)
+	switch {
+	case end < addr:
+		return linux.EINVAL
+	case end == addr:
+		return nil
+	case advice == AdvisePopulateRead || advice == AdvisePopulateWrite:
+		return m.prefault(addr, end, advice == AdvisePopulateWrite)
+	case advice == AdviseRemove:
+		return m.punch(addr, end)
+	case advice == AdviseWillNeed:
+		return m.willNeed(addr, end)
+	}
+	m.lock()
+	defer m.unlock()
+	var hole error
+	for addr < end {
+		r := m.regions.find(addr)
+		if r == nil || r.start >= end {
+			return linux.ENOMEM
+		}
+		if r.start > addr {
+			hole, addr = linux.ENOMEM, r.start
+		}
+		to := min(end, r.end)
+		if err := m.advise(r, addr, to, advice); err != nil {
+			return err
+		}
+		addr = to
+	}
+	return hole
+}
+
+func knownAdvice(advice int) bool {
+	_, ok := advised[advice]
+	switch advice {
+	case AdviseWillNeed, AdviseDontNeed, AdviseFree, AdviseRemove, AdviseCold, AdvisePageOut,
+		AdvisePopulateRead, AdvisePopulateWrite, AdviseDontNeedLocked:
+		return true
+	}
+	return ok
+}
+
+// advise acts on a part of one region.
+func (m *Map) advise(r *Region, start, end uint64, advice int) error {
+	switch advice {
+	case AdviseDontNeed, AdviseFree, AdviseDontNeedLocked:
+		return m.forget(r, start, end, advice)
+	case AdviseCold, AdvisePageOut:
+		if r.has(Locked | Special) {
+			return linux.EINVAL
+		}
+		return nil
+	case AdviseDoFork, AdviseDoDump, AdviseHugePage:
+		if r.has(Special) {
+			return linux.EINVAL
+		}
+	case AdviseWipeOnFork:
+		if r.object != nil || r.has(SharedRegion) {
+			return linux.EINVAL
+		}
+	}
+	edit := advised[advice]
+	if flags := r.flags&^edit[0] | edit[1]; flags != r.flags {
+		if m.regions.count+m.splits(start, end) > MaxRegions {
+			return linux.ENOMEM
+		}
+		m.change(start, end, func(r *Region) { r.flags = flags })
+	}
+	return nil
+}
+
+// forget drops the pages of a range. MADV_FREE does so at once, which madvise(2) allows.
+func (m *Map) forget(r *Region, start, end uint64, advice int) error {
+	if r.has(Special) || r.has(Locked) && advice != AdviseDontNeedLocked {
+		return linux.EINVAL
+	}
+	if advice == AdviseFree && (r.object != nil || r.has(SharedRegion)) {
+		return linux.EINVAL
+	}
+	m.batch.unmap(start, end)
+	m.drop(start, end)
+	return nil
+}
+
+// prefault serves MADV_POPULATE_READ and _WRITE.
+func (m *Map) prefault(addr, end uint64, store bool) error {
+	access, need := Load, Read // not merely readable on this processor
+	if store {
+		access, need = Store, Write
+	}
+	for ; addr < end; addr += PageSize {
+		prot, ok := m.protection(addr)
+		switch {
+		case !ok:
+			return linux.ENOMEM
+		case prot&need == 0:
+			return linux.EINVAL
+		}
+		switch m.Fault(addr, access).Result {
+		case BusError:
+			return linux.EFAULT
+		case NoMemory:
+			return linux.ENOMEM
+		}
+	}
+	return nil
+}
+
+// extent is a range of pages of an object.
+type extent struct {
+	object   Object
+	from, to uint64
+}
+
+// extents returns what regions of a range show of objects, in order, and attaches these for the time of use:
+// see settle. hole reports that the range has one; check may refuse a region.
+func (m *Map) extents(addr, end uint64, check func(*Region) error) (all []extent, hole bool, err error) {
+	m.lock()
+	defer m.unlock()
+	for addr < end {
+		r := m.regions.find(addr)
+		if r == nil || r.start >= end {
+			return all, true, nil
+		}
+		hole = hole || r.start > addr
+		if err := check(r); err != nil {
+			return all, hole, err
+		}
+		addr = max(addr, r.start)
+		to := min(end, r.end)
+		if r.object != nil {
+			r.object.Attach(m)
+			all = append(all, extent{r.object, r.index(addr), r.index(addr) + (to-addr)>>PageShift})
+		}
+		addr = to
+	}
+	return all, hole, nil
+}
+
+// settle detaches what extents has attached.
+func (m *Map) settle(all []extent) {
+	m.lock()
+	defer m.unlock()
+	for _, e := range all {
+		m.batch.detached = append(m.batch.detached, e.object)
+	}
+}
+
+// punch serves MADV_REMOVE.
+func (m *Map) punch(addr, end uint64) error {
+	all, hole, err := m.extents(addr, end, func(r *Region) error {
+		switch {
+		case r.has(Locked) || r.object == nil:
+			return linux.EINVAL
+		case r.private() || r.has(MayNotWrite):
+			return linux.EACCES
+		}
+		return nil
+	})
+	defer m.settle(all)
+	for _, e := range all {
+		if err := e.object.Punch(e.from, e.to); err != nil {
+			return err
+		}
+	}
+	if err == nil && hole {
+		err = linux.ENOMEM
+	}
+	return err
+}
+
+// willNeed loads what is not present, up to readAhead pages of each region.
+func (m *Map) willNeed(addr, end uint64) error {
+	const readAhead = 512
+	all, hole, err := m.extents(addr, end, func(r *Region) error {
+		if r.object == nil {
+			return linux.EBADF
+		}
+		return nil
+	})
+	defer m.settle(all)
+	for _, e := range all {
+		for i := e.from; i < min(e.to, e.from+readAhead); i++ {
+			if e.object.Peek(i) == 0 && e.object.Load(i) != nil {
+				break
+			}
+		}
+	}
+	if err == nil && hole {
+		err = linux.ENOMEM
+	}
+	return err
+}

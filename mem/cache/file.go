@@ -1,0 +1,249 @@
+package cache
+
+import (
+	"container/list"
+	"sync"
+
+	"loam/abi/linux"
+	"loam/mem"
+)
+
+// Pager reads and writes the pages of one file on its storage. It may block.
+type Pager interface {
+	// ReadPage fills a page. What lies behind the end of the file is zeros.
+	ReadPage(index uint64, page []byte) error
+	// WritePages stores consecutive pages. size is the file's size in bytes: the last page may
+	// extend beyond it.
+	WritePages(first uint64, pages [][]byte, size int64) error
+}
+
+// File is the content of one file. It implements mem.Object.
+type File struct {
+	cache *Cache
+	pager Pager // nil: the pages are the file
+	label mem.Label
+
+	writer sync.Mutex // serialises write-back
+
+	mu      sync.Mutex
+	size    int64
+	pages   map[uint64]*entry
+	mappers mem.Mappers
+	failed  error // of a write-back that nobody waited for
+}
+
+// entry is one page. The file's lock guards it.
+type entry struct {
+	file           *File
+	index          uint64
+	page           mem.Page
+	loading        chan struct{} // closed by the loader when it is done; nil afterwards
+	dirty, writing bool
+	used           bool          // since the hand last passed
+	ring           *list.Element // guarded by Cache.mu; nil for a file without a pager
+}
+
+// NewFile returns a file of size bytes.
+func (c *Cache) NewFile(pager Pager, size int64, label mem.Label) *File {
+	return &File{cache: c, pager: pager, label: label, size: size, pages: map[uint64]*entry{}}
+}
+
+// Size returns the size in bytes.
+func (f *File) Size() int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.size
+}
+
+// Label implements mem.Object.
+func (f *File) Label() mem.Label { return f.label }
+
+// Attach implements mem.Object.
+func (f *File) Attach(m *mem.Map) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mappers.Add(m)
+}
+
+// Detach implements mem.Object. The file outlives its mappings: see Drop.
+func (f *File) Detach(m *mem.Map) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mappers.Remove(m)
+}
+
+// Page implements mem.Object.
+func (f *File) Page(index uint64, store bool) (mem.Page, bool, mem.Supply) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if index >= f.end() {
+		return 0, false, mem.Beyond
+	}
+	e := f.pages[index]
+	if e == nil || e.loading != nil {
+		return 0, false, mem.Loading
+	}
+	e.used = true
+	if store {
+		f.soil(e)
+	}
+	return e.page, e.dirty || f.pager == nil, mem.Supplied
+}
+
+// end returns the number of pages.
+func (f *File) end() uint64 { return uint64(f.size+mem.PageSize-1) >> mem.PageShift }
+
+// soil makes a page dirty.
+func (f *File) soil(e *entry) {
+	if !e.dirty && f.pager != nil {
+		e.dirty = true
+		f.cache.soiled(f)
+	}
+}
+
+// Peek implements mem.Object.
+func (f *File) Peek(index uint64) mem.Page {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if e := f.pages[index]; e != nil && e.loading == nil && index < f.end() {
+		return e.page
+	}
+	return 0
+}
+
+// Load implements mem.Object.
+func (f *File) Load(index uint64) error {
+	e, err := f.hold(index, true)
+	if err == nil {
+		f.unhold(e)
+	}
+	return err
+}
+
+// hold returns a present page with a reference, which keeps it from being evicted; unhold drops it. A
+// page that is absent is read, or if fill is not set has undefined content, which the caller writes.
+// Errors: ENOMEM, those of the Pager.
+func (f *File) hold(index uint64, fill bool) (*entry, error) {
+	for {
+		e, mine, err := f.find(index)
+		switch {
+		case err != nil:
+			return nil, err
+		case mine:
+			return e, f.load(e, fill)
+		case e.loading == nil:
+			return e, nil
+		}
+		<-e.loading
+	}
+}
+
+// find returns the entry of an index. If it is new, it is the caller's to load; if it is being loaded by
+// another, it has no reference.
+func (f *File) find(index uint64) (e *entry, mine bool, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if e = f.pages[index]; e != nil {
+		if e.loading != nil {
+			return &entry{loading: e.loading}, false, nil
+		}
+		e.used = true
+		mem.Retain(f.cache.memory, e.page)
+		return e, false, nil
+	}
+	p := f.cache.memory.Allocate()
+	if p == 0 {
+		return nil, false, linux.ENOMEM
+	}
+	e = &entry{file: f, index: index, page: p, loading: make(chan struct{}), used: true}
+	f.pages[index] = e
+	return e, true, nil
+}
+
+// load fills a new page, and holds it.
+func (f *File) load(e *entry, fill bool) error {
+	var err error
+	b := f.cache.memory.Bytes(e.page)
+	if fill && f.pager != nil {
+		err = f.pager.ReadPage(e.index, b)
+	} else {
+		clear(b)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	close(e.loading)
+	e.loading = nil
+	if err != nil {
+		if f.pages[e.index] == e {
+			delete(f.pages, e.index)
+		}
+		mem.Release(f.cache.memory, e.page)
+		return err
+	}
+	if f.pages[e.index] == e { // not truncated meanwhile
+		mem.Retain(f.cache.memory, e.page)
+		if f.pager != nil {
+			f.cache.entered(e)
+		}
+	}
+	return nil
+}
+
+func (f *File) unhold(e *entry) { mem.Release(f.cache.memory, e.page) }
+
+// evict removes a page that is clean and unused, and reports whether it did.
+func (f *File) evict(e *entry) bool {
+	f.mu.Lock()
+	busy := e.loading != nil || e.dirty || e.writing || f.pages[e.index] != e ||
+		f.cache.memory.References(e.page).Load() != 1
+	spare := !busy && !e.used
+	e.used = false
+	if spare {
+		f.remove(e)
+	}
+	maps := f.mappers.List()
+	f.mu.Unlock()
+	if busy {
+		return false
+	}
+	for _, m := range maps {
+		m.Revoke(f, e.index, e.index+1, false)
+	}
+	if spare {
+		mem.Release(f.cache.memory, e.page)
+	}
+	return spare
+}
+
+// remove takes an entry out of the index and the ring; the caller releases the page after the
+// translations are revoked. An entry that is being loaded belongs to its loader.
+func (f *File) remove(e *entry) {
+	delete(f.pages, e.index)
+	f.cache.left(e)
+	e.dirty = false
+}
+
+// Drop releases all pages, dirty ones too. No mapping and no copy is left.
+func (f *File) Drop() { f.discard(0, ^uint64(0)) }
+
+// discard removes the pages with indices from from to to.
+func (f *File) discard(from, to uint64) {
+	f.mu.Lock()
+	var gone []*entry
+	for i, e := range f.pages {
+		if from <= i && i < to {
+			f.remove(e)
+			if e.loading == nil {
+				gone = append(gone, e)
+			}
+		}
+	}
+	maps := f.mappers.List()
+	f.mu.Unlock()
+	for _, m := range maps {
+		m.Revoke(f, from, to, false)
+	}
+	for _, e := range gone {
+		mem.Release(f.cache.memory, e.page)
+	}
+}

@@ -1,0 +1,205 @@
+package cache
+
+import (
+	"cmp"
+	"io"
+	"slices"
+
+	"loam/mem"
+)
+
+// ReadAt reads from the file's pages. It returns io.EOF at the end.
+func (f *File) ReadAt(b []byte, offset int64) (int, error) {
+	size := f.Size()
+	if offset >= size {
+		return 0, io.EOF
+	}
+	want := int(min(int64(len(b)), size-offset))
+	n, err := f.transfer(b[:want], offset, func(piece, page []byte) { copy(piece, page) }, false)
+	if err == nil && n < len(b) {
+		err = io.EOF
+	}
+	return n, err
+}
+
+// WriteAt writes to the file's pages, and makes the file longer if it has to. If too many pages are dirty
+// it writes the file back first.
+func (f *File) WriteAt(b []byte, offset int64) (int, error) {
+	if f.pager != nil && f.cache.crowded() {
+		f.writeBack(0, ^uint64(0))
+	}
+	if size := f.Size(); offset > size {
+		if err := f.blank(size); err != nil {
+			return 0, err
+		}
+	}
+	return f.transfer(b, offset, func(piece, page []byte) { copy(page, piece) }, true)
+}
+
+// transfer copies page by page. Each page is held while it is copied.
+func (f *File) transfer(b []byte, offset int64, move func(piece, page []byte), store bool) (done int, err error) {
+	for done < len(b) {
+		at := offset + int64(done)
+		n := min(len(b)-done, int(mem.PageSize-at%mem.PageSize))
+		whole := store && (n == mem.PageSize || at-at%mem.PageSize >= f.Size())
+		e, err := f.hold(uint64(at)>>mem.PageShift, !whole)
+		if err != nil {
+			return done, err
+		}
+		if store {
+			f.storing(e, at+int64(n))
+		}
+		move(b[done:done+n], f.cache.memory.Bytes(e.page)[at%mem.PageSize:][:n])
+		f.unhold(e)
+		done += n
+	}
+	return done, nil
+}
+
+// storing prepares a store that ends at end: the page is dirty before its content changes, or a
+// write-back that runs meanwhile could miss it.
+func (f *File) storing(e *entry, end int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.size = max(f.size, end)
+	if f.pages[e.index] == e {
+		f.soil(e)
+	}
+}
+
+// Truncate sets the size. Pages behind the end go, also out of mappings, and the rest of the last page
+// becomes zeros. The caller keeps WriteAt and Truncate of one file apart, and has truncated the storage: pages that
+// are read from there later are zeros behind the end.
+func (f *File) Truncate(size int64) error {
+	f.mu.Lock()
+	old := f.size
+	f.size = size
+	end := f.end()
+	f.mu.Unlock()
+	f.discard(end, ^uint64(0))
+	return f.blank(min(old, size))
+}
+
+// blank makes zeros of the rest of the page in which the file ends, or ended: stores through mappings can
+// have changed it, and it becomes visible when the file grows.
+func (f *File) blank(size int64) error {
+	tail := size % mem.PageSize
+	if tail == 0 {
+		return nil
+	}
+	e, err := f.hold(uint64(size)>>mem.PageShift, true)
+	if err != nil {
+		return err
+	}
+	defer f.unhold(e)
+	f.storing(e, 0)
+	clear(f.cache.memory.Bytes(e.page)[tail:])
+	return nil
+}
+
+// Punch implements mem.Object: the pages read as zeros afterwards.
+func (f *File) Punch(from, to uint64) error {
+	if f.pager == nil {
+		f.discard(from, to)
+		return nil
+	}
+	f.mu.Lock()
+	to = min(to, f.end())
+	f.mu.Unlock()
+	for i := from; i < to; i++ {
+		e, err := f.hold(i, false)
+		if err != nil {
+			return err
+		}
+		f.storing(e, 0)
+		clear(f.cache.memory.Bytes(e.page))
+		f.unhold(e)
+	}
+	return nil
+}
+
+// Sync implements mem.Object: it writes dirty pages back, and reports an earlier failure once.
+func (f *File) Sync(from, to uint64) error {
+	f.writeBack(from, to)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	err := f.failed
+	f.failed = nil
+	return err
+}
+
+// writeBack writes the dirty pages with indices from from to to. Those that fail stay dirty.
+func (f *File) writeBack(from, to uint64) {
+	f.writer.Lock()
+	defer f.writer.Unlock()
+	batch, maps, size := f.begin(from, to)
+	if len(batch) > 0 {
+		for _, m := range maps {
+			m.Revoke(f, batch[0].index, batch[len(batch)-1].index+1, true)
+		}
+	}
+	for len(batch) > 0 {
+		n := run(batch)
+		f.finish(batch[:n], f.pager.WritePages(batch[0].index, f.contents(batch[:n]), size))
+		batch = batch[n:]
+	}
+}
+
+// begin takes the dirty pages of a range, in order, and marks them clean and being written.
+func (f *File) begin(from, to uint64) (batch []*entry, maps []*mem.Map, size int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	left := false
+	for i, e := range f.pages {
+		switch {
+		case !e.dirty:
+		case i < from || i >= to:
+			left = true
+		default:
+			e.dirty, e.writing = false, true
+			mem.Retain(f.cache.memory, e.page)
+			batch = append(batch, e)
+		}
+	}
+	slices.SortFunc(batch, func(a, b *entry) int { return cmp.Compare(a.index, b.index) })
+	f.cache.cleaned(int64(len(batch)))
+	if !left {
+		f.cache.forget(f)
+	}
+	return batch, f.mappers.List(), f.size
+}
+
+// maxRun bounds the pages of one WritePages: 1 MiB.
+const maxRun = 256
+
+// run returns how many pages at the front of a batch are consecutive.
+func run(batch []*entry) int {
+	n := 1
+	for n < min(len(batch), maxRun) && batch[n].index == batch[0].index+uint64(n) {
+		n++
+	}
+	return n
+}
+
+func (f *File) contents(batch []*entry) (pages [][]byte) {
+	for _, e := range batch {
+		pages = append(pages, f.cache.memory.Bytes(e.page))
+	}
+	return pages
+}
+
+// finish ends the write-back of some pages.
+func (f *File) finish(batch []*entry, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, e := range batch {
+		e.writing = false
+		if err != nil && f.pages[e.index] == e {
+			f.soil(e)
+		}
+		mem.Release(f.cache.memory, e.page)
+	}
+	if err != nil {
+		f.failed = err
+	}
+}

@@ -1,0 +1,290 @@
+package mem
+
+import "loam/abi/linux"
+
+// Result is the outcome of a fault.
+type Result uint8
+
+// Outcomes.
+const (
+	Mapped      Result = iota // the page is in the page tables: repeat the access
+	MapError                  // SIGSEGV, SEGV_MAPERR: no region
+	AccessError               // SIGSEGV, SEGV_ACCERR: not permitted
+	BusError                  // SIGBUS, BUS_ADRERR: beyond the end of a file, or its page could not be read
+	NoMemory                  // no page is free: reclaim, or kill, and repeat
+)
+
+// Fault is the outcome of a fault, with the page and the permissions it was installed with.
+type Fault struct {
+	Result Result
+	Page   Page
+	Prot   Prot
+}
+
+// Fault resolves a fault of a thread at addr. It may block while an object loads the page;
+// no lock is held meanwhile.
+func (m *Map) Fault(addr uint64, access Access) Fault {
+	for {
+		f, wait := m.fault(addr, access)
+		if wait.object == nil {
+			return f
+		}
+		err := wait.object.Load(wait.index)
+		m.waited(wait)
+		if err != nil {
+			return Fault{Result: BusError}
+		}
+	}
+}
+
+// wait names a page that has to be loaded. The object has been attached once more meanwhile, so
+// that it survives an munmap by another thread.
+type wait struct {
+	object Object
+	index  uint64
+}
+
+func (m *Map) waited(w wait) {
+	m.lock()
+	defer m.unlock()
+	m.batch.detached = append(m.batch.detached, w.object)
+}
+
+func (m *Map) fault(addr uint64, access Access) (Fault, wait) {
+	m.lock()
+	defer m.unlock()
+	r, result := m.faulting(addr)
+	if r == nil {
+		return Fault{Result: result}, wait{}
+	}
+	if !r.prot.allowed(access) {
+		return Fault{Result: AccessError}, wait{}
+	}
+	f, w := m.supply(r, down(addr), access == Store)
+	if w.object != nil {
+		w.object.Attach(m)
+	}
+	return f, w
+}
+
+// faulting returns the region of an address, and lets a stack grow down to it.
+func (m *Map) faulting(addr uint64) (*Region, Result) {
+	r := m.regions.find(addr)
+	switch {
+	case r == nil || addr >= End:
+		return nil, MapError
+	case r.start <= addr:
+		return r, Mapped
+	case !r.has(GrowsDown) || !m.grow(r, down(addr)):
+		return nil, MapError
+	}
+	return m.regions.at(addr), Mapped
+}
+
+// grow extends a stack down to start, if its limits and the guard gap allow it.
+func (m *Map) grow(r *Region, start uint64) bool {
+	more := r.start - start
+	if start < m.layout.Floor || r.end-start > m.limits.Stack || m.room(more, 0, r.prot, r.flags) != nil {
+		return false
+	}
+	if r.has(Locked) && m.mayLock(more, linux.EAGAIN) != nil {
+		return false
+	}
+	if p := m.regions.before(r.start); p != nil && !p.has(GrowsDown) && p.prot != 0 && hole(p.end, start) < guardGap {
+		return false
+	}
+	if p := m.regions.before(r.start); p != nil && p.end > start {
+		return false
+	}
+	if r.has(Charged) && m.account.charge(int64(more>>PageShift)) != nil {
+		return false
+	}
+	m.take(r)
+	r.start, r.offset = start, r.offset-more>>PageShift
+	m.add(r)
+	return true
+}
+
+// supply makes one page present and installs it.
+func (m *Map) supply(r *Region, addr uint64, store bool) (Fault, wait) {
+	if !r.private() {
+		return m.shared(r, addr, store)
+	}
+	number := addr >> PageShift
+	p, exclusive := m.private.get(number)
+	switch {
+	case p != 0 && store && !(exclusive && m.owned(p)):
+		return m.copied(r, addr, p), wait{}
+	case p != 0:
+		return m.present(r, addr, p, exclusive), wait{}
+	case r.object != nil:
+		return m.fromObject(r, addr, store)
+	case store && m.mayHaveBlock(r, addr) && m.block(r, addr):
+		p, _ = m.private.get(number)
+		return m.present(r, addr, p, true), wait{}
+	}
+	if !store {
+		return m.store(r, addr, m.memory.Zero(), r.prot&^Write), wait{}
+	}
+	if p = m.memory.Allocate(); p == 0 {
+		return Fault{Result: NoMemory}, wait{}
+	}
+	clear(m.memory.Bytes(p))
+	return m.store(r, addr, p, r.prot), wait{}
+}
+
+// mayHaveBlock reports whether a store at addr can be served by a whole block of 2 MiB: the
+// region contains it, wants it, and has no page in it yet.
+func (m *Map) mayHaveBlock(r *Region, addr uint64) bool {
+	start := addr &^ (BlockSize - 1)
+	return (m.big || r.has(HugePages)) && !r.has(NoHugePages) && r.start <= start && start+BlockSize <= r.end &&
+		m.private.leaf(addr>>PageShift) == nil
+}
+
+// block makes a block of zeros present, if there is a free one.
+func (m *Map) block(r *Region, addr uint64) bool {
+	first := m.memory.AllocateBlock()
+	if first == 0 {
+		return false
+	}
+	for i := range Page(BlockPages) {
+		clear(m.memory.Bytes(first + i))
+	}
+	m.private.setBlock(addr>>PageShift, first, m.memory)
+	r.touched = true
+	return true
+}
+
+// owned reports whether a page has one owner only.
+func (m *Map) owned(p Page) bool {
+	return p != 0 && p != m.memory.Zero() && m.memory.References(p).Load() == 1
+}
+
+// store makes p the private page at addr and installs it.
+func (m *Map) store(r *Region, addr uint64, p Page, prot Prot) Fault {
+	if old := m.private.set(addr>>PageShift, p, m.memory); old != 0 {
+		m.batch.release(old)
+	}
+	r.touched = r.touched || p != m.memory.Zero()
+	m.batch.install(addr, PageSize, p, prot)
+	return Fault{Result: Mapped, Page: p, Prot: prot}
+}
+
+// copied replaces a page that others own too by a copy.
+func (m *Map) copied(r *Region, addr uint64, from Page) Fault {
+	p := m.memory.Allocate()
+	if p == 0 {
+		return Fault{Result: NoMemory}
+	}
+	if from == m.memory.Zero() {
+		clear(m.memory.Bytes(p))
+	} else {
+		copy(m.memory.Bytes(p), m.memory.Bytes(from))
+	}
+	return m.store(r, addr, p, r.prot)
+}
+
+// shared supplies a page of the object itself.
+func (m *Map) shared(r *Region, addr uint64, store bool) (Fault, wait) {
+	index := r.index(addr)
+	p, writable, s := r.object.Page(index, store)
+	if s != Supplied {
+		return failed(r, index, s)
+	}
+	prot := r.prot
+	if !writable {
+		prot &^= Write
+	}
+	m.batch.install(addr, PageSize, p, prot)
+	m.around(r, addr, func(a uint64) (Page, Prot) { return r.object.Peek(r.index(a)), r.prot &^ Write })
+	return Fault{Result: Mapped, Page: p, Prot: prot}, wait{}
+}
+
+// fromObject supplies a page of a private mapping that has no private copy yet.
+func (m *Map) fromObject(r *Region, addr uint64, store bool) (Fault, wait) {
+	index := r.index(addr)
+	p, _, s := r.object.Page(index, false)
+	if s != Supplied {
+		return failed(r, index, s)
+	}
+	if store {
+		return m.copied(r, addr, p), wait{}
+	}
+	prot := r.prot &^ Write
+	m.batch.install(addr, PageSize, p, prot)
+	m.around(r, addr, func(a uint64) (Page, Prot) {
+		if p, exclusive := m.private.get(a >> PageShift); p != 0 {
+			return p, m.safe(r, p, exclusive)
+		}
+		return r.object.Peek(r.index(a)), prot
+	})
+	return Fault{Result: Mapped, Page: p, Prot: prot}, wait{}
+}
+
+func failed(r *Region, index uint64, s Supply) (Fault, wait) {
+	switch s {
+	case Loading:
+		return Fault{}, wait{r.object, index}
+	case Beyond:
+		return Fault{Result: BusError}, wait{}
+	}
+	return Fault{Result: NoMemory}, wait{}
+}
+
+// safe returns the permissions that a private page can be installed with.
+func (m *Map) safe(r *Region, p Page, exclusive bool) Prot {
+	if exclusive && m.owned(p) {
+		return r.prot
+	}
+	return r.prot &^ Write
+}
+
+// present installs a private page that exists, its block, or the pages around it.
+func (m *Map) present(r *Region, addr uint64, p Page, exclusive bool) Fault {
+	prot := m.safe(r, p, exclusive)
+	f := Fault{Result: Mapped, Page: p, Prot: prot}
+	start := addr &^ (BlockSize - 1)
+	l := m.private.leaf(addr >> PageShift)
+	if l.big && r.start <= start && start+BlockSize <= r.end && m.uniform(l, prot) {
+		m.batch.install(start, BlockSize, l.pages[0], prot)
+		return f
+	}
+	m.batch.install(addr, PageSize, p, prot)
+	m.around(r, addr, func(a uint64) (Page, Prot) { // all in the same leaf
+		p := l.get(int(a >> PageShift & leafMask))
+		return p, m.safe(r, p, exclusive)
+	})
+	return f
+}
+
+// uniform reports whether all pages of a block can have the permissions. After a fork some may
+// have been copied by the other process, and others not.
+func (m *Map) uniform(l *leaf, prot Prot) bool {
+	if prot&Write == 0 {
+		return true
+	}
+	for _, p := range l.pages {
+		if m.memory.References(p).Load() != 1 {
+			return false
+		}
+	}
+	return true
+}
+
+// aroundSize is the size of the aligned window whose present pages a fault installs too: 16 pages, as
+// Linux's fault_around_bytes.
+const aroundSize = 16 * PageSize
+
+// around offers the pages near a fault that page finds to the page tables.
+func (m *Map) around(r *Region, addr uint64, page func(addr uint64) (Page, Prot)) {
+	start := max(addr&^(aroundSize-1), r.start)
+	end := min(addr&^(aroundSize-1)+aroundSize, r.end)
+	for a := start; a < end; a += PageSize {
+		if a == addr {
+			continue
+		}
+		if p, prot := page(a); p != 0 {
+			m.batch.offer(a, p, prot)
+		}
+	}
+}

@@ -1,0 +1,322 @@
+//go:build linux && amd64
+
+package mem_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"syscall"
+	"testing"
+
+	"loam/abi/linux"
+	"loam/internal/race"
+	"loam/mem"
+	"loam/mem/memtest"
+)
+
+// The same calls are made on a map and, in a window of this process that nothing else uses, on
+// Linux. Errors, addresses and the lines of /proc/self/maps must agree.
+
+const (
+	twinStart = 0x4000_0000_0000
+	twinPages = 48
+)
+
+type twin struct {
+	testing.TB
+	m    *mem.Map
+	rand *rand.Rand
+}
+
+func linuxMap(top uint64) *mem.Map {
+	memory := memtest.NewMemory(4)
+	infinite := mem.Infinite
+	return mem.New(mem.Config{
+		Memory: memory, Tables: memtest.NewTables(memory), Account: &mem.Account{Total: 1 << 30},
+		Layout: mem.Layout{Top: top, Floor: mem.DefaultFloor},
+		Limits: mem.Limits{AS: infinite, Data: infinite, Stack: 8 << 20, Memlock: infinite, LockAny: true},
+	})
+}
+
+// call makes a system call of Linux.
+func call(number uintptr, args ...uint64) (uint64, error) {
+	var a [6]uintptr
+	for i, v := range args {
+		a[i] = uintptr(v)
+	}
+	r, _, e := syscall.Syscall6(number, a[0], a[1], a[2], a[3], a[4], a[5])
+	if e != 0 {
+		return 0, e
+	}
+	return uint64(r), nil
+}
+
+// TestErrorsAsLinux: a call fails here with the error with which it fails on Linux, and has the same effects.
+func TestErrorsAsLinux(t *testing.T) {
+	seeds := uint64(250)
+	if race.Enabled {
+		seeds = 40
+	}
+	for seed := range seeds {
+		w := &twin{TB: t, m: linuxMap(twinStart + twinPages*mem.PageSize), rand: rand.New(rand.NewPCG(seed, 1))}
+		w.clear()
+		for step := range 60 {
+			text, here, there := w.step()
+			if here != there {
+				t.Errorf("seed %d, step %d: %s: %v, on Linux %v", seed, step, text, here, there)
+			}
+			if a, b := window(w.m.AppendMaps(nil)), window(ownMaps(t)); a != b {
+				t.Errorf("seed %d, step %d: after %s:\n%son Linux\n%s", seed, step, text, a, b)
+			}
+			if t.Failed() {
+				w.clear()
+				return
+			}
+		}
+		w.clear()
+	}
+}
+
+func (w *twin) clear() {
+	if _, err := call(linux.SYS_MUNMAP, twinStart, 1<<32); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// window returns the lines of /proc/PID/maps that are of the window, without
+// what a host names differently: device and inode of shared anonymous memory.
+func window(maps []byte) string {
+	var b strings.Builder
+	for line := range strings.Lines(string(maps)) {
+		var start, end, offset uint64
+		var prot string
+		if _, err := fmt.Sscanf(line, "%x-%x %s %x", &start, &end, &prot, &offset); err == nil && start >= twinStart && end <= twinStart+1<<32 {
+			fmt.Fprintf(&b, "%x-%x %s %x\n", (start-twinStart)/mem.PageSize, (end-twinStart)/mem.PageSize, prot, offset)
+		}
+	}
+	return b.String()
+}
+
+func ownMaps(t testing.TB) []byte {
+	b, err := os.ReadFile("/proc/self/maps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// span returns a range of the window, now and then with an address or a length that is not of whole pages.
+func (w *twin) span() (addr, length uint64) {
+	first := w.rand.Uint64N(twinPages)
+	count := 1 + w.rand.Uint64N(min(twinPages-first, 12))
+	addr, length = twinStart+first*mem.PageSize, count*mem.PageSize
+	switch w.rand.IntN(24) {
+	case 0:
+		addr += 8
+	case 1:
+		length -= 100
+	case 2:
+		length = 0
+	case 3:
+		length = 1<<47 + mem.PageSize
+	case 4:
+		length = ^uint64(0) - 4000
+	}
+	return addr, length
+}
+
+// step makes one random call twice.
+func (w *twin) step() (text string, here, there error) {
+	addr, length := w.span()
+	switch w.rand.IntN(10) {
+	case 0, 1, 2, 3:
+		return w.mmap(addr, length)
+	case 4:
+		_, there = call(linux.SYS_MUNMAP, addr, length)
+		return fmt.Sprintf("munmap(%x, %x)", addr, length), w.m.Munmap(addr, length), there
+	case 5, 6:
+		prot := uint64(w.rand.IntN(8))
+		if w.rand.IntN(12) == 0 {
+			prot = []uint64{8, 16, mem.ProtGrowsDown | 1, mem.ProtGrowsUp | 1, mem.ProtGrowsUp | mem.ProtGrowsDown}[w.rand.IntN(5)]
+			length = min(length, mem.PageSize) // or other regions of this process are meant
+		}
+		_, there = call(linux.SYS_MPROTECT, addr, length, prot)
+		return fmt.Sprintf("mprotect(%x, %x, %x)", addr, length, prot), w.m.Mprotect(addr, length, uint32(prot)), there
+	case 7:
+		return w.madvise(addr, length)
+	case 8:
+		return w.mremap(addr, length)
+	}
+	return w.inspect(addr, length)
+}
+
+func (w *twin) mmap(addr, length uint64) (string, error, error) {
+	prot := uint64(w.rand.IntN(8))
+	flags := []uint64{mem.MapPrivate, mem.MapPrivate, mem.MapPrivate, mem.MapShared, 0}[w.rand.IntN(5)]
+	flags |= []uint64{mem.MapFixed, mem.MapFixed, mem.MapFixedNoReplace, 0, mem.MapGrowsDown | mem.MapFixed}[w.rand.IntN(5)]
+	if flags&(mem.MapFixed|mem.MapFixedNoReplace) == 0 && (length == 0 || length > twinPages*mem.PageSize || !w.fits(addr, length)) {
+		flags |= mem.MapFixed // placement has a test of its own
+	}
+	const anonymous = 0x20
+	a, there := call(linux.SYS_MMAP, addr, length, prot, flags|anonymous, ^uint64(0), 0)
+	b, here := w.m.Mmap(mem.Request{Addr: addr, Length: length, Prot: mem.Prot(prot), Flags: uint32(flags)})
+	text := fmt.Sprintf("mmap(%x, %x, %x, %x)", addr, length, prot, flags)
+	if a != b && here == nil && there == nil {
+		return text, fmt.Errorf("address %x", b), fmt.Errorf("address %x", a)
+	}
+	return text, here, there
+}
+
+// fits reports whether a hint will be followed: nothing is mapped there or near above.
+func (w *twin) fits(addr, length uint64) bool {
+	start := addr &^ (mem.PageSize - 1)
+	end := start + length + 257*mem.PageSize
+	for line := range strings.Lines(string(w.m.AppendMaps(nil))) {
+		var from, to uint64
+		if _, err := fmt.Sscanf(line, "%x-%x", &from, &to); err != nil || from < end && start < to {
+			return false
+		}
+	}
+	return true
+}
+
+func (w *twin) madvise(addr, length uint64) (string, error, error) {
+	advice := []int{0, 1, 2, 4, 8, 9, 10, 11, 16, 17, 18, 19, 20, 22, 23, 24, 77}[w.rand.IntN(17)]
+	if length > twinPages*mem.PageSize {
+		length = mem.PageSize
+	}
+	_, there := call(linux.SYS_MADVISE, addr, length, uint64(advice))
+	return fmt.Sprintf("madvise(%x, %x, %d)", addr, length, advice), w.m.Madvise(addr, length, advice), there
+}
+
+func (w *twin) mremap(addr, length uint64) (string, error, error) {
+	to, size := w.span()
+	flags := []uint64{0, 1, 3, 3, 3, 2, 5, 7, 4, 8}[w.rand.IntN(10)]
+	if flags&mem.MremapFixed == 0 {
+		if flags&mem.MremapMayMove != 0 {
+			flags |= mem.MremapFixed // placement has a test of its own
+		}
+	}
+	if length > twinPages*mem.PageSize {
+		length = mem.PageSize
+	}
+	if w.rand.IntN(3) == 0 && flags&mem.MremapDontUnmap != 0 {
+		size = length
+	}
+	if (size+mem.PageSize-1)/mem.PageSize == (length+mem.PageSize-1)/mem.PageSize {
+		length, size = mem.PageSize, mem.PageSize // Linux 6.17 moves several regions at once, older ones do not
+	}
+	a, there := call(linux.SYS_MREMAP, addr, length, size, flags, to)
+	b, here := w.m.Mremap(addr, length, size, uint32(flags), to)
+	text := fmt.Sprintf("mremap(%x, %x, %x, %x, %x)", addr, length, size, flags, to)
+	if a != b && here == nil && there == nil {
+		return text, fmt.Errorf("address %x", b), fmt.Errorf("address %x", a)
+	}
+	return text, here, there
+}
+
+// inspect compares calls that change no region but by mlock.
+func (w *twin) inspect(addr, length uint64) (string, error, error) {
+	if length > twinPages*mem.PageSize {
+		length = mem.PageSize
+	}
+	switch w.rand.IntN(3) {
+	case 0:
+		flags := uint64(w.rand.IntN(9))
+		_, there := call(linux.SYS_MSYNC, addr, length, flags)
+		return fmt.Sprintf("msync(%x, %x, %x)", addr, length, flags), w.m.Msync(addr, length, uint32(flags)), there
+	case 1:
+		here := w.m.Mlock(addr, length, 0)
+		_, there := call(linux.SYS_MLOCK, addr, length)
+		if here == nil || w.rand.IntN(2) == 0 {
+			_ = w.m.Munlock(addr, length)
+			_, _ = call(linux.SYS_MUNLOCK, addr, length)
+		}
+		return fmt.Sprintf("mlock(%x, %x)", addr, length), here, there
+	}
+	var a, b [twinPages + 1]byte
+	there := mincore(addr, length, a[:])
+	here := w.m.Mincore(addr, length, b[:])
+	if here == nil && there == nil && !bytes.Equal(a[:], b[:]) {
+		return "mincore", fmt.Errorf("%v", b), fmt.Errorf("%v", a)
+	}
+	return fmt.Sprintf("mincore(%x, %x)", addr, length), here, there
+}
+
+// TestPlacesAsLinux: the kernel of the host and a map with the same regions choose the same address.
+func TestPlacesAsLinux(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	r := rand.New(rand.NewPCG(3, 4))
+	tried := 0
+	for range 400 {
+		before := ownMaps(t)
+		size := (1 + r.Uint64N(64)) * mem.PageSize << (3 * r.IntN(4))
+		if r.IntN(4) == 0 {
+			size = mem.BlockSize * (1 + r.Uint64N(3))
+		}
+		flags := uint64(mem.MapPrivate | 0x20)
+		got, err := call(linux.SYS_MMAP, 0, size, 0, flags, ^uint64(0), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		after := ownMaps(t)
+		if bytes.Count(after, []byte("\n")) < bytes.Count(before, []byte("\n")) || got == 0 {
+			continue
+		}
+		if want := placeAmong(t, before, size); want != got {
+			_, _ = call(linux.SYS_MUNMAP, got, size)
+			if !bytes.Equal(ownMaps(t), before) {
+				continue // the runtime mapped something meanwhile
+			}
+			t.Fatalf("%d bytes: placed at %x, on Linux %x, among\n%s", size, want, got, before)
+		}
+		tried++
+		if r.IntN(3) == 0 { // leave a hole for others
+			hole := r.Uint64N(size/mem.PageSize) * mem.PageSize
+			_, _ = call(linux.SYS_MUNMAP, got+hole, size-hole)
+			defer func() { _, _ = call(linux.SYS_MUNMAP, got, hole) }()
+		} else {
+			defer func() { _, _ = call(linux.SYS_MUNMAP, got, size) }()
+		}
+	}
+	if tried < 100 {
+		t.Errorf("only %d placements compared", tried)
+	}
+}
+
+// placeAmong places a mapping in a map with the regions of a text of /proc/PID/maps. The top
+// of the mapping area is not visible there; it is the end of the last region
+// below the stack, which the loader placed first.
+func placeAmong(t *testing.T, maps []byte, size uint64) uint64 {
+	var ranges [][2]uint64
+	top, stack := uint64(0), false
+	for line := range strings.Lines(string(maps)) {
+		var start, end uint64
+		if _, err := fmt.Sscanf(line, "%x-%x", &start, &end); err != nil || end > mem.End {
+			continue
+		}
+		stack = stack || strings.Contains(line, "[stack]")
+		if !stack {
+			top = max(top, end)
+		}
+		ranges = append(ranges, [2]uint64{start, end})
+	}
+	m := linuxMap(top)
+	for _, r := range ranges {
+		if _, err := m.Mmap(mem.Request{Addr: r[0], Length: r[1] - r[0], Flags: mem.MapPrivate | mem.MapFixed}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	addr, err := m.Mmap(mem.Request{Length: size, Flags: mem.MapPrivate})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return addr
+}

@@ -1,0 +1,252 @@
+package mem
+
+import (
+	"sync"
+
+	"loam/abi/linux"
+)
+
+// MaxRegions bounds the regions of a map, as Linux's default of vm.max_map_count.
+const MaxRegions = 65530
+
+// Infinite is a limit that allows everything (RLIM_INFINITY).
+const Infinite = ^uint64(0)
+
+// Limits are the resource limits of a process that concern its map, in bytes.
+type Limits struct {
+	AS, Data, Stack, Memlock uint64
+	LockAny                  bool // CAP_IPC_LOCK: Memlock does not apply
+}
+
+// Map is the list of a process's regions and its private pages. See the package comment for
+// ownership and locks.
+type Map struct {
+	mu      sync.Mutex
+	memory  Memory
+	tables  Tables
+	account *Account
+	layout  Layout
+	limits  Limits
+	big     bool // blocks for all regions, not only for those with MADV_HUGEPAGE
+
+	regions  tree
+	private  table
+	batch    batch
+	sizes    sizes
+	future   Flags // of mlockall(MCL_FUTURE): Locked, LockOnFault
+	brkStart uint64
+	brkEnd   uint64
+	stack    uint64 // an address within the main stack, for /proc/PID/maps
+}
+
+// sizes are sums over the regions, in bytes.
+type sizes struct{ total, data, stack, locked uint64 }
+
+// Config says what a Map is made of.
+type Config struct {
+	Memory  Memory
+	Tables  Tables
+	Account *Account
+	Layout  Layout
+	Limits  Limits
+	// Big allows pages of 2 MiB for all private anonymous regions. Otherwise only regions
+	// with MADV_HUGEPAGE get them.
+	Big bool
+}
+
+// New returns an empty map.
+func New(c Config) *Map {
+	m := &Map{memory: c.Memory, tables: c.Tables, account: c.Account, layout: c.Layout, limits: c.Limits, big: c.Big}
+	m.batch.released = m.batch.reserve[:0]
+	return m
+}
+
+// SetLimits changes the limits. Regions that exist already are not affected.
+func (m *Map) SetLimits(l Limits) {
+	m.lock()
+	defer m.unlock()
+	m.limits = l
+}
+
+// SetStack names an address within the main stack.
+func (m *Map) SetStack(addr uint64) {
+	m.lock()
+	defer m.unlock()
+	m.stack = addr
+}
+
+// Destroy unmaps everything. The map must not be used afterwards, but Revoke may
+// still be called.
+func (m *Map) Destroy() {
+	m.lock()
+	defer m.unlock()
+	m.carve(0, End)
+}
+
+// Revoke drops the translations of an object's pages with indices from from to to, in all regions of
+// this map that show the object's own pages. Objects call it without locks, before they
+// release the pages. If restrict is set, translations stay but lose write permission.
+func (m *Map) Revoke(o Object, from, to uint64, restrict bool) {
+	m.lock()
+	defer m.unlock()
+	m.regions.each(func(r *Region) bool {
+		if r.object != o {
+			return true
+		}
+		last := r.offset + r.size()>>PageShift
+		if low, high := max(from, r.offset), min(to, last); low < high {
+			start := r.start + (low-r.offset)<<PageShift
+			m.withdraw(r, start, start+(high-low)<<PageShift, restrict)
+		}
+		return true
+	})
+}
+
+func (m *Map) withdraw(r *Region, start, end uint64, restrict bool) {
+	switch {
+	case !restrict:
+		m.batch.unmap(start, end)
+	case r.has(SharedRegion):
+		m.batch.restrict(start, end, r.prot&^Write)
+	}
+}
+
+// add puts a region into the tree and counts it.
+func (m *Map) add(r *Region) {
+	m.regions.insert(r)
+	m.count(r, 1)
+}
+
+// take removes a region from the tree.
+func (m *Map) take(r *Region) {
+	m.regions.remove(r)
+	m.count(r, -1)
+}
+
+func (m *Map) count(r *Region, sign int) {
+	n := r.size() * uint64(sign) // modulo 2^64
+	m.sizes.total += n
+	if r.data() {
+		m.sizes.data += n
+	}
+	if r.has(GrowsDown) {
+		m.sizes.stack += n
+	}
+	if r.has(Locked) {
+		m.sizes.locked += n
+	}
+}
+
+// insert adds a new region, attaches its object, and merges it with its neighbours.
+func (m *Map) insert(r *Region) {
+	if r.object != nil {
+		r.object.Attach(m)
+	}
+	if p := m.regions.before(r.start); p != nil && r.follows(p) {
+		m.take(p)
+		r.start, r.offset, r.touched = p.start, p.offset, r.touched || p.touched
+		m.detach(p)
+	}
+	if n := m.regions.find(r.end); n != nil && n.follows(r) {
+		m.take(n)
+		r.end, r.touched = n.end, r.touched || n.touched
+		m.detach(n)
+	}
+	m.add(r)
+}
+
+func (m *Map) detach(r *Region) {
+	if r.object != nil {
+		m.batch.detached = append(m.batch.detached, r.object)
+	}
+}
+
+// split divides the region that has addr inside, so that a region starts at addr.
+func (m *Map) split(addr uint64) {
+	r := m.regions.at(addr)
+	if r == nil || r.start == addr {
+		return
+	}
+	m.take(r)
+	upper := r.part(addr, r.end)
+	r.end = addr
+	if r.object != nil {
+		r.object.Attach(m)
+	}
+	m.add(r)
+	m.add(upper)
+}
+
+// splits returns how many regions more there are once start and end are boundaries.
+func (m *Map) splits(start, end uint64) (n int) {
+	for _, a := range [...]uint64{start, end} {
+		if r := m.regions.at(a); r != nil && r.start != a {
+			n++
+		}
+	}
+	return n
+}
+
+// carve unmaps a range, whose limits are page-aligned.
+func (m *Map) carve(start, end uint64) {
+	if start >= end {
+		return
+	}
+	m.split(start)
+	m.split(end)
+	for r := m.regions.find(start); r != nil && r.start < end; r = m.regions.find(start) {
+		m.take(r)
+		m.discard(r)
+	}
+}
+
+// discard ends a region that was taken from the tree.
+func (m *Map) discard(r *Region) {
+	m.batch.unmap(r.start, r.end)
+	m.drop(r.start, r.end)
+	if r.has(Charged) {
+		m.account.refund(int64(r.size() >> PageShift))
+	}
+	m.detach(r)
+}
+
+// drop releases the private pages of a range.
+func (m *Map) drop(start, end uint64) {
+	m.private.clear(start>>PageShift, end>>PageShift, m.memory, m.batch.release)
+}
+
+// room checks the limits on size for a region that replaces replaced bytes.
+func (m *Map) room(size, replaced uint64, prot Prot, flags Flags) error {
+	more := size - min(size, replaced)
+	if exceeds(m.sizes.total, more, m.limits.AS) ||
+		isData(prot, flags) && exceeds(m.sizes.data, more, m.limits.Data) {
+		return linux.ENOMEM
+	}
+	return nil
+}
+
+// exceeds reports whether adding bytes to a sum crosses a limit, both counted in whole pages.
+func exceeds(sum, more, limit uint64) bool {
+	return sum+more > down(limit) && limit != Infinite
+}
+
+// mayLock checks RLIMIT_MEMLOCK for more locked bytes. refusal is the error if the limit is not zero.
+func (m *Map) mayLock(more uint64, refusal error) error {
+	switch {
+	case m.limits.LockAny:
+		return nil
+	case m.limits.Memlock == 0:
+		return linux.EPERM
+	case exceeds(m.sizes.locked, more, m.limits.Memlock):
+		return refusal
+	}
+	return nil
+}
+
+// mapped returns the bytes of the range that regions cover.
+func (m *Map) mapped(start, end uint64) (n uint64) {
+	for r := m.regions.find(start); r != nil && r.start < end; r = m.regions.find(r.end) {
+		n += min(r.end, end) - max(r.start, start)
+	}
+	return n
+}

@@ -1,0 +1,123 @@
+package memtest
+
+import (
+	"sync"
+
+	"loam/mem"
+)
+
+// Tables implement mem.Tables with a Go map, and access memory as a processor would.
+type Tables struct {
+	memory  mem.Memory
+	mu      sync.Mutex // held while memory is accessed: Apply waits for it, as for a shootdown
+	entries map[uint64]entry
+	// Applied counts effects by action.
+	Applied [4]int
+}
+
+type entry struct {
+	page mem.Page
+	prot mem.Prot
+}
+
+// NewTables returns empty tables.
+func NewTables(m mem.Memory) *Tables { return &Tables{memory: m, entries: map[uint64]entry{}} }
+
+// Apply implements mem.Tables.
+func (t *Tables) Apply(effects []mem.Effect) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, e := range effects {
+		t.Applied[e.Action]++
+		t.apply(e)
+	}
+}
+
+func (t *Tables) apply(e mem.Effect) {
+	switch e.Action {
+	case mem.Install, mem.Offer:
+		for i := uint64(0); i < (e.End-e.Start)/mem.PageSize; i++ {
+			n := e.Start/mem.PageSize + i
+			if _, ok := t.entries[n]; ok && e.Action == mem.Offer {
+				continue
+			}
+			t.entries[n] = entry{e.Page + mem.Page(i), e.Prot}
+		}
+	case mem.Unmap:
+		t.each(e, func(n uint64, _ entry) { delete(t.entries, n) })
+	case mem.Restrict:
+		t.each(e, func(n uint64, old entry) {
+			if old.prot &= e.Prot; old.prot == 0 {
+				delete(t.entries, n)
+			} else {
+				t.entries[n] = old
+			}
+		})
+	}
+}
+
+// each calls f for the entries of a range, in whichever way is shorter.
+func (t *Tables) each(e mem.Effect, f func(uint64, entry)) {
+	first, last := e.Start/mem.PageSize, e.End/mem.PageSize
+	if last-first < uint64(len(t.entries)) {
+		for n := first; n < last; n++ {
+			if old, ok := t.entries[n]; ok {
+				f(n, old)
+			}
+		}
+		return
+	}
+	for n, old := range t.entries {
+		if first <= n && n < last {
+			f(n, old)
+		}
+	}
+}
+
+// Load reads the byte at addr, and faults as often as a processor would.
+func (t *Tables) Load(m *mem.Map, addr uint64) (byte, mem.Result) {
+	var v byte
+	r := t.access(m, addr, mem.Load, func(b *byte) { v = *b })
+	return v, r
+}
+
+// Store writes the byte at addr.
+func (t *Tables) Store(m *mem.Map, addr uint64, v byte) mem.Result {
+	return t.access(m, addr, mem.Store, func(b *byte) { *b = v })
+}
+
+func (t *Tables) access(m *mem.Map, addr uint64, a mem.Access, f func(*byte)) mem.Result {
+	for !t.try(addr, a, f) {
+		if fault := m.Fault(addr, a); fault.Result != mem.Mapped {
+			return fault.Result
+		}
+	}
+	return mem.Mapped
+}
+
+func (t *Tables) try(addr uint64, a mem.Access, f func(*byte)) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e, ok := t.entries[addr/mem.PageSize]
+	if !ok || a == mem.Store && e.prot&mem.Write == 0 {
+		return false
+	}
+	f(&t.memory.Bytes(e.page)[addr%mem.PageSize])
+	return true
+}
+
+// Pause runs f while no access is in progress. A device may read a page while a process stores to it, which
+// the race detector would report.
+func (t *Tables) Pause(f func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f()
+}
+
+// Entry returns the page that addr is translated to, and its permissions.
+func (t *Tables) Entry(addr uint64) (mem.Page, mem.Prot) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.entries[addr/mem.PageSize]
+	return e.page, e.prot
+}

@@ -1,0 +1,230 @@
+package mem
+
+import "loam/abi/linux"
+
+// Flags of mmap(2), with Linux's values. Others are ignored, as on Linux for MAP_PRIVATE and MAP_SHARED.
+const (
+	MapShared         = 0x01
+	MapPrivate        = 0x02
+	MapSharedValidate = 0x03
+	mapType           = 0x0f
+	MapFixed          = 0x10
+	MapGrowsDown      = 0x100
+	MapLocked         = 0x2000
+	MapNoReserve      = 0x4000
+	MapPopulate       = 0x8000
+	MapNonBlock       = 0x10000
+	MapStack          = 0x20000
+	MapFixedNoReplace = 0x100000
+
+	// known are the flags that MAP_SHARED_VALIDATE allows: all above, MAP_ANONYMOUS, MAP_32BIT,
+	// MAP_DENYWRITE, MAP_EXECUTABLE, MAP_HUGETLB.
+	known = mapType | MapFixed | MapGrowsDown | MapLocked | MapNoReserve | MapPopulate | MapNonBlock |
+		MapStack | MapFixedNoReplace | 0x20 | 0x40 | 0x800 | 0x1000 | 0x40000
+)
+
+// Request is a call of mmap(2).
+type Request struct {
+	Addr, Length uint64
+	Prot         Prot
+	Flags        uint32
+	Object       Object // nil: anonymous
+	Offset       uint64 // bytes, page-aligned
+	// Deny holds what the file's opening forbids: MayNotWrite, MayNotExec.
+	Deny Flags
+	// Unreadable says that the file was not opened for reading.
+	Unreadable bool
+	// Special marks a region of the kernel's, such as the vDSO.
+	Special bool
+}
+
+// Mmap maps a region and returns its address. Errors are those of mmap(2).
+// Pages wanted by MAP_POPULATE and MAP_LOCKED are made present afterwards, as far as possible.
+func (m *Map) Mmap(q Request) (uint64, error) {
+	addr, populate, err := m.mmap(q)
+	if err == nil && populate {
+		m.populate(addr, addr+up(q.Length))
+	}
+	return addr, err
+}
+
+func (m *Map) mmap(q Request) (addr uint64, populate bool, err error) {
+	if q.Length == 0 || !aligned(q.Offset) {
+		return 0, false, linux.EINVAL
+	}
+	size := up(q.Length)
+	switch {
+	case size == 0:
+		return 0, false, linux.ENOMEM
+	case q.Offset+size < q.Offset:
+		return 0, false, linux.EOVERFLOW
+	}
+	m.lock()
+	defer m.unlock()
+	if m.regions.count > MaxRegions {
+		return 0, false, linux.ENOMEM
+	}
+	if addr, err = m.choose(q, size); err != nil {
+		return 0, false, err
+	}
+	flags, err := m.attributes(q, size)
+	if err != nil {
+		return 0, false, err
+	}
+	r := &Region{start: addr, end: addr + size, prot: q.Prot, flags: flags, object: q.Object, offset: q.Offset >> PageShift}
+	if err := m.put(r); err != nil {
+		return 0, false, err
+	}
+	return addr, q.Flags&(MapPopulate|MapNonBlock) == MapPopulate || flags&Locked != 0 && flags&LockOnFault == 0, nil
+}
+
+// choose returns the address for a request.
+func (m *Map) choose(q Request, size uint64) (uint64, error) {
+	if q.Flags&(MapFixed|MapFixedNoReplace) == 0 {
+		return m.place(q.Addr, size, q.Object == nil && size%BlockSize == 0)
+	}
+	switch {
+	case size > End || q.Addr > End-size:
+		return 0, linux.ENOMEM
+	case !aligned(q.Addr):
+		return 0, linux.EINVAL
+	case q.Addr < m.layout.Floor:
+		return 0, linux.EPERM
+	case q.Flags&MapFixedNoReplace != 0 && m.regions.overlaps(q.Addr, q.Addr+size):
+		return 0, linux.EEXIST
+	}
+	return q.Addr, nil
+}
+
+// attributes returns the attributes of the region that a request makes, in the order of Linux's checks.
+func (m *Map) attributes(q Request, size uint64) (Flags, error) {
+	flags := m.future | q.Deny
+	if q.Flags&MapLocked != 0 {
+		flags |= Locked
+	}
+	if flags&Locked != 0 {
+		if err := m.mayLock(size, linux.EAGAIN); err != nil {
+			return 0, err
+		}
+	}
+	switch q.Flags & mapType {
+	case MapShared, MapSharedValidate:
+		if q.Flags&mapType == MapSharedValidate && q.Flags&^known != 0 {
+			return 0, linux.EOPNOTSUPP
+		}
+		flags |= SharedRegion
+	case MapPrivate:
+		flags &^= MayNotWrite
+	default:
+		return 0, linux.EINVAL
+	}
+	if err := forbidden(q, flags); err != nil {
+		return 0, err
+	}
+	if q.Flags&MapGrowsDown != 0 {
+		flags |= GrowsDown
+	}
+	if q.Flags&MapNoReserve != 0 && m.account.Rule != Never {
+		flags |= NoReserve
+	}
+	if q.Special {
+		flags |= Special
+	}
+	return flags, nil
+}
+
+// forbidden checks a request against its file.
+func forbidden(q Request, flags Flags) error {
+	switch {
+	case q.Object == nil && q.Flags&MapGrowsDown != 0 && flags&SharedRegion != 0:
+		return linux.EINVAL
+	case q.Object == nil:
+		return nil
+	case flags&MayNotWrite != 0 && q.Prot&Write != 0, q.Unreadable:
+		return linux.EACCES
+	case flags&MayNotExec != 0 && q.Prot&Exec != 0:
+		return linux.EPERM
+	case q.Flags&MapGrowsDown != 0:
+		return linux.EINVAL
+	}
+	return nil
+}
+
+// put checks limits, charges a new region, unmaps what is in its place, and inserts it.
+func (m *Map) put(r *Region) error {
+	if m.regions.count+m.splits(r.start, r.end) > MaxRegions {
+		return linux.ENOMEM
+	}
+	if err := m.room(r.size(), m.mapped(r.start, r.end), r.prot, r.flags); err != nil {
+		return err
+	}
+	if r.chargeable() {
+		if err := m.account.charge(int64(r.size() >> PageShift)); err != nil {
+			return err
+		}
+		r.flags |= Charged
+	}
+	m.carve(r.start, r.end)
+	if r.object == nil {
+		r.offset = r.start >> PageShift
+		if r.has(SharedRegion) {
+			r.object, r.offset = NewShared(m.memory, r.size()>>PageShift), 0
+		}
+	}
+	m.insert(r)
+	return nil
+}
+
+// chargeable reports whether a new region is charged to Account.
+func (r *Region) chargeable() bool {
+	if r.has(NoReserve | Special) {
+		return false
+	}
+	return r.private() && r.prot&Write != 0 || r.has(SharedRegion) && r.object == nil
+}
+
+// Munmap unmaps a range. Errors are those of munmap(2).
+func (m *Map) Munmap(addr, length uint64) error {
+	if !aligned(addr) || length == 0 || addr > End || length > End-addr {
+		return linux.EINVAL
+	}
+	m.lock()
+	defer m.unlock()
+	end := addr + up(length)
+	if m.punchesTooMany(addr, end) {
+		return linux.ENOMEM
+	}
+	m.carve(addr, end)
+	return nil
+}
+
+// punchesTooMany reports whether unmapping the range would leave more than MaxRegions.
+func (m *Map) punchesTooMany(start, end uint64) bool {
+	r := m.regions.at(start)
+	return r != nil && r.start < start && r.end > end && m.regions.count >= MaxRegions
+}
+
+// populate makes the pages of a range present, writable where the region is, and stops at the first that fails.
+func (m *Map) populate(start, end uint64) Result {
+	for addr := start; addr < end; addr += PageSize {
+		access := Load
+		if prot, ok := m.protection(addr); !ok || prot == 0 {
+			return AccessError
+		} else if prot&Write != 0 {
+			access = Store
+		}
+		if f := m.Fault(addr, access); f.Result != Mapped {
+			return f.Result
+		}
+	}
+	return Mapped
+}
+
+func (m *Map) protection(addr uint64) (Prot, bool) {
+	m.lock()
+	defer m.unlock()
+	if r := m.regions.at(addr); r != nil {
+		return r.prot, true
+	}
+	return 0, false
+}

@@ -1,0 +1,104 @@
+package mem
+
+import "sync/atomic"
+
+// Sizes of pages and blocks, in bytes. A block is a big page of x86-64.
+const (
+	PageShift  = 12
+	PageSize   = 1 << PageShift
+	BlockShift = 21
+	BlockSize  = 1 << BlockShift
+	BlockPages = BlockSize / PageSize
+)
+
+// Page is the number of a physical page: its physical address divided by
+// PageSize. The zero Page means no page. 32 bits reach 16 TiB.
+type Page uint32
+
+// Memory allocates physical pages. Its methods are safe for concurrent use and
+// take no lock above their own.
+type Memory interface {
+	// Allocate returns a page with undefined content and a reference count of one,
+	// or 0 if no page is free.
+	Allocate() Page
+	// AllocateBlock returns the first of BlockPages contiguous pages, aligned to
+	// BlockSize, each with a reference count of one, or 0 if there is no such block.
+	AllocateBlock() Page
+	// Free takes back a page whose reference count is zero.
+	Free(Page)
+	// Bytes returns the content of a page: PageSize bytes.
+	Bytes(Page) []byte
+	// References returns the reference count of a page.
+	References(Page) *atomic.Int32
+	// Zero returns the page of zeros, which nobody writes or frees. Its
+	// references are not counted.
+	Zero() Page
+}
+
+// Retain adds a reference to a page.
+func Retain(m Memory, p Page) {
+	if p != m.Zero() {
+		m.References(p).Add(1)
+	}
+}
+
+// Release drops a reference to a page, and frees the page with the last one.
+func Release(m Memory, p Page) {
+	if p == m.Zero() {
+		return
+	}
+	switch n := m.References(p).Add(-1); {
+	case n == 0:
+		m.Free(p)
+	case n < 0:
+		panic("mem: page released too often")
+	}
+}
+
+// Prot is a set of permissions, with the values of PROT_READ and the others.
+type Prot uint8
+
+// Permissions. On x86-64 a writable or executable page is readable too.
+const (
+	Read  Prot = 1
+	Write Prot = 2
+	Exec  Prot = 4
+)
+
+// Access is the kind of a memory access that caused a fault.
+type Access uint8
+
+// Kinds of access.
+const (
+	Load Access = iota
+	Store
+	Fetch
+)
+
+// allowed reports whether the permissions allow an access.
+func (p Prot) allowed(a Access) bool {
+	switch a {
+	case Store:
+		return p&Write != 0
+	case Fetch:
+		return p&Exec != 0
+	}
+	return p != 0
+}
+
+// String returns permissions as in /proc/PID/maps: "rwx" with dashes.
+func (p Prot) String() string {
+	b := []byte("---")
+	for i, c := range []byte("rwx") {
+		if p&(1<<i) != 0 {
+			b[i] = c
+		}
+	}
+	return string(b)
+}
+
+// down and up round an address to a page boundary.
+func down(a uint64) uint64 { return a &^ (PageSize - 1) }
+func up(a uint64) uint64   { return down(a + PageSize - 1) }
+
+func aligned(a uint64) bool { return a%PageSize == 0 }

@@ -1,0 +1,171 @@
+package mem
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Usage is what /proc/PID/statm and status show of a map, in bytes.
+type Usage struct {
+	Total, Data, Stack, Locked uint64
+	Private                    uint64 // private pages present
+}
+
+// Usage returns the sums over the map's regions.
+func (m *Map) Usage() Usage {
+	m.lock()
+	defer m.unlock()
+	s := m.sizes
+	return Usage{s.total, s.data, s.stack, s.locked, uint64(m.private.pages) << PageShift}
+}
+
+// nameColumn is the column where a line of /proc/PID/maps has the path.
+const nameColumn = 73
+
+// AppendMaps appends the text of /proc/PID/maps.
+func (m *Map) AppendMaps(b []byte) []byte {
+	m.lock()
+	defer m.unlock()
+	m.regions.each(func(r *Region) bool {
+		b = m.appendLine(b, r)
+		return true
+	})
+	return b
+}
+
+func (m *Map) appendLine(b []byte, r *Region) []byte {
+	var l Label
+	offset := uint64(0)
+	if r.object != nil {
+		l, offset = r.object.Label(), r.offset<<PageShift
+	}
+	sharing := byte('p')
+	if r.has(SharedRegion) {
+		sharing = 's'
+	}
+	begin := len(b)
+	b = fmt.Appendf(b, "%08x-%08x %v%c %08x %02x:%02x %d ", r.start, r.end, r.prot, sharing, offset, l.Major, l.Minor, l.Inode)
+	if name := m.name(r, l); name != "" {
+		for len(b)-begin < nameColumn {
+			b = append(b, ' ')
+		}
+		b = append(b, strings.ReplaceAll(name, "\n", `\012`)...)
+	}
+	return append(b, '\n')
+}
+
+// name returns what stands in the last column.
+func (m *Map) name(r *Region, l Label) string {
+	switch {
+	case r.object != nil:
+		return l.Path
+	case r.start <= m.brkEnd && r.end >= m.brkStart && m.brkStart < m.brkEnd:
+		return "[heap]"
+	case m.stack != 0 && r.start <= m.stack && r.end >= m.stack:
+		return "[stack]"
+	}
+	return ""
+}
+
+// share counts the pages of a region as /proc/PID/smaps does, in pages.
+type share struct {
+	private, shared, anonymous, big uint64
+}
+
+// AppendSmaps appends the text of /proc/PID/smaps. Of an object's pages it counts those that are present
+// in the object, whether or not this process has used them. Pss shares a private page between the
+// tables that own it after a fork.
+func (m *Map) AppendSmaps(b []byte) []byte {
+	m.lock()
+	defer m.unlock()
+	m.regions.each(func(r *Region) bool {
+		b = m.appendLine(b, r)
+		b = r.appendUse(b, m.usage(r))
+		return true
+	})
+	return b
+}
+
+// usage counts the pages of a region. It visits pages that are present in the table, and every index of
+// an object.
+func (m *Map) usage(r *Region) (s share) {
+	first, last := r.start>>PageShift, r.end>>PageShift
+	if r.private() {
+		m.private.each(first, last, func(n uint64, p Page) {
+			s.anonymous++
+			if _, exclusive := m.private.get(n); exclusive && m.owned(p) {
+				s.private++
+			} else {
+				s.shared++
+			}
+			if m.private.leaf(n).big {
+				s.big++
+			}
+		})
+	}
+	if r.object == nil {
+		return s
+	}
+	for n := first; n < last; n++ {
+		if p, _ := m.private.get(n); (p == 0 || !r.private()) && r.object.Peek(r.index(n<<PageShift)) != 0 {
+			s.shared++
+		}
+	}
+	return s
+}
+
+func (r *Region) appendUse(b []byte, s share) []byte {
+	const kB = PageSize >> 10
+	row := func(name string, n uint64) { b = fmt.Appendf(b, "%-16s%8d kB\n", name+":", n) }
+	row("Size", r.size()>>10)
+	row("KernelPageSize", kB)
+	row("MMUPageSize", kB)
+	row("Rss", (s.private+s.shared)*kB)
+	row("Pss", (s.private+s.shared/2)*kB)
+	row("Shared_Clean", s.shared*kB)
+	row("Shared_Dirty", 0)
+	row("Private_Clean", 0)
+	row("Private_Dirty", s.private*kB)
+	row("Referenced", (s.private+s.shared)*kB)
+	row("Anonymous", s.anonymous*kB)
+	row("AnonHugePages", s.big*kB)
+	row("Swap", 0)
+	row("SwapPss", 0)
+	locked := uint64(0)
+	if r.has(Locked) {
+		locked = (s.private + s.shared) * kB
+	}
+	row("Locked", locked)
+	return append(append(b, "VmFlags: "+r.letters()...), '\n')
+}
+
+// letters returns the two-letter codes of smaps' VmFlags.
+func (r *Region) letters() string {
+	var s strings.Builder
+	code := func(on bool, text string) {
+		if on {
+			s.WriteString(text + " ")
+		}
+	}
+	code(r.prot&Read != 0, "rd")
+	code(r.prot&Write != 0, "wr")
+	code(r.prot&Exec != 0, "ex")
+	code(r.has(SharedRegion), "sh")
+	code(true, "mr")
+	code(!r.has(MayNotWrite), "mw")
+	code(!r.has(MayNotExec), "me")
+	code(r.has(SharedRegion), "ms")
+	code(r.has(GrowsDown), "gd")
+	code(r.has(Locked), "lo")
+	code(r.has(Sequential), "sr")
+	code(r.has(Random), "rr")
+	code(r.has(DontFork), "dc")
+	code(r.has(Special), "de")
+	code(r.has(Charged), "ac")
+	code(r.has(NoReserve), "nr")
+	code(r.has(WipeOnFork), "wf")
+	code(r.has(DontDump), "dd")
+	code(r.has(HugePages), "hg")
+	code(r.has(NoHugePages), "nh")
+	return s.String()
+}

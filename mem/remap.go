@@ -1,0 +1,195 @@
+package mem
+
+import "loam/abi/linux"
+
+// Flags of mremap(2).
+const (
+	MremapMayMove   = 1
+	MremapFixed     = 2
+	MremapDontUnmap = 4
+)
+
+// remap is a call of mremap(2), with lengths in whole pages.
+type remap struct {
+	addr, old, new uint64
+	flags          uint32
+	to             uint64 // the address wanted with MremapFixed, a hint with MremapDontUnmap
+}
+
+// Mremap resizes or moves the mapping of a range within one region, and returns its address. Errors
+// are those of mremap(2).
+func (m *Map) Mremap(addr, oldLength, newLength uint64, flags uint32, to uint64) (uint64, error) {
+	q := remap{addr, up(oldLength), up(newLength), flags, to}
+	if !q.valid() {
+		return 0, linux.EINVAL
+	}
+	result, populate, err := m.remap(q)
+	if err == nil && populate && q.new > q.old {
+		m.populate(result+q.old, result+q.new)
+	}
+	return result, err
+}
+
+// valid makes the checks that need no region.
+func (q remap) valid() bool {
+	const all = MremapMayMove | MremapFixed | MremapDontUnmap
+	if q.flags&^all != 0 || !aligned(q.addr) || q.new == 0 || q.new > End {
+		return false
+	}
+	if q.flags&(MremapFixed|MremapDontUnmap) == 0 {
+		return true
+	}
+	if q.flags&MremapMayMove == 0 || q.flags&MremapDontUnmap != 0 && q.old != q.new {
+		return false
+	}
+	if !aligned(q.to) || q.to > End-q.new {
+		return false
+	}
+	return q.flags&MremapFixed == 0 || q.addr+q.old <= q.to || q.to+q.new <= q.addr
+}
+
+func (m *Map) remap(q remap) (addr uint64, populate bool, err error) {
+	m.lock()
+	defer m.unlock()
+	r := m.regions.at(q.addr)
+	if r == nil {
+		return 0, false, linux.EFAULT
+	}
+	populate = r.has(Locked)
+	if q.flags&(MremapFixed|MremapDontUnmap) == 0 && q.new <= q.old {
+		if q.new < q.old {
+			err = m.shrink(q)
+		} else if q.old > r.end-q.addr {
+			err = linux.EFAULT
+		}
+		return q.addr, false, err
+	}
+	if err := m.remappable(r, q); err != nil {
+		return 0, false, err
+	}
+	if q.flags&(MremapFixed|MremapDontUnmap) == 0 && m.extend(r, q) {
+		return q.addr, populate, nil
+	}
+	if q.flags&MremapMayMove == 0 {
+		return 0, false, linux.ENOMEM
+	}
+	addr, err = m.move(r, q)
+	return addr, populate, err
+}
+
+// shrink unmaps the tail of a range, which may extend over several regions.
+func (m *Map) shrink(q remap) error {
+	start, end := q.addr+q.new, q.addr+q.old
+	if q.addr > End || q.old > End-q.addr {
+		return linux.EINVAL
+	}
+	if m.punchesTooMany(start, end) {
+		return linux.ENOMEM
+	}
+	m.carve(start, end)
+	return nil
+}
+
+// remappable makes the checks that need the region, and those of the limits on size.
+func (m *Map) remappable(r *Region, q remap) error {
+	more := q.new - min(q.old, q.new)
+	if q.flags&MremapDontUnmap != 0 {
+		more = q.new
+	}
+	switch {
+	case q.old == 0 && r.private():
+		return linux.EINVAL
+	case q.flags&MremapDontUnmap != 0 && r.has(Special):
+		return linux.EINVAL
+	case min(q.old, q.new) > r.end-q.addr, q.new > q.old && q.old > r.end-q.addr:
+		return linux.EFAULT
+	case q.new <= q.old && q.flags&MremapDontUnmap == 0:
+		return nil
+	case r.index(q.addr)+q.new>>PageShift < r.index(q.addr):
+		return linux.EINVAL
+	case r.has(Special):
+		return linux.EFAULT
+	}
+	if r.has(Locked) {
+		if err := m.mayLock(more, linux.EAGAIN); err != nil {
+			return err
+		}
+	}
+	return m.room(more, 0, r.prot, r.flags)
+}
+
+// extend lets a region grow in place, if the range ends with it and the addresses behind it are free.
+func (m *Map) extend(r *Region, q remap) bool {
+	end := q.addr + q.new
+	if q.addr+q.old != r.end || end < q.addr || end > End || m.regions.overlaps(r.end, end) {
+		return false
+	}
+	if r.has(Charged) && m.account.charge(int64((q.new-q.old)>>PageShift)) != nil {
+		return false
+	}
+	m.take(r)
+	r.end = end
+	m.insert(r)
+	m.detach(r)
+	return true
+}
+
+// move maps the range elsewhere, with its pages, and unmaps it here.
+func (m *Map) move(r *Region, q remap) (uint64, error) {
+	if m.regions.count+3 > MaxRegions {
+		return 0, linux.ENOMEM
+	}
+	to, err := m.target(r, q)
+	if err != nil {
+		return 0, err
+	}
+	if r.has(Charged) {
+		if err := m.account.charge(int64(q.new >> PageShift)); err != nil {
+			return 0, err
+		}
+	}
+	if q.flags&MremapFixed != 0 {
+		m.carve(to, to+q.new)
+	}
+	if q.old > q.new {
+		m.carve(q.addr+q.new, q.addr+q.old)
+		q.old = q.new
+	}
+	r = m.regions.at(q.addr) // carving may have split it
+	moved := r.part(q.addr, q.addr+q.old)
+	moved.start, moved.end = to, to+q.new
+	from, pages := q.addr>>PageShift, q.old>>PageShift
+	if r.object == nil && !r.touched {
+		moved.offset = to >> PageShift // untouched, so it can merge where it goes
+	}
+	m.batch.unmap(q.addr, q.addr+q.old)
+	m.private.move(from, to>>PageShift, pages, m.memory)
+	m.insert(moved)
+	m.leave(q)
+	return to, nil
+}
+
+// leave ends the old place of a range that has moved.
+func (m *Map) leave(q remap) {
+	switch {
+	case q.flags&MremapDontUnmap == 0:
+		m.carve(q.addr, q.addr+q.old)
+	default:
+		m.change(q.addr, q.addr+q.old, func(r *Region) { r.flags &^= Locked | LockOnFault })
+	}
+}
+
+// target chooses the new address.
+func (m *Map) target(r *Region, q remap) (uint64, error) {
+	if q.flags&MremapFixed == 0 {
+		hint := uint64(0)
+		if q.flags&MremapDontUnmap != 0 {
+			hint = q.to
+		}
+		return m.place(hint, q.new, r.object == nil && q.new%BlockSize == 0)
+	}
+	if q.to < m.layout.Floor {
+		return 0, linux.EPERM
+	}
+	return q.to, nil
+}

@@ -1,0 +1,158 @@
+package mem
+
+import "sync"
+
+// Shared is anonymous memory that several regions, of one map or of many after fork,
+// show: MAP_SHARED|MAP_ANONYMOUS. Pages are zero-filled on the first access. The last
+// Detach frees them.
+type Shared struct {
+	memory Memory
+	size   uint64 // pages; growing a mapping by mremap does not change it
+
+	mu      sync.Mutex // a leaf, below Map.mu
+	pages   table
+	mappers Mappers
+}
+
+// NewShared returns shared memory of so many pages, none of which is present, attached to no map.
+func NewShared(m Memory, size uint64) *Shared { return &Shared{memory: m, size: size} }
+
+// Page implements Object.
+func (s *Shared) Page(index uint64, _ bool) (Page, bool, Supply) {
+	if index >= s.size {
+		return 0, false, Beyond
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p, _ := s.pages.get(index); p != 0 {
+		return p, true, Supplied
+	}
+	p := s.memory.Allocate()
+	if p == 0 {
+		return 0, false, Exhausted
+	}
+	clear(s.memory.Bytes(p))
+	s.pages.set(index, p, s.memory)
+	return p, true, Supplied
+}
+
+// Peek implements Object.
+func (s *Shared) Peek(index uint64) Page {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p, _ := s.pages.get(index)
+	return p
+}
+
+// Load implements Object: nothing has to be loaded.
+func (s *Shared) Load(uint64) error { return nil }
+
+// Attach implements Object.
+func (s *Shared) Attach(m *Map) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mappers.Add(m)
+}
+
+// Detach implements Object.
+func (s *Shared) Detach(m *Map) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mappers.Remove(m); s.mappers.None() {
+		s.pages.clear(0, End>>PageShift, s.memory, func(p Page) { Release(s.memory, p) })
+	}
+}
+
+// Sync implements Object: there is nothing to write back to.
+func (s *Shared) Sync(uint64, uint64) error { return nil }
+
+// Punch implements Object.
+func (s *Shared) Punch(from, to uint64) error {
+	var gone []Page
+	s.mu.Lock()
+	s.pages.clear(from, to, s.memory, func(p Page) { gone = append(gone, p) })
+	maps := s.mappers.List()
+	s.mu.Unlock()
+	for _, m := range maps {
+		m.Revoke(s, from, to, false)
+	}
+	for _, p := range gone {
+		Release(s.memory, p)
+	}
+	return nil
+}
+
+// Label implements Object with the name that Linux shows.
+func (s *Shared) Label() Label { return Label{Path: "/dev/zero (deleted)", Minor: 1} }
+
+// Mappers counts the regions of each map over an object. The object's lock guards it.
+type Mappers struct{ regions map[*Map]int }
+
+// Add counts a region of m.
+func (s *Mappers) Add(m *Map) {
+	if s.regions == nil {
+		s.regions = map[*Map]int{}
+	}
+	s.regions[m]++
+}
+
+// Remove takes back one Add.
+func (s *Mappers) Remove(m *Map) {
+	if s.regions[m]--; s.regions[m] == 0 {
+		delete(s.regions, m)
+	}
+}
+
+// None reports whether no region is left.
+func (s *Mappers) None() bool { return len(s.regions) == 0 }
+
+// List returns the maps that have regions.
+func (s *Mappers) List() []*Map {
+	all := make([]*Map, 0, len(s.regions))
+	for m := range s.regions {
+		all = append(all, m)
+	}
+	return all
+}
+
+// Fixed is an object of pages that its owner made, such as the vDSO. It holds its own
+// references to them and never changes.
+type Fixed struct {
+	pages []Page
+	label Label
+}
+
+// NewFixed returns an object that supplies the pages, for as long as their owner keeps them.
+func NewFixed(label Label, pages ...Page) *Fixed { return &Fixed{pages, label} }
+
+// Page implements Object.
+func (f *Fixed) Page(index uint64, _ bool) (Page, bool, Supply) {
+	if index >= uint64(len(f.pages)) {
+		return 0, false, Beyond
+	}
+	return f.pages[index], true, Supplied
+}
+
+// Peek implements Object.
+func (f *Fixed) Peek(index uint64) Page {
+	p, _, _ := f.Page(index, false)
+	return p
+}
+
+// Load implements Object.
+func (f *Fixed) Load(uint64) error { return nil }
+
+// Attach implements Object.
+func (f *Fixed) Attach(*Map) {}
+
+// Detach implements Object.
+func (f *Fixed) Detach(*Map) {}
+
+// Sync implements Object.
+func (f *Fixed) Sync(uint64, uint64) error { return nil }
+
+// Punch implements Object.
+func (f *Fixed) Punch(uint64, uint64) error { return nil }
+
+// Label implements Object.
+func (f *Fixed) Label() Label { return f.label }

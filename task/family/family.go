@@ -1,0 +1,119 @@
+// Package family keeps the relations of processes: parents and children, process groups, sessions, and who may
+// wait for whom (fork(2), setpgid(2), setsid(2), wait(2); POSIX.1-2017, 3.93, 11.1).
+//
+// It is a pure machine. A Tree holds all processes by number; the caller has one lock around it, sends the
+// signals that results name, and wakes parents that wait.
+//
+// # Life of a process
+//
+//	Fork ─▶ running ◀─ Stop, Continue ─▶ stopped
+//	           │ Exit
+//	           ▼
+//	         zombie ─ Wait by the parent, or nobody wants it ─▶ gone
+//
+// A number is not used again while a process, a group or a session has it.
+package family
+
+import "loam/abi/linux"
+
+// PID is the number of a process, a process group or a session.
+type PID int32
+
+// MaxPID is the largest number, as Linux's default of kernel.pid_max for 64-bit machines.
+const MaxPID PID = 4 << 20
+
+// Process is one process.
+type Process struct {
+	PID, Group, Session PID
+	// SubReaper gets orphans of its descendants (PR_SET_CHILD_SUBREAPER).
+	SubReaper bool
+	// Executed says that it has called execve since fork: its parent cannot move it to another group.
+	Executed bool
+	// NoZombies says that its children leave no zombies: SIGCHLD is ignored, or has SA_NOCLDWAIT.
+	NoZombies bool
+
+	parent   *Process
+	children []*Process
+	zombie   bool
+	stopped  bool
+	// news is what a wait can report beside the end: a stop or a continuation, once.
+	news   Event
+	status int32
+}
+
+// Event is what a wait reports.
+type Event uint8
+
+// Events.
+const (
+	Nothing Event = iota
+	Exited        // status is as in wait4
+	Stopped       // status is the signal
+	Continued
+)
+
+// Tree holds all processes.
+type Tree struct {
+	processes map[PID]*Process
+	names     map[PID]int // how many processes have a number as theirs, their group's or their session's
+	last      PID
+	init      *Process
+}
+
+// New returns a tree with process 1, which leads a group and a session of its own.
+func New() (*Tree, *Process) {
+	p := &Process{PID: 1, Group: 1, Session: 1}
+	return &Tree{processes: map[PID]*Process{1: p}, names: map[PID]int{1: 3}, last: 1, init: p}, p
+}
+
+// Find returns a process, zombies included, or nil.
+func (t *Tree) Find(pid PID) *Process { return t.processes[pid] }
+
+// Parent returns the number of the parent; process 1 has none, which is 0.
+func (p *Process) Parent() PID {
+	if p.parent == nil {
+		return 0
+	}
+	return p.parent.PID
+}
+
+// Zombie reports whether the process has ended and not been waited for.
+func (p *Process) Zombie() bool { return p.zombie }
+
+// Fork adds a child to a process. Errors: EAGAIN if no number is free.
+func (t *Tree) Fork(parent *Process) (*Process, error) {
+	pid, ok := t.number()
+	if !ok {
+		return nil, linux.EAGAIN
+	}
+	child := &Process{PID: pid, Group: parent.Group, Session: parent.Session, NoZombies: parent.NoZombies, parent: parent}
+	parent.children = append(parent.children, child)
+	t.processes[pid] = child
+	t.name(1, child.PID, child.Group, child.Session)
+	return child, nil
+}
+
+// reserved is the number from which the search begins again: low ones belong to what boots.
+const reserved PID = 300
+
+// number returns the next free number.
+func (t *Tree) number() (PID, bool) {
+	for range MaxPID {
+		if t.last++; t.last >= MaxPID {
+			t.last = reserved
+		}
+		if t.names[t.last] == 0 {
+			return t.last, true
+		}
+	}
+	return 0, false
+}
+
+// name counts the uses of a number by processes, groups and sessions.
+func (t *Tree) name(n int, numbers ...PID) {
+	for _, pid := range numbers {
+		if t.names[pid] += n; t.names[pid] == 0 {
+			delete(t.names, pid)
+		}
+	}
+}

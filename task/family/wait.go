@@ -1,0 +1,161 @@
+package family
+
+import (
+	"slices"
+
+	"loam/abi/linux"
+)
+
+// Ended is what the end of a process leads to.
+type Ended struct {
+	// Notify is the process that gets SIGCHLD, or nil, and may have threads in a wait.
+	Notify *Process
+	// Hangup are the groups that became orphaned with a stopped member: each gets SIGHUP and SIGCONT.
+	Hangup []PID
+	// Orphans are the children that have a new parent; those with a parent death signal get it.
+	Orphans []*Process
+	// Reapers are the new parents that have a zombie to wait for, and get SIGCHLD.
+	Reapers []*Process
+}
+
+// Exit ends a process. status is as wait4 reports it. Process 1 must not end.
+func (t *Tree) Exit(p *Process, status int32) (e Ended) {
+	before := t.watched(p)
+	p.zombie, p.status, p.news, p.stopped = true, status, Nothing, false
+	reaper := t.reaper(p)
+	for _, c := range p.children {
+		c.parent = reaper
+		reaper.children = append(reaper.children, c)
+		e.Orphans = append(e.Orphans, c)
+		if c.zombie {
+			e.Reapers = append(e.Reapers, reaper)
+		}
+	}
+	orphans := p.children
+	p.children = nil
+	for _, c := range orphans {
+		if c.zombie && reaper.NoZombies {
+			t.remove(c)
+		}
+	}
+	for group, orphaned := range before {
+		if !orphaned && t.Orphaned(group) && t.hasStopped(group) {
+			e.Hangup = append(e.Hangup, group)
+		}
+	}
+	slices.Sort(e.Hangup)
+	e.Notify = p.parent
+	if p.parent.NoZombies {
+		t.remove(p)
+	}
+	return e
+}
+
+// watched returns the groups that the end of p can orphan, its own and its children's, and whether they are orphaned already.
+func (t *Tree) watched(p *Process) map[PID]bool {
+	groups := map[PID]bool{p.Group: t.Orphaned(p.Group)}
+	for _, c := range p.children {
+		groups[c.Group] = t.Orphaned(c.Group)
+	}
+	return groups
+}
+
+// reaper returns the new parent of a process's children: the nearest ancestor that asked for it, or process 1.
+func (t *Tree) reaper(p *Process) *Process {
+	for a := p.parent; a != nil; a = a.parent {
+		if a.SubReaper && !a.zombie {
+			return a
+		}
+	}
+	return t.init
+}
+
+// remove forgets a zombie.
+func (t *Tree) remove(p *Process) {
+	p.parent.children = slices.DeleteFunc(p.parent.children, func(c *Process) bool { return c == p })
+	delete(t.processes, p.PID)
+	t.name(-1, p.PID, p.Group, p.Session)
+}
+
+// Stop records that a process has stopped by a signal. The parent is notified unless it has SA_NOCLDSTOP.
+func (p *Process) Stop(signal int32) { p.stopped, p.news, p.status = true, Stopped, signal }
+
+// Continue records that a process runs again. It reports whether it was stopped.
+func (p *Process) Continue() bool {
+	if !p.stopped {
+		return false
+	}
+	p.stopped, p.news = false, Continued
+	return true
+}
+
+// Selector says whom a wait is about, as waitpid's pid: above 0 a process, 0 the caller's group, -1 any child,
+// below -1 the group of that number.
+type Selector PID
+
+// Wanted are the events that a wait asks for.
+type Wanted struct {
+	Exited, Stopped, Continued bool
+	Keep                       bool // WNOWAIT: the child can be waited for again
+}
+
+// Report is the result of a wait.
+type Report struct {
+	Event  Event // Nothing: no child has news yet
+	PID    PID
+	Status int32
+}
+
+// Wait returns news of a child, and takes them. The zombie of a reported end goes. Errors: ECHILD if no
+// child is meant.
+func (t *Tree) Wait(caller *Process, s Selector, w Wanted) (Report, error) {
+	some := false
+	for _, c := range caller.children {
+		if !s.selects(caller, c) {
+			continue
+		}
+		some = true
+		if r := c.report(w); r.Event != Nothing {
+			if !w.Keep {
+				t.taken(c)
+			}
+			return r, nil
+		}
+	}
+	if !some {
+		return Report{}, linux.ECHILD
+	}
+	return Report{}, nil
+}
+
+func (s Selector) selects(caller, c *Process) bool {
+	switch {
+	case s > 0:
+		return c.PID == PID(s)
+	case s == 0:
+		return c.Group == caller.Group
+	case s == -1:
+		return true
+	}
+	return c.Group == PID(-s)
+}
+
+// report returns the news of a process that a wait wants.
+func (p *Process) report(w Wanted) Report {
+	switch {
+	case p.zombie && w.Exited:
+		return Report{Exited, p.PID, p.status}
+	case p.news == Stopped && w.Stopped:
+		return Report{Stopped, p.PID, p.status}
+	case p.news == Continued && w.Continued:
+		return Report{Continued, p.PID, 0}
+	}
+	return Report{}
+}
+
+func (t *Tree) taken(p *Process) {
+	if p.zombie {
+		t.remove(p)
+	}
+	p.news = Nothing
+}

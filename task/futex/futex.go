@@ -1,0 +1,153 @@
+// Package futex keeps the queues of threads that wait for futexes (futex(2)).
+//
+// It is a pure machine: a Table holds waiters by key, operations return the waiters to be woken, and
+// the caller blocks and wakes threads, with one lock around a Table. To wait without missing a
+// wake, the caller compares the futex's word and calls Wait under that lock, and so does a
+// waker that changes the word in the kernel (FUTEX_WAKE_OP, PI, the end of a thread).
+//
+// A key is any comparable value that names the word's memory; mem.Location is one.
+//
+// # Priority inheritance
+//
+// A PI futex's word holds the owner's thread ID, a bit for waiters and one for an owner that died. Unlocking hands
+// the word to the waiter with the highest priority, in order of arrival among equals.
+// Ownership never passes through an unlocked word while somebody waits. The priority that the owner inherits is
+// Table.Highest; the scheduler of this kernel has no priorities, so nothing else follows from it.
+//
+// # Robust futexes
+//
+// A thread registers a list of the locks it holds, in its own memory. When it ends, DiedOwner says what becomes
+// of each word; WalkRobust follows the list, which may be damaged, in bounded time.
+package futex
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Bits of the word of a PI or robust futex.
+const (
+	Waiters   = 0x80000000
+	OwnerDied = 0x40000000
+	Owner     = 0x3fffffff // thread ID
+)
+
+// AnyBit is the bitset of waits and wakes that do not use one.
+const AnyBit = ^uint32(0)
+
+// Waiter is one thread that waits. It is in at most one queue.
+type Waiter[K comparable] struct {
+	Thread   uint32 // ID, for PI
+	Priority int    // for PI: higher goes first
+
+	key    K
+	bitset uint32
+	queued bool
+}
+
+// Waiting reports whether the waiter is still in a queue.
+func (w *Waiter[K]) Waiting() bool { return w.queued }
+
+// Table holds the queues. The zero value is empty.
+type Table[K comparable] struct {
+	queues map[K][]*Waiter[K]
+}
+
+// Wait puts a waiter at the end of a queue. bitset is not zero.
+func (t *Table[K]) Wait(key K, w *Waiter[K], bitset uint32) {
+	if t.queues == nil {
+		t.queues = map[K][]*Waiter[K]{}
+	}
+	w.key, w.bitset, w.queued = key, bitset, true
+	t.queues[key] = append(t.queues[key], w)
+}
+
+// Cancel removes a waiter whose wait ends by time or signal. It reports whether the waiter was still
+// waiting: if not, it was woken, and the wait succeeds.
+func (t *Table[K]) Cancel(w *Waiter[K]) bool {
+	if !w.queued {
+		return false
+	}
+	t.take(w.key, func(o *Waiter[K]) bool { return o == w }, 1)
+	return true
+}
+
+// Wake removes up to n waiters that share a bit with bitset, in order of arrival, and returns them.
+func (t *Table[K]) Wake(key K, n int, bitset uint32) []*Waiter[K] {
+	return t.take(key, func(w *Waiter[K]) bool { return w.bitset&bitset != 0 }, n)
+}
+
+// take removes up to n waiters that match.
+func (t *Table[K]) take(key K, match func(*Waiter[K]) bool, n int) (taken []*Waiter[K]) {
+	left := slices.DeleteFunc(t.queues[key], func(w *Waiter[K]) bool {
+		if len(taken) >= n || !match(w) {
+			return false
+		}
+		w.queued = false
+		taken = append(taken, w)
+		return true
+	})
+	if len(left) == 0 {
+		delete(t.queues, key)
+	} else {
+		t.queues[key] = left
+	}
+	return taken
+}
+
+// Requeue wakes up to wake waiters and moves up to move of the others to another queue. The caller has compared the
+// word for FUTEX_CMP_REQUEUE. It returns the woken and the number moved.
+func (t *Table[K]) Requeue(from, to K, wake, move int) (woken []*Waiter[K], moved int) {
+	woken = t.Wake(from, wake, AnyBit)
+	if from == to {
+		return woken, min(move, len(t.queues[from]))
+	}
+	for _, w := range t.Wake(from, move, AnyBit) {
+		t.Wait(to, w, w.bitset)
+		moved++
+	}
+	return woken, moved
+}
+
+// Count returns the number of waiters of a futex.
+func (t *Table[K]) Count(key K) int { return len(t.queues[key]) }
+
+// Empty reports whether nobody waits for anything.
+func (t *Table[K]) Empty() bool { return len(t.queues) == 0 }
+
+// Operation is the encoded argument of FUTEX_WAKE_OP: what to do to the second word, and how to compare
+// what it was.
+type Operation uint32
+
+// Apply returns the new value of the word and whether the old one compares. ok is false for an
+// operation that does not exist (ENOSYS).
+func (o Operation) Apply(old uint32) (value uint32, compares, ok bool) {
+	argument := signed12(uint32(o) >> 12)
+	if o>>28&8 != 0 { // FUTEX_OP_OPARG_SHIFT
+		argument = 1 << (argument & 31)
+	}
+	switch o >> 28 & 7 {
+	case 0:
+		value = uint32(argument)
+	case 1:
+		value = old + uint32(argument)
+	case 2:
+		value = old | uint32(argument)
+	case 3:
+		value = old &^ uint32(argument)
+	case 4:
+		value = old ^ uint32(argument)
+	default:
+		return 0, false, false
+	}
+	order := cmp.Compare(int32(old), signed12(uint32(o)))
+	kind := o >> 24 & 15
+	if kind > 5 {
+		return 0, false, false
+	}
+	// Equal, unequal, less, less or equal, greater, greater or equal.
+	return value, [...]bool{order == 0, order != 0, order < 0, order <= 0, order > 0, order >= 0}[kind], true
+}
+
+// signed12 extends the sign of the low twelve bits.
+func signed12(v uint32) int32 { return int32(v<<20) >> 20 }

@@ -1,0 +1,98 @@
+package signal
+
+// Delivery is what a thread does about a signal before it returns to its program.
+type Delivery struct {
+	Effect Effect
+	Info   Info
+	Action Action // with Handle
+	// Mask is the mask that sigreturn restores; the handler runs with the thread's new mask.
+	Mask Set
+}
+
+// Next takes the next signal that the thread does not block, and changes mask and dispositions as its delivery does.
+// With None nothing is left to do.
+func (t *Thread) Next() Delivery {
+	for {
+		i, ok := t.Take(^t.mask)
+		if !ok {
+			return Delivery{}
+		}
+		if d := t.deliver(i); d.Effect != None {
+			return d
+		}
+	}
+}
+
+// Take removes a signal of a set from those pending: the thread's own first. sigtimedwait and
+// signalfd take blocked ones so.
+func (t *Thread) Take(s Set) (Info, bool) {
+	if i, ok := t.pending.take(s); ok {
+		return i, true
+	}
+	return t.process.pending.take(s)
+}
+
+func (t *Thread) deliver(i Info) Delivery {
+	p := t.process
+	a := p.actions[i.Signal]
+	switch a.Handler {
+	case Ignore:
+		return Delivery{}
+	case Default:
+		if e := defaultEffect(i.Signal); !p.Init {
+			return Delivery{Effect: e, Info: i}
+		}
+		return Delivery{}
+	}
+	if a.Flags&ResetHandler != 0 {
+		p.actions[i.Signal].Handler = Default
+	}
+	d := Delivery{Effect: Handle, Info: i, Action: a, Mask: t.mask}
+	if t.saved != nil { // the mask of the wait ends with it
+		d.Mask, t.saved = *t.saved, nil
+	}
+	mask := t.mask | a.Mask
+	if a.Flags&NoDefer == 0 {
+		mask |= SetOf(i.Signal)
+	}
+	t.SetMask(mask)
+	return d
+}
+
+// Force sends a signal that the thread's own instruction caused. If it is blocked or ignored, the
+// thread could not go on: the disposition becomes the default, and the signal is delivered.
+func (t *Thread) Force(i Info) {
+	p := t.process
+	if t.mask.Has(i.Signal) || p.actions[i.Signal].Handler == Ignore {
+		p.actions[i.Signal] = Action{}
+	}
+	if p.actions[i.Signal].Handler == Default {
+		p.Init = false // also init dies of its own faults
+	}
+	t.mask &^= SetOf(i.Signal)
+	t.pending.remove(SetOf(i.Signal)) // this one, with its address, is the one that counts
+	t.pending.add(i, true)
+}
+
+// Interrupted is how a system call ends that a signal interrupted (signal(7), Interruption of system calls).
+type Interrupted uint8
+
+// Kinds of system calls.
+const (
+	// Restartable calls restart if the handler has SA_RESTART: read, write, wait4, futex.
+	Restartable Interrupted = iota
+	// Always restarts, whatever the handler says.
+	Always
+	// NoHandler restarts only if no handler ran: pause, sigsuspend, ppoll.
+	NoHandler
+	// Rest restarts with the remaining time if no handler ran: nanosleep, poll.
+	Rest
+)
+
+// Restarts reports whether an interrupted call is made again after a delivery, instead of returning EINTR.
+func Restarts(kind Interrupted, d Delivery) bool {
+	if d.Effect != Handle {
+		return true
+	}
+	return kind == Always || kind == Restartable && d.Action.Flags&Restart != 0
+}

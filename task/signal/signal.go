@@ -1,0 +1,148 @@
+// Package signal keeps the signals of processes: what is pending, blocked, ignored or handled,
+// and what happens when one is delivered (signal(7), sigaction(2); POSIX.1-2017, 2.4).
+//
+// It is a pure machine. A Process holds the dispositions and the signals sent to the process
+// as a whole; a Thread holds its mask and the signals sent to it alone. The caller owns both and
+// serialises calls for one process; it wakes, stops, continues and ends threads as results say.
+//
+// # Life of a signal
+//
+//	Send ─▶ discarded        ignored and not blocked, or a standard signal that is pending already
+//	     ─▶ pending ─ Next ─▶ handler | terminate | stop | continue | nothing
+//	               ─ Take ─▶ sigtimedwait, signalfd
+//
+// A standard signal (1 to 31) is pending once; real-time signals (32 to 64) queue in order. Of
+// several, a thread gets first those caused by its own instructions, then the lowest number; its own
+// before the process's.
+package signal
+
+import "math/bits"
+
+// Number is the number of a signal, from 1 to Last.
+type Number uint8
+
+// Signals with rules of their own. Values are those of Linux on x86-64.
+const (
+	Quit          Number = 3
+	Illegal       Number = 4
+	Trap          Number = 5
+	Abort         Number = 6
+	Bus           Number = 7
+	FloatingPoint Number = 8
+	Kill          Number = 9
+	Segmentation  Number = 11
+	StackFault    Number = 16
+	Child         Number = 17
+	Continue      Number = 18
+	Stop          Number = 19
+	TerminalStop  Number = 20
+	TerminalIn    Number = 21
+	TerminalOut   Number = 22
+	Urgent        Number = 23
+	CPULimit      Number = 24
+	FileLimit     Number = 25
+	Window        Number = 28
+	System        Number = 31
+	firstRealTime Number = 32
+	Last          Number = 64
+)
+
+// Set is a set of signals: bit n-1 is signal n, as in sigset_t.
+type Set uint64
+
+// SetOf returns a set of the signals given.
+func SetOf(all ...Number) (s Set) {
+	for _, n := range all {
+		s |= 1 << (n - 1)
+	}
+	return s
+}
+
+// Has reports whether the set contains a signal.
+func (s Set) Has(n Number) bool { return s&SetOf(n) != 0 }
+
+// first returns the signal that is delivered first of a set, which is not empty.
+func (s Set) first() Number {
+	if fault := s & synchronous; fault != 0 {
+		s = fault
+	}
+	return Number(bits.TrailingZeros64(uint64(s)) + 1)
+}
+
+var (
+	synchronous = SetOf(Segmentation, Bus, Illegal, Trap, FloatingPoint, System)
+	stops       = SetOf(Stop, TerminalStop, TerminalIn, TerminalOut)
+	unblockable = SetOf(Kill, Stop)
+	cores       = SetOf(Quit, Illegal, Trap, Abort, FloatingPoint, Segmentation, Bus, System, CPULimit, FileLimit)
+	harmless    = SetOf(Continue, Child, Window, Urgent)
+)
+
+// Effect is what a signal does to a process.
+type Effect uint8
+
+// Effects.
+const (
+	None      Effect = iota // nothing is to be delivered
+	Handle                  // a handler runs
+	Terminate               // the process ends
+	Core                    // the process ends with a core dump
+	Suspend                 // the process stops; in an orphaned group only SIGSTOP stops it: the caller knows
+)
+
+// defaultEffect returns what a signal does without a handler. Continuing happens when SIGCONT is sent, not when it is
+// delivered, so its delivery does nothing.
+func defaultEffect(n Number) Effect {
+	switch s := SetOf(n); {
+	case s&stops != 0:
+		return Suspend
+	case s&harmless != 0:
+		return None
+	case s&cores != 0:
+		return Core
+	}
+	return Terminate
+}
+
+// Info is what siginfo_t tells of a signal. Fields beyond Code depend on it.
+type Info struct {
+	Signal Number
+	Code   int32
+	Errno  int32
+	PID    int32
+	UID    uint32
+	Status int32  // SIGCHLD
+	Value  uint64 // sigqueue, timers; SIGSYS: the call's address
+	Addr   uint64 // faults
+}
+
+// Values of Info.Code that matter here (siginfo(7)).
+const (
+	CodeUser   = 0    // kill
+	CodeKernel = 0x80 // the kernel, without more to say
+	CodeQueue  = -1   // sigqueue
+	CodeThread = -6   // tgkill
+)
+
+// Flags of an Action, SA_*.
+const (
+	NoChildStop  = 1
+	NoChildWait  = 2
+	SigInfo      = 4
+	OnStack      = 0x08000000
+	Restart      = 0x10000000
+	NoDefer      = 0x40000000
+	ResetHandler = 0x80000000
+)
+
+// Handlers with a meaning.
+const (
+	Default = 0
+	Ignore  = 1
+)
+
+// Action is the disposition of a signal, as the kernel's struct sigaction.
+type Action struct {
+	Handler, Restorer uint64
+	Flags             uint32
+	Mask              Set
+}
