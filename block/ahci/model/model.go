@@ -1,0 +1,200 @@
+// Package model is an AHCI controller with one disk in the same process, for tests:
+// the other side of loam/block/ahci, written from the same specifications (AHCI 1.3.1,
+// ACS-3), without code of the driver.
+//
+// It works inside of the write to a register, so it has no goroutine. It does as it
+// should unless its Lie says otherwise.
+package model
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"sync"
+
+	virtio "loam/driver/virtio/model"
+)
+
+// Lie is a way to complete a command.
+type Lie uint8
+
+// Lies.
+const (
+	Truth   Lie = iota
+	Fail        // with an error, as a disk does that cannot read a sector
+	Silence     // not at all
+	Quiet       // without an interrupt
+	Bus         // not at all, and the controller reports an error of its bus
+	Pulled      // not at all, and the disk is pulled out
+	Vanish      // not at all, and the controller is pulled out
+	Extra       // as it should, and another command too, whether it is there or not
+	Lies        // how many there are
+)
+
+// Controller is the device. Its exported fields are set before a driver sees it.
+type Controller struct {
+	Data    []byte // of the disk at port 2, in sectors of 512 bytes; nil: there is none
+	Plain   bool   // no native command queuing
+	NoMSI   bool   // a line only
+	FUA     bool
+	Stuck   bool                     // ports do not stop
+	Change  func(answer []byte)      // of IDENTIFY DEVICE
+	Next    func() Lie               // the next decision, of commands for data; nil: the truth
+	Bad     func(sector uint64) bool // sectors that cannot be read or written
+	Flushed int                      // flushes, and writes with FUA
+	Resets  int                      // of the link
+
+	plug virtio.Plug
+
+	mu   sync.Mutex // guards all below
+	regs [(0x100 + 0x80*4) / 4]uint32
+	gone bool
+}
+
+var le = binary.LittleEndian
+
+// The disk is at port 2 of 4, of which ports 0 and 2 are implemented.
+const (
+	disk  = 2
+	at    = (0x100 + 0x80*disk) / 4 // of the port's registers
+	ports = 1<<0 | 1<<disk
+)
+
+// Places of registers, in words.
+const (
+	control = 0x04 / 4
+	status  = 0x08 / 4
+
+	pList      = at
+	pStatus    = at + 0x10/4
+	pEnable    = at + 0x14/4
+	pCommand   = at + 0x18/4
+	pTask      = at + 0x20/4
+	pSignature = at + 0x24/4
+	pLink      = at + 0x28/4
+	pControl   = at + 0x2c/4
+	pError     = at + 0x30/4
+	pActive    = at + 0x34/4
+	pIssue     = at + 0x38/4
+
+	ready = 0x50 // DRDY and DSC
+)
+
+// Add plugs a controller into a machine.
+func Add(m *virtio.Machine, c *Controller) {
+	c.reset()
+	c.plug = m.AddFunction(virtio.Function{ID: 0x2922_8086, Class: 0x010601, BAR: 5, Size: 0x1000, MSI: !c.NoMSI, Registers: c})
+}
+
+func (c *Controller) reset() {
+	clear(c.regs[:])
+	const slots, queued, wide, enabled = 31 << 8, 1 << 30, 1 << 31, 1 << 31
+	c.regs[0] = slots | wide | 3
+	if !c.Plain {
+		c.regs[0] |= queued
+	}
+	c.regs[control], c.regs[3] = enabled, ports
+	if c.Data != nil {
+		c.regs[pLink], c.regs[pSignature], c.regs[pTask] = 0x123, 0x101, ready
+	}
+}
+
+// Read implements the registers.
+func (c *Controller) Read(at, width int) uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.gone {
+		return ^uint64(0)
+	}
+	if at/4 >= len(c.regs) {
+		return 0
+	}
+	return uint64(c.regs[at/4])
+}
+
+// Write implements the registers.
+func (c *Controller) Write(at, width int, v64 uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i, v := at/4, uint32(v64)
+	if c.gone || i >= len(c.regs) {
+		return
+	}
+	switch i {
+	case control:
+		if v&1 != 0 {
+			c.reset()
+			return
+		}
+		c.regs[i] = v
+	case status, pStatus, pError:
+		c.regs[i] &^= v
+		if c.regs[pStatus]&c.regs[pEnable] != 0 {
+			c.regs[status] |= 1 << disk // it shows the state of the port
+		}
+		c.line()
+	case pCommand:
+		c.command(v)
+	case pControl:
+		if c.regs[i]&15 == 1 && v&15 == 0 {
+			c.Resets++
+			c.regs[pTask] = ready
+			c.regs[pActive] = 0
+		}
+		c.regs[i] = v
+	case pActive:
+		c.regs[i] |= v
+	case pIssue:
+		c.regs[i] |= v
+		c.work()
+	case 0, 3, pTask, pLink, pSignature: // read-only
+	default:
+		c.regs[i] = v
+	}
+}
+
+// command starts and stops the port.
+func (c *Controller) command(v uint32) {
+	const start, receive, receives, runs = 1 << 0, 1 << 4, 1 << 14, 1 << 15
+	was := c.regs[pCommand]
+	v &^= receives | runs
+	if v&start != 0 || c.Stuck && was&runs != 0 {
+		v |= runs
+	} else if was&runs != 0 {
+		c.regs[pIssue], c.regs[pActive] = 0, 0
+	}
+	if v&receive != 0 {
+		v |= receives
+	}
+	c.regs[pCommand] = v
+}
+
+// line lowers the line if nothing is left to see to.
+func (c *Controller) line() {
+	if c.regs[status] == 0 {
+		c.plug.Lower()
+	}
+}
+
+// event interrupts for a reason.
+func (c *Controller) event(reason uint32) {
+	c.regs[pStatus] |= reason
+	if c.regs[pStatus]&c.regs[pEnable] == 0 {
+		return
+	}
+	c.regs[status] |= 1 << disk
+	if c.regs[control]&2 != 0 {
+		c.plug.RaiseMSI()
+	}
+}
+
+// work carries out the commands that were issued, the last slot first: disks choose the
+// order.
+func (c *Controller) work() {
+	for c.regs[pIssue] != 0 && c.regs[pCommand]>>15&1 != 0 && c.plug.Master() && c.regs[pTask]&1 == 0 && !c.gone {
+		slot := 31 - bits.LeadingZeros32(c.regs[pIssue])
+		header := c.plug.Memory(uint64(c.regs[pList])|uint64(c.regs[pList+1])<<32, 1024)[32*slot:][:32]
+		if !c.carryOut(slot, header) {
+			return
+		}
+	}
+}

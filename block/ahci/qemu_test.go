@@ -1,0 +1,84 @@
+package ahci_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"loam/block"
+	"loam/block/ahci"
+	"loam/block/blocktest"
+	"loam/driver/pci"
+	"loam/driver/qtest"
+)
+
+// start starts a QEMU with a disk of the file at path.
+func start(t *testing.T, path string) (*qtest.Machine, *pci.Function) {
+	t.Helper()
+	return qtest.StartPCI(t, "ich9-ahci", "id=h", "-drive", "if=none,id=d,format=raw,discard=unmap,file="+path, "-device", "ide-hd,drive=d,bus=h.2")
+}
+
+// QEMU's disk has in its file what was written, and gives back what is there.
+func TestQEMU(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "disk")
+	content := bytes.Repeat([]byte("0123456789abcdef"), 1<<16)
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m, f := start(t, path)
+	disks, refused, err := ahci.Open(m, f, name)
+	if err != nil || len(disks) != 1 || len(refused) != 0 {
+		t.Fatalf("%d disks, refused %v, %v", len(disks), refused, err)
+	}
+	t.Logf("%+v", disks[0].Info())
+	checkFile(t, disks[0], path, content)
+	if err := disks[0].Close(); err != nil || m.Held() != 0 {
+		t.Errorf("Close: %v, %d bytes are kept", err, m.Held())
+	}
+}
+
+func TestQEMUConformance(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "disk")
+	if err := os.WriteFile(path, make([]byte, 2<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m, f := start(t, path)
+	blocktest.Run(t, func(t testing.TB) block.Device {
+		disks, _, err := ahci.Open(m, f, name) // the same controller again each time
+		if err != nil || len(disks) != 1 {
+			t.Fatalf("%d disks, %v", len(disks), err)
+		}
+		return disks[0]
+	}, blocktest.Allocates)
+}
+
+// checkFile reads, writes, zeroes and discards, and compares with the file at path,
+// which has content.
+func checkFile(t *testing.T, d block.Device, path string, content []byte) {
+	t.Helper()
+	o := block.NewIO(d)
+	got := make([]byte, len(content))
+	if n, err := o.ReadAt(got, 0); n != len(got) || err != nil || !bytes.Equal(got, content) {
+		t.Fatalf("ReadAt = %d, %v", n, err)
+	}
+	text := bytes.Repeat([]byte("written "), 25_600)
+	copy(content[4096:], text)
+	if n, err := o.WriteAt(text, 4096); n != len(text) || err != nil {
+		t.Fatalf("WriteAt = %d, %v", n, err)
+	}
+	clear(content[512<<10 : 640<<10])
+	if err := o.WriteZeroes(512<<10, 128<<10, 0); err != nil {
+		t.Error(err)
+	}
+	if err := o.Discard(768<<10, 64<<10); err != nil {
+		t.Error(err)
+	}
+	if err := o.Flush(); err != nil {
+		t.Error(err)
+	}
+	file, err := os.ReadFile(path)
+	if err != nil || !bytes.Equal(file[:768<<10], content[:768<<10]) {
+		t.Errorf("the file differs, %v", err)
+	}
+}

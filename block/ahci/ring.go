@@ -1,0 +1,172 @@
+package ahci
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+
+	"loam/block"
+	"loam/block/controller"
+	"loam/driver"
+)
+
+// Queued commands of a port fail together: the disk ends all of them when one fails.
+// The others have had no effect that matters (each can be done again), so after the
+// port has recovered all are issued again one at a time, and the one that fails alone
+// is the one to blame.
+
+// C implements controller.Ring.
+func (p *port) C() <-chan struct{} { return p.c }
+
+// Acknowledge implements controller.Ring: the controller's loop has done it.
+func (p *port) Acknowledge() {}
+
+// Start implements controller.Ring.
+func (p *port) Start(s controller.Step, data []driver.Segment) {
+	r, bit := s.Request, uint32(1)<<s.Slot
+	p.queued &^= bit
+	switch s.Op {
+	case block.Flush:
+		p.fill(s.Slot, fis{command: ataFlush, device: deviceLBA}, nil, false)
+	case block.Discard:
+		b, at := p.ranges(s.Slot)
+		setRanges(b, uint64(r.Offset)/512, uint64(r.Length)/512)
+		p.fill(s.Slot, fis{command: ataDataset, features: datasetTrim, count: 1, device: deviceLBA}, []driver.Segment{{Address: at, Size: rangesLen}}, true)
+	default:
+		p.fill(s.Slot, p.transfer(s, bit), data, s.Op == block.Write)
+	}
+	p.issued |= bit
+	p.fresh |= bit
+}
+
+// transfer is the command of a read or write.
+func (p *port) transfer(s controller.Step, bit uint32) fis {
+	sector := int64(p.info.LogicalSector)
+	lba, n := uint64(s.Request.Offset/sector), uint16(s.Request.Bytes()/sector)
+	write := s.Op == block.Write
+	if !p.queues {
+		c := fis{command: ataReadDMA, lba: lba, count: n, device: deviceLBA}
+		if write {
+			c.command = ataWriteDMA
+		}
+		return c
+	}
+	p.queued |= bit
+	const tagShift = 3
+	c := fis{command: ataReadQueued, lba: lba, features: n, count: uint16(s.Slot) << tagShift, device: deviceLBA}
+	if write {
+		c.command = ataWriteQueued
+	}
+	if s.FUA {
+		c.device |= deviceForceUnit
+	}
+	return c
+}
+
+// setRanges writes the ranges of a discard: each has a first sector of 48 bits and a
+// number of 16 (ACS-3 section 7.5.3.2). Empty ones mean nothing.
+func setRanges(b []byte, first, n uint64) {
+	const most = 0xffff
+	clear(b)
+	for i := 0; n > 0; i++ {
+		k := min(n, most)
+		binary.LittleEndian.PutUint64(b[8*i:], first|k<<48)
+		first, n = first+k, n-k
+	}
+}
+
+// Kick implements controller.Ring.
+func (p *port) Kick() {
+	if p.waiting != 0 {
+		p.waiting |= p.fresh // behind those that are tried alone
+	} else {
+		p.issue(p.fresh)
+	}
+	p.fresh = 0
+}
+
+// issue gives commands to the port (section 5.3.2.3).
+func (p *port) issue(slots uint32) {
+	p.active |= slots
+	if q := slots & p.queued; q != 0 {
+		p.write(portActive, q)
+	}
+	p.write(portIssue, slots)
+}
+
+// Take implements controller.Ring.
+func (p *port) Take() (c controller.Completion, ok bool, fatal error) {
+	if p.broken {
+		p.broken = false
+		p.blame()
+	} else if p.done == 0 {
+		if err := p.look(); err != nil {
+			return c, false, err
+		}
+	}
+	if p.done == 0 {
+		return c, false, nil
+	}
+	c.Slot = bits.TrailingZeros32(p.done)
+	bit := uint32(1) << c.Slot
+	if p.failed&bit != 0 {
+		c.Err = fmt.Errorf("%w: the disk reports an error", block.ErrIO)
+	}
+	p.done, p.failed, p.issued = p.done&^bit, p.failed&^bit, p.issued&^bit
+	return c, true, nil
+}
+
+// look finds what the port has completed, and sees to errors.
+func (p *port) look() error {
+	events := p.events.Swap(0)
+	if events&eventFatal != 0 {
+		return fmt.Errorf("ahci: the controller reports an error of its bus (%#x)", events)
+	}
+	if events&eventLink != 0 || events == 0 {
+		if err := p.checkLink(); err != nil {
+			return err
+		}
+	}
+	p.broken = events&eventFailed != 0 // before complete, which then issues nothing
+	p.complete(p.active &^ (p.read(portActive) | p.read(portIssue)))
+	if p.broken {
+		return controller.ErrRecover
+	}
+	return nil
+}
+
+// checkLink fails if the disk was pulled out.
+func (p *port) checkLink() error {
+	v := p.read(portLink)
+	if v == ^uint32(0) || v&linkMask != linkPresent {
+		return block.ErrGone
+	}
+	const linkChanged = 1<<16 | 1<<26 // DIAG.N, DIAG.X
+	p.write(portError, linkChanged)
+	return nil
+}
+
+// complete ends commands, and issues the next of those that are tried alone.
+func (p *port) complete(slots uint32) {
+	p.active &^= slots
+	p.done |= slots
+	if p.waiting != 0 && p.active == 0 && !p.broken {
+		next := p.waiting & -p.waiting
+		p.waiting &^= next
+		p.issue(next)
+	}
+}
+
+// blame finds the command that has failed, or has those tried alone that may have. The
+// port has recovered, and has no commands.
+func (p *port) blame() {
+	suspects := p.active
+	p.active = 0
+	if bits.OnesCount32(suspects) == 1 {
+		p.failed |= suspects
+	} else {
+		p.waiting |= suspects
+		suspects = 0
+	}
+	p.complete(suspects)
+}

@@ -1,0 +1,26 @@
+package blocktest
+
+import (
+	"runtime"
+	"testing"
+	"time"
+)
+
+func goroutines() int { return runtime.NumGoroutine() }
+
+// patience is how long a goroutine that was told to end may take before it counts as
+// left behind.
+const patience = 10 * time.Second
+
+// checkGoroutines fails the test if more goroutines are left than there were before.
+func checkGoroutines(t *testing.T, before int) {
+	t.Helper()
+	for start := time.Now(); time.Since(start) < patience; {
+		if goroutines() <= before {
+			return
+		}
+		runtime.Gosched()
+	}
+	stacks := make([]byte, 1<<16)
+	t.Errorf("%d goroutines before, %d after:\n%s", before, goroutines(), stacks[:runtime.Stack(stacks, true)])
+}

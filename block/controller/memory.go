@@ -1,0 +1,98 @@
+package controller
+
+import (
+	"fmt"
+
+	"loam/block"
+	"loam/driver"
+)
+
+// memory is where the data of requests is for the hardware: the user's own memory, or
+// a copy. Memory is copied if the hardware cannot reach the heap, or cannot use pieces
+// of that alignment or number.
+type memory struct {
+	machine driver.Machine
+	direct  bool // the hardware reaches the heap
+	fits    func([]driver.Segment) bool
+	most    int // bytes of a request
+	slots   []slotMemory
+}
+
+// slotMemory is that of one slot.
+type slotMemory struct {
+	bounce   driver.Buffer // allocated when it is needed first, and kept
+	copied   bool
+	segments []driver.Segment // as long as the hardware takes
+}
+
+func newMemory(m driver.Machine, slots, segments, most int, fits func([]driver.Segment) bool) *memory {
+	x := &memory{machine: m, fits: fits, most: most, slots: make([]slotMemory, slots)}
+	for i := range x.slots {
+		x.slots[i].segments = make([]driver.Segment, segments)
+	}
+	var probe [2]driver.Segment
+	_, x.direct = m.Segments(make([]byte, 512), probe[:])
+	return x
+}
+
+// prepare returns the pieces for a Read or Write in a slot, and whether they are a copy.
+func (m *memory) prepare(slot int, r *block.Request) (pieces []driver.Segment, copied bool, err error) {
+	at := &m.slots[slot]
+	at.copied = false
+	if m.direct {
+		if pieces, ok := m.find(at.segments, r.Data); ok && m.fits(pieces) {
+			return pieces, false, nil
+		}
+	}
+	if at.bounce.Bytes == nil {
+		if at.bounce, err = m.machine.Allocate(m.most, pageSize); err != nil {
+			return nil, false, fmt.Errorf("%w: no memory that the device reaches: %w", block.ErrIO, err)
+		}
+	}
+	at.copied = true
+	n := 0
+	for _, p := range r.Data {
+		if r.Op == block.Write {
+			copy(at.bounce.Bytes[n:], p)
+		}
+		n += len(p)
+	}
+	at.segments[0] = driver.Segment{Address: at.bounce.Address, Size: n}
+	return at.segments[:1], true, nil
+}
+
+const pageSize = 4096
+
+// find locates the user's memory.
+func (m *memory) find(dst []driver.Segment, data [][]byte) ([]driver.Segment, bool) {
+	n := 0
+	for _, p := range data {
+		k, ok := m.machine.Segments(p, dst[n:])
+		if !ok {
+			return nil, false
+		}
+		n += k
+	}
+	return dst[:n], true
+}
+
+// finish copies what was read to the user.
+func (m *memory) finish(slot int, r *block.Request) {
+	at := &m.slots[slot]
+	if !at.copied || r.Op != block.Read {
+		return
+	}
+	from := at.bounce.Bytes
+	for _, p := range r.Data {
+		from = from[copy(p, from):]
+	}
+}
+
+func (m *memory) free() {
+	for i := range m.slots {
+		if at := &m.slots[i]; at.bounce.Bytes != nil {
+			m.machine.Free(at.bounce)
+			at.bounce = driver.Buffer{}
+		}
+	}
+}

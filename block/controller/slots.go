@@ -1,0 +1,154 @@
+package controller
+
+import (
+	"time"
+
+	"loam/block"
+)
+
+// Slots is the state of one hardware queue: which requests wait, and which the
+// hardware has, each in a slot with a number. It is pure: the time is an argument.
+//
+// A request takes one or two steps. A write with FUA, on hardware that lacks the
+// flag, is a write and then a flush. Some hardware does certain operations only while
+// it does nothing else (ATA commands that are not queued): such a step waits until
+// all slots are empty, and everything behind it waits for it, so it is not starved.
+type Slots struct {
+	rules   Rules
+	waiting block.List
+	slots   []slot
+	free    []int // stack of slots without a request
+	again   []int // slots that wait for their second step, in order
+	held    int   // slots that the hardware has
+	alone   bool  // the hardware has a step that must be alone
+}
+
+// Rules is what hardware can do.
+type Rules struct {
+	FUA   bool            // a command can carry the flag
+	Flush bool            // there is a volatile cache, and a command that flushes it
+	Alone [block.Ops]bool // done only while nothing else is
+}
+
+// slot is a place for one request.
+type slot struct {
+	request *block.Request // nil: free
+	op      block.Op       // of the step
+	busy    bool           // the hardware has it
+	started time.Time      // of the step
+}
+
+// Step is one command for the hardware.
+type Step struct {
+	Slot    int
+	Op      block.Op // not always that of the request
+	FUA     bool
+	Request *block.Request
+}
+
+// NewSlots returns n empty slots.
+func NewSlots(n int, r Rules) *Slots {
+	s := &Slots{rules: r, slots: make([]slot, n), again: make([]int, 0, n)}
+	for i := range n {
+		s.free = append(s.free, n-1-i)
+	}
+	return s
+}
+
+// Add appends a valid request.
+func (s *Slots) Add(r *block.Request) { s.waiting.Push(r) }
+
+// Held returns the number of steps that the hardware has.
+func (s *Slots) Held() int { return s.held }
+
+// Next starts the next step, if the hardware may have one.
+func (s *Slots) Next(now time.Time) (Step, bool) {
+	if s.alone {
+		return Step{}, false
+	}
+	if len(s.again) > 0 {
+		i := s.again[0]
+		if !s.mayStart(block.Flush) {
+			return Step{}, false
+		}
+		s.again = append(s.again[:0], s.again[1:]...)
+		return s.start(i, block.Flush, now), true
+	}
+	r := s.waiting.Front()
+	if r == nil || len(s.free) == 0 || !s.mayStart(r.Op) {
+		return Step{}, false
+	}
+	s.waiting.Pop()
+	i := s.free[len(s.free)-1]
+	s.free = s.free[:len(s.free)-1]
+	s.slots[i].request = r
+	return s.start(i, r.Op, now), true
+}
+
+func (s *Slots) mayStart(op block.Op) bool { return !s.rules.Alone[op] || s.held == 0 }
+
+func (s *Slots) start(i int, op block.Op, now time.Time) Step {
+	at := &s.slots[i]
+	at.op, at.busy, at.started = op, true, now
+	s.held++
+	s.alone = s.rules.Alone[op]
+	return Step{Slot: i, Op: op, Request: at.request, FUA: op != block.Flush && s.rules.FUA && at.request.Flags&block.FUA != 0}
+}
+
+// Busy reports whether the hardware has a step in slot i: otherwise it cannot have
+// done it.
+func (s *Slots) Busy(i int) bool { return i >= 0 && i < len(s.slots) && s.slots[i].busy }
+
+// Request returns the request in a busy slot.
+func (s *Slots) Request(i int) *block.Request { return s.slots[i].request }
+
+// Done ends the step in a busy slot. It returns the request if that was the last one,
+// and nil if a flush follows.
+func (s *Slots) Done(i int, err error) *block.Request {
+	at := &s.slots[i]
+	at.busy = false
+	s.held--
+	s.alone = false
+	r := at.request
+	if err == nil && at.op != block.Flush && r.Flags&block.FUA != 0 && r.Op.Writes() && !s.rules.FUA && s.rules.Flush {
+		s.again = append(s.again, i)
+		return nil
+	}
+	s.release(i)
+	return r
+}
+
+func (s *Slots) release(i int) {
+	s.slots[i].request = nil
+	s.free = append(s.free, i)
+}
+
+// Oldest returns when the step was started that the hardware has had for longest.
+func (s *Slots) Oldest() (started time.Time, ok bool) {
+	for i := range s.slots {
+		if at := &s.slots[i]; at.busy && (!ok || at.started.Before(started)) {
+			started, ok = at.started, true
+		}
+	}
+	return started, ok
+}
+
+// Drain removes one request, whatever its state, and returns it with the start of its
+// step, which is zero for one that the hardware does not have. nil: none is left.
+func (s *Slots) Drain() (r *block.Request, slot int, started time.Time) {
+	for i := range s.slots {
+		at := &s.slots[i]
+		if at.request == nil {
+			continue
+		}
+		if r = at.request; at.busy {
+			started = at.started
+			s.held--
+		}
+		at.busy = false
+		s.release(i)
+		return r, i, started
+	}
+	s.again, s.alone = s.again[:0], false
+	return s.waiting.Pop(), -1, started
+}

@@ -1,0 +1,301 @@
+// Package fault wraps a block device and makes it worse within the rules of package
+// block, and beyond them where a Rule says so: requests fail, writes are torn at a
+// sector, requests overtake others between flushes, are delayed, the device vanishes,
+// and writes that were not flushed are dropped by a power cut.
+//
+// The same seed does the same to the same sequence of submissions, whatever the
+// timing: dice are thrown for each request, in the order of submission.
+//
+// One goroutine, Device.loop, carries out one request at a time on the wrapped device.
+// Read in this order: fault.go, machine.go (what happens to a request, and when; pure),
+// cache.go (what a power cut may take).
+package fault
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"loam/block"
+	"loam/internal/crew"
+)
+
+// Config describes the faults. Rates are probabilities from 0 to 1.
+type Config struct {
+	Seed uint64
+	// Fail is the share of requests, by operation, that fail with ErrIO and do nothing.
+	Fail [block.Ops]float64
+	// Tear is the share of writes of several sectors that store only the first of
+	// them, and fail with ErrIO.
+	Tear float64
+	// Reorder is the share of requests that are held back until a few later ones, at
+	// most ReorderDistance, have overtaken them. A flush that is submitted, or
+	// ReorderTime, ends that.
+	Reorder         float64
+	ReorderDistance int           // default 4
+	ReorderTime     time.Duration // default 10 ms
+	// Delay holds up every request, Jitter by up to as much more.
+	Delay, Jitter time.Duration
+	// Rules fail certain requests.
+	Rules []Rule
+	// VanishAfter is the number of requests after which the device is gone; 0: never.
+	VanishAfter int
+	// Volatile adds a cache of unlimited size, which keeps writes until a flush. Cut
+	// drops some of what is in it.
+	Volatile bool
+}
+
+// Rule fails requests that match it.
+type Rule struct {
+	Ops      []block.Op // empty: all
+	From, To int64      // the range in bytes that a request touches; To 0: any
+	Skip     int        // matching requests that pass first
+	Times    int        // requests that fail then; 0: all
+	Err      error      // nil: ErrIO
+}
+
+// matches reports whether the rule is about a request.
+func (u *Rule) matches(r *block.Request) bool {
+	about := len(u.Ops) == 0
+	for _, op := range u.Ops {
+		about = about || op == r.Op
+	}
+	return about && (u.To == 0 || r.Op != block.Flush && r.Offset < u.To && u.From < r.Offset+r.Bytes())
+}
+
+// Counts are the faults so far.
+type Counts struct {
+	Requests  uint64 // that were submitted
+	Failed    uint64
+	Torn      uint64
+	Reordered uint64 // overtaken by at least one request
+	Dropped   uint64 // sectors that a cut took
+}
+
+// Device is a device with faults.
+type Device struct {
+	block.Device
+	info   block.Info
+	stats  block.Counters
+	cache  *cache // nil: none; loop's
+	single single // loop's
+	crew   crew.Crew
+
+	closing sync.Once
+	err     error // of closing
+
+	mu      sync.Mutex // guards all below
+	machine *machine
+	counts  Counts
+	gone    error // why requests are not accepted any more
+	closed  bool
+	// work has one place. Whoever changes what is to be done sends (full: loop will
+	// look), loop receives. It is never closed.
+	work chan struct{}
+	cut  *uint64 // seed of a cut that loop has to do
+	done chan struct{}
+}
+
+// New wraps d, which is closed with it.
+func New(d block.Device, c Config) *Device {
+	f := &Device{Device: d, info: d.Info(), machine: newMachine(c, d.Info().LogicalSector), work: make(chan struct{}, 1), done: make(chan struct{})}
+	f.single.to = block.NewCompletions()
+	if c.Volatile {
+		f.cache = newCache(f.info)
+		f.info.Volatile, f.info.FUA = true, false
+	}
+	f.crew.Start(f.loop)
+	return f
+}
+
+// Info implements block.Device.
+func (f *Device) Info() block.Info { return f.info }
+
+// Stats implements block.Device: the counters of this wrapper.
+func (f *Device) Stats() block.Stats { return f.stats.Stats() }
+
+// Counts returns the faults so far.
+func (f *Device) Counts() Counts {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c := f.counts
+	c.Reordered = f.machine.reordered
+	return c
+}
+
+func (f *Device) wake() {
+	select {
+	case f.work <- struct{}{}:
+	default:
+	}
+}
+
+// Submit implements block.Device.
+func (f *Device) Submit(queue int, rs []*block.Request) {
+	size := f.Size()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, r := range rs {
+		err := r.Check(&f.info, size)
+		if f.gone != nil {
+			err = f.gone
+		}
+		if err != nil {
+			f.stats.Reject(r, err)
+			continue
+		}
+		f.counts.Requests++
+		f.machine.push(time.Now(), r, queue)
+		if n := f.machine.VanishAfter; n > 0 && f.counts.Requests == uint64(n) {
+			f.vanish()
+		}
+	}
+	f.wake()
+}
+
+// Vanish has the device disappear: all requests come back with ErrGone from now on.
+// What is in the cache is lost.
+func (f *Device) Vanish() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.vanish()
+	f.wake()
+}
+
+// vanish returns all requests that have not begun. mu is held.
+func (f *Device) vanish() {
+	if f.gone == nil {
+		f.gone = block.ErrGone
+	}
+	f.machine.drain(f.gone)
+}
+
+// Cut is a power failure: all requests come back with ErrGone, and each sector in the
+// cache is written to the wrapped device, or lost, as the seed says. It returns when
+// that is done; the wrapped device can then be used by somebody else.
+func (f *Device) Cut(seed uint64) {
+	f.mu.Lock()
+	f.vanish()
+	if f.cut == nil && !f.closed {
+		f.cut = &seed
+	}
+	closed := f.closed
+	f.mu.Unlock()
+	if !closed {
+		f.wake()
+		<-f.done
+	}
+}
+
+// Close implements block.Device. What is in the cache and was not flushed is lost.
+func (f *Device) Close() error {
+	f.closing.Do(func() {
+		f.mu.Lock()
+		f.closed, f.gone = true, block.ErrClosed
+		f.machine.drain(f.gone)
+		f.mu.Unlock()
+		f.wake()
+		f.crew.Wait()
+		f.err = f.Device.Close()
+	})
+	return f.err
+}
+
+// loop carries out requests when they are due, until the device is closed or cut.
+func (f *Device) loop() {
+	defer close(f.done)
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		e, ok, wait, end := f.next()
+		switch {
+		case end:
+			return
+		case ok:
+			f.carryOut(e)
+			continue
+		}
+		timer.Reset(wait)
+		select {
+		case <-f.work:
+		case <-timer.C:
+		}
+	}
+}
+
+// next returns the next request that is due, or how long to wait for one.
+func (f *Device) next() (e entry, ok bool, wait time.Duration, end bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.cut != nil && f.cache != nil {
+		f.counts.Dropped += f.cache.cut(f.Device, *f.cut)
+	}
+	if f.cut != nil || f.closed {
+		return e, false, 0, true
+	}
+	now := time.Now()
+	if e, ok = f.machine.pop(now); ok {
+		return e, true, 0, false
+	}
+	return e, false, f.machine.wait(now), false
+}
+
+// carryOut does one request, and sends it back.
+func (f *Device) carryOut(e entry) {
+	r, err := e.request, e.err
+	switch {
+	case err != nil:
+		f.count(&f.counts.Failed)
+	case e.sectors > 0:
+		f.count(&f.counts.Torn)
+		part := shortened(r, e.sectors*f.info.LogicalSector)
+		if err = f.do(e.queue, &part); err == nil {
+			err = fmt.Errorf("%w: torn after %d sectors", block.ErrIO, e.sectors)
+		}
+	default:
+		err = f.do(e.queue, r)
+	}
+	f.stats.Finish(r, err)
+}
+
+func (f *Device) count(n *uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	*n++
+}
+
+func (f *Device) do(queue int, r *block.Request) error {
+	if f.cache != nil {
+		return f.cache.do(f.Device, &f.single, queue, r)
+	}
+	return f.single.do(f.Device, queue, *r)
+}
+
+// shortened returns a write of the first n bytes of r.
+func shortened(r *block.Request, n int) block.Request {
+	part := *r
+	part.Data = nil
+	for _, p := range r.Data {
+		if n == 0 {
+			break
+		}
+		k := min(n, len(p))
+		part.Data, n = append(part.Data, p[:k]), n-k
+	}
+	return part
+}
+
+// single carries out one request at a time on a device.
+type single struct {
+	to      *block.Completions
+	request block.Request
+	batch   [1]*block.Request
+}
+
+func (s *single) do(d block.Device, queue int, r block.Request) error {
+	s.request = r
+	s.request.To, s.batch[0] = s.to, &s.request
+	d.Submit(queue, s.batch[:])
+	s.to.Wait(s.batch[:])
+	return s.request.Err
+}

@@ -1,0 +1,181 @@
+package block
+
+import (
+	"fmt"
+	"io"
+	"sync/atomic"
+)
+
+// IO offers blocking calls on a device, for users that do one thing at a time: tools,
+// tests, a device file. A long transfer is cut into requests that are in flight
+// together. Any number of goroutines may call its methods. It owns nothing: the
+// device is closed by its owner.
+type IO struct {
+	device Device
+	info   Info
+	next   atomic.Uint32 // spreads calls over the queues
+	// free holds calls that nobody uses. Callers take one and put it back, or let it
+	// go if the channel is full. It is never closed.
+	free chan *call
+}
+
+// window is the number of requests that one call has in flight.
+const window = 16
+
+// call is the state of one blocking call.
+type call struct {
+	to       *Completions
+	requests [window]Request
+	data     [window][1][]byte
+	batch    [window]*Request
+}
+
+// NewIO returns blocking calls on d.
+func NewIO(d Device) *IO { return &IO{device: d, info: d.Info(), free: make(chan *call, 8)} }
+
+// Device returns the device underneath.
+func (o *IO) Device() Device { return o.device }
+
+// Size returns the capacity in bytes.
+func (o *IO) Size() int64 { return o.device.Size() }
+
+// ReadAt fills p from an offset; both are whole sectors. It returns io.EOF at the end
+// of the device, as io.ReaderAt requires.
+func (o *IO) ReadAt(p []byte, off int64) (int, error) {
+	size := o.device.Size()
+	if off >= size {
+		return 0, io.EOF
+	}
+	short := off >= 0 && int64(len(p)) > size-off
+	if short {
+		p = p[:size-off]
+	}
+	n, err := o.transfer(Read, 0, p, off)
+	if err == nil && short {
+		err = io.EOF
+	}
+	return n, err
+}
+
+// WriteAt stores p at an offset; both are whole sectors. Flush makes it durable.
+func (o *IO) WriteAt(p []byte, off int64) (int, error) { return o.transfer(Write, 0, p, off) }
+
+// WriteFUA is WriteAt that returns when p is durable.
+func (o *IO) WriteFUA(p []byte, off int64) (int, error) { return o.transfer(Write, FUA, p, off) }
+
+// Flush makes all completed writes durable.
+func (o *IO) Flush() error { return o.one(Request{Op: Flush}) }
+
+// Discard says that n bytes at an offset are not needed any more.
+func (o *IO) Discard(off, n int64) error { return o.ranges(Discard, 0, off, n, o.info.MaxDiscard) }
+
+// WriteZeroes makes n bytes at an offset read as zeros. A device that lacks the
+// operation is written to.
+func (o *IO) WriteZeroes(off, n int64, flags Flags) error {
+	if o.info.MaxZeroes > 0 {
+		return o.ranges(WriteZeroes, flags, off, n, o.info.MaxZeroes)
+	}
+	zeros := make([]byte, min(n, int64(o.info.MaxTransfer)))
+	for done := int64(0); done < n; done += int64(len(zeros)) {
+		zeros = zeros[:min(int64(len(zeros)), n-done)]
+		if _, err := o.transfer(Write, flags&FUA, zeros, off+done); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o *IO) acquire() *call {
+	select {
+	case c := <-o.free:
+		return c
+	default:
+		return &call{to: NewCompletions()}
+	}
+}
+
+func (o *IO) release(c *call) {
+	for i := range c.requests {
+		c.data[i][0] = nil // the collector may have it
+	}
+	select {
+	case o.free <- c:
+	default:
+	}
+}
+
+func (o *IO) queue() int { return int(o.next.Add(1)) % o.device.Queues() }
+
+// transfer cuts p into requests and has up to window of them in flight. n counts the
+// bytes before the first request that failed.
+func (o *IO) transfer(op Op, flags Flags, p []byte, off int64) (n int, err error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	c, queue := o.acquire(), o.queue()
+	defer o.release(c)
+	for n < len(p) && err == nil {
+		k := 0
+		for at := n; at < len(p) && k < window; k++ {
+			piece := p[at:min(len(p), at+o.info.MaxTransfer)]
+			c.data[k][0] = piece
+			c.requests[k] = Request{Op: op, Flags: flags, Offset: off + int64(at), Data: c.data[k][:], To: c.to}
+			at += len(piece)
+		}
+		var ok int
+		ok, err = o.run(c, queue, k)
+		for i := range ok {
+			n += len(c.data[i][0])
+		}
+	}
+	return n, err
+}
+
+// run submits the first k requests of a call and waits for them. It returns how many
+// succeeded before the first that failed, and the error of that one.
+func (o *IO) run(c *call, queue, k int) (ok int, err error) {
+	for i := range k {
+		c.batch[i] = &c.requests[i]
+	}
+	o.device.Submit(queue, c.batch[:k])
+	for done := 0; done < k; {
+		done += c.to.Wait(c.batch[:])
+	}
+	for ok < k && c.requests[ok].Err == nil {
+		ok++
+	}
+	if ok < k {
+		err = c.requests[ok].Err
+	}
+	return ok, err
+}
+
+// one does one request without data.
+func (o *IO) one(r Request) error {
+	c := o.acquire()
+	defer o.release(c)
+	r.To = c.to
+	c.requests[0] = r
+	_, err := o.run(c, o.queue(), 1)
+	return err
+}
+
+// ranges does requests without data for a range, each no longer than most.
+func (o *IO) ranges(op Op, flags Flags, off, n, most int64) error {
+	if most == 0 {
+		return fmt.Errorf("%w: %v", ErrUnsupported, op)
+	}
+	for n > 0 {
+		part := min(n, most-most%int64(o.info.LogicalSector))
+		if err := o.one(Request{Op: op, Flags: flags, Offset: off, Length: part}); err != nil {
+			return err
+		}
+		off, n = off+part, n-part
+	}
+	return nil
+}
+
+var _ interface {
+	io.ReaderAt
+	io.WriterAt
+} = (*IO)(nil)

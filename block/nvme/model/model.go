@@ -1,0 +1,185 @@
+// Package model is an NVM Express controller in the same process, for tests: the other
+// side of loam/block/nvme, written from the same specification (1.4), without code of
+// the driver.
+//
+// It works inside of the write to a doorbell, so it has no goroutine. It does as it
+// should unless its Lie says otherwise.
+package model
+
+import (
+	"encoding/binary"
+	"sync"
+
+	virtio "loam/driver/virtio/model"
+)
+
+// Lie is a way to complete a command.
+type Lie uint8
+
+// Lies.
+const (
+	Truth    Lie = iota
+	WrongID      // another command
+	Status       // a status, by number, and nothing done
+	Silence      // not at all
+	Twice        // two times
+	Quiet        // without an interrupt
+	Fatal        // not at all, and the controller reports a fatal error
+	Vanish       // not at all, and the controller is pulled out
+	Spurious     // as it should, and an interrupt of another vector too
+	Lies         // how many there are
+)
+
+// Controller is the device. Its exported fields are set before a driver sees it.
+type Controller struct {
+	Data     []byte // of namespace 1, in blocks of 512 bytes
+	Queues   int    // most I/O queues
+	Change   func(what uint32, answer []byte)
+	Stuck    bool // it never becomes ready
+	Features uint16
+	// Next returns the next decision, of an I/O command; nil: the truth.
+	Next    func() (Lie, uint16)
+	Flushed int // flushes and writes with FUA
+
+	plug virtio.Plug
+
+	mu      sync.Mutex // guards all below
+	regs    [0x38]byte
+	queues  [17]queue
+	masked  bool
+	gone    bool
+	vectors int
+}
+
+// queue is a submission and a completion queue of the same number.
+type queue struct {
+	submit, done         uint64
+	submitSize, doneSize int
+	vector               int
+	head, tail           int // of submissions
+	at, taken            int // of completions
+	phase                uint16
+}
+
+var le = binary.LittleEndian
+
+// Add plugs a controller into a machine. It has vectors interrupts by message.
+func Add(m *virtio.Machine, c *Controller, vectors int) {
+	c.vectors = vectors
+	const entries, timeout, commandSet = 255, 2, 1 << 37
+	le.PutUint64(c.regs[0:], entries|timeout<<24|commandSet)
+	c.plug = m.AddFunction(virtio.Function{ID: 0x0010_1b36, Class: 0x010802, BAR: 0, Size: 0x2000, Vectors: vectors, Registers: c})
+}
+
+// Read implements the registers.
+func (c *Controller) Read(at, width int) (v uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.gone {
+		return ^uint64(0)
+	}
+	for i := range width {
+		if at+i < len(c.regs) {
+			v |= uint64(c.regs[at+i]) << (8 * i)
+		}
+	}
+	return v
+}
+
+// Write implements the registers.
+func (c *Controller) Write(at, width int, v uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.gone:
+	case at >= 0x1000:
+		c.doorbell((at-0x1000)/4, int(v))
+	case at == 0x0c:
+		c.masked = true
+		c.plug.Lower()
+	case at == 0x10:
+		c.masked = false
+		c.raiseLine()
+	case at+width <= len(c.regs) && at >= 0x14:
+		for i := range width {
+			c.regs[at+i] = byte(v >> (8 * i))
+		}
+		if at == 0x14 {
+			c.configure(v&1 != 0)
+		}
+	}
+}
+
+// configure starts or stops the controller.
+func (c *Controller) configure(enable bool) {
+	c.queues = [17]queue{}
+	c.regs[0x1c] = 0
+	if !enable || c.Stuck {
+		return
+	}
+	sizes := le.Uint32(c.regs[0x24:])
+	c.queues[0] = queue{
+		submit: le.Uint64(c.regs[0x28:]), done: le.Uint64(c.regs[0x30:]),
+		submitSize: int(sizes&0xfff) + 1, doneSize: int(sizes>>16&0xfff) + 1, phase: 1,
+	}
+	c.regs[0x1c] = 1
+}
+
+// doorbell is a write to a tail or a head.
+func (c *Controller) doorbell(number, v int) {
+	q := &c.queues[number/2%len(c.queues)]
+	if q.submitSize == 0 || !c.plug.Master() {
+		return
+	}
+	if number%2 == 1 {
+		q.taken = v % q.doneSize
+		return
+	}
+	for q.tail = v % q.submitSize; q.head != q.tail && !c.gone; q.head = (q.head + 1) % q.submitSize {
+		entry := append([]byte(nil), c.plug.Memory(q.submit+uint64(64*q.head), 64)...)
+		if number == 0 {
+			result, status := c.administer(entry)
+			c.complete(q, le.Uint16(entry[2:]), status, result, true)
+		} else {
+			c.carryOut(q, entry)
+		}
+	}
+}
+
+// complete writes a completion, and interrupts.
+func (c *Controller) complete(q *queue, id, status uint16, result uint32, loud bool) {
+	b := c.plug.Memory(q.done+uint64(16*q.at), 16)
+	word(b, 0).Store(result)
+	word(b, 12).Store(uint32(id) | uint32(status<<1|q.phase)<<16)
+	if q.at++; q.at == q.doneSize {
+		q.at, q.phase = 0, q.phase^1
+	}
+	if q != &c.queues[0] && loud {
+		c.interrupt(q.vector)
+	}
+}
+
+func (c *Controller) interrupt(vector int) {
+	if c.vectors > 0 {
+		c.plug.Raise(vector)
+		return
+	}
+	c.raiseLine()
+}
+
+// raiseLine raises the line, whether something waits or not: drivers look.
+func (c *Controller) raiseLine() {
+	if c.vectors == 0 && !c.masked && c.anyDone() {
+		c.plug.Raise(0)
+	}
+}
+
+// anyDone reports whether the driver has completions to take.
+func (c *Controller) anyDone() bool {
+	for i := 1; i < len(c.queues); i++ {
+		if c.queues[i].at != c.queues[i].taken {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,130 @@
+// Package relay is what wrappers of block devices have in common: a request of the
+// user is passed on to the wrapped device as another request, and one goroutine takes
+// those that come back.
+package relay
+
+import (
+	"sync"
+
+	"loam/block"
+	"loam/internal/crew"
+)
+
+// Relay passes requests on. The zero value is not ready; see New.
+type Relay struct {
+	device   block.Device
+	returned func(outer *block.Request, err error)
+	to       *block.Completions
+	crew     crew.Crew
+	closing  sync.Once
+	err      error
+
+	mu     sync.Mutex // guards all below
+	free   []*passed
+	count  int  // requests that the device has
+	closed bool // no more are passed on
+	// ended has one place. Close sends when no request is left, or the last one sends
+	// as it comes back; loop receives.
+	ended chan struct{}
+}
+
+// passed is a request of the device's, and the user's behind it.
+type passed struct {
+	request block.Request
+	batch   [1]*block.Request
+	outer   *block.Request
+}
+
+// New returns a relay to d. returned is called by one goroutine for every request
+// that comes back; it passes the outer request to its user.
+func New(d block.Device, returned func(outer *block.Request, err error)) *Relay {
+	r := &Relay{device: d, returned: returned, to: block.NewCompletions(), ended: make(chan struct{}, 1)}
+	r.crew.Start(r.loop)
+	return r
+}
+
+// Pass submits a request like inner, whose To and Tag are replaced, on behalf of
+// outer. After Close outer comes back with ErrClosed at once.
+func (r *Relay) Pass(queue int, outer *block.Request, inner block.Request) {
+	p := r.acquire()
+	if p == nil {
+		outer.Complete(block.ErrClosed)
+		return
+	}
+	p.outer, p.request = outer, inner
+	p.request.To, p.request.Tag = r.to, p
+	p.batch[0] = &p.request
+	r.device.Submit(queue, p.batch[:])
+}
+
+// acquire returns a request that nobody uses; nil after Close.
+func (r *Relay) acquire() *passed {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return nil
+	}
+	r.count++
+	if n := len(r.free); n > 0 {
+		p := r.free[n-1]
+		r.free = r.free[:n-1]
+		return p
+	}
+	return &passed{}
+}
+
+// loop returns requests until the relay is closed and none is left.
+func (r *Relay) loop() {
+	var done [64]*block.Request
+	for {
+		select {
+		case <-r.to.C():
+		case <-r.ended:
+			return
+		}
+		for n := r.to.Take(done[:]); n > 0; n = r.to.Take(done[:]) {
+			for _, inner := range done[:n] {
+				r.back(inner)
+			}
+		}
+	}
+}
+
+// back returns one request.
+func (r *Relay) back(inner *block.Request) {
+	p := inner.Tag.(*passed)
+	outer, err := p.outer, inner.Err
+	p.outer, p.request = nil, block.Request{}
+	r.mu.Lock()
+	r.free = append(r.free, p)
+	r.mu.Unlock()
+	r.returned(outer, err)
+	r.mu.Lock()
+	r.count--
+	r.checkEnd()
+	r.mu.Unlock()
+}
+
+// checkEnd ends the loop when the last request is back. mu is held.
+func (r *Relay) checkEnd() {
+	if r.closed && r.count == 0 {
+		select {
+		case r.ended <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// Close passes nothing on any more, closes the device, and returns when all requests
+// are back. It may be called more than once, and returns the same.
+func (r *Relay) Close() error {
+	r.closing.Do(func() {
+		r.mu.Lock()
+		r.closed = true
+		r.checkEnd()
+		r.mu.Unlock()
+		r.err = r.device.Close()
+		r.crew.Wait()
+	})
+	return r.err
+}

@@ -1,0 +1,115 @@
+// Package trace wraps a block device and records every request: when it was submitted
+// and when it came back, with the data of writes. Package crash builds from such a log
+// the contents that a device may have after a power failure.
+//
+// The order of the log is the order that the rules of package block speak of. A
+// submission is recorded before the device sees the request, a completion before the
+// user does: if a write is recorded as completed before a flush is recorded as
+// submitted, the flush covers it.
+package trace
+
+import (
+	"bytes"
+	"sync"
+
+	"loam/block"
+	"loam/block/relay"
+)
+
+// Event is a submission or a completion.
+type Event struct {
+	Completed bool
+	ID        uint64 // of the request: numbered from 1 by submission
+
+	// Of a submission.
+	Op     block.Op
+	Flags  block.Flags
+	Offset int64
+	Length int64
+	Data   []byte // of a Write
+
+	// Of a completion.
+	Failed bool
+}
+
+// Sink receives events, in order, one at a time. It keeps the data of an event.
+type Sink interface {
+	Record(Event)
+}
+
+// Log is a sink that keeps events in memory. The zero value is empty.
+type Log struct {
+	mu     sync.Mutex // guards events
+	events []Event
+}
+
+// Record implements Sink.
+func (l *Log) Record(e Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.events = append(l.events, e)
+}
+
+// Events returns what was recorded so far. The caller must not change it.
+func (l *Log) Events() []Event {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.events[:len(l.events):len(l.events)]
+}
+
+// Device passes on all requests, and records them.
+type Device struct {
+	block.Device
+	relay *relay.Relay
+
+	mu   sync.Mutex // guards all below: the order of the log
+	sink Sink
+	last uint64
+	ids  map[*block.Request]uint64 // of requests in flight
+}
+
+// New wraps d, which is closed with it.
+func New(d block.Device, s Sink) *Device {
+	t := &Device{Device: d, sink: s, ids: map[*block.Request]uint64{}}
+	t.relay = relay.New(d, t.returned)
+	return t
+}
+
+// Submit implements block.Device.
+func (t *Device) Submit(queue int, rs []*block.Request) {
+	for _, r := range rs {
+		t.submitted(r)
+		t.relay.Pass(queue, r, *r)
+	}
+}
+
+// submitted records a request that is valid. Others change nothing.
+func (t *Device) submitted(r *block.Request) {
+	info := t.Device.Info()
+	if r.Check(&info, t.Device.Size()) != nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.last++
+	t.ids[r] = t.last
+	e := Event{ID: t.last, Op: r.Op, Flags: r.Flags, Offset: r.Offset, Length: r.Bytes()}
+	if r.Op == block.Write {
+		e.Data = bytes.Join(r.Data, nil)
+	}
+	t.sink.Record(e)
+}
+
+// returned records that a request is done, and sends it back.
+func (t *Device) returned(r *block.Request, err error) {
+	t.mu.Lock()
+	if id, ok := t.ids[r]; ok {
+		delete(t.ids, r)
+		t.sink.Record(Event{Completed: true, ID: id, Failed: err != nil})
+	}
+	t.mu.Unlock()
+	r.Complete(err)
+}
+
+// Close implements block.Device.
+func (t *Device) Close() error { return t.relay.Close() }

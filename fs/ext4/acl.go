@@ -1,0 +1,198 @@
+package ext4
+
+import (
+	"encoding/binary"
+	"strings"
+
+	"loam/abi/linux"
+	"loam/fs"
+	"loam/fs/ext4/disk"
+)
+
+// POSIX access control lists (acl(5)). Programs see them as attributes in one form
+// (version 2, every entry with an ID), the disk has them in another (version 1,
+// an ID only for named users and groups).
+
+const (
+	aclAccess  = "system.posix_acl_access"
+	aclDefault = "system.posix_acl_default"
+
+	aclOnDisk  = 1
+	aclOutside = 2
+)
+
+// Tags of entries.
+const (
+	aclUserObj  = 0x1
+	aclUser     = 0x2
+	aclGroupObj = 0x4
+	aclGroup    = 0x8
+	aclMask     = 0x10
+	aclOther    = 0x20
+)
+
+func isACL(name string) bool { return strings.HasPrefix(name, "system.posix_acl_") }
+
+// aclEntry is what one entry allows.
+type aclEntry struct {
+	tag, permissions uint16
+	id               uint32
+}
+
+func hasID(tag uint16) bool { return tag == aclUser || tag == aclGroup }
+
+// parseACL decodes a list in either form. Errors: EINVAL.
+func parseACL(b []byte, version uint32) ([]aclEntry, error) {
+	if len(b) < 4 || binary.LittleEndian.Uint32(b) != version {
+		return nil, linux.EINVAL
+	}
+	var all []aclEntry
+	for b = b[4:]; len(b) > 0; {
+		if len(b) < 4 {
+			return nil, linux.EINVAL
+		}
+		e := aclEntry{tag: binary.LittleEndian.Uint16(b), permissions: binary.LittleEndian.Uint16(b[2:])}
+		b = b[4:]
+		if version == aclOutside || hasID(e.tag) {
+			if len(b) < 4 {
+				return nil, linux.EINVAL
+			}
+			e.id = binary.LittleEndian.Uint32(b)
+			b = b[4:]
+		}
+		if e.permissions > 7 {
+			return nil, linux.EINVAL
+		}
+		all = append(all, e)
+	}
+	return all, nil
+}
+
+func formatACL(all []aclEntry, version uint32) []byte {
+	b := binary.LittleEndian.AppendUint32(nil, version)
+	for _, e := range all {
+		b = binary.LittleEndian.AppendUint16(b, e.tag)
+		b = binary.LittleEndian.AppendUint16(b, e.permissions)
+		switch {
+		case hasID(e.tag):
+			b = binary.LittleEndian.AppendUint32(b, e.id)
+		case version == aclOutside:
+			b = binary.LittleEndian.AppendUint32(b, ^uint32(0))
+		}
+	}
+	return b
+}
+
+// decodeACL makes the form for programs of the value of an attribute that is a list; encodeACL the
+// form on disk. Values of other attributes stay as they are.
+func decodeACL(name string, value []byte) ([]byte, error) {
+	return convertACL(name, value, aclOnDisk, aclOutside)
+}
+
+func encodeACL(name string, value []byte) ([]byte, error) {
+	return convertACL(name, value, aclOutside, aclOnDisk)
+}
+
+func convertACL(name string, value []byte, from, to uint32) ([]byte, error) {
+	if !isACL(name) {
+		return value, nil
+	}
+	all, err := parseACL(value, from)
+	if err != nil {
+		return nil, err
+	}
+	return formatACL(all, to), nil
+}
+
+// inherit gives a new file the default list of its directory, and a new directory that list
+// as its own default.
+func (o *op) inherit(parent, i disk.Inode) error {
+	all, err := o.s.attributes(parent)
+	if err != nil {
+		return err
+	}
+	kind := fs.Mode(i.Mode()).Type()
+	for _, a := range all {
+		if a.Name != aclDefault || kind == fs.Symlink {
+			continue
+		}
+		list, err := parseACL(a.Value, aclOnDisk)
+		if err != nil {
+			return errDamaged
+		}
+		mode := restrict(list, i.Mode())
+		i.SetMode(mode)
+		given := []disk.Attribute{{Name: aclAccess, Value: formatACL(list, aclOnDisk)}}
+		if kind == fs.Dir {
+			given = append(given, a)
+		}
+		return o.setAttributes(0, i, given)
+	}
+	return nil
+}
+
+// restrict takes what a mode does not allow out of a list, and returns the mode that the list means.
+func restrict(list []aclEntry, mode uint16) uint16 {
+	group := -1
+	for at := range list {
+		shift := -1
+		switch list[at].tag {
+		case aclUserObj:
+			shift = 6
+		case aclOther:
+			shift = 0
+		case aclMask:
+			shift, group = 3, -1
+		case aclGroupObj:
+			group = at
+		}
+		if shift >= 0 {
+			list[at].permissions &= mode >> shift & 7
+			mode = mode&^(7<<shift) | list[at].permissions<<shift
+		}
+	}
+	for _, e := range list {
+		if e.tag == aclMask {
+			return mode
+		}
+	}
+	if group >= 0 {
+		list[group].permissions &= mode >> 3 & 7
+		mode = mode&^(7<<3) | list[group].permissions<<3
+	}
+	return mode
+}
+
+// changeMode has a list follow chmod(2): its owner, other and mask entries are the mode's.
+func (o *op) changeMode(i disk.Inode) {
+	all, err := o.s.attributes(i)
+	if err != nil {
+		return
+	}
+	for at := range all {
+		if all[at].Name != aclAccess {
+			continue
+		}
+		list, err := parseACL(all[at].Value, aclOnDisk)
+		if err != nil {
+			return
+		}
+		mask := false
+		for _, e := range list {
+			mask = mask || e.tag == aclMask
+		}
+		for j := range list {
+			switch tag := list[j].tag; {
+			case tag == aclUserObj:
+				list[j].permissions = i.Mode() >> 6 & 7
+			case tag == aclMask || tag == aclGroupObj && !mask:
+				list[j].permissions = i.Mode() >> 3 & 7
+			case tag == aclOther:
+				list[j].permissions = i.Mode() & 7
+			}
+		}
+		all[at].Value = formatACL(list, aclOnDisk)
+		o.setAttributes(0, i, all) // of the same length, so that it fits
+		return
+	}
+}

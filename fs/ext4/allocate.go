@@ -1,0 +1,330 @@
+package ext4
+
+import (
+	"loam/abi/linux"
+	"loam/fs/ext4/disk"
+)
+
+// Allocation of blocks and inodes. Files lie near their directory, the blocks of a
+// file behind one another, and directories of the root are spread over the groups
+// that have room (Orlov).
+
+// bitmapCheck accepts a block bitmap with the right checksum.
+func (s *FileSystem) bitmapCheck(d disk.Group, inodes bool) func([]byte) bool {
+	g := s.geometry
+	return func(b []byte) bool {
+		if inodes {
+			return g.Sums.InodeBitmapOK(d, b[:g.InodesPerGroup/8])
+		}
+		return g.Sums.BlockBitmapOK(d, b[:g.BlocksPerGroup/8])
+	}
+}
+
+// blockBitmap returns a group's bitmap to be read. One that was never written is made up.
+func (s *FileSystem) blockBitmap(group uint32) ([]byte, error) {
+	d, err := s.descriptor(group)
+	if err != nil {
+		return nil, err
+	}
+	if d.Flags()&disk.BlocksUninit != 0 {
+		b := make([]byte, s.geometry.BlockSize)
+		s.geometry.FreshBlockBitmap(b, group, d)
+		return b, nil
+	}
+	return s.image(d.BlockBitmap(), blockBitmap, s.bitmapCheck(d, false))
+}
+
+// editBlockBitmap returns a group's bitmap and descriptor to be changed.
+func (o *op) editBlockBitmap(group uint32) ([]byte, disk.Group, error) {
+	d, err := o.descriptor(group)
+	if err != nil {
+		return nil, nil, err
+	}
+	which := o.bitmaps[group]
+	which[0] = true
+	o.bitmaps[group] = which
+	if d.Flags()&disk.BlocksUninit != 0 {
+		b := o.make(d.BlockBitmap(), blockBitmap, nil)
+		o.s.geometry.FreshBlockBitmap(b, group, d)
+		d.SetFlags(d.Flags() &^ disk.BlocksUninit)
+		return b, d, nil
+	}
+	b, err := o.edit(d.BlockBitmap(), blockBitmap, o.s.bitmapCheck(d, false), nil)
+	return b, d, err
+}
+
+// busy returns the bitmap of a group with, added to it, the blocks that are free only
+// after a commit.
+func (s *FileSystem) busy(group uint32) ([]byte, error) {
+	b, err := s.blockBitmap(group)
+	if err != nil {
+		return nil, err
+	}
+	copied := false
+	for _, t := range []*transaction{s.running, s.committing} {
+		if t == nil || t.freed[group] == nil {
+			continue
+		}
+		if !copied {
+			b = append([]byte(nil), b...)
+			copied = true
+		}
+		for i, bits := range t.freed[group] {
+			b[i] |= bits
+		}
+	}
+	return b, nil
+}
+
+// allocate takes at most want blocks that lie together: at goal if that is free, or else
+// where as many as wanted are, or the most that there are. Errors: ENOSPC.
+func (o *op) allocate(goal, want uint64) (block, n uint64, err error) {
+	g := o.s.geometry
+	if !g.Holds(goal, 1) {
+		goal = g.FirstData
+	}
+	want = min(want, uint64(g.BlocksPerGroup))
+	if want > o.s.freeBlocks {
+		want = max(1, o.s.freeBlocks)
+	}
+	first, bit := g.GroupOf(goal)
+	var best, length uint64
+	for i := range g.Groups {
+		group := (first + i) % g.Groups
+		d, err := o.s.descriptor(group)
+		if err != nil {
+			return 0, 0, err
+		}
+		if d.FreeBlocks() == 0 || uint64(d.FreeBlocks()) <= length {
+			continue
+		}
+		if i > 0 {
+			bit = 0
+		}
+		at, n, err := o.search(group, bit, uint32(want))
+		if err != nil {
+			return 0, 0, err
+		}
+		if uint64(n) > length {
+			best, length = g.GroupStart(group)+uint64(at), uint64(n)
+		}
+		if length == want || length > 0 && (i >= 16 || best == goal) {
+			break
+		}
+	}
+	if length == 0 {
+		return 0, 0, linux.ENOSPC
+	}
+	return best, length, o.use(best, length)
+}
+
+// search finds a run of free blocks in a group: at bit, or else the first that is long
+// enough from there on, or else before it, or else the longest.
+func (o *op) search(group, bit, want uint32) (at, n uint32, err error) {
+	b, err := o.s.busy(group)
+	if err != nil {
+		return 0, 0, err
+	}
+	end := o.s.geometry.GroupBlocks(group)
+	if bit < end && !disk.Bit(b, bit) {
+		return bit, min(disk.NextSet(b, bit, end)-bit, want), nil
+	}
+	for _, part := range [][2]uint32{{bit, end}, {0, min(bit, end)}} {
+		for i := disk.NextClear(b, part[0], part[1]); i < part[1]; {
+			run := disk.NextSet(b, i, part[1]) - i
+			if run >= want {
+				return i, want, nil
+			}
+			if run > n {
+				at, n = i, run
+			}
+			i = disk.NextClear(b, i+run, part[1])
+		}
+	}
+	return at, n, nil
+}
+
+// use marks free blocks of one group as used.
+func (o *op) use(block, n uint64) error {
+	group, bit := o.s.geometry.GroupOf(block)
+	b, d, err := o.editBlockBitmap(group)
+	if err != nil {
+		return err
+	}
+	if d.FreeBlocks() < uint32(n) {
+		return errDamaged
+	}
+	disk.SetBits(b, bit, uint32(n))
+	d.SetFreeBlocks(d.FreeBlocks() - uint32(n))
+	o.countBlocks(-int64(n))
+	return nil
+}
+
+func (o *op) countBlocks(n int64) {
+	o.s.freeBlocks += uint64(n)
+	o.undo = append(o.undo, func() { o.s.freeBlocks -= uint64(n) })
+}
+
+// free gives blocks back, from the next commit on. Of metadata, older images in the journal are revoked.
+func (o *op) free(block, n uint64, metadata bool) error {
+	g := o.s.geometry
+	for n > 0 {
+		group, bit := g.GroupOf(block)
+		part := min(n, uint64(g.GroupBlocks(group)-bit))
+		if err := o.freeInGroup(group, bit, uint32(part)); err != nil {
+			return err
+		}
+		for i := range part {
+			o.forget(block+i, metadata)
+		}
+		block, n = block+part, n-part
+	}
+	return nil
+}
+
+func (o *op) freeInGroup(group, bit, n uint32) error {
+	b, d, err := o.editBlockBitmap(group)
+	if err != nil {
+		return err
+	}
+	if disk.ClearBits(b, bit, n) != n || d.FreeBlocks()+n > o.s.geometry.GroupBlocks(group) {
+		return errDamaged // they were free: two files had them
+	}
+	d.SetFreeBlocks(d.FreeBlocks() + n)
+	o.countBlocks(int64(n))
+	freed := o.s.running.freed
+	if freed[group] == nil {
+		freed[group] = make([]byte, o.s.geometry.BlockSize)
+	}
+	disk.SetBits(freed[group], bit, n)
+	o.undo = append(o.undo, func() { disk.ClearBits(freed[group], bit, n) })
+	return nil
+}
+
+// forget takes a block that was freed out of the transaction and, when the op ends, out of the cache.
+func (o *op) forget(number uint64, metadata bool) {
+	r := o.s.running
+	if b := o.s.cache.find(number); b != nil {
+		o.touched = append(o.touched, touch{b: b, data: b.data, kind: b.kind, tx: b.tx, isNew: b.tx != r})
+		if b.tx == r {
+			b.tx = nil
+			delete(r.blocks, number)
+		}
+		o.dropped = append(o.dropped, number)
+	}
+	if _, ok := r.revoked[number]; metadata && !ok {
+		r.revoked[number] = struct{}{}
+		o.undo = append(o.undo, func() { delete(r.revoked, number) })
+	}
+}
+
+// allocateInode takes an inode for a file in a directory, or for a directory. Errors: ENOSPC.
+func (o *op) allocateInode(parent uint32, isDir bool) (uint32, error) {
+	g := o.s.geometry
+	start, _ := g.InodeGroup(parent)
+	if isDir && parent == disk.RootInode {
+		start = o.s.spreadGroup()
+	}
+	for i := range g.Groups {
+		group := (start + i) % g.Groups
+		d, err := o.s.descriptor(group)
+		if err != nil {
+			return 0, err
+		}
+		if d.FreeInodes() == 0 {
+			continue
+		}
+		ino, err := o.takeInode(group, isDir)
+		if ino != 0 || err != nil {
+			return ino, err
+		}
+	}
+	return 0, linux.ENOSPC
+}
+
+// spreadGroup is the next group with no fewer free inodes and blocks than the average.
+func (s *FileSystem) spreadGroup() uint32 {
+	g := s.geometry
+	for range g.Groups {
+		s.spread = (s.spread + 1) % g.Groups
+		d, err := s.descriptor(s.spread)
+		if err == nil && d.FreeInodes() >= s.freeInodes/g.Groups && uint64(d.FreeBlocks()) >= s.freeBlocks/uint64(g.Groups) {
+			break
+		}
+	}
+	return s.spread
+}
+
+// takeInode takes an inode of a group; 0 if there is none but reserved ones.
+func (o *op) takeInode(group uint32, isDir bool) (uint32, error) {
+	g := o.s.geometry
+	d, err := o.descriptor(group)
+	if err != nil {
+		return 0, err
+	}
+	b, err := o.editInodeBitmap(group, d)
+	if err != nil {
+		return 0, err
+	}
+	from := uint32(0)
+	if group == 0 {
+		from = g.FirstInode - 1
+	}
+	bit := disk.NextClear(b, from, g.InodesPerGroup)
+	if bit == g.InodesPerGroup {
+		return 0, nil
+	}
+	disk.SetBits(b, bit, 1)
+	d.SetFreeInodes(d.FreeInodes() - 1)
+	d.SetUnused(min(d.Unused(), g.InodesPerGroup-bit-1))
+	if isDir {
+		d.SetDirectories(d.Directories() + 1)
+	}
+	if d.Flags()&disk.BlocksUninit != 0 {
+		if _, _, err := o.editBlockBitmap(group); err != nil {
+			return 0, err
+		}
+	}
+	o.countInodes(-1)
+	return group*g.InodesPerGroup + bit + 1, nil
+}
+
+func (o *op) countInodes(n int) {
+	o.s.freeInodes += uint32(n)
+	o.undo = append(o.undo, func() { o.s.freeInodes -= uint32(n) })
+}
+
+func (o *op) editInodeBitmap(group uint32, d disk.Group) ([]byte, error) {
+	which := o.bitmaps[group]
+	which[1] = true
+	o.bitmaps[group] = which
+	if d.Flags()&disk.InodesUninit != 0 {
+		b := o.make(d.InodeBitmap(), inodeBitmap, nil)
+		o.s.geometry.FreshInodeBitmap(b)
+		d.SetFlags(d.Flags() &^ disk.InodesUninit)
+		return b, nil
+	}
+	return o.edit(d.InodeBitmap(), inodeBitmap, o.s.bitmapCheck(d, true), nil)
+}
+
+// freeInode gives an inode back.
+func (o *op) freeInode(ino uint32, isDir bool) error {
+	group, bit := o.s.geometry.InodeGroup(ino)
+	d, err := o.descriptor(group)
+	if err != nil {
+		return err
+	}
+	b, err := o.editInodeBitmap(group, d)
+	if err != nil {
+		return err
+	}
+	if disk.ClearBits(b, bit, 1) != 1 || d.FreeInodes() >= o.s.geometry.InodesPerGroup {
+		return errDamaged
+	}
+	d.SetFreeInodes(d.FreeInodes() + 1)
+	if isDir && d.Directories() > 0 {
+		d.SetDirectories(d.Directories() - 1)
+	}
+	o.countInodes(1)
+	return nil
+}

@@ -1,0 +1,221 @@
+package ext4
+
+import (
+	"slices"
+	"strings"
+
+	"loam/abi/linux"
+	"loam/fs"
+	"loam/fs/ext4/disk"
+)
+
+// Extended attributes, in the inode as far as they fit, and in a block. A block that several
+// files share, as Linux makes them, is copied before it is changed.
+
+// attributes returns all attributes of an inode.
+func (s *FileSystem) attributes(i disk.Inode) ([]disk.Attribute, error) {
+	all, err := disk.ReadAttributes(i.AttributeArea(), false)
+	if err != nil {
+		return nil, errDamaged
+	}
+	number := i.AttrBlock()
+	if number == 0 {
+		return all, nil
+	}
+	b, err := s.image(number, attributeBlock, s.attributeCheck(number))
+	if err != nil {
+		return nil, err
+	}
+	more, err := disk.ReadAttributes(b, true)
+	if err != nil {
+		return nil, errDamaged
+	}
+	return append(all, more...), nil
+}
+
+func (s *FileSystem) attributeCheck(number uint64) func([]byte) bool {
+	return func(b []byte) bool {
+		_, err := disk.ReadAttributes(b, true)
+		return err == nil && s.geometry.Sums.AttributesOK(b, number)
+	}
+}
+
+// setAttributes replaces all attributes of an inode. Errors: ENOSPC.
+func (o *op) setAttributes(ino uint32, i disk.Inode, all []disk.Attribute) error {
+	g := o.s.geometry
+	area := i.AttributeArea()
+	var inside, outside []disk.Attribute
+	room := 0
+	if area != nil {
+		room = disk.AttributeRoom(area, false)
+	}
+	for _, a := range all {
+		if size := disk.AttributeSize(a); size <= room {
+			inside, room = append(inside, a), room-size
+		} else {
+			outside = append(outside, a)
+		}
+	}
+	if area != nil {
+		disk.WriteAttributes(area, false, inside)
+	}
+	size := 0
+	for _, a := range outside {
+		size += disk.AttributeSize(a)
+	}
+	switch {
+	case size > g.BlockSize-36:
+		return linux.ENOSPC
+	case len(outside) == 0:
+		return o.dropAttributes(i)
+	}
+	b, err := o.attributeBlock(ino, i)
+	if err == nil {
+		disk.WriteAttributes(b, true, outside)
+	}
+	return err
+}
+
+// attributeBlock returns the block of an inode's attributes, which it alone has, to be changed.
+func (o *op) attributeBlock(ino uint32, i disk.Inode) ([]byte, error) {
+	g := o.s.geometry
+	number := i.AttrBlock()
+	seal := func(b []byte) { g.Sums.SealAttributes(b, number) }
+	if number != 0 {
+		b, err := o.edit(number, attributeBlock, o.s.attributeCheck(number), seal)
+		if err != nil || disk.SharedAttributes(b) <= 1 {
+			return b, err
+		}
+		if err := o.dropAttributes(i); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if number, _, err = o.allocate(o.s.goalOf(ino), 1); err != nil {
+		return nil, err
+	}
+	i.SetAttrBlock(number)
+	i.SetSectors(g, i.Sectors(g)+uint64(g.BlockSize/512))
+	return o.make(number, attributeBlock, seal), nil
+}
+
+// dropAttributes gives back the block of an inode's attributes, if it has one.
+func (o *op) dropAttributes(i disk.Inode) error {
+	g := o.s.geometry
+	number := i.AttrBlock()
+	if number == 0 {
+		return nil
+	}
+	b, err := o.edit(number, attributeBlock, o.s.attributeCheck(number), func(b []byte) { g.Sums.SealAttributes(b, number) })
+	if err != nil {
+		return err
+	}
+	i.SetAttrBlock(0)
+	i.SetSectors(g, i.Sectors(g)-min(i.Sectors(g), uint64(g.BlockSize/512)))
+	if n := disk.SharedAttributes(b); n > 1 {
+		disk.SetSharedAttributes(b, n-1)
+		return nil
+	}
+	return o.free(number, 1, true)
+}
+
+// listed reports whether a program sees an attribute: not those of the format's own, and not
+// those of the system's administrator.
+func listed(name string) bool {
+	return name != "system.data" && !strings.HasPrefix(name, "trusted.") && name != ""
+}
+
+// Xattr implements fs.Attributed.
+func (n node) Xattr(name string) ([]byte, error) {
+	n.s.mu.RLock()
+	defer n.s.mu.RUnlock()
+	i, err := n.load()
+	if err != nil {
+		return nil, err
+	}
+	all, err := n.s.attributes(i)
+	if err != nil {
+		return nil, err
+	}
+	if at := slices.IndexFunc(all, func(a disk.Attribute) bool { return a.Name == name }); at >= 0 && name != "system.data" {
+		return decodeACL(name, all[at].Value)
+	}
+	return nil, linux.ENODATA
+}
+
+// Xattrs implements fs.Attributed.
+func (n node) Xattrs() []string {
+	n.s.mu.RLock()
+	defer n.s.mu.RUnlock()
+	i, err := n.load()
+	if err != nil {
+		return nil
+	}
+	all, err := n.s.attributes(i)
+	if err != nil {
+		return nil
+	}
+	var list []string
+	for _, a := range all {
+		if listed(a.Name) {
+			list = append(list, a.Name)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// SetXattr implements fs.Attributed.
+func (n node) SetXattr(name string, value []byte, flags fs.XattrFlags) error {
+	value, err := encodeACL(name, value)
+	if err != nil {
+		return err
+	}
+	if len(value) > disk.MaxAttribute {
+		return linux.ENOSPC
+	}
+	return n.changeXattrs(func(all []disk.Attribute, at int) ([]disk.Attribute, error) {
+		switch {
+		case at >= 0 && flags&fs.XattrCreate != 0:
+			return nil, linux.EEXIST
+		case at < 0 && flags&fs.XattrReplace != 0:
+			return nil, linux.ENODATA
+		case at >= 0:
+			all = slices.Delete(all, at, at+1)
+		}
+		return append(all, disk.Attribute{Name: name, Value: value}), nil
+	}, name)
+}
+
+// RemoveXattr implements fs.Attributed.
+func (n node) RemoveXattr(name string) error {
+	return n.changeXattrs(func(all []disk.Attribute, at int) ([]disk.Attribute, error) {
+		if at < 0 {
+			return nil, linux.ENODATA
+		}
+		return slices.Delete(all, at, at+1), nil
+	}, name)
+}
+
+// changeXattrs changes the list of attributes, in which name is at a place, or at -1.
+func (n node) changeXattrs(f func([]disk.Attribute, int) ([]disk.Attribute, error), name string) error {
+	if name == "" || len(name) > fs.MaxName+len("user.") || name == "system.data" {
+		return linux.EINVAL
+	}
+	return n.s.update(func(o *op) error {
+		i, err := n.edit(o)
+		if err != nil {
+			return err
+		}
+		all, err := n.s.attributes(i)
+		if err != nil {
+			return err
+		}
+		all, err = f(all, slices.IndexFunc(all, func(a disk.Attribute) bool { return a.Name == name }))
+		if err != nil {
+			return err
+		}
+		o.touch(i, false)
+		return o.setAttributes(n.ino, i, all)
+	})
+}

@@ -1,0 +1,378 @@
+package ext4
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"time"
+
+	"loam/abi/linux"
+	"loam/fs/ext4/disk"
+	"loam/fs/ext4/journal"
+)
+
+// transaction is what changed since the last commit.
+type transaction struct {
+	number  uint64
+	blocks  map[uint64]*buffer
+	revoked map[uint64]struct{}
+	freed   map[uint32][]byte // bitmaps by group of blocks that are free when it is committed
+}
+
+func newTransaction(number uint64) *transaction {
+	return &transaction{number: number, blocks: map[uint64]*buffer{}, revoked: map[uint64]struct{}{}, freed: map[uint32][]byte{}}
+}
+
+// transactionLimit is the most blocks that a transaction may have.
+func (s *FileSystem) transactionLimit() int {
+	if s.journal == nil {
+		return 1 << 14
+	}
+	return s.journal.Capacity() / 2
+}
+
+// full reports whether ops have to wait for a commit: when the transaction is so large that
+// the next op might not fit, or when much content waits to be written.
+func (t *transaction) full(s *FileSystem) bool {
+	return len(t.blocks)+len(t.revoked) > s.transactionLimit()/2 || len(s.dirty) > s.cache.limit/2
+}
+
+// loop commits what nobody waits for, and makes room before the journal is full. Close ends it.
+func (s *FileSystem) loop() {
+	defer close(s.ended)
+	t := time.NewTicker(s.config.Interval)
+	defer t.Stop()
+	for {
+		select {
+		case <-s.stop:
+			return
+		case <-t.C:
+		}
+		s.commit() // an error has made the file system read-only
+	}
+}
+
+// commit makes everything durable that happened before the call.
+func (s *FileSystem) commit() error {
+	s.mu.RLock()
+	want := s.running.number
+	s.mu.RUnlock()
+	s.commitMu.Lock()
+	defer s.commitMu.Unlock()
+	if s.committed >= want {
+		return nil // somebody else's commit had it
+	}
+	t, images, contents := s.freeze()
+	if t == nil {
+		return s.idle()
+	}
+	err := s.writeContents(contents)
+	if err == nil {
+		err = s.writeTransaction(t, images)
+	}
+	if err != nil {
+		s.fail(err)
+		return linux.EIO
+	}
+	if s.config.Discard {
+		s.discard(t)
+	}
+	s.thaw(t, contents)
+	return nil
+}
+
+// discard tells the device what a transaction freed, which nobody uses before thaw. It is a hint:
+// errors do no harm.
+func (s *FileSystem) discard(t *transaction) {
+	bits := s.geometry.BlockBits
+	for group, freed := range t.freed {
+		start, end := s.geometry.GroupStart(group), s.geometry.GroupBlocks(group)
+		for i := disk.NextSet(freed, 0, end); i < end; {
+			n := disk.NextClear(freed, i, end) - i
+			s.device.io.Discard(int64(start+uint64(i))<<bits, int64(n)<<bits)
+			i = disk.NextSet(freed, i+n, end)
+		}
+	}
+}
+
+// idle is what commit returns when nothing changed.
+func (s *FileSystem) idle() error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.failed {
+		return linux.EIO
+	}
+	return nil
+}
+
+// freeze ends the running transaction. It returns the images of its blocks, and of the
+// content that is not written; nil if there is neither.
+func (s *FileSystem) freeze() (t *transaction, images, contents []journal.Image) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t = s.running
+	if s.readOnly != "" || len(t.blocks) == 0 && len(s.dirty) == 0 && len(t.revoked) == 0 {
+		return nil, nil, nil
+	}
+	if len(t.blocks) > 0 {
+		s.countSuper()
+	}
+	for number, b := range t.blocks {
+		images = append(images, journal.Image{Block: number, Data: b.data})
+	}
+	for b := range s.dirty {
+		contents = append(contents, journal.Image{Block: b.number, Data: b.data})
+	}
+	clear(s.dirty)
+	s.committing, s.running = t, newTransaction(t.number+1)
+	sortImages(images)
+	sortImages(contents)
+	return t, images, contents
+}
+
+func sortImages(images []journal.Image) {
+	slices.SortFunc(images, func(a, b journal.Image) int { return cmp.Compare(a.Block, b.Block) })
+}
+
+// countSuper writes the counts of what is free into the superblock, which ops leave alone.
+func (s *FileSystem) countSuper() {
+	o := &op{s: s, bitmaps: map[uint32][2]bool{}}
+	super, err := o.super()
+	if err != nil {
+		return // e2fsck counts by itself
+	}
+	super.SetFreeBlocks(s.freeBlocks)
+	super.SetFreeInodes(s.freeInodes)
+	super.SetWriteTime(uint32(s.config.Now().Unix()))
+	super.Seal()
+}
+
+// writeContents writes blocks of files, those that lie together in one go.
+func (s *FileSystem) writeContents(images []journal.Image) error {
+	const most = 1 << 20
+	for len(images) > 0 {
+		n := 1
+		for n < len(images) && images[n].Block == images[n-1].Block+1 && (n+1)<<s.geometry.BlockBits <= most {
+			n++
+		}
+		data := images[0].Data
+		if n > 1 {
+			data = make([]byte, 0, n<<s.geometry.BlockBits)
+			for _, i := range images[:n] {
+				data = append(data, i.Data...)
+			}
+		}
+		if err := s.device.write(images[0].Block, data); err != nil {
+			return err
+		}
+		images = images[n:]
+	}
+	return nil
+}
+
+// writeTransaction makes a transaction durable.
+func (s *FileSystem) writeTransaction(t *transaction, images []journal.Image) error {
+	if s.journal == nil {
+		if err := s.writeContents(images); err != nil {
+			return err
+		}
+		return s.device.io.Flush()
+	}
+	if len(images) == 0 && len(t.revoked) == 0 {
+		return s.device.io.Flush() // content alone
+	}
+	now := s.config.Now()
+	jt := &journal.Transaction{Images: images, Seconds: uint64(now.Unix()), Nanoseconds: uint32(now.Nanosecond())}
+	for number := range t.revoked {
+		jt.Revoked = append(jt.Revoked, number)
+	}
+	slices.Sort(jt.Revoked)
+	if !s.journal.Fits(jt) {
+		if err := s.checkpoint(); err != nil {
+			return err
+		}
+	}
+	steps, err := s.journal.Commit(jt)
+	if err != nil {
+		return err
+	}
+	return s.carryOut(steps)
+}
+
+// carryOut does what the journal says. Writes between two barriers that lie together are one.
+func (s *FileSystem) carryOut(steps []journal.Step) error {
+	var batch []journal.Image
+	flush := func() error {
+		sortImages(batch)
+		err := s.writeContents(batch)
+		batch = batch[:0]
+		return err
+	}
+	for _, step := range steps {
+		switch step.Kind {
+		case journal.WriteLog:
+			number, err := s.logBlock(uint32(step.Block))
+			if err != nil {
+				return err
+			}
+			batch = append(batch, journal.Image{Block: number, Data: step.Data})
+		case journal.WriteHome:
+			batch = append(batch, journal.Image{Block: step.Block, Data: step.Data})
+		case journal.Flush:
+			if err := flush(); err != nil {
+				return err
+			}
+			if err := s.device.io.Flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return flush()
+}
+
+// checkpoint writes home what is committed. commitMu is held.
+func (s *FileSystem) checkpoint() error {
+	if err := s.carryOut(s.journal.Checkpoint()); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cache.mu.Lock()
+	defer s.cache.mu.Unlock()
+	for _, b := range s.cache.blocks {
+		if b.logged {
+			b.logged = false
+			s.cache.settleLocked(b)
+		}
+	}
+	return nil
+}
+
+// thaw notes that a transaction is committed.
+func (s *FileSystem) thaw(t *transaction, contents []journal.Image) {
+	s.mu.Lock()
+	for _, b := range t.blocks {
+		b.logged = s.journal != nil
+		if b.tx == t {
+			b.tx = nil
+		}
+		s.cache.settle(b)
+	}
+	for _, i := range contents {
+		if b := s.cache.find(i.Block); b != nil {
+			if _, again := s.dirty[b]; !again {
+				b.dirty = false
+				s.cache.settle(b)
+			}
+		}
+	}
+	s.committing = nil
+	s.mu.Unlock()
+	s.committed = t.number
+	if s.journal != nil && s.journal.Used() > 50 {
+		if err := s.checkpoint(); err != nil {
+			s.fail(err)
+		}
+	}
+}
+
+// fail makes the file system read-only after an error of its device.
+func (s *FileSystem) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.readOnly == "" {
+		s.failed = true
+		s.readOnly = "its device failed: " + err.Error()
+		s.report("the file system is read-only from now on: %v", err)
+	}
+}
+
+// begin makes the file system one that is in use: it is to be recovered, or checked, if
+// it is not closed.
+func (s *FileSystem) begin() error {
+	super, err := s.super()
+	if err != nil {
+		return err
+	}
+	super = slices.Clone(super)
+	now := uint32(s.config.Now().Unix())
+	super.SetMountTime(now)
+	super.SetWriteTime(now)
+	super.SetMounts(super.Mounts() + 1)
+	if s.journal != nil {
+		super.SetIncompat(super.Incompat() | disk.IncompatRecover)
+	} else {
+		super.SetState(super.State() &^ disk.StateValid)
+	}
+	return s.writeSuper(super)
+}
+
+// writeSuper writes the superblock in place, at a time when no transaction has it.
+func (s *FileSystem) writeSuper(super disk.Super) error {
+	super.Seal()
+	number, at := s.superPlace()
+	b, err := s.buffer(number, superBlock, func([]byte) bool { return true })
+	if err != nil {
+		return err
+	}
+	b.data = slices.Clone(b.data)
+	copy(b.data[at:], super)
+	if err := s.device.write(number, b.data); err != nil {
+		return err
+	}
+	return s.device.io.Flush()
+}
+
+// Close makes everything durable and the file system clean. Nobody uses it any more;
+// handles that are open are given up.
+func (s *FileSystem) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	writable := s.readOnly == ""
+	s.handles = map[uint32]int{}
+	s.mu.Unlock()
+	if !writable {
+		select {
+		case <-s.ended:
+		default:
+			close(s.stop)
+			<-s.ended
+		}
+		return nil
+	}
+	err := s.reapOrphans()
+	close(s.stop)
+	<-s.ended
+	return errors.Join(err, s.commit(), s.end())
+}
+
+// end writes everything home and marks the file system as clean.
+func (s *FileSystem) end() error {
+	s.commitMu.Lock()
+	defer s.commitMu.Unlock()
+	if s.journal != nil {
+		if err := s.checkpoint(); err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.readOnly != "" {
+		return linux.EIO
+	}
+	super, err := s.super()
+	if err != nil {
+		return err
+	}
+	super = slices.Clone(super)
+	super.SetFreeBlocks(s.freeBlocks)
+	super.SetFreeInodes(s.freeInodes)
+	super.SetIncompat(super.Incompat() &^ disk.IncompatRecover)
+	super.SetState(super.State() | disk.StateValid)
+	s.readOnly = "it was closed"
+	return s.writeSuper(super)
+}

@@ -1,0 +1,60 @@
+package disk
+
+import "math/bits"
+
+// Bitmaps of blocks and inodes: bit i is bit i%8 of byte i/8, 1 means in use
+// ("Block and inode Bitmaps").
+
+// Bit reports whether a bit is set.
+func Bit(b []byte, i uint32) bool { return b[i/8]>>(i%8)&1 != 0 }
+
+// SetBits sets n bits from i on.
+func SetBits(b []byte, i, n uint32) {
+	for ; n > 0 && i%8 != 0; i, n = i+1, n-1 {
+		b[i/8] |= 1 << (i % 8)
+	}
+	for ; n >= 8; i, n = i+8, n-8 {
+		b[i/8] = 0xff
+	}
+	for ; n > 0; i, n = i+1, n-1 {
+		b[i/8] |= 1 << (i % 8)
+	}
+}
+
+// ClearBits clears n bits from i on, and returns how many of them were set.
+func ClearBits(b []byte, i, n uint32) (were uint32) {
+	for ; n > 0; i, n = i+1, n-1 {
+		if i%8 == 0 && n >= 8 {
+			were += uint32(bits.OnesCount8(b[i/8]))
+			b[i/8] = 0
+			i, n = i+7, n-7
+			continue
+		}
+		if Bit(b, i) {
+			were++
+			b[i/8] &^= 1 << (i % 8)
+		}
+	}
+	return were
+}
+
+// NextClear is the first clear bit at or behind i and before end; end if there is none.
+func NextClear(b []byte, i, end uint32) uint32 { return next(b, i, end, 0xff) }
+
+// NextSet is likewise the first set bit.
+func NextSet(b []byte, i, end uint32) uint32 { return next(b, i, end, 0) }
+
+// next finds the first bit unlike those of skip, a byte of equal bits.
+func next(b []byte, i, end uint32, skip byte) uint32 {
+	for i < end {
+		rest := (b[i/8] ^ skip) >> (i % 8)
+		if rest != 0 {
+			return min(i+uint32(bits.TrailingZeros8(rest)), end)
+		}
+		i = (i/8 + 1) * 8
+		for i+64 <= end && le.Uint64(b[i/8:]) == uint64(skip)*0x0101010101010101 {
+			i += 64
+		}
+	}
+	return end
+}

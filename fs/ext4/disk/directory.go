@@ -1,0 +1,188 @@
+package disk
+
+// Entries of directories ("Directory Entries"). A block of a directory is a chain
+// of entries that fills it; each has room for a name, used or not. With metadata_csum
+// the last entry of a leaf is no name, but holds the checksum.
+
+// DirEntry is an entry in a block.
+type DirEntry struct {
+	Inode  uint32
+	Name   []byte // in the block
+	Type   uint8  // one of the Type constants; 0 if the file system does not say
+	Offset int    // in the block
+	Length int    // in bytes, with the room behind the name
+}
+
+// File types in entries.
+const (
+	TypeUnknown = iota
+	TypeRegular
+	TypeDirectory
+	TypeCharDevice
+	TypeBlockDevice
+	TypeFifo
+	TypeSocket
+	TypeSymlink
+
+	typeTail = 0xde
+)
+
+const (
+	entryHead = 8
+	tailSize  = 12
+)
+
+// EntrySize is the room that a name of so many bytes needs.
+func EntrySize(name int) int { return (entryHead + name + 3) &^ 3 }
+
+// entryLength decodes the length of an entry: in blocks of 64 KiB it does not fit 16 bits.
+func entryLength(b []byte, at int) int {
+	n := int(le.Uint16(b[at+4:]))
+	if len(b) < 1<<16 {
+		return n
+	}
+	if n == 0 || n == 0xffff {
+		return 1 << 16
+	}
+	return n&^3 | n&3<<16
+}
+
+func setEntryLength(b []byte, at, n int) {
+	if n == 1<<16 {
+		n = 0xffff
+	}
+	le.PutUint16(b[at+4:], uint16(n&^3|n>>16&3|n&3))
+}
+
+func entry(b []byte, at int) DirEntry {
+	name := int(b[at+6])
+	return DirEntry{
+		Inode: le.Uint32(b[at:]), Name: b[at+entryHead : at+entryHead+name], Type: b[at+7],
+		Offset: at, Length: entryLength(b, at),
+	}
+}
+
+// NextEntry returns the used entry at or behind an offset; ok is false behind the last. Start
+// with 0 and go on at Offset+Length.
+func NextEntry(b []byte, at int) (e DirEntry, ok bool) {
+	for at < len(b) {
+		if e = entry(b, at); e.Inode != 0 {
+			return e, true
+		}
+		at += e.Length
+	}
+	return DirEntry{}, false
+}
+
+// FindEntry finds a name.
+func FindEntry(b []byte, name string) (DirEntry, bool) {
+	for e, ok := NextEntry(b, 0); ok; e, ok = NextEntry(b, e.Offset+e.Length) {
+		if string(e.Name) == name {
+			return e, true
+		}
+	}
+	return DirEntry{}, false
+}
+
+// CheckDirectory checks that a block is a chain of entries that fills it, of inodes that exist.
+// Errors: ErrCorrupt.
+func (g *Geometry) CheckDirectory(b []byte) error {
+	for at := 0; at < len(b); {
+		if len(b)-at < entryHead {
+			return ErrCorrupt
+		}
+		n := entryLength(b, at)
+		name := int(b[at+6])
+		if n < EntrySize(1) && n != entryHead || n%4 != 0 || at+n > len(b) || entryHead+name > n || le.Uint32(b[at:]) > g.Inodes {
+			return ErrCorrupt
+		}
+		if le.Uint32(b[at:]) != 0 && name == 0 {
+			return ErrCorrupt
+		}
+		at += n
+	}
+	return nil
+}
+
+// hasTail reports whether a block ends with the entry that holds a checksum.
+func hasTail(b []byte) bool {
+	at := len(b) - tailSize
+	return le.Uint32(b[at:]) == 0 && le.Uint16(b[at+4:]) == tailSize && b[at+6] == 0 && b[at+7] == typeTail
+}
+
+// InitDirectory makes a leaf without names.
+func (g *Geometry) InitDirectory(b []byte) {
+	clear(b)
+	room := len(b)
+	if g.Sums.metadata {
+		room -= tailSize
+		setEntryLength(b, room, tailSize)
+		b[room+7] = typeTail
+	}
+	setEntryLength(b, 0, room)
+}
+
+// InitFirst makes the first block of a directory: "." and "..".
+func (g *Geometry) InitFirst(b []byte, self, parent uint32) {
+	g.InitDirectory(b)
+	g.AddEntry(b, ".", self, TypeDirectory)
+	g.AddEntry(b, "..", parent, TypeDirectory)
+}
+
+// AddEntry enters a name where there is room; false if there is none.
+func (g *Geometry) AddEntry(b []byte, name string, inode uint32, kind uint8) bool {
+	need := EntrySize(len(name))
+	for at := 0; at < len(b); {
+		e := entry(b, at)
+		used := 0
+		if e.Inode != 0 {
+			used = EntrySize(len(e.Name))
+		}
+		if b[at+7] == typeTail && e.Inode == 0 {
+			return false
+		}
+		if e.Length-used >= need {
+			if used > 0 {
+				setEntryLength(b, at, used)
+				at += used
+			}
+			g.putEntry(b, at, e.Length-used, name, inode, kind)
+			return true
+		}
+		at += e.Length
+	}
+	return false
+}
+
+func (g *Geometry) putEntry(b []byte, at, length int, name string, inode uint32, kind uint8) {
+	le.PutUint32(b[at:], inode)
+	setEntryLength(b, at, length)
+	b[at+6] = uint8(len(name))
+	b[at+7] = 0
+	if g.FileType {
+		b[at+7] = kind
+	}
+	copy(b[at+entryHead:], name)
+}
+
+// RemoveEntry removes an entry: its room goes to the one before, or stays empty at the block's start.
+func RemoveEntry(b []byte, e DirEntry) {
+	before := -1
+	for at := 0; at < e.Offset; at += entryLength(b, at) {
+		before = at
+	}
+	clear(b[e.Offset+entryHead : e.Offset+entryHead+len(e.Name)])
+	le.PutUint32(b[e.Offset:], 0)
+	b[e.Offset+6], b[e.Offset+7] = 0, 0
+	if before >= 0 {
+		setEntryLength(b, before, e.Offset+e.Length-before)
+	}
+}
+
+// SetEntry has an entry lead to another inode.
+func (g *Geometry) SetEntry(b []byte, e DirEntry, inode uint32, kind uint8) {
+	le.PutUint32(b[e.Offset:], inode)
+	if g.FileType {
+		b[e.Offset+7] = kind
+	}
+}

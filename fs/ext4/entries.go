@@ -1,0 +1,421 @@
+package ext4
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"loam/abi/linux"
+	"loam/fs"
+	"loam/fs/ext4/disk"
+)
+
+// Names in directories: finding, adding and removing them, in directories with an
+// index and without.
+
+// names is a directory, in an op or under a lock for reading.
+type names struct {
+	s   *FileSystem
+	o   *op // nil: only read
+	ino uint32
+	i   disk.Inode
+}
+
+func (n *names) owner() disk.Owner { return owner(n.ino, n.i) }
+
+// blocks is how many blocks the directory has.
+func (n *names) blocks() uint64 { return n.i.Size() >> n.s.geometry.BlockBits }
+
+func (n *names) indexed() bool { return n.i.Flags()&disk.FlagIndex != 0 }
+
+// place is where a block of the directory lies. A directory has no holes.
+func (n *names) place(logical uint64) (uint64, error) {
+	if logical >= n.blocks() || logical >= n.s.geometry.Blocks {
+		return 0, errDamaged
+	}
+	r, err := n.s.find(n.ino, n.i, logical)
+	if err == nil && r.zeros() {
+		err = errDamaged
+	}
+	return r.physical, err
+}
+
+// block returns a block of the directory as of a kind.
+func (n *names) block(logical uint64, k kind) ([]byte, error) {
+	number, err := n.place(logical)
+	if err != nil {
+		return nil, err
+	}
+	return n.s.image(number, k, n.check(k))
+}
+
+// edit returns it to be changed.
+func (n *names) edit(logical uint64, k kind) ([]byte, error) {
+	number, err := n.place(logical)
+	if err != nil {
+		return nil, err
+	}
+	return n.o.edit(number, k, n.check(k), n.seal(k))
+}
+
+func (n *names) maxLevels() int {
+	if n.s.geometry.LargeDir {
+		return 2
+	}
+	return 1
+}
+
+func (n *names) check(k kind) func([]byte) bool {
+	g, o := n.s.geometry, n.owner()
+	switch k {
+	case indexRoot:
+		return func(b []byte) bool {
+			return g.CheckIndex(disk.IndexRoot(b), n.maxLevels()) == nil && g.Sums.IndexOK(disk.IndexRoot(b), o)
+		}
+	case indexNode:
+		return func(b []byte) bool {
+			return g.CheckIndex(disk.IndexNode(b), 0) == nil && g.Sums.IndexOK(disk.IndexNode(b), o)
+		}
+	}
+	return func(b []byte) bool { return g.CheckDirectory(b) == nil && g.Sums.DirectoryOK(b, o) }
+}
+
+func (n *names) seal(k kind) func([]byte) {
+	sums, o := &n.s.geometry.Sums, n.owner()
+	switch k {
+	case indexRoot:
+		return func(b []byte) { sums.SealIndex(disk.IndexRoot(b), o) }
+	case indexNode:
+		return func(b []byte) { sums.SealIndex(disk.IndexNode(b), o) }
+	}
+	return func(b []byte) { sums.SealDirectory(b, o) }
+}
+
+// firstKind is what the first block of the directory is.
+func (n *names) firstKind() kind {
+	if n.indexed() {
+		return indexRoot
+	}
+	return directoryLeaf
+}
+
+// place of a name.
+type found struct {
+	logical uint64
+	kind    kind
+	entry   disk.DirEntry
+}
+
+// find finds a name. Errors: ENOENT.
+func (n *names) find(name string) (found, error) {
+	if n.i.Flags()&disk.FlagInlineData != 0 {
+		return n.findInline(name)
+	}
+	if !n.indexed() || name == "." || name == ".." {
+		end := n.blocks()
+		if n.indexed() {
+			end = 1
+		}
+		for at := range end {
+			k := directoryLeaf
+			if at == 0 {
+				k = n.firstKind()
+			}
+			b, err := n.block(at, k)
+			if err != nil {
+				return found{}, err
+			}
+			if e, ok := disk.FindEntry(b, name); ok {
+				return found{at, k, e}, nil
+			}
+		}
+		return found{}, linux.ENOENT
+	}
+	p, err := n.walk(name)
+	if err != nil {
+		return found{}, err
+	}
+	for {
+		b, err := n.block(p.leaf(), directoryLeaf)
+		if err != nil {
+			return found{}, err
+		}
+		if e, ok := disk.FindEntry(b, name); ok {
+			return found{p.leaf(), directoryLeaf, e}, nil
+		}
+		more, err := n.next(&p)
+		if err != nil {
+			return found{}, err
+		}
+		if !more || p.bound&^1 != p.hash || p.bound&1 == 0 {
+			return found{}, linux.ENOENT
+		}
+	}
+}
+
+// add enters a name that is not there. Errors: ENOSPC.
+func (n *names) add(name string, ino uint32, kind uint8) error {
+	if !n.indexed() {
+		return n.addLinear(name, ino, kind)
+	}
+	p, err := n.walk(name)
+	if err != nil {
+		return err
+	}
+	b, err := n.edit(p.leaf(), directoryLeaf)
+	if err != nil {
+		return err
+	}
+	if n.s.geometry.AddEntry(b, name, ino, kind) {
+		return nil
+	}
+	if b, err = n.split(&p, b); err != nil {
+		return err
+	}
+	if !n.s.geometry.AddEntry(b, name, ino, kind) {
+		return linux.ENOSPC // names of one hash fill a block
+	}
+	return nil
+}
+
+func (n *names) addLinear(name string, ino uint32, kind uint8) error {
+	g := n.s.geometry
+	for at := range n.blocks() {
+		b, err := n.edit(at, directoryLeaf)
+		if err != nil {
+			return err
+		}
+		if g.AddEntry(b, name, ino, kind) {
+			return nil
+		}
+	}
+	if n.blocks() == 1 && n.s.hasIndexes {
+		if err := n.makeIndex(); err != nil {
+			return err
+		}
+		return n.add(name, ino, kind)
+	}
+	_, b, err := n.grow(directoryLeaf)
+	if err != nil {
+		return err
+	}
+	g.InitDirectory(b)
+	g.AddEntry(b, name, ino, kind)
+	return nil
+}
+
+// grow appends a block to the directory.
+func (n *names) grow(k kind) (logical uint64, b []byte, err error) {
+	t, err := n.o.tree(n.ino)
+	if err != nil {
+		return 0, nil, err
+	}
+	logical = n.blocks()
+	if logical >= math.MaxInt32 {
+		return 0, nil, linux.ENOSPC
+	}
+	number, _, err := t.fill(logical, 1, false)
+	if err != nil {
+		return 0, nil, err
+	}
+	n.i.SetSize((logical + 1) << n.s.geometry.BlockBits)
+	return logical, n.o.make(number, k, n.seal(k)), nil
+}
+
+// editFound returns the block of a name that was found, to be changed.
+func (n *names) editFound(f found) ([]byte, error) { return n.edit(f.logical, f.kind) }
+
+// remove removes a name.
+func (n *names) remove(f found) error {
+	b, err := n.editFound(f)
+	if err == nil {
+		disk.RemoveEntry(b, f.entry)
+	}
+	return err
+}
+
+// relink has a name lead to another inode.
+func (n *names) relink(f found, ino uint32, kind uint8) error {
+	b, err := n.editFound(f)
+	if err == nil {
+		n.s.geometry.SetEntry(b, f.entry, ino, kind)
+	}
+	return err
+}
+
+// empty reports whether there are no names but "." and "..".
+func (n *names) empty() (bool, error) {
+	if n.i.Flags()&disk.FlagInlineData != 0 {
+		list, err := n.inline()
+		return len(list) == 0, err
+	}
+	empty := true
+	err := n.each(func(e disk.DirEntry) { empty = empty && (string(e.Name) == "." || string(e.Name) == "..") })
+	return empty, err
+}
+
+// each calls f for every entry of every leaf, "." and ".." among them.
+func (n *names) each(f func(disk.DirEntry)) error {
+	if n.indexed() {
+		p, err := n.walkTo(0)
+		for more := err == nil; more; {
+			if err := n.eachIn(p.leaf(), f); err != nil {
+				return err
+			}
+			if more, err = n.next(&p); err != nil {
+				return err
+			}
+		}
+		return err
+	}
+	for at := range n.blocks() {
+		if err := n.eachIn(at, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (n *names) eachIn(logical uint64, f func(disk.DirEntry)) error {
+	b, err := n.block(logical, directoryLeaf)
+	if err != nil {
+		return err
+	}
+	for e, ok := disk.NextEntry(b, 0); ok; e, ok = disk.NextEntry(b, e.Offset+e.Length) {
+		f(e)
+	}
+	return nil
+}
+
+// cursor is where a name comes in a listing: by its hash, so that it stays there while
+// leaves are split. 0 is before all.
+func (n *names) cursor(version uint8, name string) uint64 {
+	major, minor := n.s.geometry.Hash(version, name)
+	if version%3 == disk.HashLegacy {
+		minor = disk.CRC(0, []byte(name))
+	}
+	return min(uint64(major>>1)<<32|uint64(minor), math.MaxInt64-16) + 1
+}
+
+// atOnce is how many entries list returns at most.
+const atOnce = 4096
+
+func sortEntries(all []fs.Entry) {
+	slices.SortFunc(all, func(a, b fs.Entry) int { return cmp.Compare(a.Cursor, b.Cursor) })
+}
+
+// list returns the next entries behind a cursor, in the order of cursors: of a leaf or more with an
+// index, of all leaves without. more is false if there are none behind them.
+func (n *names) list(cursor uint64) (entries []fs.Entry, more bool, err error) {
+	version, cut, limit := n.s.geometry.HashVersion, false, uint64(math.MaxUint64)
+	collect := func(e disk.DirEntry) {
+		name := string(e.Name)
+		if name == "." || name == ".." {
+			return
+		}
+		if at := n.cursor(version, name); at > cursor && at < limit {
+			entries = append(entries, fs.Entry{Name: name, Inode: uint64(e.Inode), Type: n.s.entryMode(e), Cursor: at})
+		}
+		if len(entries) == 2*atOnce {
+			sortEntries(entries)
+			entries, cut, limit = entries[:atOnce], true, entries[atOnce].Cursor // what comes later is for the next call
+		}
+	}
+	switch {
+	case n.i.Flags()&disk.FlagInlineData != 0:
+		all, err := n.inline()
+		if err != nil {
+			return nil, false, err
+		}
+		for _, e := range all {
+			collect(e)
+		}
+	case !n.indexed():
+		if err := n.each(collect); err != nil {
+			return nil, false, err
+		}
+	default:
+		if more, err = n.listIndexed(cursor, &version, &entries, collect); err != nil {
+			return nil, false, err
+		}
+	}
+	sortEntries(entries)
+	return entries, more || cut, nil
+}
+
+// listIndexed collects leaves until there are entries, and no further name with the last one's hash.
+func (n *names) listIndexed(cursor uint64, version *uint8, entries *[]fs.Entry, collect func(disk.DirEntry)) (bool, error) {
+	root, err := n.block(0, indexRoot)
+	if err != nil {
+		return false, err
+	}
+	*version = disk.IndexRoot(root).HashVersion()
+	hash := uint32(0)
+	if cursor > 0 {
+		hash = uint32((cursor-1)>>32) << 1
+	}
+	p, err := n.walkTo(hash)
+	if err != nil {
+		return false, err
+	}
+	for {
+		if err := n.eachIn(p.leaf(), collect); err != nil {
+			return false, err
+		}
+		more, err := n.next(&p)
+		if err != nil || !more {
+			return false, err
+		}
+		if len(*entries) > 0 && p.bound&1 == 0 {
+			return true, nil
+		}
+	}
+}
+
+// entryMode is the type of a file: from the entry, or from its inode.
+func (s *FileSystem) entryMode(e disk.DirEntry) fs.Mode {
+	if int(e.Type) < len(entryModes) && e.Type != disk.TypeUnknown {
+		return entryModes[e.Type]
+	}
+	i, err := s.inode(e.Inode)
+	if err != nil {
+		return 0
+	}
+	return fs.Mode(i.Mode()).Type()
+}
+
+// inline returns the entries of a directory whose names lie in the inode ("Inline Directories"): the
+// parent's number, and entries in the rest of the area and in an attribute.
+func (n *names) inline() ([]disk.DirEntry, error) {
+	b, err := n.i.InlineData()
+	if err != nil || len(b) < 4 {
+		return nil, errDamaged
+	}
+	first := b[4:min(len(b), disk.BlockArea)]
+	var all []disk.DirEntry
+	for _, part := range [][]byte{first, b[4+len(first):]} {
+		if n.s.geometry.CheckDirectory(part) != nil {
+			return nil, errDamaged
+		}
+		for e, ok := disk.NextEntry(part, 0); ok; e, ok = disk.NextEntry(part, e.Offset+e.Length) {
+			all = append(all, e)
+		}
+	}
+	return all, nil
+}
+
+func (n *names) findInline(name string) (found, error) {
+	all, err := n.inline()
+	if err != nil {
+		return found{}, err
+	}
+	if name == ".." {
+		return found{entry: disk.DirEntry{Inode: uint32(le32(n.i.Area()))}}, nil
+	}
+	for _, e := range all {
+		if string(e.Name) == name {
+			return found{entry: e}, nil
+		}
+	}
+	return found{}, linux.ENOENT
+}

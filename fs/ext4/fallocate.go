@@ -1,0 +1,288 @@
+package ext4
+
+import (
+	"loam/abi/linux"
+	"loam/fs"
+	"loam/fs/ext4/disk"
+)
+
+// Room set aside and given back, by fallocate(2). What takes long is done in several
+// ops; each leaves a file system without a fault.
+
+// runsAtOnce is how many runs of a file one op changes.
+const runsAtOnce = 64
+
+// Allocate implements fs.Allocator.
+func (h handle) Allocate(mode fs.AllocateMode, offset, length int64) error {
+	s := h.n.s
+	end := offset + length
+	switch {
+	case offset < 0 || length <= 0:
+		return linux.EINVAL
+	case end < 0 || end > s.maxSize():
+		return linux.EFBIG
+	}
+	switch mode &^ fs.UnshareRange {
+	case 0:
+		return h.preallocate(offset, end, true)
+	case fs.KeepSize:
+		return h.preallocate(offset, end, false)
+	case fs.PunchHole | fs.KeepSize:
+		return h.inRange(offset, end, (*tree).punch, false)
+	case fs.ZeroRange:
+		return h.inRange(offset, end, (*tree).zero, true)
+	case fs.ZeroRange | fs.KeepSize:
+		return h.inRange(offset, end, (*tree).zero, false)
+	case fs.CollapseRange:
+		return h.shift(offset, length, (*tree).collapse)
+	case fs.InsertRange:
+		return h.shift(offset, length, (*tree).insertHole)
+	}
+	return linux.EOPNOTSUPP
+}
+
+// preallocate fills the holes of a range. Without room for all it fails before it begins.
+func (h handle) preallocate(offset, end int64, grow bool) error {
+	s := h.n.s
+	bits := s.geometry.BlockBits
+	first, last := uint64(offset)>>bits, (uint64(end)+1<<bits-1)>>bits
+	if err := h.enough(first, last); err != nil {
+		return err
+	}
+	if err := h.steps(first, last, (*tree).fillRun); err != nil {
+		return err
+	}
+	return h.ended(end, grow)
+}
+
+// enough returns ENOSPC if the holes of a range are larger than what is free.
+func (h handle) enough(first, last uint64) error {
+	s := h.n.s
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	i, err := h.n.load()
+	if err != nil {
+		return err
+	}
+	for need := uint64(0); first < last; {
+		r, err := s.find(h.n.ino, i, first)
+		if err != nil {
+			return err
+		}
+		r.length = min(r.length, last-first)
+		if r.physical == 0 {
+			if need += r.length; need > s.freeBlocks {
+				return linux.ENOSPC
+			}
+		}
+		first += r.length
+	}
+	return nil
+}
+
+// ended sets size and times behind a change of a range.
+func (h handle) ended(end int64, grow bool) error {
+	return h.n.s.update(func(o *op) error {
+		i, err := h.n.edit(o)
+		if err != nil {
+			return err
+		}
+		if grow && uint64(end) > i.Size() {
+			i.SetSize(uint64(end))
+		}
+		o.touch(i, true)
+		return nil
+	})
+}
+
+// steps calls f for the runs of a range of blocks, some in each op.
+func (h handle) steps(first, last uint64, f func(*tree, run) (uint64, error)) error {
+	for first < last {
+		at := first
+		err := h.n.s.update(func(o *op) error {
+			at = first
+			if _, err := h.n.edit(o); err != nil {
+				return err
+			}
+			t, err := o.tree(h.n.ino)
+			if err != nil {
+				return err
+			}
+			for range runsAtOnce {
+				if at >= last {
+					break
+				}
+				r, err := o.s.find(t.ino, t.i, at)
+				if err != nil {
+					return err
+				}
+				r.length = min(r.length, last-at)
+				n, err := f(t, r)
+				if err != nil {
+					return err
+				}
+				at += n
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		first = at
+	}
+	return nil
+}
+
+// fillRun sets room aside if a run is a hole. It returns how much of the run is done.
+func (t *tree) fillRun(r run) (uint64, error) {
+	if r.physical != 0 {
+		return r.length, nil
+	}
+	_, n, err := t.fill(r.logical, r.length, true)
+	return n, err
+}
+
+// punch makes a run a hole.
+func (t *tree) punch(r run) (uint64, error) {
+	if r.physical == 0 {
+		return r.length, nil
+	}
+	return r.length, t.remove(r.logical, r.logical+r.length, t.freeData)
+}
+
+// zero makes a run one that is allocated and reads as zeros.
+func (t *tree) zero(r run) (uint64, error) {
+	switch {
+	case r.physical == 0:
+		return t.fillRun(r)
+	case r.unwritten:
+		return r.length, nil
+	}
+	return r.length, t.mark(r, true)
+}
+
+// inRange clears the parts of blocks at the ends of a range, and does f to the whole blocks between.
+func (h handle) inRange(offset, end int64, f func(*tree, run) (uint64, error), grow bool) error {
+	s := h.n.s
+	size, bits := int64(s.geometry.BlockSize), s.geometry.BlockBits
+	first, last := (offset+size-1)>>bits, end>>bits
+	err := s.update(func(o *op) error {
+		if _, err := h.n.edit(o); err != nil {
+			return err
+		}
+		t, err := o.tree(h.n.ino)
+		if err != nil {
+			return err
+		}
+		if first > last { // both ends in one block
+			return t.clear(uint64(last), int(offset&(size-1)), int(end&(size-1)))
+		}
+		if from := int(offset & (size - 1)); from > 0 {
+			if err := t.clear(uint64(first-1), from, int(size)); err != nil {
+				return err
+			}
+		}
+		if to := int(end & (size - 1)); to > 0 {
+			return t.clear(uint64(last), 0, to)
+		}
+		return nil
+	})
+	if err == nil && first < last {
+		err = h.steps(uint64(first), uint64(last), f)
+	}
+	if err != nil {
+		return err
+	}
+	return h.ended(end, grow)
+}
+
+// shift moves what lies behind an offset, in one op. Both numbers are whole blocks.
+func (h handle) shift(offset, length int64, f func(*tree, uint64, uint64) error) error {
+	s := h.n.s
+	size, bits := int64(s.geometry.BlockSize), s.geometry.BlockBits
+	if (offset|length)&(size-1) != 0 {
+		return linux.EINVAL
+	}
+	return s.update(func(o *op) error {
+		if _, err := h.n.edit(o); err != nil {
+			return err
+		}
+		t, err := o.tree(h.n.ino)
+		if err != nil {
+			return err
+		}
+		if err := f(t, uint64(offset)>>bits, uint64(length)>>bits); err != nil {
+			return err
+		}
+		o.touch(t.i, true)
+		return nil
+	})
+}
+
+// collapse takes n blocks from one on out of the file. Errors: EINVAL if they reach its end.
+func (t *tree) collapse(from, n uint64) error {
+	bits := t.o.s.geometry.BlockBits
+	if (from+n)<<bits >= t.i.Size() {
+		return linux.EINVAL
+	}
+	if err := t.remove(from, from+n, t.freeData); err != nil {
+		return err
+	}
+	rest, err := t.takeRest(from + n)
+	if err != nil {
+		return err
+	}
+	t.i.SetSize(t.i.Size() - n<<bits)
+	return t.putRest(rest, func(logical uint32) uint32 { return logical - uint32(n) })
+}
+
+// insertHole puts n blocks of hole before a block. Errors: EINVAL behind the end; EFBIG.
+func (t *tree) insertHole(at, n uint64) error {
+	s := t.o.s
+	bits := s.geometry.BlockBits
+	switch {
+	case at<<bits >= t.i.Size():
+		return linux.EINVAL
+	case t.i.Size()+n<<bits > uint64(s.maxSize()):
+		return linux.EFBIG
+	}
+	rest, err := t.takeRest(at)
+	if err != nil {
+		return err
+	}
+	if len(rest) > 0 && rest[len(rest)-1].End()+n > maxLogical {
+		return linux.EFBIG
+	}
+	t.i.SetSize(t.i.Size() + n<<bits)
+	return t.putRest(rest, func(logical uint32) uint32 { return logical + uint32(n) })
+}
+
+// takeRest takes all extents from a block on out of the tree, and returns them.
+func (t *tree) takeRest(from uint64) ([]disk.Extent, error) {
+	var rest []disk.Extent
+	for at := from; at < maxLogical; {
+		r, err := t.o.s.find(t.ino, t.i, at)
+		if err != nil {
+			return nil, err
+		}
+		if r.physical != 0 {
+			rest = append(rest, disk.Extent{
+				Logical: uint32(r.logical), Length: uint32(r.length), Physical: r.physical, Unwritten: r.unwritten,
+			})
+		}
+		at += r.length
+	}
+	return rest, t.remove(from, maxLogical, nil)
+}
+
+func (t *tree) putRest(rest []disk.Extent, move func(uint32) uint32) error {
+	for _, e := range rest {
+		e.Logical = move(e.Logical)
+		if err := t.insert(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var _ fs.Allocator = handle{}

@@ -1,0 +1,359 @@
+package ext4
+
+import (
+	"slices"
+
+	"loam/abi/linux"
+	"loam/fs"
+	"loam/fs/ext4/disk"
+)
+
+// Content of files: reading and writing through the cache.
+
+// handle is an open file.
+type handle struct{ n node }
+
+// maxSize is the size at which a file ends, in bytes.
+func (s *FileSystem) maxSize() int64 { return maxLogical << s.geometry.BlockBits }
+
+// ReadAt implements fs.Handle.
+func (h handle) ReadAt(p []byte, offset int64) (int, error) {
+	s := h.n.s
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	i, err := h.n.load()
+	if err != nil {
+		return 0, err
+	}
+	if offset < 0 || uint64(offset) >= i.Size() {
+		return 0, nil
+	}
+	p = p[:min(uint64(len(p)), i.Size()-uint64(offset))]
+	if i.Flags()&disk.FlagInlineData != 0 {
+		b, err := i.InlineData()
+		if err != nil {
+			return 0, errDamaged
+		}
+		return copy(p, b[offset:]), nil
+	}
+	n := 0
+	for n < len(p) {
+		got, err := s.readRun(h.n.ino, i, p[n:], uint64(offset)+uint64(n))
+		if err != nil {
+			if n > 0 {
+				break
+			}
+			return 0, err
+		}
+		n += got
+	}
+	return n, nil
+}
+
+// readRun reads from one run of a file.
+func (s *FileSystem) readRun(ino uint32, i disk.Inode, p []byte, offset uint64) (int, error) {
+	bits := s.geometry.BlockBits
+	r, err := s.find(ino, i, offset>>bits)
+	if err != nil {
+		return 0, err
+	}
+	within := offset & (1<<bits - 1)
+	p = p[:min(uint64(len(p)), r.length<<bits-within)]
+	if r.zeros() {
+		clear(p)
+		return len(p), nil
+	}
+	n := 0
+	for number := r.physical; n < len(p); number++ {
+		b, err := s.contentRun(ino, number, r.physical+r.length-number, uint64(len(p)-n)+within)
+		if err != nil {
+			return n, err
+		}
+		n += copy(p[n:], b.data[within:])
+		within = 0
+	}
+	return n, nil
+}
+
+// readAhead is the least that is read from the device at once, in bytes.
+const readAhead = 128 << 10
+
+// contentRun returns a block of a file. If it has to be read, so are those behind it, of at most
+// length blocks, that are wanted or likely to be.
+func (s *FileSystem) contentRun(ino uint32, number, length, bytes uint64) (*buffer, error) {
+	if b := s.cache.find(number); b != nil {
+		return s.content(number)
+	}
+	if !s.geometry.Holds(number, length) {
+		return nil, errDamaged
+	}
+	bits := s.geometry.BlockBits
+	length = min(length, (max(bytes, readAhead)+1<<bits-1)>>bits, 1<<20>>bits)
+	n := uint64(1)
+	for n < length && s.cache.find(number+n) == nil {
+		n++
+	}
+	data := make([]byte, n<<bits)
+	if err := s.device.read(number, data); err != nil {
+		return nil, linux.EIO
+	}
+	for i := range n {
+		piece := data[i<<bits : (i+1)<<bits : (i+1)<<bits]
+		s.cache.add(&buffer{number: number + i, data: piece, kind: content, inode: ino})
+	}
+	return s.content(number)
+}
+
+// content returns a block of a file.
+func (s *FileSystem) content(number uint64) (*buffer, error) {
+	return s.buffer(number, content, func([]byte) bool { return true })
+}
+
+// change is content to be written: part of a block.
+type change struct {
+	number uint64
+	inode  uint32
+	at     int
+	data   []byte // the caller's, used before the op ends
+	fresh  bool   // what is around it is zeros
+	b      *buffer
+}
+
+// changeContent writes it. It cannot fail: the block is in the cache, or fresh.
+func (s *FileSystem) changeContent(c change) {
+	b := c.b
+	if c.fresh {
+		if b = s.cache.find(c.number); b == nil {
+			b = s.cache.add(&buffer{number: c.number})
+		}
+		b.data = make([]byte, s.geometry.BlockSize)
+		b.kind = content
+	} else if b = s.cache.add(b); !s.owns(b) {
+		b.data = slices.Clone(b.data) // a commit may be writing it
+	}
+	copy(b.data[c.at:], c.data)
+	b.inode, b.dirty = c.inode, true
+	s.dirty[b] = struct{}{}
+	s.cache.settle(b)
+}
+
+// owns reports whether the image of a block of content may be changed in place: not if a commit writes it.
+func (s *FileSystem) owns(b *buffer) bool {
+	_, own := s.dirty[b]
+	return own
+}
+
+// WriteAt implements fs.Handle.
+func (h handle) WriteAt(p []byte, offset int64) (int, error) {
+	n, _, err := h.write(p, func(disk.Inode) int64 { return offset })
+	return n, err
+}
+
+// Append implements fs.Handle.
+func (h handle) Append(p []byte) (int, int64, error) {
+	return h.write(p, func(i disk.Inode) int64 { return int64(i.Size()) })
+}
+
+// write writes p, in ops that each do as much as lies in one piece. Where it begins is found in
+// the first. An error comes only when nothing was written.
+func (h handle) write(p []byte, where func(disk.Inode) int64) (n int, end int64, err error) {
+	s := h.n.s
+	at := int64(-1)
+	if len(p) == 0 {
+		return 0, int64(h.n.Attr().Size), nil
+	}
+	const atOnce = 1 << 20 // appends of at most this are not mixed with others
+	for n < len(p) {
+		got := 0
+		err := s.update(func(o *op) error {
+			i, err := h.n.edit(o)
+			if err != nil {
+				return err
+			}
+			if at < 0 {
+				at = where(i)
+			}
+			if at >= s.maxSize() {
+				return linux.EFBIG
+			}
+			part := p[n:]
+			part = part[:min(int64(len(part)), s.maxSize()-at, atOnce)]
+			got, err = o.write(h.n.ino, i, part, uint64(at))
+			return err
+		})
+		if err != nil {
+			if n > 0 {
+				break
+			}
+			return 0, 0, err
+		}
+		n += got
+		at += int64(got)
+	}
+	return n, at, nil
+}
+
+// write writes part of a file, as much as there is room for, but at least a byte. Errors: ENOSPC.
+func (o *op) write(ino uint32, i disk.Inode, p []byte, offset uint64) (int, error) {
+	t, err := o.tree(ino)
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for n < len(p) {
+		got, err := t.writeRun(p[n:], offset+uint64(n))
+		if err != nil && n == 0 {
+			return 0, err
+		}
+		if err != nil {
+			if err != linux.ENOSPC {
+				return 0, err
+			}
+			break
+		}
+		n += got
+	}
+	if size := offset + uint64(n); size > i.Size() {
+		i.SetSize(size)
+	}
+	o.touch(i, true)
+	return n, nil
+}
+
+// writeRun writes to one run of a file, which is made first if it is a hole.
+func (t *tree) writeRun(p []byte, offset uint64) (int, error) {
+	s := t.o.s
+	bits := s.geometry.BlockBits
+	logical, within := offset>>bits, offset&(1<<bits-1)
+	blocks := (uint64(len(p)) + within + 1<<bits - 1) >> bits
+	r, err := s.find(t.ino, t.i, logical)
+	if err != nil {
+		return 0, err
+	}
+	r.length = min(r.length, blocks)
+	fresh := r.zeros()
+	switch {
+	case r.physical == 0:
+		if r.physical, r.length, err = t.fill(logical, r.length, false); err != nil {
+			return 0, err
+		}
+	case r.unwritten:
+		if err := t.mark(r, false); err != nil {
+			return 0, err
+		}
+	}
+	p = p[:min(uint64(len(p)), r.length<<bits-within)]
+	n := 0
+	for number := r.physical; n < len(p); number++ {
+		part := p[n:min(len(p), n+s.geometry.BlockSize-int(within))]
+		c := change{number: number, inode: t.ino, at: int(within), data: part, fresh: fresh || len(part) == s.geometry.BlockSize}
+		if !c.fresh {
+			if c.b, err = s.content(number); err != nil {
+				return 0, err
+			}
+		}
+		t.o.content = append(t.o.content, c)
+		n += len(part)
+		within = 0
+	}
+	return n, nil
+}
+
+// fill allocates blocks for a hole, at most length of them that lie together.
+func (t *tree) fill(logical, length uint64, unwritten bool) (physical, n uint64, err error) {
+	limit := uint64(disk.MaxExtent)
+	if unwritten {
+		limit = disk.MaxUnwritten
+	}
+	goal := t.goal
+	if logical > 0 {
+		before, err := t.o.s.find(t.ino, t.i, logical-1)
+		if err != nil {
+			return 0, 0, err
+		}
+		if before.physical != 0 {
+			goal = before.physical + 1
+		}
+	}
+	if physical, n, err = t.o.allocate(goal, min(length, limit)); err != nil {
+		return 0, 0, err
+	}
+	t.addSectors(int64(n))
+	e := disk.Extent{Logical: uint32(logical), Length: uint32(n), Physical: physical, Unwritten: unwritten}
+	return physical, n, t.insert(e)
+}
+
+// mark makes a run that is allocated written or unwritten.
+func (t *tree) mark(r run, unwritten bool) error {
+	if err := t.remove(r.logical, r.logical+r.length, nil); err != nil {
+		return err
+	}
+	for r.length > 0 {
+		e := disk.Extent{Logical: uint32(r.logical), Physical: r.physical, Unwritten: unwritten}
+		e.Length = uint32(min(r.length, uint64(e.Limit())))
+		if err := t.insert(e); err != nil {
+			return err
+		}
+		r.logical, r.physical, r.length = r.logical+uint64(e.Length), r.physical+uint64(e.Length), r.length-uint64(e.Length)
+	}
+	return nil
+}
+
+// Sync implements fs.Handle.
+func (h handle) Sync() error { return h.n.s.commit() }
+
+// Close implements fs.Handle.
+func (h handle) Close() error {
+	s := h.n.s
+	s.mu.Lock()
+	if s.handles[h.n.ino]--; s.handles[h.n.ino] > 0 {
+		s.mu.Unlock()
+		return nil
+	}
+	delete(s.handles, h.n.ino)
+	delete(s.nameable, h.n.ino)
+	reap := slices.Contains(s.orphans, h.n.ino) && !s.closed && s.readOnly == ""
+	s.mu.Unlock()
+	if reap {
+		return s.reap(h.n.ino)
+	}
+	return nil
+}
+
+// NextData implements fs.Sparse.
+func (h handle) NextData(offset int64) (int64, bool) {
+	at, hole := h.next(offset, false)
+	return at, !hole
+}
+
+// NextHole implements fs.Sparse.
+func (h handle) NextHole(offset int64) int64 {
+	at, _ := h.next(offset, true)
+	return at
+}
+
+// next finds where the first hole, or the first data, at or behind an offset begins; the end
+// of the file and true if there is none.
+func (h handle) next(offset int64, hole bool) (int64, bool) {
+	s := h.n.s
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	i, err := h.n.load()
+	if err != nil || i.Flags()&disk.FlagInlineData != 0 {
+		return offset, false
+	}
+	bits := s.geometry.BlockBits
+	for at := uint64(offset); at < i.Size(); {
+		r, err := s.find(h.n.ino, i, at>>bits)
+		if err != nil {
+			return offset, false
+		}
+		if r.zeros() == hole {
+			return int64(at), false
+		}
+		at = (r.logical + r.length) << bits
+	}
+	return int64(i.Size()), true
+}
+
+var _ fs.Sparse = handle{}

@@ -1,0 +1,279 @@
+package ext4
+
+import (
+	"cmp"
+	"slices"
+
+	"loam/abi/linux"
+	"loam/fs/ext4/disk"
+)
+
+// Indexes of directories: a tree of hashes with up to three levels, whose leaves are
+// ordinary blocks of names in no order.
+
+// path is a way from the root of an index to a leaf.
+type path struct {
+	visited uint64 // leaves
+	hash    uint32 // of the name that was looked for
+	bound   uint32 // the hash at which the leaf begins, as the entry has it
+	steps   []pathStep
+}
+
+type pathStep struct {
+	x       disk.Index
+	logical uint64 // block of the directory
+	kind    kind
+	at      int // entry
+}
+
+// leaf is the block of the directory to which a path leads.
+func (p *path) leaf() uint64 {
+	last := p.steps[len(p.steps)-1]
+	return uint64(last.x.Block(last.at))
+}
+
+// walk goes to the leaf for a name.
+func (n *names) walk(name string) (path, error) {
+	b, err := n.block(0, indexRoot)
+	if err != nil {
+		return path{}, err
+	}
+	version := disk.IndexRoot(b).HashVersion()
+	if !disk.KnownHash(version) {
+		return path{}, errDamaged
+	}
+	hash, _ := n.s.geometry.Hash(version, name)
+	return n.walkTo(hash)
+}
+
+// walkTo goes to the leaf for a hash.
+func (n *names) walkTo(hash uint32) (path, error) {
+	b, err := n.block(0, indexRoot)
+	if err != nil {
+		return path{}, err
+	}
+	root := disk.IndexRoot(b)
+	p := path{hash: hash, steps: []pathStep{{root, 0, indexRoot, root.Search(hash)}}}
+	for range root.Levels() {
+		logical := p.leaf()
+		b, err := n.block(logical, indexNode)
+		if err != nil {
+			return path{}, err
+		}
+		x := disk.IndexNode(b)
+		p.steps = append(p.steps, pathStep{x, logical, indexNode, x.Search(hash)})
+	}
+	return p, nil
+}
+
+// next goes to the next leaf; false if there is none.
+func (n *names) next(p *path) (bool, error) {
+	if p.visited++; p.visited > n.blocks() {
+		return false, errDamaged // blocks of the index have several parents
+	}
+	level := len(p.steps) - 1
+	for p.steps[level].at+1 >= p.steps[level].x.Count() {
+		if level--; level < 0 {
+			return false, nil
+		}
+	}
+	p.steps[level].at++
+	p.bound = p.steps[level].x.Hash(p.steps[level].at)
+	for level++; level < len(p.steps); level++ {
+		above := p.steps[level-1]
+		logical := uint64(above.x.Block(above.at))
+		b, err := n.block(logical, indexNode)
+		if err != nil {
+			return false, err
+		}
+		p.steps[level] = pathStep{disk.IndexNode(b), logical, indexNode, 0}
+	}
+	return true, nil
+}
+
+// makeIndex gives a directory of one block an index: its names move to a second block.
+func (n *names) makeIndex() error {
+	g := n.s.geometry
+	first, err := n.edit(0, directoryLeaf)
+	if err != nil {
+		return err
+	}
+	logical, leaf, err := n.grow(directoryLeaf)
+	if err != nil {
+		return err
+	}
+	g.InitDirectory(leaf)
+	dots := 0
+	for e, ok := disk.NextEntry(first, 0); ok; e, ok = disk.NextEntry(first, e.Offset+e.Length) {
+		if dots < 2 {
+			if string(e.Name) != []string{".", ".."}[dots] || e.Offset != []int{0, 12}[dots] {
+				return errDamaged
+			}
+			dots++
+		} else if !g.AddEntry(leaf, string(e.Name), e.Inode, e.Type) {
+			return errDamaged
+		}
+	}
+	if dots < 2 {
+		return errDamaged
+	}
+	g.InitRoot(first, g.HashVersion, uint32(logical))
+	number, err := n.place(0)
+	if err != nil {
+		return err
+	}
+	t := n.o.find(number)
+	t.b.kind, t.seal = indexRoot, n.seal(indexRoot)
+	n.i.SetFlags(n.i.Flags() | disk.FlagIndex)
+	return nil
+}
+
+// hashed is a name of a leaf that is split.
+type hashed struct {
+	name string
+	hash uint32
+	ino  uint32
+	kind uint8
+	size int
+}
+
+// split moves the half of a leaf's names with the larger hashes to a new leaf, and returns
+// the one of the two where the path's hash belongs.
+func (n *names) split(p *path, b []byte) ([]byte, error) {
+	if err := n.makeRoom(p); err != nil {
+		return nil, err
+	}
+	g := n.s.geometry
+	root, err := n.block(0, indexRoot)
+	if err != nil {
+		return nil, err
+	}
+	version := disk.IndexRoot(root).HashVersion()
+	all, total := []hashed(nil), 0
+	for e, ok := disk.NextEntry(b, 0); ok; e, ok = disk.NextEntry(b, e.Offset+e.Length) {
+		h, _ := g.Hash(version, string(e.Name))
+		all = append(all, hashed{string(e.Name), h, e.Inode, e.Type, disk.EntrySize(len(e.Name))})
+		total += disk.EntrySize(len(e.Name))
+	}
+	if len(all) < 2 {
+		return nil, linux.ENOSPC
+	}
+	slices.SortStableFunc(all, func(a, b hashed) int { return cmp.Compare(a.hash, b.hash) })
+	middle, size := 0, 0
+	for middle < len(all)-1 && (middle == 0 || size+all[middle].size <= total/2) {
+		size += all[middle].size
+		middle++
+	}
+	logical, upper, err := n.grow(directoryLeaf)
+	if err != nil {
+		return nil, err
+	}
+	g.InitDirectory(b)
+	g.InitDirectory(upper)
+	for i, e := range all {
+		to := b
+		if i >= middle {
+			to = upper
+		}
+		g.AddEntry(to, e.name, e.ino, e.kind)
+	}
+	bound := all[middle].hash
+	last := &p.steps[len(p.steps)-1]
+	goesUp := p.hash >= bound
+	if all[middle-1].hash == bound {
+		bound |= 1 // names with this hash are in both
+	}
+	x, err := n.editIndex(last)
+	if err != nil {
+		return nil, err
+	}
+	x.Insert(last.at, bound, uint32(logical))
+	if goesUp {
+		return upper, nil
+	}
+	return b, nil
+}
+
+// editIndex returns a block of the index to be changed.
+func (n *names) editIndex(step *pathStep) (disk.Index, error) {
+	b, err := n.edit(step.logical, step.kind)
+	if err != nil {
+		return disk.Index{}, err
+	}
+	if step.kind == indexRoot {
+		step.x = disk.IndexRoot(b)
+	} else {
+		step.x = disk.IndexNode(b)
+	}
+	return step.x, nil
+}
+
+// makeRoom splits full blocks of the index on a path, so that the last has room for an entry.
+func (n *names) makeRoom(p *path) error {
+	for {
+		level := len(p.steps) - 1
+		for level >= 0 && p.steps[level].x.Full() {
+			level--
+		}
+		switch {
+		case level == len(p.steps)-1:
+			return nil
+		case level < 0:
+			if err := n.deepen(p); err != nil {
+				return err
+			}
+		default:
+			if err := n.splitIndex(p, level+1); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// deepen moves the entries of the root to a node of their own.
+func (n *names) deepen(p *path) error {
+	root, err := n.editIndex(&p.steps[0])
+	if err != nil {
+		return err
+	}
+	if root.Levels() >= n.maxLevels() {
+		return linux.ENOSPC
+	}
+	logical, b, err := n.grow(indexNode)
+	if err != nil {
+		return err
+	}
+	x := n.s.geometry.InitNode(b)
+	root.MoveTail(0, x)
+	root.Relink(0, uint32(logical))
+	root.SetLevels(root.Levels() + 1)
+	at := p.steps[0].at
+	p.steps[0].at = 0
+	p.steps = slices.Insert(p.steps, 1, pathStep{x, logical, indexNode, at})
+	return nil
+}
+
+// splitIndex moves half of a full node's entries to a new node, for which the level above has room.
+func (n *names) splitIndex(p *path, level int) error {
+	x, err := n.editIndex(&p.steps[level])
+	if err != nil {
+		return err
+	}
+	above, err := n.editIndex(&p.steps[level-1])
+	if err != nil {
+		return err
+	}
+	logical, b, err := n.grow(indexNode)
+	if err != nil {
+		return err
+	}
+	upper := n.s.geometry.InitNode(b)
+	middle := x.Count() / 2
+	hash := x.MoveTail(middle, upper)
+	above.Insert(p.steps[level-1].at, hash, uint32(logical))
+	if at := p.steps[level].at; at >= middle {
+		p.steps[level-1].at++
+		p.steps[level] = pathStep{upper, logical, indexNode, at - middle}
+	}
+	return nil
+}

@@ -1,0 +1,262 @@
+package ext4
+
+import (
+	"loam/abi/linux"
+	"loam/fs"
+	"loam/fs/ext4/disk"
+)
+
+// node is a file of any type. The generation tells it from a later file with the
+// same inode.
+type node struct {
+	s          *FileSystem
+	ino        uint32
+	generation uint32
+}
+
+// Files of other types than directories. Values are comparable: equal ones are the same file.
+type (
+	regular struct{ node }
+	link    struct{ node }
+	special struct{ node }
+)
+
+// nodeOf makes a node of an inode by its type.
+func (s *FileSystem) nodeOf(ino uint32, i disk.Inode) fs.Node {
+	n := node{s, ino, i.Generation()}
+	switch fs.Mode(i.Mode()).Type() {
+	case fs.Dir:
+		return directory{n}
+	case fs.Regular:
+		return regular{n}
+	case fs.Symlink:
+		return link{n}
+	}
+	return special{n}
+}
+
+// load returns the inode. Errors: ENOENT if the file has gone.
+func (n node) load() (disk.Inode, error) {
+	i, err := n.s.inode(n.ino)
+	if err == nil && (i.Generation() != n.generation || i.Mode() == 0 || i.Links() == 0 && n.ino >= n.s.geometry.FirstInode && !n.s.isOrphan(n.ino)) {
+		return nil, linux.ENOENT
+	}
+	return i, err
+}
+
+// edit returns the inode to be changed.
+func (n node) edit(o *op) (disk.Inode, error) {
+	if _, err := n.load(); err != nil {
+		return nil, err
+	}
+	return o.inode(n.ino)
+}
+
+// isOrphan reports whether a file without a name is still there.
+func (s *FileSystem) isOrphan(ino uint32) bool {
+	for _, o := range s.orphans {
+		if o == ino {
+			return true
+		}
+	}
+	return false
+}
+
+// Attr implements fs.Node. A file that has gone has no links.
+func (n node) Attr() fs.Attr { return n.attr(0) }
+
+func (n node) attr(kind fs.Mode) fs.Attr {
+	n.s.mu.RLock()
+	defer n.s.mu.RUnlock()
+	i, err := n.load()
+	if err != nil {
+		return fs.Attr{Inode: uint64(n.ino), Mode: kind}
+	}
+	return n.s.attr(n.ino, i)
+}
+
+// Attr implements fs.Node.
+func (d directory) Attr() fs.Attr { return d.attr(fs.Dir) }
+func (r regular) Attr() fs.Attr   { return r.attr(fs.Regular) }
+func (l link) Attr() fs.Attr      { return l.attr(fs.Symlink) }
+
+// Open implements fs.Node.
+func (r regular) Open(fs.Flags) (fs.Handle, error) {
+	s := r.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, err := r.load(); err != nil {
+		return nil, err
+	}
+	s.handles[r.ino]++
+	return handle{r.node}, nil
+}
+func (d directory) Open(fs.Flags) (fs.Handle, error) { return nil, linux.EISDIR }
+func (l link) Open(fs.Flags) (fs.Handle, error)      { return nil, linux.ELOOP }
+func (s special) Open(fs.Flags) (fs.Handle, error)   { return nil, linux.ENXIO }
+
+// InUse implements fs.Lasting.
+func (r regular) InUse() bool {
+	r.s.mu.RLock()
+	defer r.s.mu.RUnlock()
+	return r.s.handles[r.ino] > 0
+}
+
+// Change implements fs.Node.
+func (n node) Change(c fs.Change) error {
+	if c.Fields&fs.SetSize != 0 {
+		return linux.EINVAL
+	}
+	return n.s.update(func(o *op) error {
+		i, err := n.edit(o)
+		if err == nil {
+			o.change(i, c)
+		}
+		return err
+	})
+}
+
+// Change implements fs.Node.
+func (r regular) Change(c fs.Change) error {
+	if c.Fields&fs.SetSize == 0 {
+		return r.node.Change(c)
+	}
+	switch {
+	case c.Size < 0:
+		return linux.EINVAL
+	case c.Size > r.s.maxSize():
+		return linux.EFBIG
+	}
+	steps := false
+	err := r.s.update(func(o *op) error {
+		i, err := r.edit(o)
+		if err != nil {
+			return err
+		}
+		if steps, err = o.resize(r.ino, i, uint64(c.Size)); err != nil {
+			return err
+		}
+		o.touch(i, true)
+		o.change(i, c)
+		return nil
+	})
+	if err != nil || !steps {
+		return err
+	}
+	if err := r.s.truncateSteps(r.ino, uint64(c.Size)); err != nil {
+		return err
+	}
+	return r.s.update(func(o *op) error {
+		i, err := r.edit(o)
+		if err != nil || i.Links() == 0 {
+			return err
+		}
+		return o.dropOrphan(r.ino)
+	})
+}
+
+// resize makes a file longer or shorter. If blocks remain to be freed, the inode is an orphan, and
+// truncateSteps is to be called.
+func (o *op) resize(ino uint32, i disk.Inode, size uint64) (steps bool, err error) {
+	s := o.s
+	old := i.Size()
+	i.SetSize(size)
+	if size >= old {
+		return false, nil
+	}
+	t, err := o.tree(ino)
+	if err != nil {
+		return false, err
+	}
+	if err := t.clearRest(size); err != nil {
+		return false, err
+	}
+	if t.root().Depth() > 0 {
+		if s.isOrphan(ino) {
+			return true, nil // without a name, and open
+		}
+		return true, o.addOrphan(ino, i)
+	}
+	end := (size + uint64(s.geometry.BlockSize) - 1) >> s.geometry.BlockBits
+	return false, t.remove(end, maxLogical, t.freeData)
+}
+
+// clearRest makes zeros of the last block behind an offset, so that they are there if the file grows again.
+func (t *tree) clearRest(offset uint64) error {
+	s := t.o.s
+	within := int(offset & uint64(s.geometry.BlockSize-1))
+	if within == 0 {
+		return nil
+	}
+	return t.clear(offset>>s.geometry.BlockBits, within, s.geometry.BlockSize)
+}
+
+// clear makes zeros of part of a block.
+func (t *tree) clear(logical uint64, from, to int) error {
+	r, err := t.o.s.find(t.ino, t.i, logical)
+	if err != nil || r.zeros() {
+		return err
+	}
+	b, err := t.o.s.content(r.physical)
+	if err != nil {
+		return err
+	}
+	t.o.content = append(t.o.content, change{number: r.physical, inode: t.ino, at: from, data: make([]byte, to-from), b: b})
+	return nil
+}
+
+// change changes attributes but for the size.
+func (o *op) change(i disk.Inode, c fs.Change) {
+	if c.Fields&fs.SetMode != 0 {
+		i.SetMode(uint16(fs.Mode(i.Mode()).Type() | c.Mode&fs.Permissions))
+		o.changeMode(i)
+	}
+	if c.Fields&fs.SetOwner != 0 {
+		i.SetUID(c.UID)
+	}
+	if c.Fields&fs.SetGroup != 0 {
+		i.SetGID(c.GID)
+	}
+	if c.Fields&fs.SetAccess != 0 {
+		setTime(i, disk.AccessTime, c.Access)
+	}
+	if c.Fields&fs.SetModify != 0 {
+		setTime(i, disk.ModifyTime, c.Modify)
+	}
+	o.touch(i, false)
+}
+
+// Target implements fs.Link.
+func (l link) Target() (string, error) {
+	s := l.s
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	i, err := l.load()
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case i.Flags()&disk.FlagInlineData != 0:
+		b, err := i.InlineData()
+		if err != nil {
+			return "", errDamaged
+		}
+		return string(b), nil
+	case i.FastLink(s.geometry):
+		return string(i.Area()[:i.Size()]), nil
+	case i.Size() > uint64(s.geometry.BlockSize):
+		return "", errDamaged
+	}
+	r, err := s.find(l.ino, i, 0)
+	if err != nil {
+		return "", err
+	}
+	if r.zeros() {
+		return "", errDamaged
+	}
+	b, err := s.content(r.physical)
+	if err != nil {
+		return "", err
+	}
+	return string(b.data[:i.Size()]), nil
+}

@@ -1,0 +1,271 @@
+package ext4
+
+import (
+	"slices"
+
+	"loam/fs"
+	"loam/fs/ext4/disk"
+)
+
+// Orphans: inodes that have no name, and exist because they are open, or because
+// giving back their blocks takes more than one op. They are in a list on disk, in
+// which each has the next in place of its deletion time, so that recovery finds
+// them. A file system with an orphan file has its orphans of a crash there, too; here
+// new ones go to the list in any case, which everybody reads ("Orphan file").
+
+// addOrphan enters an inode at the head of the list.
+func (o *op) addOrphan(ino uint32, i disk.Inode) error {
+	super, err := o.super()
+	if err != nil {
+		return err
+	}
+	i.SetDeletionTime(super.LastOrphan())
+	super.SetLastOrphan(ino)
+	before := o.s.orphans
+	o.s.orphans = slices.Insert(slices.Clone(before), 0, ino)
+	o.undo = append(o.undo, func() { o.s.orphans = before })
+	return nil
+}
+
+// dropOrphan takes an inode out of the list, if it is there.
+func (o *op) dropOrphan(ino uint32) error {
+	at := slices.Index(o.s.orphans, ino)
+	if at < 0 {
+		return nil
+	}
+	i, err := o.inode(ino)
+	if err != nil {
+		return err
+	}
+	next := i.DeletionTime()
+	i.SetDeletionTime(0)
+	if at == 0 {
+		super, err := o.super()
+		if err != nil {
+			return err
+		}
+		super.SetLastOrphan(next)
+	} else {
+		before, err := o.inode(o.s.orphans[at-1])
+		if err != nil {
+			return err
+		}
+		before.SetDeletionTime(next)
+	}
+	old := o.s.orphans
+	o.s.orphans = slices.Delete(slices.Clone(old), at, at+1)
+	o.undo = append(o.undo, func() { o.s.orphans = old })
+	return nil
+}
+
+// unlinked is called in an op when an inode's last name has gone. What is small and not open goes at
+// once. It reports whether reap is to be called after the op.
+func (o *op) unlinked(ino uint32, i disk.Inode) (reap bool, err error) {
+	small := i.Flags()&disk.FlagExtents == 0 && !mapped(i) || i.Flags()&disk.FlagExtents != 0 && disk.Extents(i.Area()).Depth() == 0
+	if small && o.s.handles[ino] == 0 {
+		return false, o.erase(ino)
+	}
+	return true, o.addOrphan(ino, i)
+}
+
+// mapped reports whether an inode without extents may have blocks mapped one by one.
+func mapped(i disk.Inode) bool {
+	kind := fs.Mode(i.Mode()).Type()
+	return kind == fs.Regular || kind == fs.Dir || kind == fs.Symlink && i.Size() >= disk.BlockArea
+}
+
+// erase gives back an inode, and what few blocks it has.
+func (o *op) erase(ino uint32) error {
+	i, err := o.inode(ino)
+	if err != nil {
+		return err
+	}
+	if i.Flags()&disk.FlagExtents != 0 || mapped(i) {
+		t, err := o.tree(ino)
+		if err == nil {
+			err = t.remove(0, maxLogical, t.freeData)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := o.dropAttributes(i); err != nil {
+		return err
+	}
+	if err := o.dropOrphan(ino); err != nil {
+		return err
+	}
+	isDir := fs.Mode(i.Mode()).Type() == fs.Dir
+	i.SetLinks(0)
+	i.SetSize(0)
+	i.SetDeletionTime(uint32(o.s.config.Now().Unix()))
+	return o.freeInode(ino, isDir)
+}
+
+// reap gives back an inode that has no name and is not open, in steps.
+func (s *FileSystem) reap(ino uint32) error {
+	if err := s.truncateSteps(ino, 0); err != nil {
+		return err
+	}
+	return s.update(func(o *op) error {
+		if !slices.Contains(s.orphans, ino) || s.handles[ino] > 0 {
+			return nil
+		}
+		return o.erase(ino)
+	})
+}
+
+// truncateSteps frees what lies behind a size, a leaf of the extent tree at a time, so that
+// no op is larger than a transaction. The inode is an orphan meanwhile.
+func (s *FileSystem) truncateSteps(ino uint32, size uint64) error {
+	end := (size + uint64(s.geometry.BlockSize) - 1) >> s.geometry.BlockBits
+	for more := true; more; {
+		err := s.update(func(o *op) error {
+			t, err := o.tree(ino)
+			if err != nil {
+				return err
+			}
+			var from uint64
+			if from, more, err = t.lastLeaf(end); err != nil {
+				return err
+			}
+			return t.remove(from, maxLogical, t.freeData)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lastLeaf is where the last leaf of a tree begins, or end if that is behind; more is true if
+// there are leaves before it and behind end.
+func (t *tree) lastLeaf(end uint64) (from uint64, more bool, err error) {
+	x := t.root()
+	for x.Depth() > 0 {
+		last := x.Count() - 1
+		if last > 0 && uint64(x.Key(last)) > end {
+			more = true
+		}
+		from = uint64(x.Key(last))
+		if x, err = t.o.s.node(x.Child(last), x.Depth()-1, owner(t.ino, t.i)); err != nil {
+			return 0, false, err
+		}
+	}
+	return max(from, end), more && from > end, nil
+}
+
+// reapOrphans ends what a crash, or an unmount with open files, left: files without a name
+// go, others are cut to their size (a truncate that did not end).
+func (s *FileSystem) reapOrphans() error {
+	s.mu.Lock()
+	super, err := s.super()
+	var list []uint32
+	if err == nil {
+		list, err = s.orphanList(super)
+	}
+	s.orphans = list
+	s.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	for _, ino := range slices.Clone(list) {
+		if err := s.reapOrphan(ino); err != nil {
+			return err
+		}
+	}
+	return s.reapOrphanFile(super)
+}
+
+// orphanList reads the list. It ends where it makes no sense.
+func (s *FileSystem) orphanList(super disk.Super) ([]uint32, error) {
+	var list []uint32
+	seen := map[uint32]bool{}
+	for ino := super.LastOrphan(); ino != 0; {
+		i, err := s.inode(ino)
+		if err != nil || seen[ino] || ino < s.geometry.FirstInode {
+			return nil, errDamaged
+		}
+		seen[ino] = true
+		list = append(list, ino)
+		ino = i.DeletionTime()
+	}
+	return list, nil
+}
+
+func (s *FileSystem) reapOrphan(ino uint32) error {
+	s.mu.RLock()
+	i, err := s.inode(ino)
+	var links uint16
+	var size uint64
+	if err == nil {
+		links, size = i.Links(), i.Size()
+	}
+	s.mu.RUnlock()
+	if err != nil {
+		return err
+	}
+	if links == 0 {
+		return s.reap(ino)
+	}
+	if err := s.truncateSteps(ino, size); err != nil {
+		return err
+	}
+	return s.update(func(o *op) error { return o.dropOrphan(ino) })
+}
+
+// reapOrphanFile empties the orphan file after a crash of a system that uses it.
+func (s *FileSystem) reapOrphanFile(super disk.Super) error {
+	if super.ROCompat()&disk.ROCompatOrphanPresent == 0 {
+		return nil
+	}
+	file := super.OrphanInode()
+	for at, end := uint64(0), uint64(1); at < end; at++ {
+		var orphans []uint32
+		err := s.update(func(o *op) error {
+			i, err := s.inode(file)
+			if err != nil {
+				return err
+			}
+			end = min(i.Size()>>s.geometry.BlockBits, s.geometry.Blocks)
+			r, err := s.find(file, i, at)
+			if err != nil || r.zeros() {
+				return err
+			}
+			sums, own := &s.geometry.Sums, owner(file, i)
+			b, err := o.edit(r.physical, content, func([]byte) bool { return true }, nil)
+			if err != nil {
+				return err
+			}
+			if orphans, err = sums.Orphans(b, r.physical, own); err != nil {
+				return errDamaged
+			}
+			for _, ino := range orphans { // to the list, so that a crash finds them
+				i, err := o.inode(ino)
+				if err != nil {
+					return err
+				}
+				if err := o.addOrphan(ino, i); err != nil {
+					return err
+				}
+			}
+			sums.ClearOrphans(b, r.physical, own)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		for _, ino := range orphans {
+			if err := s.reapOrphan(ino); err != nil {
+				return err
+			}
+		}
+	}
+	return s.update(func(o *op) error {
+		super, err := o.super()
+		if err == nil {
+			super.SetROCompat(super.ROCompat() &^ disk.ROCompatOrphanPresent)
+		}
+		return err
+	})
+}

@@ -1,0 +1,205 @@
+package ext4
+
+import (
+	"loam/abi/linux"
+	"loam/fs/ext4/disk"
+)
+
+// Reading blocks of metadata, each checked for what it must be.
+
+// image returns a block that check accepts as of a kind. The image is valid until the
+// block is changed, and is not changed by the caller.
+func (s *FileSystem) image(number uint64, k kind, check func([]byte) bool) ([]byte, error) {
+	b, err := s.buffer(number, k, check)
+	if err != nil {
+		return nil, err
+	}
+	return b.data, nil
+}
+
+func (s *FileSystem) buffer(number uint64, k kind, check func([]byte) bool) (*buffer, error) {
+	if number >= s.geometry.Blocks {
+		return nil, errDamaged
+	}
+	b := s.cache.find(number)
+	if b == nil {
+		b = &buffer{number: number, data: make([]byte, s.geometry.BlockSize)}
+		if err := s.device.read(number, b.data); err != nil {
+			return nil, linux.EIO
+		}
+		b = s.cache.add(b)
+	}
+	s.cache.mu.Lock()
+	checked := b.kind == k
+	s.cache.mu.Unlock()
+	if checked {
+		return b, nil
+	}
+	if b.tx != nil || b.dirty || !check(b.data) {
+		return nil, errDamaged // something else, that was changed and is in use, too
+	}
+	s.cache.mu.Lock()
+	b.kind = k
+	s.cache.mu.Unlock()
+	return b, nil
+}
+
+// descriptor is a group's descriptor. All were checked when the file system was opened.
+func (s *FileSystem) descriptor(group uint32) (disk.Group, error) {
+	number, at := s.geometry.DescriptorBlock(group)
+	b, err := s.image(number, descriptors, func([]byte) bool { return true })
+	if err != nil {
+		return nil, err
+	}
+	return disk.Group(b[at : at+s.geometry.DescSize]), nil
+}
+
+// checkDescriptor checks one before it is used.
+func (s *FileSystem) checkDescriptor(group uint32) (disk.Group, error) {
+	d, err := s.descriptor(group)
+	if err == nil && (!s.geometry.Sums.GroupOK(d, group) || !s.geometry.CheckGroup(d)) {
+		err = errDamaged
+	}
+	return d, err
+}
+
+// inodePlace is where an inode lies.
+func (s *FileSystem) inodePlace(ino uint32) (number uint64, at int, err error) {
+	g := s.geometry
+	if ino == 0 || ino > g.Inodes {
+		return 0, 0, errDamaged
+	}
+	group, bit := g.InodeGroup(ino)
+	d, err := s.descriptor(group)
+	if err != nil {
+		return 0, 0, err
+	}
+	offset := uint64(bit) * uint64(g.InodeSize)
+	return d.InodeTable() + offset>>g.BlockBits, int(offset) & (g.BlockSize - 1), nil
+}
+
+// inode is an inode, with its checksum verified.
+func (s *FileSystem) inode(ino uint32) (disk.Inode, error) {
+	number, at, err := s.inodePlace(ino)
+	if err != nil {
+		return nil, err
+	}
+	b, err := s.image(number, inodeTable, func([]byte) bool { return true })
+	if err != nil {
+		return nil, err
+	}
+	i := disk.Inode(b[at : at+s.geometry.InodeSize])
+	if !s.op.has(ino) && !s.geometry.Sums.InodeOK(i, ino) {
+		return nil, errDamaged
+	}
+	return i, nil
+}
+
+func owner(ino uint32, i disk.Inode) disk.Owner {
+	return disk.Owner{Inode: ino, Generation: i.Generation()}
+}
+
+// run is part of a file: blocks that lie together, or a hole.
+type run struct {
+	logical   uint64
+	length    uint64 // blocks
+	physical  uint64 // 0: a hole
+	unwritten bool
+}
+
+// zeros reports whether the run reads as zeros.
+func (r run) zeros() bool { return r.physical == 0 || r.unwritten }
+
+// maxLogical is the number of blocks that a file can have.
+const maxLogical = 1<<32 - 1
+
+// find finds what a block of a file lies in, from that block on.
+func (s *FileSystem) find(ino uint32, i disk.Inode, logical uint64) (run, error) {
+	if logical >= maxLogical {
+		return run{logical: logical, length: 1}, nil
+	}
+	if i.Flags()&disk.FlagExtents == 0 {
+		return s.findMapped(i, logical)
+	}
+	x := disk.Extents(i.Area())
+	if s.geometry.CheckExtents(x, -1) != nil {
+		return run{}, errDamaged
+	}
+	bound := uint64(maxLogical)
+	for {
+		at := x.Search(uint32(logical))
+		if at+1 < x.Count() {
+			bound = uint64(x.Key(at + 1))
+		}
+		if at < 0 {
+			return run{logical: logical, length: bound - logical}, nil
+		}
+		if x.Depth() == 0 {
+			if e := x.Extent(at); e.End() > logical {
+				e = e.Cut(logical, e.End())
+				return run{logical, uint64(e.Length), e.Physical, e.Unwritten}, nil
+			}
+			return run{logical: logical, length: bound - logical}, nil
+		}
+		var err error
+		if x, err = s.node(x.Child(at), x.Depth()-1, owner(ino, i)); err != nil {
+			return run{}, err
+		}
+	}
+}
+
+// node is a block of an extent tree, of a depth.
+func (s *FileSystem) node(number uint64, depth int, o disk.Owner) (disk.Extents, error) {
+	b, err := s.image(number, extentNode, s.nodeCheck(depth, o))
+	if err != nil {
+		return nil, err
+	}
+	if x := disk.Extents(b); x.Depth() == depth {
+		return x, nil
+	}
+	return nil, errDamaged
+}
+
+func (s *FileSystem) nodeCheck(depth int, o disk.Owner) func([]byte) bool {
+	return func(b []byte) bool {
+		return s.geometry.CheckExtents(b, depth) == nil && s.geometry.Sums.ExtentsOK(b, o)
+	}
+}
+
+// findMapped is find for a file whose blocks are mapped one by one ("Direct/Indirect Block
+// Addressing"): 12 numbers of blocks, then one block of numbers, one of such blocks, and one of those.
+func (s *FileSystem) findMapped(i disk.Inode, logical uint64) (run, error) {
+	per := uint64(s.geometry.BlockSize / 4)
+	number, hole := uint64(0), uint64(1)
+	index, span := logical, uint64(0)
+	switch {
+	case index < 12:
+		number = le32(i.Area()[4*index:])
+	case index-12 < per:
+		number, index, span = le32(i.Area()[48:]), index-12, 1
+	case index-12-per < per*per:
+		number, index, span = le32(i.Area()[52:]), index-12-per, per
+	case index-12-per-per*per < per*per*per:
+		number, index, span = le32(i.Area()[56:]), index-12-per-per*per, per*per
+	}
+	for ; span > 0 && number != 0; span /= per {
+		b, err := s.image(number, blockMap, func([]byte) bool { return true })
+		if err != nil {
+			return run{}, err
+		}
+		hole = span
+		number = le32(b[4*(index/span):])
+		index %= span
+	}
+	if number == 0 {
+		return run{logical: logical, length: max(1, hole-index%max(hole, 1))}, nil
+	}
+	if !s.geometry.Holds(number, 1) {
+		return run{}, errDamaged
+	}
+	return run{logical: logical, length: 1, physical: number}, nil
+}
+
+func le32(b []byte) uint64 {
+	return uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24
+}

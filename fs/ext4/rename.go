@@ -1,0 +1,208 @@
+package ext4
+
+import (
+	"loam/abi/linux"
+	"loam/fs"
+	"loam/fs/ext4/disk"
+)
+
+// moving is a rename under way: a name, and the one that it takes the place of.
+type moving struct {
+	o          *op
+	from, into *names
+	name, new  string
+	old        found // of the name
+	target     found // of the new name
+	there      bool  // the new name exists
+	i          disk.Inode
+	thereI     disk.Inode
+}
+
+// Rename implements fs.Directory.
+func (d directory) Rename(name string, to fs.Directory, newName string, flags fs.RenameFlags) error {
+	into, ok := to.(directory)
+	if !ok || into.s != d.s {
+		return linux.EXDEV
+	}
+	reap := uint32(0)
+	err := d.s.update(func(o *op) error {
+		reap = 0
+		m, err := o.moving(d, name, into, newName)
+		if err != nil {
+			return err
+		}
+		if err := m.allowed(flags); err != nil {
+			return err
+		}
+		if m.there && m.target.entry.Inode == m.old.entry.Inode {
+			return nil // two names of one file: rename(2) leaves both
+		}
+		if flags&fs.RenameExchange != 0 {
+			err = m.exchange()
+		} else {
+			reap, err = m.move()
+		}
+		o.touch(m.from.i, true)
+		o.touch(m.into.i, true)
+		return err
+	})
+	return d.s.reapLater(reap, err)
+}
+
+func (o *op) moving(d directory, name string, into directory, newName string) (*moving, error) {
+	m := &moving{o: o, name: name, new: newName}
+	var err error
+	if m.from, err = d.editNames(o); err != nil {
+		return nil, err
+	}
+	m.into = m.from
+	if into != d {
+		if m.into, err = into.editNames(o); err != nil {
+			return nil, err
+		}
+	}
+	if m.old, err = m.from.find(name); err != nil {
+		return nil, err
+	}
+	if m.i, err = o.inode(m.old.entry.Inode); err != nil {
+		return nil, err
+	}
+	switch m.target, err = m.into.find(newName); err {
+	case linux.ENOENT:
+		return m, nil
+	case nil:
+		m.there = true
+		m.thereI, err = o.inode(m.target.entry.Inode)
+	}
+	return m, err
+}
+
+func isDir(i disk.Inode) bool { return fs.Mode(i.Mode()).Type() == fs.Dir }
+
+// allowed checks what rename(2) forbids.
+func (m *moving) allowed(flags fs.RenameFlags) error {
+	moves := isDir(m.i)
+	if moves {
+		if inside, err := m.contains(m.old.entry.Inode, m.into.ino); err != nil || inside {
+			return orInvalid(err)
+		}
+	}
+	exchange := flags&fs.RenameExchange != 0
+	if !m.there {
+		if exchange {
+			return linux.ENOENT
+		}
+		return nil
+	}
+	replaces := isDir(m.thereI)
+	above := false
+	if replaces {
+		var err error
+		if above, err = m.contains(m.target.entry.Inode, m.from.ino); err != nil {
+			return err
+		}
+	}
+	switch {
+	case flags&fs.RenameNoReplace != 0:
+		return linux.EEXIST
+	case exchange && above:
+		return linux.EINVAL
+	case exchange:
+		return nil
+	case above:
+		return linux.ENOTEMPTY // whatever moves: as Linux does
+	case moves && !replaces:
+		return linux.ENOTDIR
+	case !moves && replaces:
+		return linux.EISDIR
+	}
+	return nil
+}
+
+func orInvalid(err error) error {
+	if err == nil {
+		return linux.EINVAL
+	}
+	return err
+}
+
+// contains reports whether a directory is dir or somewhere below it.
+func (m *moving) contains(dir, sub uint32) (bool, error) {
+	for range 1 << 16 { // a damaged tree may have circles
+		if sub == dir {
+			return true, nil
+		}
+		if sub == disk.RootInode {
+			return false, nil
+		}
+		i, err := m.o.s.inode(sub)
+		if err != nil {
+			return false, err
+		}
+		f, err := (&names{s: m.o.s, ino: sub, i: i}).find("..")
+		if err != nil {
+			return false, err
+		}
+		sub = f.entry.Inode
+	}
+	return false, errDamaged
+}
+
+// reparent has a directory's ".." lead to where it is now.
+func (m *moving) reparent(ino uint32, i disk.Inode, from, to *names) error {
+	if from == to || !isDir(i) {
+		return nil
+	}
+	n := &names{s: m.o.s, o: m.o, ino: ino, i: i}
+	f, err := n.find("..")
+	if err != nil {
+		return err
+	}
+	from.dropLink()
+	to.addLink()
+	return n.relink(f, to.ino, disk.TypeDirectory)
+}
+
+func (m *moving) exchange() error {
+	a, b := m.old.entry.Inode, m.target.entry.Inode
+	if err := m.from.relink(m.old, b, entryType(fs.Mode(m.thereI.Mode()))); err != nil {
+		return err
+	}
+	if err := m.into.relink(m.target, a, entryType(fs.Mode(m.i.Mode()))); err != nil {
+		return err
+	}
+	m.o.touch(m.i, false)
+	m.o.touch(m.thereI, false)
+	if err := m.reparent(a, m.i, m.from, m.into); err != nil {
+		return err
+	}
+	return m.reparent(b, m.thereI, m.into, m.from)
+}
+
+// move enters the new name, or has it lead elsewhere, and removes the old one.
+func (m *moving) move() (reap uint32, err error) {
+	kind := entryType(fs.Mode(m.i.Mode()))
+	if m.there {
+		if err := m.into.relink(m.target, m.old.entry.Inode, kind); err != nil {
+			return 0, err
+		}
+		if isDir(m.thereI) {
+			reap, err = m.into.dropDirectory(m.target.entry.Inode)
+		} else {
+			reap, err = m.o.dropName(m.target.entry.Inode, m.thereI)
+		}
+	} else {
+		err = m.into.add(m.new, m.old.entry.Inode, kind)
+	}
+	if err != nil {
+		return 0, err
+	}
+	m.o.touch(m.i, false)
+	if m.old, err = m.from.find(m.name); err != nil { // a split may have moved it
+		return 0, err
+	}
+	if err := m.from.remove(m.old); err != nil {
+		return 0, err
+	}
+	return reap, m.reparent(m.old.entry.Inode, m.i, m.from, m.into)
+}

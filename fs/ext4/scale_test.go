@@ -1,0 +1,76 @@
+package ext4_test
+
+import (
+	"fmt"
+	"testing"
+
+	"loam/abi/linux"
+	"loam/fs"
+	"loam/fs/ext4"
+	"loam/internal/race"
+)
+
+// TestScale: numbers at which counts and levels change: an index of two levels, a file of 1.5 TiB with holes and a tree of
+// extents, as many links as a file may have, and more directories in one than it can count.
+func TestScale(t *testing.T) {
+	d := loadImage(t, makeImage(t, "1G", "-N", "130000", "-b", "1024"))
+	s := mount(t, d, ext4.Config{})
+	v := newView(s)
+	names := 30_000
+	if race.Enabled {
+		names = 3000
+	}
+	must(t, v.Mkdir(v.Dir, "many", 0o755))
+	for i := range names {
+		must(t, v.Mknod(v.Dir, fmt.Sprint("many/name of a file ", i), fs.Regular|0o644, fs.Device{}))
+	}
+	if n := len(listing(t, v, "/many")); n != names {
+		t.Errorf("%d names, want %d", n, names)
+	}
+	f, err := v.Open(v.Dir, "f", fs.ReadWrite|fs.Create, 0o644)
+	must(t, err)
+	for i := range 3000 {
+		if n, err := f.WriteAt([]byte("x"), int64(i)<<29+int64(i)); n != 1 || err != nil {
+			t.Fatalf("write %d: %v", i, err)
+		}
+	}
+	for links := 1; ; links++ {
+		if err := v.Link(f.Place(), v.Dir, fmt.Sprint("many/link", links)); err != nil {
+			if err != linux.EMLINK || links != 65_000 {
+				t.Errorf("%d links, then %v", links, err)
+			}
+			break
+		}
+	}
+	must(t, f.Close())
+	for i := range 65_100 {
+		must(t, v.Mkdir(v.Dir, fmt.Sprint("d", i), 0o755))
+	}
+	if links := v.Root.Node.Attr().Links; links != 1 {
+		t.Errorf("more directories than can be counted: %d links", links)
+	}
+	must(t, s.Close())
+	check(t, d)
+}
+
+// A directory without an index is listed in parts, of which each has the entries that come next.
+func TestLongListing(t *testing.T) {
+	d := loadImage(t, makeImage(t, "32M", "-O", "^dir_index", "-N", "12000"))
+	s := mount(t, d, ext4.Config{})
+	v := newView(s)
+	want := map[string]bool{}
+	for i := range 9_000 {
+		name := fmt.Sprint("f", i)
+		must(t, v.Mknod(v.Dir, name, fs.Regular|0o644, fs.Device{}))
+		want[name] = true
+	}
+	names := listing(t, v, "/")
+	for _, name := range names {
+		delete(want, name)
+	}
+	if len(names) != 9_000 || len(want) > 0 {
+		t.Errorf("%d names are listed, and %d are not", len(names), len(want))
+	}
+	must(t, s.Close())
+	check(t, d)
+}

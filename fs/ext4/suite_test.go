@@ -1,0 +1,32 @@
+package ext4_test
+
+import (
+	"testing"
+
+	"loam/fs"
+	"loam/fs/ext4"
+	"loam/fs/fstest"
+)
+
+// TestFileSystem runs the suite of all file systems, and has e2fsck judge every image afterwards.
+func TestFileSystem(t *testing.T) {
+	path := makeImage(t, "256M", "-N", "110000")
+	fstest.Test(t, func(t *testing.T) fs.FileSystem {
+		d := loadImage(t, path)
+		s := mount(t, d, ext4.Config{})
+		root := s.Root()
+		if err := root.Rmdir("lost+found"); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if _, err := root.Make("lost+found", fs.Dir|0o700, fs.Owner{}, fs.Device{}); err != nil {
+				t.Log(err)
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+			check(t, d)
+		})
+		return s
+	})
+}

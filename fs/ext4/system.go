@@ -1,0 +1,203 @@
+package ext4
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"loam/block"
+	"loam/fs"
+	"loam/fs/ext4/disk"
+	"loam/fs/ext4/journal"
+)
+
+// Config says how a file system is opened. The zero Config is good.
+type Config struct {
+	ReadOnly   bool
+	CacheBytes int              // of blocks that are kept; 0: 64 MiB
+	Interval   time.Duration    // between commits that nobody asked for; 0: 5 seconds
+	Now        func() time.Time // the clock; nil: time.Now
+	// Discard has the device discard blocks that are freed, after the commit that freed them.
+	Discard bool
+	// Report receives what an operator should know, such as that the file system became
+	// read-only; nil: nobody does.
+	Report func(string)
+}
+
+// FileSystem is an ext4 file system that is open.
+type FileSystem struct {
+	config   Config
+	device   device
+	geometry *disk.Geometry
+	cache    *cache
+	// hasIndexes: directories that grow get an index.
+	hasIndexes bool
+
+	readOnly string // why nothing may be written; "" if it may. Set by Open, and by fail under mu
+
+	mu         sync.RWMutex // see the package comment; guards all below
+	running    *transaction
+	committing *transaction // nil: none
+	freeBlocks uint64
+	freeInodes uint32
+	handles    map[uint32]int  // open, by inode
+	nameable   map[uint32]bool // files without a name that may get one
+	orphans    []uint32        // inodes without a name that exist, in the order of the list on disk
+	dirty      map[*buffer]struct{}
+	op         *op    // under way; its inodes' checksums are not yet right
+	spread     uint32 // where the search for the next directory's group begins
+
+	commitMu  sync.Mutex // taken before mu; guards the journal and all below
+	journal   *journal.Log
+	journalAt []run // where the journal's file lies
+	committed uint64
+
+	wake   chan struct{} // one place; ops send without waiting, loop receives: a commit is due soon
+	stop   chan struct{} // closed by Close
+	ended  chan struct{} // closed by loop
+	closed bool
+	failed bool // the device failed: what was not committed is lost. Guarded by mu
+}
+
+// superPlace is the block with the superblock, and where it begins there.
+func (s *FileSystem) superPlace() (number uint64, at int) {
+	number = disk.SuperOffset >> s.geometry.BlockBits
+	return number, disk.SuperOffset - int(number)<<s.geometry.BlockBits
+}
+
+// Open opens the file system on a device, which stays the caller's and is closed after Close.
+// A journal that was not closed is recovered first, also for a file system that is only read: then in memory.
+func Open(d block.Device, c Config) (*FileSystem, error) {
+	s, super, err := load(d, c)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.recover(super); err != nil {
+		return nil, err
+	}
+	if err := s.openWritable(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// load reads the superblock.
+func load(d block.Device, c Config) (*FileSystem, disk.Super, error) {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Interval == 0 {
+		c.Interval = 5 * time.Second
+	}
+	if c.CacheBytes == 0 {
+		c.CacheBytes = 64 << 20
+	}
+	dev := device{io: block.NewIO(d)}
+	first := make([]byte, 4096)
+	if _, err := dev.io.ReadAt(first, 0); err != nil {
+		return nil, nil, fmt.Errorf("the superblock cannot be read: %w", err)
+	}
+	super := disk.Super(first[disk.SuperOffset : disk.SuperOffset+disk.SuperSize])
+	g, err := disk.ParseSuper(super)
+	if err != nil {
+		return nil, nil, err
+	}
+	dev.bits = g.BlockBits
+	if int64(g.Blocks) > dev.io.Size()>>g.BlockBits {
+		return nil, nil, fmt.Errorf("the device is too small: %d blocks of %d bytes are needed", g.Blocks, g.BlockSize)
+	}
+	s := &FileSystem{
+		config: c, device: dev, geometry: g, cache: newCache(max(64, c.CacheBytes>>g.BlockBits)),
+		handles: map[uint32]int{}, nameable: map[uint32]bool{}, dirty: map[*buffer]struct{}{}, running: newTransaction(1),
+		wake: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}),
+	}
+	s.readOnly = super.ReadOnlyReason()
+	s.hasIndexes = super.Compat()&disk.CompatDirIndex != 0 && disk.KnownHash(super.HashVersion())
+	switch {
+	case c.ReadOnly:
+		s.readOnly = "it was opened for reading only"
+	case s.readOnly == "" && d.Info().ReadOnly:
+		s.readOnly = "its device is read-only"
+	}
+	return s, super, nil
+}
+
+// super is the superblock.
+func (s *FileSystem) super() (disk.Super, error) {
+	number, at := s.superPlace()
+	b, err := s.image(number, superBlock, func([]byte) bool { return true })
+	if err != nil {
+		return nil, err
+	}
+	return disk.Super(b[at : at+disk.SuperSize]), nil
+}
+
+// openWritable checks all descriptors, and makes the file system ready for changes.
+func (s *FileSystem) openWritable() error {
+	for group := range s.geometry.Groups {
+		d, err := s.checkDescriptor(group)
+		if err != nil {
+			return fmt.Errorf("the descriptor of group %d is damaged: run e2fsck", group)
+		}
+		s.freeBlocks += uint64(d.FreeBlocks())
+		s.freeInodes += d.FreeInodes()
+	}
+	root, err := s.inode(disk.RootInode)
+	if err != nil || fs.Mode(root.Mode()).Type() != fs.Dir || root.Links() == 0 {
+		return errors.New("the root directory is damaged: run e2fsck")
+	}
+	s.spread = rand.Uint32N(s.geometry.Groups)
+	if s.readOnly != "" {
+		close(s.ended)
+		return nil
+	}
+	if err := s.begin(); err != nil {
+		return err
+	}
+	go s.loop()
+	return s.reapOrphans()
+}
+
+// ReadOnly says why the file system cannot be written; "" if it can.
+func (s *FileSystem) ReadOnly() string {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.readOnly
+}
+
+// Root implements fs.FileSystem.
+func (s *FileSystem) Root() fs.Directory {
+	generation := uint32(0)
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if i, err := s.inode(disk.RootInode); err == nil {
+		generation = i.Generation()
+	}
+	return directory{node{s, disk.RootInode, generation}}
+}
+
+// Usage implements fs.FileSystem.
+func (s *FileSystem) Usage() fs.Usage {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	g := s.geometry
+	overhead := uint64(g.Groups) * (2 + g.TableBlocks())
+	return fs.Usage{
+		Type: disk.Magic, BlockSize: int64(g.BlockSize), Blocks: g.Blocks - g.FirstData - min(overhead, g.Blocks-g.FirstData), BlocksFree: s.freeBlocks,
+		Files: uint64(g.Inodes), FilesFree: uint64(s.freeInodes), ReadOnly: s.readOnly != "", MaxNameLength: fs.MaxName,
+	}
+}
+
+// Sync implements fs.FileSystem.
+func (s *FileSystem) Sync() error { return s.commit() }
+
+// now is the time in the parts that an inode has.
+func (s *FileSystem) now() fs.Time { return fs.Time(s.config.Now().UnixNano()) }
+
+func (s *FileSystem) report(format string, args ...any) {
+	if s.config.Report != nil {
+		s.config.Report("ext4: " + fmt.Sprintf(format, args...))
+	}
+}

@@ -1,0 +1,376 @@
+package ext4
+
+import (
+	"loam/abi/linux"
+	"loam/fs/ext4/disk"
+)
+
+// tree changes the extents of a file, in an op. Its nodes are a B-tree whose root
+// lies in the inode; an entry's key is the first block of the file below it.
+type tree struct {
+	o    *op
+	ino  uint32
+	i    disk.Inode // to be changed
+	goal uint64     // near which nodes are made
+}
+
+// tree returns the extents of a file to be changed. A file whose blocks are mapped one by one
+// gets extents first.
+func (o *op) tree(ino uint32) (*tree, error) {
+	i, err := o.inode(ino)
+	if err != nil {
+		return nil, err
+	}
+	t := &tree{o: o, ino: ino, i: i, goal: o.s.goalOf(ino)}
+	if i.Flags()&disk.FlagExtents == 0 {
+		return t, t.convert()
+	}
+	if o.s.geometry.CheckExtents(t.root(), -1) != nil {
+		return nil, errDamaged
+	}
+	return t, nil
+}
+
+// goalOf is where a file's blocks go if nothing else says: its inode's group.
+func (s *FileSystem) goalOf(ino uint32) uint64 {
+	group, _ := s.geometry.InodeGroup(ino)
+	return s.geometry.GroupStart(group)
+}
+
+func (t *tree) root() disk.Extents { return t.i.Area() }
+
+// node returns a node below the root to be changed.
+func (t *tree) node(number uint64, depth int) (disk.Extents, error) {
+	if _, err := t.o.s.node(number, depth, owner(t.ino, t.i)); err != nil && t.o.find(number) == nil {
+		return nil, err
+	}
+	b, err := t.o.edit(number, extentNode, t.o.s.nodeCheck(depth, owner(t.ino, t.i)), t.seal())
+	return b, err
+}
+
+func (t *tree) seal() func([]byte) {
+	o, sums := owner(t.ino, t.i), &t.o.s.geometry.Sums
+	return func(b []byte) { sums.SealExtents(b, o) }
+}
+
+// addSectors changes the count of what the file holds, by blocks.
+func (t *tree) addSectors(blocks int64) {
+	g := t.o.s.geometry
+	t.i.SetSectors(g, t.i.Sectors(g)+uint64(blocks<<(g.BlockBits-9)))
+}
+
+// make makes a node of a depth.
+func (t *tree) make(depth int) (disk.Extents, uint64, error) {
+	number, _, err := t.o.allocate(t.goal, 1)
+	if err != nil {
+		return nil, 0, err
+	}
+	t.addSectors(1)
+	return disk.InitExtents(t.o.make(number, extentNode, t.seal()), depth), number, nil
+}
+
+// sibling is a node that a full one was split into.
+type sibling struct {
+	key   uint32
+	block uint64
+}
+
+// insert adds an extent where there is a hole.
+func (t *tree) insert(e disk.Extent) error {
+	_, err := t.insertAt(t.root(), true, e)
+	return err
+}
+
+func (t *tree) insertAt(x disk.Extents, isRoot bool, e disk.Extent) (*sibling, error) {
+	if x.Depth() == 0 {
+		if merge(x, e) {
+			return nil, nil
+		}
+		return t.enter(x, isRoot, x.Search(e.Logical)+1, func(x disk.Extents, at int) {
+			x.Open(at)
+			x.SetExtent(at, e)
+		})
+	}
+	at := max(x.Search(e.Logical), 0)
+	child, err := t.node(x.Child(at), x.Depth()-1)
+	if err != nil {
+		return nil, err
+	}
+	s, err := t.insertAt(child, false, e)
+	if err != nil {
+		return nil, err
+	}
+	x.SetKey(at, child.Key(0))
+	if s == nil {
+		return nil, nil
+	}
+	return t.enter(x, isRoot, at+1, func(x disk.Extents, at int) {
+		x.Open(at)
+		x.SetChild(at, s.key, s.block)
+	})
+}
+
+// merge makes an extent part of its neighbours in a leaf if it can be.
+func merge(x disk.Extents, e disk.Extent) bool {
+	at := x.Search(e.Logical)
+	if at >= 0 && e.Follows(x.Extent(at)) {
+		left := x.Extent(at)
+		left.Length += e.Length
+		if at+1 < x.Count() && x.Extent(at+1).Follows(left) {
+			left.Length += x.Extent(at + 1).Length
+			x.Delete(at+1, 1)
+		}
+		x.SetExtent(at, left)
+		return true
+	}
+	if at+1 < x.Count() && x.Extent(at+1).Follows(e) {
+		e.Length += x.Extent(at + 1).Length
+		x.SetExtent(at+1, e)
+		return true
+	}
+	return false
+}
+
+// enter puts an entry at a place of a node. If the node is full, a root first moves its entries
+// one level down, and another node is split: at its end if that is the place, since files grow there.
+func (t *tree) enter(x disk.Extents, isRoot bool, at int, put func(disk.Extents, int)) (*sibling, error) {
+	if x.Count() < x.Max() {
+		put(x, at)
+		return nil, nil
+	}
+	if isRoot && x.Depth() >= disk.MaxDepth {
+		return nil, linux.EFBIG
+	}
+	y, number, err := t.make(x.Depth())
+	if err != nil {
+		return nil, err
+	}
+	if isRoot {
+		depth := x.Depth()
+		x.MoveTail(0, y)
+		put(y, at)
+		x = disk.InitExtents(x, depth+1)
+		x.Open(0)
+		x.SetChild(0, y.Key(0), number)
+		return nil, nil
+	}
+	middle := x.Count() / 2
+	if at == x.Count() {
+		middle = at
+	}
+	x.MoveTail(middle, y)
+	if at >= middle && (at > middle || y.Count() == 0) {
+		put(y, at-middle)
+	} else {
+		put(x, at)
+	}
+	return &sibling{y.Key(0), number}, nil
+}
+
+// remove takes the blocks from one to another out of a file, and calls free for what
+// lay there, if it is not nil.
+func (t *tree) remove(from, to uint64, free func(disk.Extent) error) error {
+	r, err := t.o.s.find(t.ino, t.i, from)
+	if err != nil {
+		return err
+	}
+	if from > 0 && r.physical != 0 && r.logical+r.length > to {
+		// The middle of an extent, or its start: what is behind becomes an extent of its own.
+		tail := disk.Extent{
+			Logical: uint32(to), Length: uint32(r.logical + r.length - to), Physical: r.physical + to - from, Unwritten: r.unwritten,
+		}
+		if err := t.removeAll(from, r.logical+r.length, nil); err != nil {
+			return err
+		}
+		if free != nil {
+			gone := disk.Extent{Logical: uint32(from), Length: uint32(to - from), Physical: r.physical, Unwritten: r.unwritten}
+			if err := free(gone); err != nil {
+				return err
+			}
+		}
+		return t.insert(tail)
+	}
+	return t.removeAll(from, to, free)
+}
+
+func (t *tree) removeAll(from, to uint64, free func(disk.Extent) error) error {
+	if err := t.removeAt(t.root(), from, to, free); err != nil {
+		return err
+	}
+	return t.shrink()
+}
+
+func (t *tree) removeAt(x disk.Extents, from, to uint64, free func(disk.Extent) error) error {
+	if x.Depth() == 0 {
+		return removeLeaf(x, from, to, free)
+	}
+	first := max(x.Search(uint32(min(from, maxLogical))), 0)
+	at := first
+	for at < x.Count() && uint64(x.Key(at)) < to {
+		child, err := t.node(x.Child(at), x.Depth()-1)
+		if err != nil {
+			return err
+		}
+		if err := t.removeAt(child, from, to, free); err != nil {
+			return err
+		}
+		if child.Count() > 0 {
+			x.SetKey(at, child.Key(0))
+			at++
+			continue
+		}
+		if err := t.dropNode(x.Child(at)); err != nil {
+			return err
+		}
+		x.Delete(at, 1)
+	}
+	return t.join(x, at-1)
+}
+
+// removeLeaf is remove in a leaf, where no extent reaches beyond both ends.
+func removeLeaf(x disk.Extents, from, to uint64, free func(disk.Extent) error) error {
+	for at := max(x.Search(uint32(min(from, maxLogical))), 0); at < x.Count(); {
+		e := x.Extent(at)
+		lo, hi := max(from, uint64(e.Logical)), min(to, e.End())
+		if uint64(e.Logical) >= to {
+			break
+		}
+		if lo >= hi {
+			at++
+			continue
+		}
+		if free != nil {
+			if err := free(e.Cut(lo, hi)); err != nil {
+				return err
+			}
+		}
+		switch {
+		case lo == uint64(e.Logical) && hi == e.End():
+			x.Delete(at, 1)
+			continue
+		case lo == uint64(e.Logical):
+			x.SetExtent(at, e.Cut(hi, e.End()))
+		default:
+			x.SetExtent(at, e.Cut(uint64(e.Logical), lo))
+		}
+		at++
+	}
+	return nil
+}
+
+func (t *tree) dropNode(number uint64) error {
+	t.addSectors(-1)
+	return t.o.free(number, 1, true)
+}
+
+// join makes one of two neighbours that are half empty together.
+func (t *tree) join(x disk.Extents, at int) error {
+	if at < 0 || at+1 >= x.Count() {
+		return nil
+	}
+	left, err := t.node(x.Child(at), x.Depth()-1)
+	if err != nil {
+		return err
+	}
+	right, err := t.node(x.Child(at+1), x.Depth()-1)
+	if err != nil {
+		return err
+	}
+	if left.Count()+right.Count() > left.Max()/2 {
+		return nil
+	}
+	right.MoveTail(0, left)
+	if err := t.dropNode(x.Child(at + 1)); err != nil {
+		return err
+	}
+	x.Delete(at+1, 1)
+	return nil
+}
+
+// shrink takes levels away that the root has no need of.
+func (t *tree) shrink() error {
+	for x := t.root(); x.Depth() > 0; x = t.root() {
+		switch {
+		case x.Count() == 0:
+			disk.InitExtents(x, 0)
+			return nil
+		case x.Count() > 1:
+			return nil
+		}
+		number := x.Child(0)
+		child, err := t.node(number, x.Depth()-1)
+		if err != nil {
+			return err
+		}
+		if child.Count() > disk.RootEntries {
+			return nil
+		}
+		child.MoveTail(0, disk.InitExtents(x, child.Depth()))
+		if err := t.dropNode(number); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// freeData is what remove calls to give the blocks back.
+func (t *tree) freeData(e disk.Extent) error {
+	t.addSectors(-int64(e.Length))
+	return t.o.free(e.Physical, uint64(e.Length), t.o.s.isMetadata(t.i))
+}
+
+// convert replaces a map of blocks by extents.
+func (t *tree) convert() error {
+	s := t.o.s
+	per := uint64(s.geometry.BlockSize / 4)
+	end := min(t.i.Size()>>s.geometry.BlockBits+1, 12+per+per*per+per*per*per, maxLogical)
+	var all []disk.Extent
+	for at, blocks := uint64(0), uint64(0); at < end; {
+		r, err := s.find(t.ino, t.i, at)
+		if err != nil {
+			return err
+		}
+		if at += r.length; r.physical == 0 {
+			continue
+		}
+		if blocks++; blocks > s.geometry.Blocks {
+			return errDamaged
+		}
+		e := disk.Extent{Logical: uint32(r.logical), Length: 1, Physical: r.physical}
+		if n := len(all); n > 0 && e.Follows(all[n-1]) {
+			all[n-1].Length++
+		} else {
+			all = append(all, e)
+		}
+	}
+	for level, at := range []int{48, 52, 56} {
+		if err := t.freeMaps(le32(t.i.Area()[at:]), level); err != nil {
+			return err
+		}
+	}
+	disk.InitExtents(t.i.Area(), 0)
+	t.i.SetFlags(t.i.Flags() | disk.FlagExtents)
+	for _, e := range all {
+		if err := t.insert(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// freeMaps gives back a block of numbers, and those below it.
+func (t *tree) freeMaps(number uint64, level int) error {
+	if number == 0 {
+		return nil
+	}
+	b, err := t.o.s.image(number, blockMap, func([]byte) bool { return true })
+	if err != nil {
+		return err
+	}
+	for at := 0; at < len(b) && level > 0; at += 4 {
+		if err := t.freeMaps(le32(b[at:]), level-1); err != nil {
+			return err
+		}
+	}
+	return t.dropNode(number)
+}
