@@ -10,7 +10,7 @@ import (
 
 func addr(last byte) netip.Addr { return netip.AddrFrom4([4]byte{192, 0, 2, last}) }
 
-// allocs fails if f allocates once the pools are filled.
+// allocs fails the test if f allocates after the pools are filled.
 func allocs(t *testing.T, f func()) {
 	t.Helper()
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))

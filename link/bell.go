@@ -2,26 +2,24 @@ package link
 
 import "sync"
 
-// Bell is how a device keeps the promises of Queue.Room: a channel with one
-// place that can be rung from anywhere and is closed once. The zero value is not
-// ready; see NewBell.
+// Bell implements Queue.Room for a device: a channel with a buffer of one that any goroutine may
+// signal and that is closed once. Use NewBell; the zero value is not ready.
 type Bell struct {
-	// c is sent to by Ring (never blocking: a full channel is a bell that rings
-	// already), received from by whoever waits for room, closed by Close.
+	// c is sent to by Ring, which never blocks: if c is full, a signal is already pending. The
+	// goroutine that waits for room receives from it. Close closes it.
 	c chan struct{}
 
-	mu     sync.Mutex // guards closed, and so keeps Ring from sending on a closed channel
+	mu     sync.Mutex // guards closed, so that Ring never sends on a closed channel
 	closed bool
 }
 
-// NewBell returns a bell that has not rung.
+// NewBell returns a bell with no pending signal.
 func NewBell() *Bell { return &Bell{c: make(chan struct{}, 1)} }
 
-// C is the channel to wait on.
+// C returns the channel to wait on.
 func (b *Bell) C() <-chan struct{} { return b.c }
 
-// Ring wakes one waiter, now or when it comes. It never blocks, and does nothing
-// once the bell is closed.
+// Ring wakes one waiter, or the next one to wait. It never blocks, and does nothing after Close.
 func (b *Bell) Ring() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

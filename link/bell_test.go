@@ -27,7 +27,7 @@ func TestBellCloses(t *testing.T) {
 	}
 }
 
-// Ring and Close may race: nothing is sent on a closed channel.
+// Ring and Close may run at the same time: nothing is sent on a closed channel.
 func TestBellRace(t *testing.T) {
 	b := NewBell()
 	var all sync.WaitGroup

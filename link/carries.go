@@ -6,11 +6,10 @@ import (
 	"loam/wire"
 )
 
-// What a device may be given to send. Every Send asks Carries for each frame:
-// the one gate between the stack and the wire.
+// Which frames a device can send. Every Send calls Carries for each frame: it is the only check
+// between the stack and the wire.
 
-// HeaderLen is how many bytes a frame of this medium has in front of its IP
-// packet, tags not counted.
+// HeaderLen returns the length of the link-layer header in bytes, without VLAN tags.
 func (m Medium) HeaderLen() int {
 	if m == Ethernet {
 		return wire.EthernetLen
@@ -18,13 +17,13 @@ func (m Medium) HeaderLen() int {
 	return 0
 }
 
-// MaxLen is the length of the longest frame without a tag and without
-// segmentation, in bytes.
+// MaxLen returns the length in bytes of the longest frame without a VLAN tag and without
+// segmentation.
 func (i Info) MaxLen() int { return i.MTU + i.Medium.HeaderLen() }
 
-// Carries reports whether the device can send f: it is no shorter than its
-// link-layer header and not empty, no segment of it is longer than the MTU
-// allows, and it leaves nothing undone that the device does not do.
+// Carries reports whether the device can send f. It can if f is not empty and no shorter than its
+// link-layer header, each of its segments fits the MTU, and the device has every offload that f
+// needs.
 func (i *Info) Carries(f *Frame) bool {
 	needs, ok := f.needs()
 	if !ok || !i.Offloads.Has(needs) || f.Len() < max(1, i.Medium.HeaderLen()) {
@@ -37,8 +36,8 @@ func (i *Info) Carries(f *Frame) bool {
 	return segment <= i.MaxLen() || segment <= i.MaxLen()+i.tagLen(f.Bytes())
 }
 
-// tagLen is the room that the VLAN tags of frame b take: they do not count
-// against the MTU.
+// tagLen returns the length of the VLAN tags of frame b in bytes. Tags do not count against the
+// MTU.
 func (i *Info) tagLen(b []byte) int {
 	if i.Medium != Ethernet {
 		return 0
@@ -53,7 +52,7 @@ func (i *Info) tagLen(b []byte) int {
 	return n
 }
 
-// needs is what a device must do to send the frame that o belongs to; ok is
+// needs returns the offloads that a device must have to send the frame that o belongs to. ok is
 // false for a GSO type that does not exist.
 func (o *Offload) needs() (n Offloads, ok bool) {
 	if o.NeedsChecksum {

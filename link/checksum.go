@@ -6,9 +6,9 @@ import (
 	"loam/wire"
 )
 
-// FinishChecksum computes the checksum that f leaves undone, if it does. It
-// reports false, and leaves f as it is, if the field lies outside of the frame
-// or f is a GSO frame: see Segment.
+// FinishChecksum computes the checksum of f if f needs one. It returns false, and leaves f
+// unchanged, if the checksum field lies outside the frame or f is a GSO frame. For GSO frames see
+// Segment.
 func (f *Frame) FinishChecksum() bool {
 	if !f.NeedsChecksum {
 		return true
@@ -18,21 +18,20 @@ func (f *Frame) FinishChecksum() bool {
 	if f.GSO != GSONone || at+2 > len(b) {
 		return false
 	}
-	// The field holds the sum of the pseudo header, and so takes part in the sum.
+	// The field holds the sum of the pseudo header and is part of the summed range.
 	sum := ^wire.Sum(b[start:], 0)
 	if sum == 0 {
-		sum = 0xffff // the same number, and for UDP the one that does not mean "none"
+		sum = 0xffff // equal to zero in ones' complement; for UDP, zero would mean no checksum
 	}
 	binary.BigEndian.PutUint16(b[at:], sum)
 	f.NeedsChecksum, f.CsumStart, f.CsumOffset = false, 0, 0
 	return true
 }
 
-// Admit is the gate for metadata that came from outside with a frame (from a
-// kernel, a host, another process): it reports whether it fits the frame, and
-// puts right what senders may leave vague. HeaderLen is only a hint in
-// virtio_net_hdr (virtio 1.2 section 5.1.6.4.2), and a GSO frame of one segment
-// is none.
+// Admit checks the offload metadata of a frame that came from outside: from a kernel, a host or
+// another process. It reports whether the metadata fits the frame, and corrects what senders may
+// leave imprecise. HeaderLen is only a hint in virtio_net_hdr (virtio 1.2 section 5.1.6.4.2) and is
+// set from the headers. A GSO frame with a single segment becomes an ordinary frame.
 func (f *Frame) Admit(m Medium) bool {
 	switch {
 	case f.GSO != GSONone:
@@ -45,7 +44,7 @@ func (f *Frame) Admit(m Medium) bool {
 			f.GSO, f.GSOSize, f.HeaderLen, f.ECN = GSONone, 0, 0, false
 		}
 	case f.NeedsChecksum:
-		// The stack trims headers and so moves CsumStart: it lies behind them.
+		// The stack trims headers and adjusts CsumStart, so CsumStart must lie behind them.
 		return int(f.CsumStart) >= m.HeaderLen()+wire.IPv4MinLen && int(f.CsumStart)+int(f.CsumOffset)+2 <= f.Len()
 	}
 	return true

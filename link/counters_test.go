@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Every counter ends up in its field, whoever adds to it, and Add adds them all.
+// Every counter is reported in its own field when several goroutines add to it, and Add adds all
+// fields.
 func TestCounters(t *testing.T) {
 	var c Counters
 	var all sync.WaitGroup

@@ -6,39 +6,39 @@ import (
 	"sync/atomic"
 )
 
-// Frames come from two pools, one for a frame of an ordinary MTU and one for
-// the largest GSO frame, and go back to them. A frame has one owner at a time;
-// passing it on passes the duty to Free it.
+// Frames come from two pools and return to them: one pool for frames of an ordinary MTU, one for
+// the largest GSO frames. A frame has exactly one owner at a time. Passing a frame on also passes
+// on the duty to Free it.
 
-// Headroom is how many bytes a new frame leaves free in front, enough for a
-// virtio-net header, Ethernet with two tags, the longest IPv4 header and the
+// Headroom is the number of bytes that a new frame leaves free in front of its data. It is enough
+// for a virtio-net header, an Ethernet header with two VLAN tags, the longest IPv4 header and the
 // longest TCP header.
 const Headroom = 160
 
-// Sizes of the buffers of the two pools in bytes, headroom included.
+// Buffer sizes of the two pools in bytes, headroom included.
 const (
 	smallSize = 2048
 	largeSize = 65535 + 4096
 )
 
-// MaxSmall is the most that a small frame carries behind its headroom. NewFrame
-// takes a large buffer for anything above.
+// MaxSmall is the largest number of bytes that a small frame holds behind its headroom. NewFrame
+// takes a large buffer for anything longer.
 const MaxSmall = smallSize - Headroom
 
-// MaxFrame is the most that any frame carries behind its headroom.
+// MaxFrame is the largest number of bytes that any frame holds behind its headroom.
 const MaxFrame = largeSize - Headroom
 
-// Frame is one frame with its offload metadata. The bytes in use are Bytes();
-// the space in front of them is for headers that lower layers prepend.
+// Frame is one frame with its offload metadata. Bytes returns the bytes in use. The space in front
+// of them is for the headers that lower layers prepend.
 type Frame struct {
 	Offload
 	buf        []byte
 	start, end int
-	ledger     *ledger     // that it was last counted in; nil: in none
-	freed      atomic.Bool // it was taken out of that again
+	ledger     *ledger     // the ledger that counted the frame last; nil: none
+	freed      atomic.Bool // the ledger has already counted the Free of this frame
 }
 
-// ledger counts the frames made from one call of Track on.
+// ledger counts the frames made since one call of Track.
 type ledger struct{ outstanding atomic.Int64 }
 
 var (
@@ -48,8 +48,8 @@ var (
 	tracking atomic.Pointer[ledger] // nil: frames are not counted
 )
 
-// NewFrame returns a frame with n bytes in use behind Headroom, contents
-// undefined. It panics if n is above MaxFrame.
+// NewFrame returns a frame with n bytes in use behind Headroom. The contents are undefined. It
+// panics if n is above MaxFrame.
 func NewFrame(n int) *Frame {
 	if n > MaxFrame {
 		panic(fmt.Sprintf("link: frame of %d bytes", n))
@@ -67,14 +67,15 @@ func NewFrame(n int) *Frame {
 	return f
 }
 
-// add counts a frame that was made.
+// add counts the new frame f.
 func (l *ledger) add(f *Frame) {
 	l.outstanding.Add(1)
 	f.ledger = l
 	f.freed.Store(false)
 }
 
-// remove counts a frame that is freed, if it was counted here when it was made.
+// remove counts the Free of f if this ledger counted f when it was made, and overwrites its buffer.
+// It panics if f was already freed.
 func (l *ledger) remove(f *Frame) {
 	if f.ledger == l {
 		if f.freed.Swap(true) {
@@ -85,7 +86,7 @@ func (l *ledger) remove(f *Frame) {
 	poison(f.buf)
 }
 
-// Free gives the frame back. The caller must not touch it, or its bytes, again.
+// Free returns the frame to its pool. The caller must not use the frame or its bytes afterwards.
 func (f *Frame) Free() {
 	if l := tracking.Load(); l != nil {
 		l.remove(f)
@@ -97,8 +98,8 @@ func (f *Frame) Free() {
 	}
 }
 
-// poison overwrites b, doubling what is written already: copy is one step for the
-// race detector, a loop over the bytes is 70,000.
+// poison overwrites b with a pattern. It copies the written part over and over, doubling it: the
+// race detector treats a copy as one access, and a loop over the bytes as 70,000.
 func poison(b []byte) {
 	b[0] = 0xdb
 	for n := 1; n < len(b); n *= 2 {
@@ -106,7 +107,7 @@ func poison(b []byte) {
 	}
 }
 
-// FreeAll frees every frame of fs and clears the slice's elements.
+// FreeAll frees every frame of fs and sets the elements of the slice to nil.
 func FreeAll(fs []*Frame) {
 	for i, f := range fs {
 		f.Free()
@@ -114,14 +115,14 @@ func FreeAll(fs []*Frame) {
 	}
 }
 
-// Bytes are the bytes in use.
+// Bytes returns the bytes in use.
 func (f *Frame) Bytes() []byte { return f.buf[f.start:f.end] }
 
-// Len is len(Bytes()).
+// Len returns len(Bytes()).
 func (f *Frame) Len() int { return f.end - f.start }
 
-// Prepend takes n more bytes in front into use and returns these. Offsets in
-// the metadata move along.
+// Prepend takes n more bytes in front into use and returns them. It adjusts the offsets in the
+// offload metadata. It panics if the headroom is shorter than n.
 func (f *Frame) Prepend(n int) []byte {
 	if n > f.start {
 		panic("link: no headroom")
@@ -131,7 +132,8 @@ func (f *Frame) Prepend(n int) []byte {
 	return f.buf[f.start : f.start+n]
 }
 
-// TrimFront takes the first n bytes out of use.
+// TrimFront removes the first n bytes from use and adjusts the offsets in the offload metadata. It
+// panics if n is above Len.
 func (f *Frame) TrimFront(n int) {
 	if n > f.Len() {
 		panic("link: trim beyond the frame")
@@ -149,8 +151,8 @@ func (f *Frame) shift(n int) {
 	}
 }
 
-// Resize sets the number of bytes in use, counted from the present front. It
-// panics if the buffer is too small: see Cap.
+// Resize sets the number of bytes in use, counted from the current front. It panics if n is above
+// Cap.
 func (f *Frame) Resize(n int) {
 	if n < 0 || n > f.Cap() {
 		panic("link: resize beyond the buffer")
@@ -158,12 +160,12 @@ func (f *Frame) Resize(n int) {
 	f.end = f.start + n
 }
 
-// Cap is the most that Resize allows.
+// Cap returns the largest argument that Resize allows.
 func (f *Frame) Cap() int { return len(f.buf) - f.start }
 
-// Track switches the accounting that tests use on or off, and begins it anew: frames
-// outstanding are counted, a double Free panics, and freed bytes are overwritten. A
-// frame that was made before counts neither now nor when it is freed: programs of an
+// Track turns frame accounting for tests on or off, and starts the count again at zero. While it is
+// on, outstanding frames are counted, a second Free of a frame panics, and the bytes of a freed
+// frame are overwritten. Frames made before the call are never counted, because programs of an
 // earlier test may still hold some.
 func Track(on bool) {
 	if on {
@@ -173,7 +175,8 @@ func Track(on bool) {
 	}
 }
 
-// Outstanding is the number of frames made and not yet freed since Track.
+// Outstanding returns the number of frames made since Track and not yet freed. It returns 0 if
+// accounting is off.
 func Outstanding() int {
 	if l := tracking.Load(); l != nil {
 		return int(l.outstanding.Load())

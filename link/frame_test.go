@@ -6,8 +6,8 @@ import (
 	"loam/link"
 )
 
-// The count of frames is of those made since it began: what an earlier test still
-// holds, and frees later, is none of its business.
+// Only frames made since Track are counted, not frames that an earlier test still holds and frees
+// later.
 func TestOutstandingCountsFromTrack(t *testing.T) {
 	defer link.Track(false)
 	before := link.NewFrame(10)
@@ -26,11 +26,11 @@ func TestOutstandingCountsFromTrack(t *testing.T) {
 	}
 }
 
-// A frame that was freed while frames were counted, and made again while they were
-// not, is freed but once.
+// A frame freed while frames were counted, and made again while they were not, counts as freed
+// once.
 func TestFreedBeforeIsNotFreedTwice(t *testing.T) {
 	defer link.Track(false)
-	for range 100 { // until a frame comes back from the pool
+	for range 100 { // until the pool returns the same frame
 		link.Track(true)
 		link.NewFrame(10).Free()
 		link.Track(false)

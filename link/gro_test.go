@@ -12,7 +12,7 @@ import (
 	"loam/wire"
 )
 
-// tcpFlow makes the segments of a flow, one after the other.
+// tcpFlow makes consecutive segments of a flow.
 type tcpFlow struct {
 	medium link.Medium
 	v6     bool
@@ -22,11 +22,11 @@ type tcpFlow struct {
 	ack    uint32
 }
 
-// change alters the headers of a segment before its checksums are computed: ip
-// and tcp begin at these headers.
+// change modifies the headers of a segment before its checksums are computed. ip and tcp begin with
+// these headers.
 type change func(ip, tcp []byte)
 
-// next makes the next segment with n bytes.
+// next makes the next segment, with n bytes of payload.
 func (c *tcpFlow) next(n int, flags wire.TCPFlags, changes ...change) *link.Frame {
 	f := linktest.Unfinished(c.medium, linktest.Transport{Protocol: wire.ProtoTCP, IPv6: c.v6, Payload: n})
 	ip := f.Bytes()[c.medium.HeaderLen():]
@@ -51,7 +51,7 @@ func (c *tcpFlow) next(n int, flags wire.TCPFlags, changes ...change) *link.Fram
 	return f
 }
 
-// pad lengthens a frame beyond its packet, as Ethernet does with short ones.
+// pad extends a frame beyond its packet, as Ethernet does with short frames.
 func pad(f *link.Frame) *link.Frame {
 	n := f.Len()
 	f.Resize(max(n, 60))
@@ -61,7 +61,7 @@ func pad(f *link.Frame) *link.Frame {
 
 var media = []link.Medium{link.Ethernet, link.IP}
 
-// Segments in sequence become one frame, with the metadata that Segment needs.
+// Consecutive segments become one frame, with the metadata that Segment needs.
 func TestCoalesce(t *testing.T) {
 	for _, m := range media {
 		for _, v6 := range []bool{false, true} {
@@ -96,7 +96,7 @@ func TestCoalesce(t *testing.T) {
 	}
 }
 
-// Every case is two segments, or three, that must stay apart.
+// Every case is two or three segments that must not be merged.
 func TestCoalesceKeepsApart(t *testing.T) {
 	type segments = []*link.Frame
 	for name, build := range map[string]func(c *tcpFlow) segments{
@@ -182,8 +182,8 @@ func TestCoalesceKeepsApart(t *testing.T) {
 	}
 }
 
-// Many senders use one identification for all packets that must not be
-// fragmented; their segments are merged too.
+// Many senders use the same identification for all packets with the don't-fragment flag. Their
+// segments are merged too.
 func TestCoalesceSameID(t *testing.T) {
 	c := &tcpFlow{}
 	var fs []*link.Frame
@@ -197,7 +197,7 @@ func TestCoalesceSameID(t *testing.T) {
 	fs[0].Free()
 }
 
-// CWR on the first segment only is what ECN in the metadata means.
+// If only the first segment carries CWR, the metadata has ECN set.
 func TestCoalesceCWR(t *testing.T) {
 	c := &tcpFlow{}
 	fs := []*link.Frame{c.next(500, wire.ACK|wire.CWR), c.next(500, wire.ACK), c.next(500, wire.ACK), c.next(500, wire.ACK|wire.CWR)}
@@ -207,8 +207,7 @@ func TestCoalesceCWR(t *testing.T) {
 	link.FreeAll(fs[:2])
 }
 
-// A merged frame stays below the longest IP packet, and a batch may be longer
-// than BatchSize.
+// A merged frame is no longer than the longest IP packet, and a batch may be longer than BatchSize.
 func TestCoalesceLongBatch(t *testing.T) {
 	link.Track(true)
 	defer link.Track(false)
@@ -234,7 +233,7 @@ func TestCoalesceLongBatch(t *testing.T) {
 	}
 }
 
-// key names a flow by its source port: the flows of a test have one each.
+// key identifies a flow by its source port.
 func key(m link.Medium, b []byte) uint16 {
 	ip := b[m.HeaderLen():]
 	if ip[0]>>4 == 6 {
@@ -243,7 +242,7 @@ func key(m link.Medium, b []byte) uint16 {
 	return binary.BigEndian.Uint16(ip[20:])
 }
 
-// content is a copy of the packet in a frame without padding.
+// content returns a copy of the packet in a frame, without padding.
 func content(m link.Medium, b []byte) []byte {
 	ip := b[m.HeaderLen():]
 	n := int(binary.BigEndian.Uint16(ip[2:]))
@@ -253,7 +252,7 @@ func content(m link.Medium, b []byte) []byte {
 	return bytes.Clone(b[:m.HeaderLen()+n])
 }
 
-// randomBatch makes segments of a few flows, mostly in sequence.
+// randomBatch makes segments of a few flows, mostly consecutive.
 func randomBatch(rng *rand.Rand, m link.Medium) []*link.Frame {
 	var flows []*tcpFlow
 	for i := range 1 + rng.IntN(4) {
@@ -272,7 +271,7 @@ func randomBatch(rng *rand.Rand, m link.Medium) []*link.Frame {
 		case 2:
 			c.seq += uint32(rng.IntN(3)) - 1
 		case 3:
-			c.id += 1 + uint16(rng.IntN(3)) // the same again would be renumbered: TestCoalesceSameID
+			c.id += 1 + uint16(rng.IntN(3)) // not the same: Segment would renumber it (TestCoalesceSameID)
 		case 4:
 			c.ack++
 		case 5:
@@ -297,8 +296,7 @@ func randomBatch(rng *rand.Rand, m link.Medium) []*link.Frame {
 	return fs
 }
 
-// What Coalesce merges, Segment takes apart to the last bit, in the order of
-// each flow.
+// Segment restores exactly what Coalesce merged, in the order of each flow.
 func TestCoalesceIsUndone(t *testing.T) {
 	link.Track(true)
 	defer link.Track(false)
@@ -397,8 +395,8 @@ func BenchmarkCoalesce(b *testing.B) {
 	}
 }
 
-// FuzzCoalesce: of any bytes, two frames with a flow in common, what is merged
-// can be taken apart again.
+// FuzzCoalesce checks with arbitrary bytes, two frames of a common flow, that Segment restores what
+// Coalesce merged.
 func FuzzCoalesce(f *testing.F) {
 	for _, m := range media {
 		for _, v6 := range []bool{false, true} {
@@ -416,7 +414,7 @@ func FuzzCoalesce(f *testing.F) {
 		for _, x := range [][]byte{a, b} {
 			frame := link.NewFrame(len(x))
 			copy(frame.Bytes(), x)
-			frame.ChecksumValid = true // or the fuzzer would hardly find two to merge
+			frame.ChecksumValid = true // otherwise the fuzzer would hardly find two frames to merge
 			fs = append(fs, frame)
 		}
 		n := link.Coalesce(m, fs)

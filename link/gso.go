@@ -6,24 +6,24 @@ import (
 	"loam/wire"
 )
 
-// Generic segmentation offload in software: what a device without offloads
-// leaves to us. A GSO frame is a packet with more payload than the MTU allows;
-// Segment cuts it up as hardware does, so that its sender runs through the stack
-// once for 64 kB.
+// Generic segmentation offload (GSO) in software, for devices without this offload. A GSO frame is
+// a packet with more payload than the MTU allows. Segment cuts it up as hardware does, so the
+// sender traverses the stack only once for 64 kB.
 //
-// What differs between the segments of a TCP frame: the sequence number, the
-// lengths and checksums, the IPv4 identification (which counts up), FIN and PSH
-// (which only the last carries), and CWR (which only the first carries, if the
-// frame is marked ECN; RFC 3168 section 6.1.2 has it sent once).
+// The segments of a TCP frame differ in the sequence number, the lengths, the checksums, the IPv4
+// identification (which counts up), FIN and PSH (only in the last segment), and CWR. In a frame
+// marked ECN, only the first segment carries CWR, because it is to be sent once (RFC 3168 section
+// 6.1.2).
 
-// Segment moves payload from the front of f, a GSO frame, into frames of their
-// own, with finished checksums: as many as dst has places for, and never the
-// last. n is how many there are. f is then a shorter GSO frame of the rest or,
-// when no more than one segment was left, that segment, finished: f.GSO says
-// which. So f can be sent behind dst[:n] once its GSO is GSONone, and otherwise
-// be given to Segment again.
+// Segment cuts segments off the front of f, a GSO frame, and stores them in dst as frames with
+// finished checksums. It fills at most len(dst) elements and returns their number. The last segment
+// always stays in f.
 //
-// ok is false, and f as it was, if its headers are not what its metadata says.
+// Afterwards f is a shorter GSO frame that holds the rest, or, if only one segment was left, that
+// segment as a finished frame; f.GSO tells which. If f.GSO is GSONone, f can be sent after dst[:n].
+// Otherwise pass f to Segment again.
+//
+// ok is false, and f is unchanged, if the headers of f do not match its metadata.
 func Segment(m Medium, f *Frame, dst []*Frame) (n int, ok bool) {
 	h, ok := gsoHeaders(m, f)
 	if !ok {
@@ -44,8 +44,7 @@ func Segment(m Medium, f *Frame, dst []*Frame) (n int, ok bool) {
 	return n, true
 }
 
-// Segments is how many frames Segment makes of f, itself included: 1 for a frame
-// that is not a GSO frame.
+// Segments returns the number of segments of f: 1 for a frame that is not a GSO frame.
 func (f *Frame) Segments() int {
 	payload := f.Len() - int(f.HeaderLen)
 	if f.GSO == GSONone || f.GSOSize == 0 || payload <= 0 {
@@ -54,12 +53,10 @@ func (f *Frame) Segments() int {
 	return (payload + int(f.GSOSize) - 1) / int(f.GSOSize)
 }
 
-// WireLen is how many bytes f takes on the wire, its headers counted once for
-// each segment.
+// WireLen returns the number of bytes of f on the wire, with headers counted once for each segment.
 func (f *Frame) WireLen() int { return f.Len() + (f.Segments()-1)*int(f.HeaderLen) }
 
-// gsoHeaders finds the headers of a GSO frame, and checks that they are of the
-// kind that its metadata says.
+// gsoHeaders finds the headers of a GSO frame and checks that they match the GSO type.
 func gsoHeaders(m Medium, f *Frame) (h headers, ok bool) {
 	h, ok = parseHeaders(m, f.Bytes())
 	if !ok || f.GSOSize == 0 || h.end != f.Len() {
@@ -76,9 +73,9 @@ func gsoHeaders(m Medium, f *Frame) (h headers, ok bool) {
 	return h, false
 }
 
-// cutSegment takes the first segment off f, which has more than one. The headers
-// of f move behind it and are those of the next segment, but for lengths and
-// checksums.
+// cutSegment removes the first segment from f, which must have more than one, and returns it. The
+// headers of f move forward in the buffer and become those of the next segment, except for lengths
+// and checksums.
 func cutSegment(f *Frame, h *headers) *Frame {
 	b := f.Bytes()
 	size := int(f.GSOSize)
@@ -98,8 +95,7 @@ func cutSegment(f *Frame, h *headers) *Frame {
 	return s
 }
 
-// advance turns the headers in b into those of the segment that follows after n
-// bytes.
+// advance changes the headers in b to those of the segment that starts n payload bytes later.
 func (h *headers) advance(b []byte, n int, ecn bool) {
 	if !h.v6 {
 		add16(b[h.ip+ipv4ID:], 1)

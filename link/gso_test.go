@@ -10,8 +10,8 @@ import (
 	"loam/wire"
 )
 
-// packet is a TCP or UDP packet taken apart by package wire, which is not what
-// Segment uses. IPv6 is read by hand here.
+// packet is a TCP or UDP packet decoded by package wire, which Segment does not use. IPv6 is
+// decoded here.
 type packet struct {
 	v6       bool
 	id       uint16
@@ -21,7 +21,7 @@ type packet struct {
 	header   int // all headers, in bytes
 }
 
-// dissect checks everything that can be wrong with a finished frame.
+// dissect decodes a finished frame and checks its headers and checksums.
 func dissect(t *testing.T, m link.Medium, f *link.Frame) (p packet) {
 	t.Helper()
 	if f.Offload != (link.Offload{}) {
@@ -87,8 +87,7 @@ func dissect6(t *testing.T, p *packet, b []byte) {
 	}
 }
 
-// segment cuts f up with dst places at a time, and returns the segments in
-// order.
+// segment cuts f into segments, places segments at a time, and returns them in order.
 func segment(t *testing.T, m link.Medium, f *link.Frame, places int) []*link.Frame {
 	t.Helper()
 	var all []*link.Frame
@@ -169,8 +168,8 @@ func checkSegments(t *testing.T, name string, m link.Medium, c linktest.Transpor
 	link.FreeAll(all)
 }
 
-// CWR goes out once if the frame is marked ECN, and else with every segment:
-// then it is a part of the ACE counter of RFC 9768.
+// CWR is sent once if the frame is marked ECN. Otherwise every segment carries it, because it is
+// then part of the ACE counter of RFC 9768.
 func TestSegmentCWR(t *testing.T) {
 	for _, ecn := range []bool{true, false} {
 		f := linktest.Unfinished(link.IP, linktest.Transport{Protocol: wire.ProtoTCP, Payload: 3000, GSOSize: 1000, ECN: true})
@@ -214,7 +213,7 @@ func TestSegmentKeepsTagsAndOptions(t *testing.T) {
 	link.FreeAll(all)
 }
 
-// A frame whose headers are not what its metadata says is left alone.
+// A frame whose headers do not match its metadata is left unchanged.
 func TestSegmentRefuses(t *testing.T) {
 	for name, damage := range map[string]func(f *link.Frame){
 		"no size":       func(f *link.Frame) { f.GSOSize = 0 },
@@ -266,7 +265,7 @@ func TestFinishChecksum(t *testing.T) {
 	}
 }
 
-// A UDP checksum that comes out as zero is sent as all ones (RFC 768).
+// A UDP checksum of zero is sent as all ones (RFC 768).
 func TestZeroUDPChecksum(t *testing.T) {
 	f := linktest.Unfinished(link.IP, linktest.Transport{Protocol: wire.ProtoUDP, Payload: 2})
 	defer f.Free()
@@ -278,12 +277,12 @@ func TestZeroUDPChecksum(t *testing.T) {
 	}
 }
 
-// Admit corrects what senders may leave vague.
+// Admit corrects what senders may leave imprecise.
 func TestAdmit(t *testing.T) {
 	gso := linktest.Transport{Protocol: wire.ProtoTCP, Payload: 3000, GSOSize: 1000}
 	f := linktest.Unfinished(link.Ethernet, gso)
 	want := f.Offload
-	f.HeaderLen = 200 // as a kernel says it: what lies in the first buffer
+	f.HeaderLen = 200 // as a kernel may set it: the bytes in its first buffer
 	if !f.Admit(link.Ethernet) || f.Offload != want {
 		t.Errorf("a vague header length: %+v, want %+v", f.Offload, want)
 	}
@@ -333,8 +332,7 @@ func BenchmarkSegment(b *testing.B) {
 	}
 }
 
-// FuzzSegment: whatever headers and metadata a frame has, Segment neither panics
-// nor loses a byte.
+// FuzzSegment checks that for any headers and metadata, Segment neither panics nor loses a byte.
 func FuzzSegment(f *testing.F) {
 	for _, c := range []linktest.Transport{
 		{Protocol: wire.ProtoTCP, Payload: 3000, GSOSize: 1000},

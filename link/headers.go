@@ -6,18 +6,17 @@ import (
 	"loam/wire"
 )
 
-// Segmentation and coalescing work on headers where they stand: they copy most
-// bytes as they are and change a few. So this file finds out where the headers
-// of a frame begin and end, and package wire, which turns them into values, is
-// not used for that.
+// Segmentation and coalescing work on headers in place: they copy most bytes unchanged and modify a
+// few. This file finds where the headers of a frame begin and end. Package wire, which decodes
+// headers into values, is not used for that.
 
-// headers are the offsets of a TCP or UDP packet in a frame, each checked to lie
-// inside of it.
+// headers holds the offsets of the headers of a TCP or UDP packet in a frame. Each is checked to
+// lie inside the frame.
 type headers struct {
-	ip        int // of the IP header
+	ip        int // start of the IP header
 	transport int
 	payload   int
-	end       int // behind the IP packet: a short Ethernet frame carries padding
+	end       int // end of the IP packet; padding of a short Ethernet frame may follow
 	v6        bool
 	protocol  wire.Protocol // ProtoTCP or ProtoUDP
 }
@@ -30,8 +29,8 @@ const (
 	udpLength, udpSum                                           = 4, 6
 )
 
-// parseHeaders finds the headers of a whole TCP or UDP packet; anything else,
-// fragments included, is not ok.
+// parseHeaders finds the headers of a complete TCP or UDP packet. ok is false for anything else,
+// fragments included.
 func parseHeaders(m Medium, b []byte) (h headers, ok bool) {
 	if m == Ethernet {
 		if h.ip, ok = skipEthernet(b); !ok {
@@ -52,8 +51,8 @@ func parseHeaders(m Medium, b []byte) (h headers, ok bool) {
 	return h, ok && h.parseTransport(b)
 }
 
-// skipEthernet is the length of the Ethernet header of an IP packet with its
-// tags.
+// skipEthernet returns the length of the Ethernet header of an IP packet, up to two VLAN tags
+// included. ok is false if b is no IP packet.
 func skipEthernet(b []byte) (n int, ok bool) {
 	for n = wire.EthernetLen; n <= wire.EthernetLen+2*wire.VLANTagLen && n <= len(b); n += wire.VLANTagLen {
 		switch wire.EtherType(binary.BigEndian.Uint16(b[n-2:])) {
@@ -67,6 +66,8 @@ func skipEthernet(b []byte) (n int, ok bool) {
 	return 0, false
 }
 
+// parseIPv4 finds the transport header and the end of an IPv4 packet. It returns false for a fragment
+// and for lengths that do not fit.
 func (h *headers) parseIPv4(b []byte) bool {
 	p := b[h.ip:]
 	length, total := int(p[0]&15)*4, int(binary.BigEndian.Uint16(p[ipv4TotalLen:]))
@@ -78,13 +79,15 @@ func (h *headers) parseIPv4(b []byte) bool {
 	return true
 }
 
-// IPv6 extension headers that stand in front of a whole packet (RFC 8200 section
-// 4). A routing header is not among them: it changes the pseudo header.
+// IPv6 extension headers that may precede a complete packet (RFC 8200 section 4). The routing
+// header is not supported: it changes the pseudo header.
 const (
 	extHopByHop    = 0
 	extDestination = 60
 )
 
+// parseIPv6 finds the transport header behind hop-by-hop and destination options, and the end of the
+// packet. It returns false for lengths that do not fit.
 func (h *headers) parseIPv6(b []byte) bool {
 	p := b[h.ip:]
 	if len(p) < ipv6Len {
@@ -105,6 +108,8 @@ func (h *headers) parseIPv6(b []byte) bool {
 	return at <= total
 }
 
+// parseTransport finds the payload of a TCP or UDP packet. It returns false for other protocols and for
+// lengths that do not fit.
 func (h *headers) parseTransport(b []byte) bool {
 	p := b[h.transport:h.end]
 	switch h.protocol {
@@ -122,7 +127,7 @@ func (h *headers) parseTransport(b []byte) bool {
 	return false
 }
 
-// sumAt is where the transport checksum is.
+// sumAt returns the offset of the transport checksum.
 func (h *headers) sumAt() int {
 	if h.protocol == wire.ProtoUDP {
 		return h.transport + udpSum
@@ -130,7 +135,7 @@ func (h *headers) sumAt() int {
 	return h.transport + tcpSum
 }
 
-// pseudoSum is the sum of the pseudo header for a packet that ends at end.
+// pseudoSum returns the sum of the pseudo header of a packet that ends at offset end.
 func (h *headers) pseudoSum(b []byte, end int) uint16 {
 	addresses := b[h.ip+ipv4Src : h.ip+wire.IPv4MinLen]
 	if h.v6 {
@@ -139,8 +144,8 @@ func (h *headers) pseudoSum(b []byte, end int) uint16 {
 	return wire.Sum(addresses, wire.AddSums(uint16(h.protocol), uint16(end-h.transport)))
 }
 
-// putLengths writes all length fields, and the checksum of an IPv4 header, for a
-// packet that fills b to its end.
+// putLengths writes all length fields, and the IPv4 header checksum, of a packet that extends to
+// the end of b.
 func (h *headers) putLengths(b []byte) {
 	p := b[h.ip:]
 	if h.v6 {
@@ -155,14 +160,14 @@ func (h *headers) putLengths(b []byte) {
 	}
 }
 
-// putPartialSum leaves the transport checksum of a packet that fills b to a
-// device.
+// putPartialSum stores the sum of the pseudo header in the transport checksum field, so that a
+// device finishes the checksum. The packet extends to the end of b.
 func (h *headers) putPartialSum(b []byte) {
 	binary.BigEndian.PutUint16(b[h.sumAt():], h.pseudoSum(b, len(b)))
 }
 
-// putSum computes the transport checksum of a packet that fills b. A UDP sum of
-// zero is sent as 0xffff, since zero means that there is none.
+// putSum computes and stores the transport checksum of a packet that extends to the end of b. A UDP
+// checksum of zero is sent as 0xffff, because zero means no checksum.
 func (h *headers) putSum(b []byte) {
 	at := h.sumAt()
 	binary.BigEndian.PutUint16(b[at:], 0)

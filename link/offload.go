@@ -1,9 +1,9 @@
 package link
 
-// GSOType says how a frame that is longer than the MTU is cut into segments.
+// GSOType is the protocol by which a frame longer than the MTU is cut into segments.
 type GSOType uint8
 
-// Types, with the values of virtio_net_hdr (virtio 1.2, section 5.1.6).
+// The types, with the values of virtio_net_hdr (virtio 1.2, section 5.1.6).
 const (
 	GSONone GSOType = 0
 	GSOTCP4 GSOType = 1
@@ -12,23 +12,23 @@ const (
 	gsoECN  GSOType = 0x80
 )
 
-// Offload is the state of a frame's checksum and segmentation: the virtio-net
-// header, with offsets from the first byte of the frame. The zero value is a
-// finished frame whose checksums nobody has verified.
+// Offload is the state of a frame's checksum and segmentation. It has the content of a virtio-net
+// header, with offsets from the first byte of the frame. The zero value describes a finished frame
+// whose checksums have not been verified.
 type Offload struct {
-	// NeedsChecksum: the 16-bit field at CsumStart+CsumOffset holds the folded
-	// pseudo header sum (wire.PseudoSum, not complemented); the checksum of
-	// everything from CsumStart to the end is still to be computed into it.
+	// NeedsChecksum: the 16-bit field at CsumStart+CsumOffset holds the folded sum of the pseudo
+	// header (wire.PseudoSum, not complemented). The checksum from CsumStart to the end of the
+	// frame is still to be computed and stored there.
 	NeedsChecksum bool
-	// ChecksumValid: whoever delivered this frame vouches for its transport
-	// checksum. Set on receipt only.
+	// ChecksumValid: the device that delivered the frame guarantees its transport checksum. Set
+	// only on received frames.
 	ChecksumValid bool
 	GSO           GSOType
-	ECN           bool   // GSO: the first segment only carries CWR
-	HeaderLen     uint16 // GSO: all headers, link layer included
+	ECN           bool   // GSO: only the first segment carries CWR
+	HeaderLen     uint16 // GSO: length of all headers in bytes, link layer included
 	GSOSize       uint16 // GSO: payload bytes of each segment
 	CsumStart     uint16
-	CsumOffset    uint16 // from CsumStart
+	CsumOffset    uint16 // offset from CsumStart
 }
 
 // VirtioHeaderLen is the size of struct virtio_net_hdr without num_buffers.
@@ -39,8 +39,8 @@ const (
 	virtioDataValid = 2
 )
 
-// Put writes o as a little-endian virtio_net_hdr into the first VirtioHeaderLen
-// bytes of b.
+// Put writes o as a little-endian virtio_net_hdr into the first VirtioHeaderLen bytes of b. It
+// panics if b is shorter.
 func (o *Offload) Put(b []byte) {
 	_ = b[VirtioHeaderLen-1]
 	b[0], b[1] = 0, uint8(o.GSO)
@@ -56,8 +56,8 @@ func (o *Offload) Put(b []byte) {
 	put16(b[8:], o.CsumOffset)
 }
 
-// ParseOffload reads a little-endian virtio_net_hdr that belongs to a frame of
-// frameLen bytes, and reports whether it makes sense for it.
+// ParseOffload reads a little-endian virtio_net_hdr of a frame of frameLen bytes. ok is false if
+// the header is too short, has an unknown GSO type, or has offsets or lengths outside the frame.
 func ParseOffload(b []byte, frameLen int) (o Offload, ok bool) {
 	if len(b) < VirtioHeaderLen {
 		return o, false

@@ -1,13 +1,13 @@
 package link
 
-// Sender takes frames as Queue.Send does.
+// Sender is the interface of Queue.Send alone.
 type Sender interface {
 	Send(fs []*Frame) (int, error)
 }
 
-// Transmit is what a device's Send does in front of its own: it frees and counts
-// the frames that info does not carry, passes those between them to out in as
-// few calls as possible, and counts what out takes.
+// Transmit is the common first part of a device's Send. It frees and counts the frames that info
+// does not carry. It passes the runs of frames between them to out, in as few calls as possible,
+// and counts the frames that out takes. n and err have the meaning of Queue.Send.
 func Transmit(info *Info, c *Counters, out Sender, fs []*Frame) (n int, err error) {
 	for n < len(fs) {
 		run, bytes := gate(info, fs[n:])
@@ -31,9 +31,9 @@ func Transmit(info *Info, c *Counters, out Sender, fs []*Frame) (n int, err erro
 	return n, nil
 }
 
-// gate returns the frames at the front of fs that info carries, and their bytes.
-// A checksum that was left undone cannot have been damaged before: the receiver
-// may take it as valid, and no other.
+// gate returns the leading frames of fs that info carries, and their length in bytes. It sets
+// ChecksumValid on frames with an unfinished checksum and clears it on all others: nothing can have
+// damaged a checksum that was never computed, so the receiver may treat it as valid.
 func gate(info *Info, fs []*Frame) (run []*Frame, bytes int) {
 	for i, f := range fs {
 		if !info.Carries(f) {

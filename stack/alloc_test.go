@@ -1,6 +1,6 @@
 //go:build !race
 
-// The race detector has pools forget at random, so counts mean nothing there.
+// Under the race detector, pools drop objects at random, so counts mean nothing.
 
 package stack_test
 
@@ -19,13 +19,13 @@ import (
 	"loam/wire"
 )
 
-// In its stride the stack allocates nothing. What is counted is what the whole
-// process allocates, so these are both ends: program, shard, receiver, device.
+// In steady state the stack allocates nothing. The counts cover the whole process and
+// therefore both ends: program, shard, receiver, device.
 
-// wantNoAllocs runs f until pools and lists have their size, and then counts
-// twice: as AllocsPerRun does, on one CPU and rounding down, and on all CPUs
-// without rounding. The second allows one allocation in a hundred runs, for what
-// the packets do not cause (a neighbour is confirmed every five seconds).
+// wantNoAllocs runs f until pools and lists have reached their size, and then counts
+// twice: like AllocsPerRun, on one CPU and rounded down, and on all CPUs without
+// rounding. The second count allows one allocation in a hundred runs, for events not
+// caused by packets (a neighbour is confirmed every five seconds).
 func wantNoAllocs(t *testing.T, what string, runs int, f func()) {
 	t.Helper()
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a collection would empty the pools
@@ -36,7 +36,7 @@ func wantNoAllocs(t *testing.T, what string, runs int, f func()) {
 		t.Errorf("%s: %v allocations", what, n)
 	}
 	least := runs
-	for range 20 { // how much is under way at once, and so is pooled, varies
+	for range 20 { // the number of objects in use at once, and thus in the pools, varies
 		if least = min(least, mallocs(runs, f)); least <= runs/100 {
 			return
 		}
@@ -44,7 +44,8 @@ func wantNoAllocs(t *testing.T, what string, runs int, f func()) {
 	t.Errorf("%s: at least %d allocations in %d runs", what, least, runs)
 }
 
-// mallocs is how many objects the process allocates while f runs so many times.
+// mallocs returns how many objects the process allocates while f runs the given number of
+// times.
 func mallocs(runs int, f func()) int {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -101,8 +102,8 @@ func TestAllocsBulk(t *testing.T) {
 	}
 }
 
-// The way of those who do not block (package posix): they try, and are told when
-// it is worth while to try again.
+// Non-blocking callers (package posix) try an operation, and are notified when to try
+// again.
 func TestAllocsWatch(t *testing.T) {
 	client, server := connected(t, stack.Config{Shards: 2}, pipe.Config{}, false)
 	go io.CopyBuffer(struct{ io.Writer }{server}, struct{ io.Reader }{server}, make([]byte, 100))
@@ -132,7 +133,7 @@ func TestAllocsWatch(t *testing.T) {
 	})
 }
 
-// allocsUDP has ping-pong of datagrams counted.
+// allocsUDP counts the allocations of datagrams sent back and forth.
 func allocsUDP(t *testing.T, what string, pingPong func(t *testing.T, client *stack.UDPConn, data []byte) error) {
 	t.Run(what, func(t *testing.T) {
 		p := newPair(t, stack.Config{Shards: 2}, pipe.Config{})
@@ -158,7 +159,7 @@ func allocsUDP(t *testing.T, what string, pingPong func(t *testing.T, client *st
 	})
 }
 
-// ReadFrom is not among these: it has to make a net.Addr.
+// ReadFrom is not tested: it must allocate a net.Addr.
 func TestAllocsUDP(t *testing.T) {
 	to := netip.AddrPortFrom(addrB, 53)
 	allocsUDP(t, "to an AddrPort", func(t *testing.T, client *stack.UDPConn, data []byte) error {
@@ -190,7 +191,7 @@ func TestAllocsUDP(t *testing.T) {
 	})
 }
 
-// What ping sockets and raw sockets send and receive.
+// Ping sockets and raw sockets send and receive without allocations.
 func TestAllocsPing(t *testing.T) {
 	p := newPair(t, stack.Config{Shards: 2}, pipe.Config{})
 	link.Track(false)

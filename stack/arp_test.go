@@ -15,9 +15,9 @@ import (
 	"loam/wire"
 )
 
-// ARP as RFC 826, 1122 section 2.3.2 and 5227 have it, seen from the wire.
+// ARP according to RFC 826, RFC 1122 section 2.3.2 and RFC 5227, observed on the wire.
 
-// arpScript runs a script on a stack that has its address but knows nobody.
+// arpScript runs a script on a stack that has an address but an empty neighbour cache.
 func arpScript(t *testing.T, script func(t *testing.T, w *peer)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -33,7 +33,7 @@ func arpScript(t *testing.T, script func(t *testing.T, w *peer)) {
 	})
 }
 
-// mustUDP makes a UDP socket of the stack at a port.
+// mustUDP returns a UDP socket of the stack bound to a port.
 func mustUDP(t testing.TB, s *stack.Stack, port uint16) *stack.UDPConn {
 	t.Helper()
 	c, err := s.ListenUDP(netip.AddrPortFrom(netip.Addr{}, port), stack.UDPOptions{})
@@ -73,8 +73,8 @@ func TestARPResolves(t *testing.T) {
 	})
 }
 
-// Who answers a packet that comes in the moment there is an address has the neighbour
-// asked for at once, and not a second later.
+// A reply to a packet that arrives just after an address was added triggers an ARP
+// request at once, not a second later.
 func TestARPAsksWithANewAddress(t *testing.T) {
 	for range 300 {
 		synctest.Test(t, func(t *testing.T) {
@@ -126,8 +126,8 @@ func TestARPGivesUp(t *testing.T) {
 	})
 }
 
-// A connection attempt to a host that does not answer ARP ends when ARP does,
-// as on Linux, and not only after two minutes of SYNs.
+// A connection attempt to a host that does not answer ARP ends when ARP gives up, as on
+// Linux, and not only after two minutes of SYNs.
 func TestARPGivesUpConnecting(t *testing.T) {
 	arpScript(t, func(t *testing.T, w *peer) {
 		began := time.Now()
@@ -141,8 +141,8 @@ func TestARPGivesUpConnecting(t *testing.T) {
 	})
 }
 
-// What waits for a neighbour is bounded, and the newest packets are kept (RFC
-// 1122 section 2.3.2.2 asks for at least one, the latest).
+// The packets waiting for a neighbour are bounded, and the newest are kept (RFC 1122
+// section 2.3.2.2 requires at least the latest).
 func TestARPQueueIsBounded(t *testing.T) {
 	arpScript(t, func(t *testing.T, w *peer) {
 		c := mustUDP(t, w.s, 1000)
@@ -180,7 +180,7 @@ func TestARPQueueIsBoundedForAll(t *testing.T) {
 	})
 }
 
-// The first datagram to a neighbour is not lost however long it is.
+// The first datagram to a neighbour is not lost, however long it is.
 func TestARPQueueHoldsTheLongestDatagram(t *testing.T) {
 	arpScript(t, func(t *testing.T, w *peer) {
 		c := mustUDP(t, w.s, 1000)
@@ -220,7 +220,7 @@ func TestARPNewAddressOfNeighbour(t *testing.T) {
 		}
 		w.advance(2 * time.Second)
 		moved := wire.MAC{2, 0, 0, 0, 0, 0xc}
-		w.sendARP(wire.ARP{Op: wire.ARPRequest, SenderMAC: moved, TargetIP: addrB}) // gratuitous
+		w.sendARP(wire.ARP{Op: wire.ARPRequest, SenderMAC: moved, TargetIP: addrB}) // gratuitous ARP
 		mustWriteTo(t, c, "after", "10.0.0.2:53")
 		if f := w.want("packets follow it", `udp 10.0.0.1:1000 > 10.0.0.2:53 "after"`); f.eth.Dst != moved {
 			t.Errorf("sent to %v, want %v", f.eth.Dst, moved)
@@ -250,8 +250,8 @@ func TestARPMalformed(t *testing.T) {
 	})
 }
 
-// A neighbour that nobody has used for long is forgotten, by the machine and by
-// the table that shards read.
+// A neighbour that has not been used for long is removed from the cache and from the
+// table that shards read.
 func TestARPForgets(t *testing.T) {
 	arpScript(t, func(t *testing.T, w *peer) {
 		c := mustUDP(t, w.s, 1000)

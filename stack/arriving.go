@@ -2,18 +2,18 @@ package stack
 
 import "loam/stack/tcp"
 
-// arriving is where a connection's machine puts the bytes that arrive: the ring that
-// the program reads from. Payload that came in a large frame is not copied there; the
-// ring keeps the frame until the program has read it.
+// arriving is a TCPConn as the machine's destination for received bytes: the ring that
+// the program reads. A large payload is not copied; the ring keeps its frame until the
+// program has read it.
 type arriving TCPConn
 
-// worthKeeping is the payload in bytes from which a frame is kept. Its buffer is
-// link.MaxFrame long whatever is in it, so what a window holds takes less than five
-// times as much memory; below, a copy costs little.
+// worthKeeping is the smallest payload whose frame is kept, in bytes. Every frame buffer
+// has link.MaxFrame bytes, so a window of kept frames uses less than five times its size
+// in memory. Smaller payloads are cheap to copy.
 const worthKeeping = 16 << 10
 
-// show shows a segment to the machine of its connection. If the ring keeps the frame,
-// the packet is left without it.
+// show passes a segment to the machine of its connection. If the ring keeps the frame,
+// p.frame is nil afterwards.
 func (sh *shard) show(c *TCPConn, p *packet, seg *tcp.Segment) {
 	if len(seg.Payload) < worthKeeping {
 		c.machine.Receive(sh.now, seg)
@@ -36,7 +36,7 @@ func (a *arriving) WriteAt(p []byte, off uint64) {
 
 // Commit implements tcp.Incoming.
 func (a *arriving) Commit(off uint64) {
-	if a.machine != nil { // it is not while it is being made
+	if a.machine != nil { // nil while tcp.Accept is creating the machine
 		(*TCPConn)(a).noteUrgent()
 	}
 	a.received.Commit(off)

@@ -12,8 +12,9 @@ import (
 	"loam/stack"
 )
 
-// What arrives in large frames waits there for the program, and is the same bytes;
-// the frames go back when they are read, and when nobody reads them any more.
+// Data that arrives in large frames stays in them until the program reads it, and is
+// unchanged. The frames are freed when they are read, and when no program will read them
+// any more.
 func TestLargeFramesWaitForTheProgram(t *testing.T) {
 	for _, read := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -35,7 +36,7 @@ func TestLargeFramesWaitForTheProgram(t *testing.T) {
 				client.Write(sent)
 				client.Close()
 			}()
-			got := make([]byte, 2<<20) // until the windows are large, and frames with them
+			got := make([]byte, 2<<20) // until the windows, and with them the frames, are large
 			if _, err := io.ReadFull(server, got); err != nil {
 				t.Fatal(err)
 			}

@@ -10,8 +10,8 @@ import (
 	"loam/stack/ring"
 )
 
-// Bulk throughput over a pipe, as a wire of MTU 1500 carries it and with the
-// offloads that a pipe can have at no cost.
+// Bulk throughput over a pipe: with an MTU of 1500, and with the offloads that cost a
+// pipe nothing.
 func BenchmarkBulk(b *testing.B) {
 	for _, c := range []struct {
 		name string
@@ -35,7 +35,7 @@ func BenchmarkBulk(b *testing.B) {
 	}
 }
 
-// One byte there and back.
+// One byte in each direction.
 func BenchmarkPingPong(b *testing.B) {
 	for _, shards := range []int{1, 2} {
 		b.Run("shards="+string(rune('0'+shards)), func(b *testing.B) {
@@ -56,7 +56,7 @@ func BenchmarkPingPong(b *testing.B) {
 	}
 }
 
-// Connect, accept, close.
+// Connect, accept and close.
 func BenchmarkConnect(b *testing.B) {
 	pr := newPair(b, stack.Config{}, pipe.Config{})
 	link.Track(false)

@@ -6,23 +6,23 @@ import (
 	"loam/stack/ip"
 )
 
-// Sockets that are bound to an interface (SO_BINDTODEVICE): they send by it, and hear what
-// arrives there.
+// Sockets bound to an interface (SO_BINDTODEVICE). They send on that interface and
+// receive only what arrives there.
 
-// SetDevice binds the socket to an interface; nil undoes it.
+// SetDevice binds the socket to an interface; nil removes the binding.
 func (c *datagramSocket) SetDevice(on *Interface) { c.device.Store(on) }
 
-// Device is the interface of SetDevice, or nil.
+// Device returns the interface set by SetDevice, or nil.
 func (c *datagramSocket) Device() *Interface { return c.device.Load() }
 
-// hearsOn reports whether the socket hears what arrives at an interface; nil stands for one
-// that is not known.
+// hearsOn reports whether the socket receives packets that arrived on an interface; nil
+// means the interface is unknown.
 func (c *datagramSocket) hearsOn(ifc *Interface) bool {
 	on := c.device.Load()
 	return on == nil || ifc == nil || on == ifc
 }
 
-// number is the index of an interface, or 0 for none.
+// number returns the index of an interface, or 0 if i is nil.
 func (i *Interface) number() int {
 	if i == nil {
 		return 0
@@ -30,7 +30,7 @@ func (i *Interface) number() int {
 	return i.index
 }
 
-// routeOn is route, by an interface if there is one.
+// routeOn is route, restricted to the interface on unless that is nil.
 func (t *tables) routeOn(on *Interface, source, dst netip.Addr) (path, error) {
 	if on == nil {
 		return t.route(source, dst)
@@ -38,11 +38,11 @@ func (t *tables) routeOn(on *Interface, source, dst netip.Addr) (path, error) {
 	return t.routeBy(on, source, dst)
 }
 
-// elsewhere reports whether a segment came to another interface than the one that the
+// elsewhere reports whether a segment arrived on another interface than the one that the
 // connection is bound to.
 func (c *TCPConn) elsewhere(p *packet) bool { return c.device != nil && c.device != p.ifc }
 
-// SetDevice binds the socket to an interface; nil undoes it.
+// SetDevice binds the socket to an interface; nil removes the binding.
 func (b *TCPBinding) SetDevice(on *Interface) {
 	b.mu.Lock()
 	b.options.Device = on
@@ -50,15 +50,15 @@ func (b *TCPBinding) SetDevice(on *Interface) {
 	b.stack.ports.setDevice(b.port, on)
 }
 
-// device is the interface that the listener is bound to, or nil.
+// device returns the interface that the listener is bound to, or nil.
 func (l *TCPListener) device() *Interface {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.options.Device
 }
 
-// heard are those of several listeners that hear what arrives at an interface: those that are
-// bound to it, else those that are bound to none.
+// heard returns the listeners in list that receive segments from an interface: those
+// bound to it or, if there are none, those bound to no interface.
 func heard(list []*TCPListener, ifc *Interface) []*TCPListener {
 	if unbound(list) {
 		return list
@@ -77,7 +77,7 @@ func heard(list []*TCPListener, ifc *Interface) []*TCPListener {
 	return nil
 }
 
-// unbound reports whether no listener of a list is bound to an interface.
+// unbound reports whether no listener in list is bound to an interface.
 func unbound(list []*TCPListener) bool {
 	for _, l := range list {
 		if l.device() != nil {
@@ -87,8 +87,8 @@ func unbound(list []*TCPListener) bool {
 	return true
 }
 
-// routeBy is route by one interface. A destination that no route of it leads to is taken to
-// be on its link, as on Linux. Errors: those of route.
+// routeBy is route, restricted to one interface. As on Linux, a destination without a
+// route through the interface is assumed to be on its link. Errors are those of route.
 func (t *tables) routeBy(ifc *Interface, source, dst netip.Addr) (path, error) {
 	switch {
 	case t.byIndex(ifc.index) == nil:
@@ -114,7 +114,7 @@ func (t *tables) routeBy(ifc *Interface, source, dst netip.Addr) (path, error) {
 	return t.redirected(p, dst), nil
 }
 
-// gatewayBy is the gateway of the best route by an interface, or the zero Addr.
+// gatewayBy returns the gateway of the best route through an interface, or the zero Addr.
 func (t *tables) gatewayBy(ifc *Interface, dst netip.Addr) netip.Addr {
 	var by []ip.Route
 	for _, r := range t.routes {

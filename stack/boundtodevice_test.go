@@ -10,8 +10,8 @@ import (
 	"loam/wire"
 )
 
-// SO_BINDTODEVICE: a socket sends by its interface, whatever the routes say, and hears what
-// arrives there.
+// SO_BINDTODEVICE: a socket sends on its interface, whatever the routes say, and receives
+// what arrives there.
 func TestDevice(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		other := w.station("eth1", "192.0.2.1/24")
@@ -46,8 +46,8 @@ func TestDevice(t *testing.T) {
 	})
 }
 
-// Of two sockets that share a port, the one that is bound to the interface gets what comes
-// there, whichever is older (compute_score of Linux's udp.c).
+// If two sockets share a port, the one bound to the interface receives what arrives
+// there, whichever is older (compute_score in Linux's udp.c).
 func TestDeviceScore(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		other := w.station("eth1", "192.0.2.1/24")
@@ -89,7 +89,8 @@ func TestDeviceScore(t *testing.T) {
 	})
 }
 
-// Listeners of one port on two interfaces, and connections that stay on theirs.
+// Listeners on the same port of two interfaces accept separately, and connections stay on
+// their interface.
 func TestDeviceTCP(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		other := w.station("eth1", "192.0.2.1/24")
@@ -158,7 +159,7 @@ func TestDeviceTCP(t *testing.T) {
 	})
 }
 
-// SO_TIMESTAMP of TCP: when the last byte that was read arrived.
+// SO_TIMESTAMP for TCP reports when the last byte read arrived.
 func TestStampsTCP(t *testing.T) {
 	openByHand(t, func(t *testing.T, w *peer, p *tcpPeer, c *stack.TCPConn) {
 		c.SetOptions(func(o *stack.TCPOptions) { o.Stamps = true })

@@ -5,12 +5,12 @@ import (
 	"io"
 )
 
-// How a stack ends: first the shards take in nothing new and reset what they
-// have; then sockets are closed, which wakes the programs that wait in them; then
-// devices, so that nothing comes in any more; then the shards.
+// The end of a stack. First the shards reject new connections and reset existing ones.
+// Then sockets are closed, which wakes blocked programs. Then devices are closed, so that
+// nothing more arrives. The shards end last.
 
-// Close ends every connection with a reset, closes every socket and every
-// device, and returns when all goroutines of the stack have ended.
+// Close resets every connection, closes every socket and every device, and waits until
+// all goroutines of the stack have ended. It returns the errors of closing the devices.
 func (s *Stack) Close() error {
 	s.mu.Lock()
 	if s.closed {
@@ -41,8 +41,8 @@ func (s *Stack) Close() error {
 	return errors.Join(errs...)
 }
 
-// quit ends all connections, takes no new ones, and adds the other sockets that
-// the shard knows.
+// quit resets the connections of the shard, rejects new ones, and adds the shard's other
+// sockets to sockets.
 func (sh *shard) quit(sockets map[io.Closer]struct{}) {
 	sh.closing = true
 	for _, c := range sh.conns {
@@ -70,15 +70,15 @@ func (sh *shard) quit(sockets map[io.Closer]struct{}) {
 	}
 }
 
-// abandon ends a connection although its machine still has something to say.
+// abandon removes a connection although its machine still has something to send.
 func (sh *shard) abandon(c *TCPConn) {
 	old := c.status.Load()
 	c.change(sh, old, old|statusEnded)
 	sh.remove(c)
 }
 
-// enter has f run by every shard, to make a socket known to it. It reports false
-// if the stack is being closed; then some shards may know the socket.
+// enter runs f on every shard to register a socket. It returns false if the stack is
+// being closed; some shards may have run f even then.
 func (s *Stack) enter(f func(*shard)) bool {
 	open := true
 	ended := !s.onEach(func(sh *shard) {

@@ -7,40 +7,48 @@ import (
 	"loam/stack/tcp"
 )
 
-// Config is what a stack is made from. The zero value is a good stack.
+// Config configures a stack. The zero value is valid and selects the defaults.
 type Config struct {
-	// Shards is the number of goroutines that own connections. Zero: one for
-	// each CPU that Go uses, at most 8.
+	// Shards is the number of shards. Zero: GOMAXPROCS, at most 8.
 	Shards int
 	// TCP holds the defaults of TCP connections.
 	TCP tcp.Config
-	// Log receives what an operator should know (an address conflict, a device
-	// that failed). Nil: nothing is logged.
+	// Log receives messages for an operator, such as an address conflict or a device
+	// failure. Nil: nothing is logged.
 	Log *slog.Logger
-	// NoIPv6 leaves the stack without IPv6: no interface has it, and there is no ::1.
+	// NoIPv6 disables IPv6 on all interfaces, including ::1.
 	NoIPv6 bool
-	// MaxReassembly bounds the memory of incomplete datagrams, in bytes, for
-	// each shard. Zero: 1 MiB.
+	// MaxReassembly bounds the memory of incomplete datagrams, in bytes per shard. Zero:
+	// 1 MiB.
 	MaxReassembly int
-	// MaxTimeWait bounds the connections in TIME-WAIT that no program holds, for
-	// each shard; beyond it the oldest gives way. Zero: 16384.
+	// MaxTimeWait bounds the number of connections in TIME-WAIT that no program holds,
+	// per shard. Above it, the oldest is removed. Zero: 16384.
 	MaxTimeWait int
-	// MaxOrphans bounds the connections that their program has closed and whose peer has
-	// not let them end, for each shard; beyond it the oldest is reset. Zero: 4096.
-	MaxOrphans int
-	// DNSChanged is called when Stack.DNS says something else than before, by whoever
-	// has changed it: SetDNS, or a goroutine of the stack, which waits for it. Nil: nobody
-	// asks.
+	// MaxOrphanBytes bounds the memory of orphans, in bytes. An orphan is a connection
+	// that its program has closed but that has not ended yet. It is charged its unsent
+	// and unacknowledged bytes plus 2 KiB. Each shard has an equal share; above it, the
+	// oldest orphan is reset. Zero: 1 GiB.
+	MaxOrphanBytes int
+	// MaxSendBuffer bounds the send buffer of a connection, in bytes: data that was
+	// written and is not acknowledged. Below the bound, the send buffer is twice the
+	// congestion window. SO_SNDBUF (TCPOptions.SendBuffer) sets a fixed size for one
+	// connection and is not limited by this bound. Zero: 16 MiB. For the receive buffer,
+	// see tcp.Config.
+	MaxSendBuffer int
+	// DNSChanged is called after the result of Stack.DNS may have changed. It runs on the
+	// goroutine that made the change, which is the caller of SetDNS or a goroutine of the
+	// stack, and that goroutine waits for it. Nil: no call.
 	DNSChanged func()
-	// Resumed is called by a goroutine of the stack when it goes on after it has, or
-	// might have, waited. A runtime that leaves it to the present thread to run what such
-	// a goroutine has woken learns from it that the thread has something else to do
-	// first. Nil: nobody asks.
+	// Resumed is called by a goroutine of the stack when it continues after a wait, or
+	// after a call that might have waited. A runtime may run a woken goroutine on the
+	// current thread only when that thread next waits; Resumed informs such a runtime
+	// that the thread is busy again. Nil: no call.
 	Resumed func()
 }
 
 const maxDefaultShards = 8
 
+// withDefaults returns c with defaults in place of unset fields.
 func (c Config) withDefaults() Config {
 	if c.Shards <= 0 {
 		c.Shards = min(runtime.GOMAXPROCS(0), maxDefaultShards)
@@ -54,8 +62,11 @@ func (c Config) withDefaults() Config {
 	if c.MaxTimeWait <= 0 {
 		c.MaxTimeWait = defaultTimeWait
 	}
-	if c.MaxOrphans <= 0 {
-		c.MaxOrphans = defaultOrphans
+	if c.MaxOrphanBytes <= 0 {
+		c.MaxOrphanBytes = defaultOrphanBytes
+	}
+	if c.MaxSendBuffer <= 0 {
+		c.MaxSendBuffer = defaultMaxSendBuffer
 	}
 	if c.Resumed == nil {
 		c.Resumed = func() {}

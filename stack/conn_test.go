@@ -11,8 +11,7 @@ import (
 	"loam/stack"
 )
 
-// TCP connections pass the suite of golang.org/x/net for net.Conn, on whatever
-// they run.
+// TCP connections pass the net.Conn suite of golang.org/x/net, on every kind of device.
 func TestTCPConnConformance(t *testing.T) {
 	for _, shards := range []int{1, 2, 4} {
 		for name, p := range map[string]pipe.Config{
@@ -34,7 +33,7 @@ func TestTCPConnConformance(t *testing.T) {
 	}
 }
 
-// join makes a connection from client to address, where server listens.
+// join connects client to server, which listens on address.
 func join(client, server *stack.Stack, address string) (a, b net.Conn, stop func(), err error) {
 	l, err := server.Listen("tcp", address)
 	if err != nil {

@@ -9,90 +9,90 @@ import (
 	"loam/stack/tcp"
 )
 
-// Counter names one thing that the stack counts. Every packet that is not
-// delivered is counted by the reason why, under the protocol that dropped it.
+// Counter identifies one counter of the stack. Every packet that is not delivered is
+// counted by reason, under the protocol that dropped it.
 type Counter uint8
 
-// Counters. The names that people see are in counterNames, in the same order.
+// The counters. counterNames has their printed names in the same order.
 const (
 	EthReceived Counter = iota
 	EthSent
-	EthMalformed        // header truncated, 802.3 length framing, too many tags, sent by a group
+	EthMalformed        // header truncated, 802.3 length framing, too many tags, group address as source
 	EthNotForUs         // unicast to another station
-	EthUnknownType      // no protocol bound to the EtherType
+	EthUnknownType      // no protocol for the EtherType
 	EthTagged           // a VLAN that is not configured
 	EthNoRoom           // ARP and DHCP packets dropped because the device was full
 	ARPReceived         //
 	ARPSent             //
 	ARPMalformed        //
-	ARPOverflow         // the neighbour cache's owner could not keep up
-	ARPConflict         // somebody else claims an address of ours
+	ARPOverflow         // dropped: the interface loop could not keep up
+	ARPConflict         // another host claims one of our addresses
 	NDReceived          //
 	NDSent              //
-	NDMalformed         // a field, an option, or a hop limit that it did not begin with
-	NDOverflow          // the neighbour cache's owner could not keep up
-	NDConflict          // somebody else claims an IPv6 address of ours
-	RedirectFollowed    // better first hops that routers have named
-	RedirectIgnored     // the interface is the loopback, a router's or the gateway's
-	RedirectUnsent      // IPv4: about no packet that a socket may have sent
-	RedirectStranger    // not from the first hop of the destination
-	RedirectOffLink     // to an address that is not another host's on the link
-	RedirectOverflow    // too many at once
-	GroupReceived       // messages of IGMP and MLD
+	NDMalformed         // bad field or option, or a hop limit other than 255
+	NDOverflow          // dropped: the interface loop could not keep up
+	NDConflict          // another host claims one of our IPv6 addresses
+	RedirectFollowed    // better first hops accepted from routers
+	RedirectIgnored     // the interface is the loopback's, a router's or a gateway's
+	RedirectUnsent      // IPv4: quotes a packet that no socket can have sent
+	RedirectStranger    // not from the current first hop of the destination
+	RedirectOffLink     // the new hop is not the address of another host on the link
+	RedirectOverflow    // dropped: too many at once
+	GroupReceived       // IGMP and MLD messages
 	GroupSent           //
-	GroupMalformed      // a field, a length, or the checksum of IGMP
-	GroupIgnored        // what a host has no use for, or cannot believe
-	GroupOverflow       // the interface's owner could not keep up
+	GroupMalformed      // bad field, length, or IGMP checksum
+	GroupIgnored        // of no use to a host, or not credible
+	GroupOverflow       // dropped: the interface loop could not keep up
 	NeighResolved       //
-	NeighFailed         // no answer: the packets that waited were dropped
-	NeighOverflow       // too many packets waited for one neighbour; the oldest went
+	NeighFailed         // no answer: the waiting packets were dropped
+	NeighOverflow       // too many packets waited for one neighbour; the oldest was dropped
 	IPReceived          //
 	IPSent              //
-	IPDelivered         // handed to a protocol
-	IPMalformed         // header, length or option
+	IPDelivered         // passed to a protocol
+	IPMalformed         // bad header, length or option
 	IPChecksum          //
-	IPNotForUs          // destination is not an address of ours
-	IPNotMember         // to a multicast group that this host is not in
-	IPMartian           // source or destination that cannot be on this interface
-	IPSourceRoute       // source-routed: refused
-	IPDiscarded         // IPv6: an extension header says so, or is malformed
-	IPProblem           // IPv6: headers that are not known, answered with "parameter problem"
-	IPNoProtocol        // answered with "protocol unreachable", or "parameter problem"
+	IPNotForUs          // destination is not one of our addresses
+	IPNotMember         // to a multicast group this host has not joined
+	IPMartian           // source or destination not valid on this interface
+	IPSourceRoute       // source-routed: rejected
+	IPDiscarded         // IPv6: an extension header demands it, or is malformed
+	IPProblem           // IPv6: unknown header, answered with "parameter problem"
+	IPNoProtocol        // answered with "protocol unreachable" or "parameter problem"
 	IPNoRoute           //
 	IPFragments         // fragments received
-	IPReassembled       // datagrams put together
-	IPReassembly        // fragments dropped: overlap, time, memory
-	IPFragmented        // datagrams cut up for sending
+	IPReassembled       // datagrams reassembled
+	IPReassembly        // fragments dropped: overlap, timeout, memory limit
+	IPFragmented        // datagrams fragmented for sending
 	IPFragsSent         //
-	IPOverflow          // the shard's queue for forwarded packets was full
+	IPOverflow          // the shard's queue of packets from other shards was full, or its fragment memory in a flood
 	ICMPReceived        //
 	ICMPSent            //
 	ICMPMalformed       //
 	ICMPChecksum        //
 	ICMPEcho            // echo requests answered
-	ICMPEchoReply       // replies delivered to a ping
+	ICMPEchoReply       // replies delivered to a ping socket
 	ICMPErrors          // errors received and delivered to a socket
-	ICMPIgnored         // messages of other kinds, replies and errors that nobody waits for
-	ICMPFiltered        // a ping's filter did not want it
-	ICMPOverflow        // a ping's receive buffer was full
+	ICMPIgnored         // other types, and replies and errors that match no socket
+	ICMPFiltered        // rejected by a ping socket's filter
+	ICMPOverflow        // a ping socket's receive buffer was full
 	ICMPErrorsSent      //
-	ICMPLimited         // errors not sent because of the rate limit
-	ICMPNoRoom          // answers dropped because the device was full
-	RawReceived         // copies given to raw sockets
+	ICMPLimited         // errors suppressed by the rate limit
+	ICMPNoRoom          // replies dropped because the device was full
+	RawReceived         // copies delivered to raw sockets
 	RawSent             //
-	RawFiltered         // a raw socket's filter did not want the copy, or its checksum was wrong
+	RawFiltered         // rejected by a raw socket's filter, or bad checksum
 	RawOverflow         // a raw socket's receive buffer was full
-	LinkReceived        // copies of frames given to sockets of links
+	LinkReceived        // copies of frames delivered to link-layer sockets
 	LinkSent            //
-	LinkFiltered        // such a socket's filter did not want the copy
-	LinkOverflow        // such a socket's receive buffer was full
-	LinkNoRoom          // frames of such sockets dropped because the device was full
+	LinkFiltered        // rejected by the socket's filter
+	LinkOverflow        // the socket's receive buffer was full
+	LinkNoRoom          // frames of link-layer sockets dropped because the device was full
 	UDPReceived         //
 	UDPSent             //
 	UDPMalformed        //
 	UDPChecksum         //
-	UDPNoPort           // nobody listens: answered with "port unreachable", unless it was sent to all
-	UDPFiltered         // the socket's filter did not want it
+	UDPNoPort           // no socket: answered with "port unreachable" unless it was broadcast or multicast
+	UDPFiltered         // rejected by the socket's filter
 	UDPOverflow         // the socket's receive buffer was full
 	TCPReceived         //
 	TCPSent             //
@@ -104,23 +104,25 @@ const (
 	TCPEstablished      // connections that reached ESTABLISHED
 	TCPResetsSent       //
 	TCPResets           // connections that the peer reset
-	TCPTimeouts         // connections given up
-	TCPRetransmits      // segments sent again
+	TCPTimeouts         // connections that timed out
+	TCPRetransmits      // segments retransmitted
 	TCPLossTimeouts     // retransmission timeouts
-	TCPFastRecoveries   // times that loss was found without a timeout
-	TCPTailProbes       // segments sent because acknowledgments did not come (RFC 8985)
-	TCPUndos            // reductions of a congestion window taken back: nothing had been lost
-	TCPOutOfOrder       // segments that arrived behind a gap
-	TCPDuplicates       // segments that had arrived before
-	TCPBacklogFull      // connection attempts dropped: the program does not accept fast enough
+	TCPFastRecoveries   // losses detected without a timeout
+	TCPTailProbes       // tail loss probes (RFC 8985)
+	TCPUndos            // window reductions undone because nothing was lost
+	TCPOutOfOrder       // segments that arrived beyond a gap
+	TCPDuplicates       // segments received before
+	TCPBacklogFull      // connection attempts dropped: the accept queue was full
 	TCPCookiesSent      // SYNs answered with a cookie, without state
-	TCPCookiesBad       // acknowledgements without a connection whose cookie is wrong
+	TCPCookiesBad       // acknowledgments without a connection and with a wrong cookie
 	TCPNoRoom           // resets dropped because the device was full
-	TCPTimeWaitOverflow // connections that left TIME-WAIT early: there were too many
-	TCPOrphanOverflow   // connections reset that no program had any more: there were too many
+	TCPTimeWaitOverflow // connections removed from TIME-WAIT early: there were too many
+	TCPOrphanOverflow   // orphaned connections reset: there were too many
+	TCPResetsLimited    // segments without a connection left unanswered by the rate limit
+	TCPCookiesLimited   // SYNs from unknown hosts left unanswered by the rate limit
 	ForwardOverflow     // connection attempts dropped: too many wait for the forwarder
-	IPv6BytesReceived   // of packets of IPv6 that are counted in IPReceived
-	IPv6BytesSent       // of packets of IPv6
+	IPv6BytesReceived   // bytes of the IPv6 packets in IPReceived
+	IPv6BytesSent       // bytes of IPv6 packets sent
 	numCounters
 )
 
@@ -143,36 +145,35 @@ var counterNames = [numCounters]string{
 	"tcp.received", "tcp.sent", "tcp.malformed", "tcp.checksum", "tcp.no_port", "tcp.active_opens",
 	"tcp.passive_opens", "tcp.established", "tcp.resets_sent", "tcp.resets", "tcp.timeouts", "tcp.retransmits",
 	"tcp.loss_timeouts", "tcp.fast_recoveries", "tcp.tail_probes", "tcp.undos", "tcp.out_of_order", "tcp.duplicates",
-	"tcp.backlog_full", "tcp.cookies_sent", "tcp.cookies_bad", "tcp.no_room", "tcp.time_wait_overflow", "tcp.orphan_overflow",
+	"tcp.backlog_full", "tcp.cookies_sent", "tcp.cookies_bad", "tcp.no_room", "tcp.time_wait_overflow", "tcp.orphan_overflow", "tcp.resets_limited", "tcp.cookies_limited",
 	"forward.overflow",
 	"ip6.bytes_received", "ip6.bytes_sent",
 }
 
-// machineCounters are those that the TCP machines of a shard count.
+// machineCounters maps the counters of the TCP machines to counters of the stack.
 var machineCounters = map[tcp.Counter]Counter{
 	tcp.Retransmits: TCPRetransmits, tcp.Timeouts: TCPLossTimeouts, tcp.FastRecoveries: TCPFastRecoveries,
 	tcp.TailProbes: TCPTailProbes, tcp.Undos: TCPUndos, tcp.OutOfOrderIn: TCPOutOfOrder, tcp.DuplicatesIn: TCPDuplicates,
 }
 
-// String is the name, "protocol.thing".
+// String returns the name, "protocol.thing".
 func (c Counter) String() string { return counter.Name(counterNames[:], c) }
 
-// Counters is a snapshot of all counters since the stack was made.
+// Counters is a snapshot of all counters since the stack was created.
 type Counters [numCounters]uint64
 
-// Get returns one.
+// Get returns the value of one counter.
 func (c *Counters) Get(which Counter) uint64 { return c[which] }
 
-// All yields every counter, zero or not.
+// All iterates over all counters, including those that are zero.
 func (c *Counters) All() iter.Seq2[Counter, uint64] { return counter.All[Counter](c[:]) }
 
-// String lists the counters that are not zero, one "name value" a line.
+// String lists the nonzero counters, one "name value" per line.
 func (c *Counters) String() string { return counter.List[Counter](c[:]) }
 
-// tally is a set of counters with one goroutine that adds, as a rule, and any
-// number that read. Each shard and each receiver has its own, so that adding
-// costs an uncontended atomic. What is known to be about IPv6 is counted apart, behind
-// the others.
+// tally is a set of counters, normally with one goroutine that adds and any number that
+// read. Each shard and each receiver has its own, so that adding is an uncontended atomic
+// operation. Events known to concern IPv6 are counted in the second half.
 type tally [2 * numCounters]atomic.Uint64
 
 func (t *tally) count(which Counter)          { t[which].Add(1) }
@@ -180,7 +181,7 @@ func (t *tally) count6(which Counter)         { t.add6(which, 1) }
 func (t *tally) add(which Counter, n uint64)  { t[which].Add(n) }
 func (t *tally) add6(which Counter, n uint64) { t[numCounters+which].Add(n) }
 
-// countBy counts what both versions of IP have, of a packet from or to an address.
+// countBy counts an event under the IP version of the address a.
 func (t *tally) countBy(a netip.Addr, which Counter) {
 	if a.Is6() {
 		t.count6(which)
@@ -189,7 +190,7 @@ func (t *tally) countBy(a netip.Addr, which Counter) {
 	t.count(which)
 }
 
-// countSent counts an IP packet of n bytes to an address.
+// countSent counts an IP packet of n bytes sent to an address.
 func (t *tally) countSent(to netip.Addr, n int) {
 	t.countBy(to, IPSent)
 	if to.Is6() {
@@ -197,19 +198,21 @@ func (t *tally) countSent(to netip.Addr, n int) {
 	}
 }
 
-// merge adds all that another has counted.
+// merge adds all counters of another tally.
 func (t *tally) merge(from *tally) {
 	for i := range t {
 		t[i].Add(from[i].Load())
 	}
 }
 
+// addTo adds the counters of both versions of IP to c.
 func (t *tally) addTo(c *Counters) {
 	for i := range c {
 		c[i] += t[i].Load() + t[int(numCounters)+i].Load()
 	}
 }
 
+// addIPv6To adds the IPv6 counters to c.
 func (t *tally) addIPv6To(c *Counters) {
 	for i := range c {
 		c[i] += t[int(numCounters)+i].Load()

@@ -10,7 +10,7 @@ import (
 	"loam/wire"
 )
 
-// Every counter has a name of its own, "protocol.thing".
+// Every counter has a unique name of the form "protocol.thing".
 func TestCounterNames(t *testing.T) {
 	seen := map[string]Counter{}
 	for c := range numCounters {
@@ -44,8 +44,8 @@ func TestCounterNames(t *testing.T) {
 	}
 }
 
-// A shard that another one passes packets to takes so many at once, and frees
-// what it has not looked at when it ends.
+// A shard accepts a bounded number of packets from other shards, and frees the
+// unprocessed ones when it ends.
 func TestInjectIsBounded(t *testing.T) {
 	link.Track(true)
 	from, to := &shard{}, &shard{inbox: newInbox()}
@@ -62,7 +62,8 @@ func TestInjectIsBounded(t *testing.T) {
 	}
 }
 
-// heldUp is a stack's loopback interface, whose loop does nothing until release is called.
+// heldUp returns a stack whose loopback interface loop is blocked until release is
+// called.
 func heldUp() (s *Stack, lo *Interface, release func()) {
 	s = New(Config{Shards: 1})
 	lo = s.Interfaces()[0]
@@ -72,7 +73,7 @@ func heldUp() (s *Stack, lo *Interface, release func()) {
 	return s, lo, func() { close(held) }
 }
 
-// What the owner of a neighbour cache cannot keep up with is dropped and counted.
+// ARP messages that the interface loop cannot keep up with are dropped and counted.
 func TestARPOverflow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, lo, release := heldUp()
@@ -91,7 +92,7 @@ func TestARPOverflow(t *testing.T) {
 	})
 }
 
-// Neither are messages about groups.
+// Group messages that the interface loop cannot keep up with are dropped and counted.
 func TestGroupOverflow(t *testing.T) {
 	link.Track(true)
 	synctest.Test(t, func(t *testing.T) {

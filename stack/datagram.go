@@ -9,32 +9,33 @@ import (
 	"loam/stack/tcp"
 )
 
-// Datagram says what came with a datagram that was received.
+// Datagram describes a received datagram.
 type Datagram struct {
-	From, To  netip.AddrPort // To is the address that the sender used
-	Len       int            // of the payload, which may be more than fitted into the buffer
-	Interface int            // index
+	From, To  netip.AddrPort // To is the destination address of the packet
+	Len       int            // payload length, possibly more than was copied to the buffer
+	Interface int            // index of the interface it arrived on
 	TTL, TOS  uint8
 	at        tcp.Time // see Stack.Arrived
 }
 
-// Arrived is when a datagram arrived, by the clock as it goes now.
+// Arrived returns when a datagram arrived, by the current wall clock.
 func (s *Stack) Arrived(d *Datagram) time.Time { return time.Now().Add(d.at - s.now()) }
 
-// datagram is what is said of one of n bytes in a packet that arrives now.
+// datagram returns the description of a datagram of n bytes in a packet that arrived at
+// now.
 func (p *packet) datagram(now tcp.Time, from, to netip.AddrPort, n int) Datagram {
 	return Datagram{From: from, To: to, Len: n, Interface: p.ifc.index, TTL: p.ttl, TOS: p.tos, at: now}
 }
 
-// messageQueue is the receive buffer of a socket that keeps message
-// boundaries, with what there is to say of each. Shards put, programs take; what does
-// not fit is dropped and counted by who puts. It holds the frames themselves and counts
-// the memory that these take, not just their payload.
+// messageQueue is the receive buffer of a socket that preserves message boundaries. Each
+// message has additional information of type T. Shards put, programs take. A message that
+// does not fit is dropped, and the putter counts it. The queue holds the frames
+// themselves, and its size is their memory, not just their payload.
 type messageQueue[T any] struct {
 	mu     sync.Mutex
-	items  []queued[T] // from head on
+	items  []queued[T] // valid from head on
 	head   int
-	size   int // bytes of buffers held
+	size   int // bytes of frame buffers held
 	limit  int
 	closed bool
 }
@@ -44,14 +45,15 @@ type queued[T any] struct {
 	info  T
 }
 
-// datagramQueue is that of a socket for datagrams.
+// datagramQueue is the receive buffer of a datagram socket.
 type datagramQueue = messageQueue[Datagram]
 
-// defaultDatagramBuffer is the receive buffer of a datagram socket, in bytes of
-// buffers: about a thousand small datagrams, or 30 of the largest.
+// defaultDatagramBuffer is the default size of a datagram socket's receive buffer, in
+// bytes of frame buffers: about a thousand small datagrams, or 30 of the largest.
 const defaultDatagramBuffer = 2 << 20
 
-// put takes the frame if it has room.
+// put appends a frame and takes ownership of it. It returns false, and leaves the frame
+// to the caller, if the queue is full or closed.
 func (q *messageQueue[T]) put(f *link.Frame, info T) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -61,7 +63,7 @@ func (q *messageQueue[T]) put(f *link.Frame, info T) bool {
 	}
 	q.size += size
 	if len(q.items) == cap(q.items) && q.head > len(q.items)/2 {
-		rest := copy(q.items, q.items[q.head:]) // a queue that never drains does not grow
+		rest := copy(q.items, q.items[q.head:]) // so that a queue that never drains does not grow
 		clear(q.items[rest:])
 		q.items, q.head = q.items[:rest], 0
 	}
@@ -69,10 +71,10 @@ func (q *messageQueue[T]) put(f *link.Frame, info T) bool {
 	return true
 }
 
-// take moves the oldest datagram into p.
+// take copies the oldest message to p, removes it and frees its frame.
 func (q *messageQueue[T]) take(p []byte) (n int, info T, ok bool) { return q.takeFrom(0, p) }
 
-// takeFrom is take for who does not want its first skip bytes.
+// takeFrom is take without the first skip bytes of the message.
 func (q *messageQueue[T]) takeFrom(skip int, p []byte) (n int, info T, ok bool) {
 	q.mu.Lock()
 	if q.head == len(q.items) {
@@ -93,7 +95,7 @@ func (q *messageQueue[T]) takeFrom(skip int, p []byte) (n int, info T, ok bool) 
 	return n, item.info, true
 }
 
-// peek copies the oldest datagram into p and leaves it.
+// peek copies the oldest message to p without removing it.
 func (q *messageQueue[T]) peek(p []byte) (n int, info T, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -104,7 +106,7 @@ func (q *messageQueue[T]) peek(p []byte) (n int, info T, ok bool) {
 	return copy(p, item.frame.Bytes()), item.info, true
 }
 
-// len is how many datagrams there are, and the size of the oldest.
+// len returns the number of messages and the size of the oldest in bytes.
 func (q *messageQueue[T]) len() (count, first int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -115,7 +117,7 @@ func (q *messageQueue[T]) len() (count, first int) {
 	return count, first
 }
 
-// close frees what is there and refuses more.
+// close frees all messages and rejects new ones.
 func (q *messageQueue[T]) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -6,7 +6,8 @@ import (
 	"loam/link"
 )
 
-// A queue that is never empty does not grow with what has passed through it.
+// A queue that is never empty does not grow with the number of datagrams that pass
+// through it.
 func TestDatagramQueueMemory(t *testing.T) {
 	q := datagramQueue{limit: 1 << 20}
 	defer q.close()

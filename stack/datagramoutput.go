@@ -7,40 +7,40 @@ import (
 	"loam/link"
 )
 
-// How datagrams leave: a program builds one on its own goroutine and leaves it to
-// the shard of its flow (submit), which sends it when the device has room. What
-// is on the way counts against the send buffer of its socket, so a device that
-// is stuck makes programs wait instead of filling the memory.
+// Output of datagrams. A program's goroutine builds a datagram and queues it for the
+// shard of its flow (submit). The shard sends it when the device has room. A queued
+// datagram counts against its socket's send buffer, so a stuck device blocks programs
+// instead of filling memory.
 
-// outgoing is a datagram on its way: a whole IP packet and where it goes.
+// outgoing is a datagram being sent: a complete IP packet and its path.
 type outgoing struct {
 	frame *link.Frame
 	path  path
 	owner datagramOwner
-	size  int            // bytes that owner.sent is told of
-	local netip.AddrPort // for choosing the shard
-	loops bool           // it is to many, and this host may be one of them: see shard.loopBack
+	size  int            // bytes to report to owner.sent
+	local netip.AddrPort // selects the shard
+	loops bool           // broadcast or multicast that this host may receive too: see shard.loopBack
 }
 
-// datagramOwner is the socket that sends a datagram.
+// datagramOwner is the socket that sent a datagram.
 type datagramOwner interface {
-	// sent tells that size bytes are not on the way any more: the device has
-	// them, or they were dropped. It is called by a shard.
+	// sent reports that size bytes are no longer queued: the device has them, or they
+	// were dropped. It is called by a shard.
 	sent(size int)
 }
 
-// sendBuffer counts what a socket has on the way.
+// sendBuffer counts the bytes that a socket has queued for sending.
 type sendBuffer struct {
-	pending atomic.Int64 // bytes of buffers
-	starved atomic.Bool  // somebody found no room
+	pending atomic.Int64 // bytes of frame buffers
+	starved atomic.Bool  // a writer has found no room
 }
 
-// defaultSendBuffer is how many bytes of buffers a socket may have on their way to
-// the device.
+// defaultSendBuffer is the default limit of queued data per socket, in bytes of frame
+// buffers.
 const defaultSendBuffer = 1 << 20
 
-// room reports whether a datagram may be sent now, and otherwise arranges that
-// give will say when.
+// room reports whether a datagram may be sent now. If not, a later call of give will
+// return true.
 func (b *sendBuffer) room(limit int) bool {
 	if b.pending.Load() < int64(limit) {
 		return true
@@ -51,13 +51,13 @@ func (b *sendBuffer) room(limit int) bool {
 
 func (b *sendBuffer) take(size int) { b.pending.Add(int64(size)) }
 
-// give undoes take and reports whether somebody waits for that.
+// give releases size bytes and reports whether a writer is waiting for room.
 func (b *sendBuffer) give(size int) bool {
 	b.pending.Add(int64(-size))
 	return b.starved.Load() && b.starved.Swap(false)
 }
 
-// submit leaves a datagram to the shard.
+// submit queues a datagram for the shard.
 func (sh *shard) submit(o *outgoing) {
 	sh.inbox.mu.Lock()
 	ended := sh.inbox.ended
@@ -72,20 +72,21 @@ func (sh *shard) submit(o *outgoing) {
 	sh.inbox.ring()
 }
 
-// sendDatagram sends now or, when the device is full, once it is not.
+// sendDatagram sends a datagram now, or queues it until the device has room.
 func (sh *shard) sendDatagram(o *outgoing) {
 	if o.path.tables != sh.tables && sh.tables.byIndex(o.path.ifc.index) == nil {
-		o.drop() // the interface was detached meanwhile
+		o.drop() // the interface has been detached
 		return
 	}
 	l := sh.link(o.path.ifc)
-	if len(l.datagrams) > 0 || !l.room() {
-		l.datagrams = append(l.datagrams, *o)
+	if l.datagrams.len() > 0 || !l.room() {
+		l.datagrams.push(*o)
 		return
 	}
 	sh.sendNow(o)
 }
 
+// sendNow sends a datagram. The caller has checked for room.
 func (sh *shard) sendNow(o *outgoing) {
 	if o.loops {
 		sh.loopBack(o)
@@ -94,23 +95,16 @@ func (sh *shard) sendNow(o *outgoing) {
 	o.owner.sent(o.size)
 }
 
-// drop gives up a datagram.
+// drop frees a datagram without sending it.
 func (o *outgoing) drop() {
 	o.frame.Free()
 	o.owner.sent(o.size)
 }
 
-// resumeDatagrams sends what programs have written while the device was full.
+// resumeDatagrams sends datagrams that were queued while the device was full.
 func (l *txLink) resumeDatagrams() {
-	for i := range l.datagrams {
-		if !l.room() {
-			rest := copy(l.datagrams, l.datagrams[i:])
-			clear(l.datagrams[rest:])
-			l.datagrams = l.datagrams[:rest]
-			return
-		}
-		l.shard.sendNow(&l.datagrams[i])
+	for l.datagrams.len() > 0 && l.room() {
+		o := l.datagrams.pop()
+		l.shard.sendNow(&o)
 	}
-	clear(l.datagrams)
-	l.datagrams = l.datagrams[:0]
 }

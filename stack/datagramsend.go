@@ -7,11 +7,11 @@ import (
 	"loam/wire"
 )
 
-// What sockets for datagrams do alike when they send.
+// Output common to all datagram sockets.
 
-// beginWrite says where a datagram to to goes, or one to the peer when to is the zero
-// AddrPort, and by which options. Errors: ErrClosed, ErrNoDestination, those of
-// tables.destination, and what an ICMP error said about an earlier datagram.
+// beginWrite returns the destination and the options for a datagram; the zero AddrPort
+// stands for the peer. Errors: ErrClosed, ErrNoDestination, those of tables.destination,
+// and a pending ICMP error about an earlier datagram.
 func (c *datagramSocket) beginWrite(to netip.AddrPort) (t *tables, o UDPOptions, remote netip.AddrPort, err error) {
 	if err := c.Err(); err != nil {
 		return nil, o, remote, err
@@ -31,7 +31,7 @@ func (c *datagramSocket) beginWrite(to netip.AddrPort) (t *tables, o UDPOptions,
 	return t, o, remote, err
 }
 
-// pathTo finds the source address and the path of a datagram.
+// pathTo returns the source address and the path of a datagram.
 func (c *datagramSocket) pathTo(t *tables, dst netip.Addr, by *UDPSend) (src netip.Addr, p path, err error) {
 	src = c.source()
 	if by.Source.IsValid() {
@@ -56,9 +56,9 @@ func (c *datagramSocket) pathTo(t *tables, dst netip.Addr, by *UDPSend) (src net
 	return src, p, err
 }
 
-// prepare finds the path of a datagram, and what its IP header says. Errors: those of
-// pathTo, ErrAccess for broadcast without the option, ErrNotAvailable where there is no
-// address to send from.
+// prepare returns the path and the IP header of a datagram. Errors: those of pathTo,
+// ErrAccess for a broadcast without the option, ErrNotAvailable if there is no source
+// address.
 func (c *datagramSocket) prepare(t *tables, proto wire.Protocol, remote netip.AddrPort, o *UDPOptions, by *UDPSend) (path, ipHeader, error) {
 	dst := remote.Addr()
 	src, p, err := c.pathTo(t, dst, by)
@@ -92,19 +92,21 @@ func (c *datagramSocket) prepare(t *tables, proto wire.Protocol, remote netip.Ad
 	return p, header, nil
 }
 
-// outgoing is a finished packet, and counts it.
+// outgoing returns a complete packet ready for submit, and counts it against the send
+// buffer.
 func (c *datagramSocket) outgoing(f *link.Frame, p path, h *ipHeader) outgoing {
 	size := f.Cap()
 	c.sending.take(size)
 	return outgoing{frame: f, path: p, owner: c, size: size, local: netip.AddrPortFrom(h.src, c.local.Port()), loops: h.loops}
 }
 
-// submit leaves a packet to the shard of its flow.
+// submit queues a packet for the shard of its flow.
 func (c *datagramSocket) submit(o *outgoing, remote netip.AddrPort) {
 	c.stack.shardFor(o.local, remote).submit(o)
 }
 
-// header is how far a datagram goes, and how, by the options. A ttl of 0 is for the path to say.
+// header returns an IP header according to the options. A TTL of 0 means that the path
+// determines it.
 func (o *UDPOptions) header(proto wire.Protocol, src, dst netip.Addr) ipHeader {
 	h := ipHeader{proto: proto, src: src, dst: dst, ttl: o.TTL, tos: o.TOS}
 	group := o.GroupTTL
@@ -117,7 +119,7 @@ func (o *UDPOptions) header(proto wire.Protocol, src, dst netip.Addr) ipHeader {
 	return h
 }
 
-// apply changes what the options have set.
+// apply overrides header fields with the values of o that are set.
 func (o *UDPSend) apply(h *ipHeader) {
 	if o.TTL != 0 {
 		h.ttl = o.TTL
@@ -127,8 +129,8 @@ func (o *UDPSend) apply(h *ipHeader) {
 	}
 }
 
-// ownSource checks the source of a datagram. Errors: ErrInvalid if it is not one of ours,
-// or not of the destination's family.
+// ownSource validates the source of a datagram. Errors: ErrInvalid if it is not an
+// address of this host, or has another IP version than the destination.
 func (t *tables) ownSource(source, dst netip.Addr) (netip.Addr, error) {
 	source = source.Unmap().WithZone("")
 	l, ours := t.local[source]

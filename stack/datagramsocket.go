@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"fmt"
 	"net/netip"
 	"sync"
 	"sync/atomic"
@@ -8,35 +9,35 @@ import (
 	"loam/link"
 )
 
-// datagramSocket is what the sockets for datagrams have in common, whatever these carry:
-// where it is bound and connected, its options, what has arrived and what is on the way.
-// UDPConn, Pinger and RawConn are made of one.
+// datagramSocket is the part that all datagram sockets share: local and remote address,
+// options, received datagrams, and datagrams being sent. UDPConn, Pinger and RawConn
+// embed it.
 type datagramSocket struct {
 	watcher
 	*Memberships
 	stack    *Stack
-	network  string         // as package net names it: for errors
-	local    netip.AddrPort // the port is what the protocol has for one
-	v6Only   bool           // as it was when the socket was bound
+	network  string         // network name of package net, for errors
+	local    netip.AddrPort // the port has a protocol-specific meaning
+	v6Only   bool           // the option at the time the socket was bound
 	readers  waiter
 	writers  waiter
 	queue    datagramQueue
 	sending  sendBuffer
 	failure  atomic.Pointer[error]
 	errors   errorQueue
-	pathTold atomic.Pointer[PathMTU] // for TakePathMTU; only the last
+	pathTold atomic.Pointer[PathMTU] // for TakePathMTU; only the last report is kept
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	options UDPOptions
-	remote  netip.AddrPort // of a connected socket
+	remote  netip.AddrPort // peer, if connected
 	closed  bool
-	peer    atomic.Pointer[netip.AddrPort] // copy of remote for the shards
+	peer    atomic.Pointer[netip.AddrPort] // copy of remote, read by shards
 
 	filter atomic.Pointer[Filter]
 	device atomic.Pointer[Interface] // see SetDevice
 }
 
-// init fills in what a socket begins with.
+// init sets the initial state of a socket.
 func (c *datagramSocket) init(s *Stack, network string, local netip.AddrPort, o UDPOptions) {
 	c.stack, c.network, c.local, c.v6Only, c.options = s, network, local, o.V6Only, o
 	c.Memberships = o.Groups
@@ -50,7 +51,8 @@ func (c *datagramSocket) init(s *Stack, network string, local netip.AddrPort, o 
 	}
 }
 
-// SetFilter has f look at all datagrams that arrive from now on; nil: nobody.
+// SetFilter installs f as the filter of datagrams that arrive from now on; nil removes
+// the filter.
 func (c *datagramSocket) SetFilter(f Filter) {
 	if f == nil {
 		c.filter.Store(nil)
@@ -59,8 +61,8 @@ func (c *datagramSocket) SetFilter(f Filter) {
 	c.filter.Store(&f)
 }
 
-// Connect makes remote the only peer: where Write sends, and who is heard. The
-// zero AddrPort undoes it. Errors: ErrNetUnreachable, ErrClosed.
+// Connect sets the only peer: Write sends to it, and only its datagrams are received. The
+// zero AddrPort disconnects the socket. Errors: ErrNetUnreachable, ErrFamily, ErrClosed.
 func (c *datagramSocket) Connect(remote netip.AddrPort) error {
 	if remote.IsValid() {
 		t := c.stack.tables.Load()
@@ -86,7 +88,8 @@ func (c *datagramSocket) Connect(remote netip.AddrPort) error {
 	return nil
 }
 
-// source is the bound address to send from, or the zero Addr.
+// source returns the bound address if packets can be sent from it, otherwise the zero
+// Addr.
 func (c *datagramSocket) source() netip.Addr {
 	if c.local.Addr().IsUnspecified() || c.local.Addr().IsMulticast() {
 		return netip.Addr{}
@@ -94,8 +97,8 @@ func (c *datagramSocket) source() netip.Addr {
 	return c.local.Addr()
 }
 
-// LocalAddrPort is where the socket is bound; of a connected one, with the
-// source address that its datagrams carry.
+// LocalAddrPort returns the bound address and port. If the socket is connected and bound
+// to no specific address, the address is the source address of its datagrams.
 func (c *datagramSocket) LocalAddrPort() netip.AddrPort {
 	peer := c.peer.Load()
 	if peer == nil || c.source().IsValid() {
@@ -108,7 +111,7 @@ func (c *datagramSocket) LocalAddrPort() netip.AddrPort {
 	return netip.AddrPortFrom(p.ifc.scoped(p.source), c.local.Port())
 }
 
-// RemoteAddrPort is the peer of a connected socket, else the zero AddrPort.
+// RemoteAddrPort returns the peer of a connected socket, otherwise the zero AddrPort.
 func (c *datagramSocket) RemoteAddrPort() netip.AddrPort {
 	if p := c.peer.Load(); p != nil {
 		return *p
@@ -116,19 +119,24 @@ func (c *datagramSocket) RemoteAddrPort() netip.AddrPort {
 	return netip.AddrPort{}
 }
 
-// Options returns the options.
+// Options returns a copy of the options.
 func (c *datagramSocket) Options() UDPOptions {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.options
 }
 
-// SetOptions has f change the options.
+// SetOptions calls f to change the options. Errors: ErrInvalid if f changes Groups, which
+// is fixed when the socket is created; the options then stay unchanged.
 func (c *datagramSocket) SetOptions(f func(*UDPOptions)) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	before := c.options
 	f(&c.options)
+	if g := c.options.Groups; g != nil && g != c.Memberships {
+		c.options = before
+		return fmt.Errorf("set options: Groups are for a socket that is yet to be made: use JoinGroup: %w", ErrInvalid)
+	}
 	if before.QueueErrors && !c.options.QueueErrors || before.QueueErrors6 && !c.options.QueueErrors6 {
 		c.errors.clear()
 	}
@@ -140,14 +148,16 @@ func (c *datagramSocket) SetOptions(f func(*UDPOptions)) error {
 	return nil
 }
 
-// TryReadFrom takes the oldest datagram; what does not fit into p is lost, and
-// Datagram.Len says how long it was. Errors: ErrWouldBlock, ErrClosed, and what
-// an ICMP error said about an earlier datagram of a connected socket.
+// TryReadFrom copies the oldest datagram to p and removes it. Bytes that do not fit are
+// lost; Datagram.Len is the full length. Errors: ErrWouldBlock, ErrClosed, and a pending
+// ICMP error about an earlier datagram of a connected socket.
 func (c *datagramSocket) TryReadFrom(p []byte) (int, Datagram, error) { return c.read(p, c.queue.take) }
 
-// PeekFrom is TryReadFrom but leaves the datagram there.
+// PeekFrom is TryReadFrom without removing the datagram.
 func (c *datagramSocket) PeekFrom(p []byte) (int, Datagram, error) { return c.read(p, c.queue.peek) }
 
+// read returns the pending error if there is one, otherwise the datagram that from
+// returns. Errors: ErrWouldBlock, ErrClosed.
 func (c *datagramSocket) read(p []byte, from func([]byte) (int, Datagram, bool)) (int, Datagram, error) {
 	if err := c.Err(); err != nil {
 		return 0, Datagram{}, err
@@ -163,7 +173,8 @@ func (c *datagramSocket) read(p []byte, from func([]byte) (int, Datagram, bool))
 	return 0, Datagram{}, ErrWouldBlock
 }
 
-// wants cuts a datagram to what the filter keeps of it, and reports whether it keeps any.
+// wants truncates a datagram to the length that the filter returns, and reports whether
+// the datagram is delivered.
 func (c *datagramSocket) wants(f *link.Frame, info *Datagram) bool {
 	filter := c.filter.Load()
 	if filter == nil {
@@ -177,7 +188,8 @@ func (c *datagramSocket) wants(f *link.Frame, info *Datagram) bool {
 	return n > 0
 }
 
-// take queues a datagram and tells the program; not where there is no room.
+// take queues a datagram and notifies the program. It returns false if the receive buffer
+// is full; the caller then still owns the frame.
 func (c *datagramSocket) take(f *link.Frame, info Datagram) bool {
 	if !c.queue.put(f, info) {
 		return false
@@ -187,7 +199,7 @@ func (c *datagramSocket) take(f *link.Frame, info Datagram) bool {
 	return true
 }
 
-// Err returns and clears the error that is waiting (SO_ERROR).
+// Err returns and clears the pending error (SO_ERROR).
 func (c *datagramSocket) Err() error {
 	if c.failure.Load() == nil {
 		return nil
@@ -198,10 +210,11 @@ func (c *datagramSocket) Err() error {
 	return nil
 }
 
-// Waiting is how many datagrams could be read now, and the length of the first.
+// Waiting returns the number of datagrams that can be read now, and the length of the
+// first in bytes.
 func (c *datagramSocket) Waiting() (count, first int) { return c.queue.len() }
 
-// Events is what holds now.
+// Events returns the conditions that hold now.
 func (c *datagramSocket) Events() Events {
 	var e Events
 	if n, _ := c.queue.len(); n > 0 {
@@ -224,8 +237,8 @@ func (c *datagramSocket) Events() Events {
 	return e
 }
 
-// hasRoom reports whether a datagram may be sent now, and otherwise arranges
-// that Writable is told.
+// hasRoom reports whether a datagram may be sent now. If not, Writable will be reported
+// later.
 func (c *datagramSocket) hasRoom() bool {
 	limit := defaultSendBuffer
 	if n := c.Options().SendBuffer; n != 0 {
@@ -242,7 +255,7 @@ func (c *datagramSocket) sent(size int) {
 	}
 }
 
-// fail leaves an error for the program of a connected socket.
+// fail stores an error for the program and notifies it.
 func (c *datagramSocket) fail(err error) {
 	c.failure.Store(&err)
 	c.readers.ring()
@@ -250,8 +263,8 @@ func (c *datagramSocket) fail(err error) {
 	c.tell(Error | Readable | Writable)
 }
 
-// closeBy closes the socket; leave takes it away from the shards. Errors: ErrClosed if it
-// is closed already.
+// closeBy closes the socket. leave must remove it from the shards' tables. Errors:
+// ErrClosed if the socket is already closed.
 func (c *datagramSocket) closeBy(leave func()) error {
 	c.mu.Lock()
 	if c.closed {

@@ -7,35 +7,34 @@ import (
 	"time"
 )
 
-// waiter is where goroutines of a program wait for one condition of a socket
-// ("readable", say), with a deadline: a doorbell with one place.
+// waiter is where a program's goroutines wait for one condition of a socket, such as
+// "readable", with a deadline. It is a doorbell: a channel of capacity 1.
 //
-// Whoever may have made the condition true rings. A waiting goroutine takes the
-// ring, looks at the condition itself, and waits again if it does not hold. A
-// ring wakes one goroutine, and one that leaves rings for the next. So closing
-// and deadlines need no channel of their own, and waiting is a plain receive.
+// Code that may have made the condition true calls ring. A waiting goroutine receives the
+// ring, checks the condition, and waits again if it does not hold. A ring wakes one
+// goroutine, and a goroutine that stops waiting rings for the next. So close and deadline
+// need no channel of their own, and waiting is a single receive.
 //
-// No ring is lost: a goroutine counts itself in, then looks, then receives; who
-// rings changes the condition first, then looks at the count.
+// No ring is lost. A goroutine increments waiting, then checks the condition, then
+// receives. The other side changes the condition first and then reads waiting.
 //
-// Rejected: sync.Cond has no deadline; a channel closed at each event costs an
-// allocation an event; select over data, close and deadline costs three times
-// as much as one receive.
+// Rejected: sync.Cond has no deadline. A channel closed per event costs an allocation per
+// event. A select over data, close and deadline costs three times as much as one receive.
 //
-// The zero value is ready. The channel is made when somebody first waits, so a
-// connection that nobody waits on does not pay for it.
+// The zero value is ready for use. The channel is created at the first wait, so that a
+// connection nobody waits for does not pay for it.
 type waiter struct {
 	waiting  atomic.Int32
 	deadline atomic.Int64 // nanoseconds since clockZero; 0: none
-	mu       sync.Mutex   // guards what follows
+	mu       sync.Mutex   // guards the fields below
 	closed   bool
-	bell     chan struct{} // rung by anybody, received by waiting goroutines, never closed; full: a ring is waiting already
+	bell     chan struct{} // capacity 1, never closed; if full, a ring is already pending
 	timer    *time.Timer
 }
 
 var clockZero = time.Now()
 
-// ring wakes a goroutine that waits.
+// ring wakes one waiting goroutine.
 func (w *waiter) ring() {
 	if w.waiting.Load() == 0 {
 		return
@@ -49,7 +48,7 @@ func (w *waiter) ring() {
 	}
 }
 
-// enter counts a goroutine in and returns what it may receive from.
+// enter registers a waiting goroutine and returns the channel to receive from.
 func (w *waiter) enter() <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -60,14 +59,14 @@ func (w *waiter) enter() <-chan struct{} {
 	return w.bell
 }
 
-// leave undoes enter and has the next one look.
+// leave undoes enter and wakes the next goroutine.
 func (w *waiter) leave() {
 	if w.waiting.Add(-1) > 0 {
 		w.ring()
 	}
 }
 
-// expired returns os.ErrDeadlineExceeded when the deadline has passed.
+// expired returns os.ErrDeadlineExceeded if the deadline has passed.
 func (w *waiter) expired() error {
 	d := w.deadline.Load()
 	if d == 0 || int64(time.Since(clockZero)) < d {
@@ -76,7 +75,8 @@ func (w *waiter) expired() error {
 	return os.ErrDeadlineExceeded
 }
 
-// close lets go of the timer and refuses another: the socket has been closed.
+// close stops the timer and rejects further deadlines. It is called when the socket is
+// closed.
 func (w *waiter) close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -84,8 +84,8 @@ func (w *waiter) close() {
 	w.stopTimer()
 }
 
-// setDeadline sets the time after which waiting ends; the zero time means never.
-// Errors: ErrClosed.
+// setDeadline sets the time at which waiting ends; the zero time means never. Errors:
+// ErrClosed.
 func (w *waiter) setDeadline(t time.Time) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -113,8 +113,8 @@ func (w *waiter) stopTimer() {
 	}
 }
 
-// await repeats try until it does not return ErrWouldBlock or the deadline has
-// passed.
+// await calls try until it returns something other than ErrWouldBlock, or the deadline
+// has passed.
 func await[T any](w *waiter, try func() (T, error)) (v T, err error) {
 	var bell <-chan struct{}
 	for {
@@ -124,7 +124,7 @@ func await[T any](w *waiter, try func() (T, error)) (v T, err error) {
 		if v, err = try(); err != ErrWouldBlock {
 			break
 		}
-		if bell == nil { // count in, and look once more
+		if bell == nil { // register, then check once more
 			bell = w.enter()
 			continue
 		}

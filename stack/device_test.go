@@ -17,10 +17,10 @@ import (
 	"loam/wire"
 )
 
-// Devices that are full, and devices that go away.
+// Devices that are full, and devices that are removed.
 
-// Many connections on several shards share a device that holds four frames: all
-// get through, so nobody misses a ring.
+// Many connections on several shards share a device with room for four frames. All make
+// progress, so no shard misses a room signal.
 func TestFullDeviceIsShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPair(t, stack.Config{Shards: 4}, pipe.Config{Depth: 4})
@@ -69,7 +69,7 @@ func TestFullDeviceIsShared(t *testing.T) {
 	})
 }
 
-// A device without room makes writers wait, and nothing is dropped.
+// A device without room blocks writers, and nothing is dropped.
 func TestFullDeviceHoldsUDP(t *testing.T) {
 	byHandOn(t, pipe.Config{Depth: 8}, func(t *testing.T, w *peer) {
 		w.stop()
@@ -119,8 +119,8 @@ func TestFullDeviceHoldsUDP(t *testing.T) {
 	})
 }
 
-// What the interface itself has to say goes first when there is room again: a
-// busy link does not lose its neighbours.
+// Frames of the interface itself are sent first when there is room again, so a busy link
+// does not lose its neighbours.
 func TestFullDeviceLetsARPThrough(t *testing.T) {
 	byHandOn(t, pipe.Config{Depth: 8}, func(t *testing.T, w *peer) {
 		w.arps = true
@@ -141,7 +141,7 @@ func TestFullDeviceLetsARPThrough(t *testing.T) {
 	})
 }
 
-// A flood of ARP requests behind a full device is bounded.
+// A flood of ARP requests while the device is full is bounded.
 func TestFullDeviceBoundsARP(t *testing.T) {
 	byHandOn(t, pipe.Config{Depth: 1}, func(t *testing.T, w *peer) {
 		w.arps = true
@@ -159,7 +159,7 @@ func TestFullDeviceBoundsARP(t *testing.T) {
 	})
 }
 
-// What cannot be answered because the device is full is dropped and counted.
+// Replies that find the device full are dropped and counted.
 func TestFullDeviceDropsAnswers(t *testing.T) {
 	byHandOn(t, pipe.Config{Depth: 1}, func(t *testing.T, w *peer) {
 		w.stop()
@@ -179,7 +179,7 @@ func TestFullDeviceDropsAnswers(t *testing.T) {
 	})
 }
 
-// Detach in the middle of everything: nothing is left, and sockets live on.
+// Detach during all kinds of activity leaks nothing, and sockets remain usable.
 func TestDetach(t *testing.T) {
 	byHandOn(t, pipe.Config{Depth: 1}, func(t *testing.T, w *peer) {
 		l := mustListen(t, w.s, 80, 10)
@@ -196,7 +196,7 @@ func TestDetach(t *testing.T) {
 			_, err = udp.TryWriteTo([]byte("x"), mustAddrPort("10.0.0.2:53"))
 			synctest.Wait()
 		}
-		udp.TryWriteTo([]byte("x"), mustAddrPort("10.0.0.77:53")) // to be resolved
+		udp.TryWriteTo([]byte("x"), mustAddrPort("10.0.0.77:53")) // waits for ARP
 		mustWrite(t, c, string(randomBytes(100_000)))
 		synctest.Wait()
 		if err := w.ifc.Detach(); err != nil {
@@ -235,8 +235,8 @@ func TestDetach(t *testing.T) {
 	})
 }
 
-// A connection goes on when its address comes back, on whatever interface; here
-// one with a smaller MTU, to which segments are cut.
+// A connection continues when its address is added again, on any interface; here on one
+// with a smaller MTU, to which segments adapt.
 func TestReattach(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		l := mustListen(t, w.s, 80, 10)

@@ -15,8 +15,8 @@ import (
 	"loam/wire"
 )
 
-// An interface that gets its address by DHCP (RFC 2131). The peer answers with
-// the server machine, when the script says so.
+// DHCP on an interface (RFC 2131). The peer answers with the server machine when the
+// script asks it to.
 
 // leasing is a peer with a DHCP server.
 type leasing struct {
@@ -35,7 +35,7 @@ func dhcpScript(t *testing.T, script func(t *testing.T, w *leasing)) {
 	})
 }
 
-// serve has the peer be a server at 10.0.0.2 that gives out 10.0.0.100 and 101.
+// serve makes the peer a DHCP server at 10.0.0.2 with the pool 10.0.0.100 and 10.0.0.101.
 func (w *leasing) serve(c dhcp.ServerConfig) {
 	c.Addr, c.First, c.Last = netip.PrefixFrom(addrB, 24), address("10.0.0.100"), address("10.0.0.101")
 	c.LeaseTime = 10 * time.Minute
@@ -53,7 +53,7 @@ func (w *leasing) serve(c dhcp.ServerConfig) {
 	w.server = server
 }
 
-// wantMessage says that the next frame is a DHCP message of a type.
+// wantMessage checks that the next frame is a DHCP message of a type.
 func (w *leasing) wantMessage(sentence string, kind wire.DHCPv4Type) (*seen, wire.DHCPv4) {
 	w.t.Helper()
 	f := w.next()
@@ -67,7 +67,7 @@ func (w *leasing) wantMessage(sentence string, kind wire.DHCPv4Type) (*seen, wir
 	return f, m
 }
 
-// answer is wantMessage, and the server's answer to it.
+// answer is wantMessage followed by the server's reply.
 func (w *leasing) answer(sentence string, kind wire.DHCPv4Type) *seen {
 	w.t.Helper()
 	f, m := w.wantMessage(sentence, kind)
@@ -87,14 +87,14 @@ func (w *leasing) answer(sentence string, kind wire.DHCPv4Type) *seen {
 	return f
 }
 
-// waitFrame lets time pass until there is something on the wire, d at most.
+// waitFrame lets time pass until a frame is on the wire, at most d.
 func (w *leasing) waitFrame(d time.Duration) {
 	for until := time.Now().Add(d); time.Now().Before(until) && !w.heard(); {
 		w.advance(time.Second)
 	}
 }
 
-// lease runs DHCP to the first lease.
+// lease runs DHCP until the first lease.
 func (w *leasing) lease() dhcp.Lease {
 	w.t.Helper()
 	var lease dhcp.Lease
@@ -146,8 +146,8 @@ func TestDHCP(t *testing.T) {
 	})
 }
 
-// RFC 2131 section 4.1: without an answer, the client repeats itself with growing
-// pauses; the call that waits can be given up.
+// RFC 2131 section 4.1: without a reply, the client retransmits with growing intervals. A
+// waiting call can be cancelled.
 func TestDHCPNobodyThere(t *testing.T) {
 	dhcpScript(t, func(t *testing.T, w *leasing) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -236,8 +236,8 @@ func TestDHCPRelease(t *testing.T) {
 	})
 }
 
-// Another host has the address: it is declined, and after a while the server
-// gives another one.
+// If another host uses the address, the client declines it, and the server later offers
+// another one.
 func TestDHCPConflict(t *testing.T) {
 	dhcpScript(t, func(t *testing.T, w *leasing) {
 		lease := w.lease()
@@ -260,7 +260,7 @@ func TestDHCPConflict(t *testing.T) {
 	})
 }
 
-// What comes to the client's port is taken with care.
+// Malformed and unexpected messages to the client port do no harm.
 func TestDHCPHostile(t *testing.T) {
 	dhcpScript(t, func(t *testing.T, w *leasing) {
 		to := netip.AddrPortFrom(address("255.255.255.255"), 68)

@@ -12,22 +12,25 @@ import (
 	"loam/wire"
 )
 
-// DHCP for IPv6: an interface whose routers say that addresses are to be had by it asks for one,
-// and for name servers; for these alone where that is all that is to be had. The machines are run
-// by the interface's loop; receivers pass on what comes to the client's port at the link-local
-// address, from which they ask.
+// DHCPv6 for an interface. If routers advertise that addresses are available by DHCPv6
+// (flag M), the interface requests an address and name servers. If they advertise only
+// other information (flag O), it requests name servers alone. The interface loop runs the
+// protocol machines. They send from the link-local address, and receivers pass on
+// messages to the client port at that address.
 
-// allDHCPServers are the servers and relay agents of a link (RFC 8415 section 7.1).
+// allDHCPServers is the group of DHCP servers and relay agents of a link (RFC 8415
+// section 7.1).
 var allDHCPServers = netip.AddrFrom16([16]byte{0xff, 2, 13: 1, 15: 2})
 
-// dhcpv6 is the part of an interface that asks.
+// dhcpv6 is the DHCPv6 state of an interface.
 type dhcpv6 struct {
-	client *dhcp.Client6  // nil: routers have not said that there are addresses
-	inform *dhcp.Inform   // nil: nor that there is anything else without them
-	ours   []netip.Prefix // of the client's addresses, the ones that nobody had configured before
+	client *dhcp.Client6  // nil: routers have not advertised addresses
+	inform *dhcp.Inform   // nil: routers have not advertised other information alone
+	ours   []netip.Prefix // addresses of the client that were not configured before
 }
 
-// startDHCPv6 begins to ask for what routers say is to be had, once there is an address to ask from.
+// startDHCPv6 starts to request what routers advertise, once the link-local address is
+// usable.
 func (l *ifaceLoop) startDHCPv6(said autoconf.Link) {
 	d := &l.dhcp6
 	switch {
@@ -36,11 +39,13 @@ func (l *ifaceLoop) startDHCPv6(said autoconf.Link) {
 		d.client = dhcp.NewClient6(l.mac, newRandom())
 		d.client.Start(l.now)
 		l.asking6.Store(true)
-	case said.Other && !said.Managed: // with addresses comes the rest (RFC 4861 section 4.2)
+	case said.Other && !said.Managed: // a request for addresses includes the rest (RFC 4861 section 4.2)
 		l.startInform()
 	}
 }
 
+// startInform starts to request configuration without addresses (RFC 8415 section
+// 18.2.6).
 func (l *ifaceLoop) startInform() {
 	if d := &l.dhcp6; d.inform == nil {
 		d.inform = dhcp.NewInform(l.mac, newRandom())
@@ -49,10 +54,10 @@ func (l *ifaceLoop) startInform() {
 	}
 }
 
-// newRandom is chance for a machine.
+// newRandom returns a random source for a protocol machine.
 func newRandom() *rand.Rand { return rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())) }
 
-// advanceDHCPv6 sends what the clients say, and configures what they have got.
+// advanceDHCPv6 sends the clients' messages and applies their results.
 func (l *ifaceLoop) advanceDHCPv6() {
 	if c := l.dhcp6.client; c != nil {
 		if m, ok := c.Poll(l.now); ok {
@@ -80,7 +85,7 @@ func (l *ifaceLoop) dhcpv6Deadline() tcp.Time {
 	return d
 }
 
-// sendDHCPv6 sends a message to all servers of the link.
+// sendDHCPv6 sends a message to all DHCP servers of the link.
 func (l *ifaceLoop) sendDHCPv6(m *wire.DHCPv6) {
 	data, src := m.Append(nil), wire.LinkLocal6(l.mac)
 	f := link.NewFrame(len(data))
@@ -92,7 +97,7 @@ func (l *ifaceLoop) sendDHCPv6(m *wire.DHCPv6) {
 	l.sendEthernet(wire.MulticastMAC6(allDHCPServers), wire.TypeIPv6, f)
 }
 
-// receiveDHCPv6 takes a message that came to the client's port.
+// receiveDHCPv6 processes a message to the client port.
 func (l *ifaceLoop) receiveDHCPv6(b []byte) {
 	m, err := wire.ParseDHCPv6(b)
 	if err != nil {
@@ -107,8 +112,8 @@ func (l *ifaceLoop) receiveDHCPv6(b []byte) {
 	}
 }
 
-// addresses are what the client has got. Each is by itself: which others are on the link is for
-// routers to say (RFC 5942 section 4).
+// addresses returns the client's addresses, each as a /128. Only router advertisements
+// say which other addresses are on the link (RFC 5942 section 4).
 func (d *dhcpv6) addresses() (list []netip.Prefix) {
 	if d.client != nil {
 		for _, a := range d.client.Addresses() {
@@ -118,8 +123,8 @@ func (d *dhcpv6) addresses() (list []netip.Prefix) {
 	return list
 }
 
-// configureDHCPv6 makes the interface what the client says. Where there are no addresses, there
-// may be the rest.
+// configureDHCPv6 applies the client's addresses to the interface. If the server has
+// none, it requests other information.
 func (l *ifaceLoop) configureDHCPv6() {
 	d := &l.dhcp6
 	wanted := d.addresses()
@@ -142,14 +147,14 @@ func (l *ifaceLoop) configureDHCPv6() {
 	l.tellAddress()
 }
 
-// refuseDHCPv6 tells the client that another host has an address.
+// refuseDHCPv6 notifies the client that another host uses an address.
 func (l *ifaceLoop) refuseDHCPv6(addr netip.Addr) {
 	if l.dhcp6.client != nil {
 		l.dhcp6.client.Conflict(l.now, addr)
 	}
 }
 
-// releaseDHCPv6 gives the addresses back, and asks for no others.
+// releaseDHCPv6 releases the addresses and stops requesting them.
 func (l *ifaceLoop) releaseDHCPv6() {
 	if l.dhcp6.client == nil {
 		return
@@ -160,7 +165,8 @@ func (l *ifaceLoop) releaseDHCPv6() {
 	l.advanceDHCPv6()
 }
 
-// publishLearnt has everybody look up what has been learnt.
+// publishLearnt publishes what the interface has learned and notifies of the new DNS
+// servers.
 func (l *ifaceLoop) publishLearnt() {
 	what := l.learnt()
 	l.stack.change(func(t *tables) error {
@@ -170,8 +176,8 @@ func (l *ifaceLoop) publishLearnt() {
 	l.stack.tellDNS()
 }
 
-// learntServers are the name servers of DHCPv6, and behind them those of advertisements (RFC
-// 8106 section 5.3.1).
+// learntServers returns the name servers of DHCPv6, followed by those of router
+// advertisements (RFC 8106 section 5.3.1).
 func (l *ifaceLoop) learntServers() []netip.Addr {
 	var said, all []netip.Addr
 	if l.dhcp6.client != nil {
@@ -188,7 +194,7 @@ func (l *ifaceLoop) learntServers() []netip.Addr {
 	return all
 }
 
-// forDHCPv6 reports whether a packet is for the clients.
+// forDHCPv6 reports whether a packet is for the DHCPv6 clients.
 func (i *Interface) forDHCPv6(p *packet) bool {
 	if !i.asking6.Load() || p.proto != wire.ProtoUDP || p.fragment || p.problem != 0 || p.dst != wire.LinkLocal6(i.mac) {
 		return false

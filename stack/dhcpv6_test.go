@@ -12,19 +12,19 @@ import (
 	"loam/wire"
 )
 
-// DHCP for IPv6: what an interface asks for when routers say that it is to be had, and what it
-// makes of the answers. The machines have tests of their own (package dhcp).
+// DHCPv6 on an interface: what it requests after router advertisements, and how it
+// applies the replies. The protocol machines have their own tests (package dhcp).
 
 var lease6 = netip.MustParseAddr("2001:db8:1::77")
 
-// serve6 sends what a server says.
+// serve6 sends a message from a DHCPv6 server.
 func (w *peer) serve6(m wire.DHCPv6) {
 	w.t.Helper()
 	src, dst := netip.AddrPortFrom(routerB, 547), netip.AddrPortFrom(wire.LinkLocal6(macA), 546)
 	w.send6(wire.IPv6{NextHeader: wire.ProtoUDP, Src: src.Addr(), Dst: dst.Addr()}, datagram(src, dst, string(m.Append(nil))))
 }
 
-// asked6 is the next message to servers, within a time.
+// asked6 returns the next message to DHCPv6 servers, which must arrive within a time.
 func (w *peer) asked6(within time.Duration) (m wire.DHCPv6) {
 	w.t.Helper()
 	for range 100 {
@@ -43,7 +43,7 @@ func (w *peer) asked6(within time.Duration) (m wire.DHCPv6) {
 	return m
 }
 
-// grant6 answers a message with the lease, and with all that it takes in one message.
+// grant6 returns the reply to a message: the lease, with the Rapid Commit option.
 func grant6(m wire.DHCPv6) wire.DHCPv6 {
 	return wire.DHCPv6{
 		Type: wire.DHCPv6Reply, Transaction: m.Transaction, ClientID: m.ClientID, ServerID: []byte("x"), RapidCommit: true, DNS: []netip.Addr{addrB6},
@@ -51,8 +51,8 @@ func grant6(m wire.DHCPv6) wire.DHCPv6 {
 	}
 }
 
-// managed is a host whose router says that addresses are to be had by DHCPv6, and that others of
-// its network are on the link.
+// managed returns a host whose router advertises that addresses are assigned by DHCPv6
+// and that its prefix is on the link.
 func managed(t *testing.T, c stack.InterfaceConfig) *peer {
 	w := listening(t, c)
 	w.forget()
@@ -106,10 +106,10 @@ func TestDHCPv6(t *testing.T) {
 	})
 }
 
-// Nothing is asked from an address that is still tried (RFC 4862 section 5.4): the first question
-// for routers tells when it no longer is.
+// Nothing is sent from an address during duplicate detection (RFC 4862 section 5.4). The
+// first router solicitation marks its end.
 func TestDHCPv6WaitsForItsAddress(t *testing.T) {
-	for range 10 { // since it waits for a random while anyway
+	for range 10 { // because the delay is random
 		synctest.Test(t, func(t *testing.T) {
 			w := attachPeer(t, stack.New(stack.Config{Shards: 1}), pipe.Config{}, stack.InterfaceConfig{MAC: macA})
 			go w.ifc.Autoconfigure(t.Context())
@@ -136,7 +136,7 @@ func TestDHCPv6WaitsForItsAddress(t *testing.T) {
 	}
 }
 
-// What a server has given is given back once.
+// An address from a server is released once.
 func TestDHCPv6Release(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := managed(t, stack.InterfaceConfig{NoDetection: true})
@@ -162,7 +162,7 @@ func TestDHCPv6Release(t *testing.T) {
 	})
 }
 
-// RFC 8415 section 18.2.8: another host has the address.
+// RFC 8415 section 18.2.8: another host uses the address.
 func TestDHCPv6Decline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := managed(t, stack.InterfaceConfig{})
@@ -177,7 +177,7 @@ func TestDHCPv6Decline(t *testing.T) {
 	})
 }
 
-// A server without addresses may have name servers.
+// A server without addresses may still provide name servers.
 func TestDHCPv6None(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := managed(t, stack.InterfaceConfig{NoDetection: true})
@@ -192,7 +192,8 @@ func TestDHCPv6None(t *testing.T) {
 	})
 }
 
-// RFC 8415 section 18.2.6: name servers that routers say are to be had by DHCPv6.
+// RFC 8415 section 18.2.6: routers advertise that only name servers are available by
+// DHCPv6.
 func TestInform(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := listening(t, stack.InterfaceConfig{NoDetection: true})

@@ -9,17 +9,17 @@ import (
 	"strconv"
 )
 
-// Dialling and listening in the terms of package net. Addresses are "host:port";
-// networks are "tcp" and "udp", for either version of IP, and "tcp4", "tcp6", "udp4" and
+// Dial and Listen functions like those of package net. Addresses are "host:port".
+// Networks are "tcp" and "udp" for both versions of IP, and "tcp4", "tcp6", "udp4" and
 // "udp6".
 
-// Dial connects to address: a TCP connection, or a connected UDP socket.
+// Dial connects to address and returns a TCP connection or a connected UDP socket.
 func (s *Stack) Dial(network, address string) (net.Conn, error) {
 	return s.DialContext(context.Background(), network, address)
 }
 
-// DialContext is Dial until ctx ends. A host that is a name is looked up with
-// Resolver.
+// DialContext is Dial with a context that bounds the attempt. A host name is looked up
+// with Resolver, and its addresses are tried in order.
 func (s *Stack) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	remotes, err := s.resolve(ctx, network, address)
 	if err != nil {
@@ -38,7 +38,7 @@ func (s *Stack) DialContext(ctx context.Context, network, address string) (net.C
 	return nil, first
 }
 
-// netAddr is an address in the type that package net has for the network.
+// netAddr returns an address as the type that package net uses for the network.
 func netAddr(network string, a netip.AddrPort) net.Addr {
 	switch network[0] {
 	case 'u':
@@ -49,6 +49,8 @@ func netAddr(network string, a netip.AddrPort) net.Addr {
 	return net.TCPAddrFromAddrPort(a)
 }
 
+// dialOne connects to one address. Errors are those of this package, not yet wrapped in a
+// net.OpError.
 func (s *Stack) dialOne(ctx context.Context, network string, remote netip.AddrPort) (net.Conn, error) {
 	if network[0] == 'u' {
 		c, err := s.ListenUDP(netip.AddrPortFrom(anyAddr(remote.Addr()), 0), UDPOptions{Broadcast: true})
@@ -71,7 +73,7 @@ func (s *Stack) dialOne(ctx context.Context, network string, remote netip.AddrPo
 	return c, nil
 }
 
-// connect waits for the handshake, or gives up when ctx ends.
+// connect waits for the handshake and aborts the connection if ctx ends first.
 func (c *TCPConn) connect(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() { c.Abort() })
 	err := c.waitConnected()
@@ -84,8 +86,8 @@ func (c *TCPConn) connect(ctx context.Context) error {
 	return err
 }
 
-// Listen takes TCP connections on address; an empty host means all addresses, with
-// "tcp" those of both versions, and port 0 one that is free.
+// Listen listens for TCP connections on address. An empty host means all addresses, for
+// "tcp" of both IP versions. Port 0 selects a free port.
 func (s *Stack) Listen(network, address string) (net.Listener, error) {
 	local, err := s.parseLocal(network, address, 't')
 	if err == nil {
@@ -97,7 +99,7 @@ func (s *Stack) Listen(network, address string) (net.Listener, error) {
 	return nil, opError("listen", network, nil, addrText(address), err)
 }
 
-// ListenPacket makes a UDP socket on address, which is as for Listen.
+// ListenPacket returns a UDP socket bound to address, with the same syntax as for Listen.
 func (s *Stack) ListenPacket(network, address string) (net.PacketConn, error) {
 	local, err := s.parseLocal(network, address, 'u')
 	if err == nil {
@@ -109,12 +111,13 @@ func (s *Stack) ListenPacket(network, address string) (net.PacketConn, error) {
 	return nil, opError("listen", network, nil, addrText(address), err)
 }
 
-// addrText is an address as somebody wrote it.
+// addrText is an address in the form given by the caller, for error messages.
 type addrText string
 
 func (a addrText) Network() string { return "" }
 func (a addrText) String() string  { return string(a) }
 
+// checkNetwork returns net.UnknownNetworkError unless the network is supported.
 func checkNetwork(network string) error {
 	switch network {
 	case "tcp", "tcp4", "tcp6", "udp", "udp4", "udp6":
@@ -123,7 +126,8 @@ func checkNetwork(network string) error {
 	return net.UnknownNetworkError(network)
 }
 
-// parseLocal reads an address to listen on; kind is the network's first letter.
+// parseLocal parses an address to listen on. kind is the required first letter of the
+// network.
 func (s *Stack) parseLocal(network, address string, kind byte) (netip.AddrPort, error) {
 	if err := checkNetwork(network); err != nil || network[0] != kind {
 		return netip.AddrPort{}, net.UnknownNetworkError(network)
@@ -140,7 +144,7 @@ func (s *Stack) parseLocal(network, address string, kind byte) (netip.AddrPort, 
 	return netip.AddrPortFrom(addr, port), checkVersion(network, addr)
 }
 
-// anywhere is the address that stands for all of a network.
+// anywhere returns the unspecified address for a network.
 func (s *Stack) anywhere(network string) netip.Addr {
 	if network[len(network)-1] == '4' || s.config.NoIPv6 {
 		return netip.IPv4Unspecified()
@@ -148,7 +152,7 @@ func (s *Stack) anywhere(network string) netip.Addr {
 	return netip.IPv6Unspecified()
 }
 
-// checkVersion refuses an address that is not of the version that the network names.
+// checkVersion rejects an address whose IP version does not match the network.
 func checkVersion(network string, addr netip.Addr) error {
 	if v := network[len(network)-1]; v == '4' && !addr.Is4() || v == '6' && !addr.Is6() {
 		return ErrFamily
@@ -156,6 +160,8 @@ func checkVersion(network string, addr netip.Addr) error {
 	return nil
 }
 
+// splitPort splits "host:port" and returns the port as a number. A port may be a service
+// name.
 func splitPort(network, address string) (string, uint16, error) {
 	host, text, err := net.SplitHostPort(address)
 	if err != nil {
@@ -168,7 +174,7 @@ func splitPort(network, address string) (string, uint16, error) {
 	return host, uint16(n), err
 }
 
-// resolve turns an address into those to try, in order.
+// resolve returns the addresses to try for an address string, in order.
 func (s *Stack) resolve(ctx context.Context, network, address string) ([]netip.AddrPort, error) {
 	if err := checkNetwork(network); err != nil {
 		return nil, err
@@ -199,8 +205,8 @@ func (s *Stack) resolve(ctx context.Context, network, address string) ([]netip.A
 	return list, nil
 }
 
-// version is which addresses of a name are of use: those of IPv6 only where there is
-// an address to reach them from.
+// version returns the address type to look up: "ip4", "ip6", or "ip" for both. IPv6
+// addresses are looked up only if the stack has an IPv6 address to reach them from.
 func (s *Stack) version(network string) string {
 	switch v := network[len(network)-1]; {
 	case v == '6':
@@ -211,14 +217,14 @@ func (s *Stack) version(network string) string {
 	return "ip"
 }
 
-// SetDNS names the servers that Resolver asks, in order. DHCP sets them too.
+// SetDNS sets the servers for Resolver, in order. DHCP sets them too.
 func (s *Stack) SetDNS(servers []netip.Addr) {
 	s.dns.Store(&servers)
 	s.tellDNS()
 }
 
-// DNS lists the servers that Resolver asks: those of SetDNS, and behind them those that
-// routers name (RFC 8106 section 5.3.1).
+// DNS returns the servers for Resolver: the servers of SetDNS, followed by the servers
+// learned from DHCPv6 and router advertisements (RFC 8106 section 5.3.1).
 func (s *Stack) DNS() []netip.Addr {
 	var all []netip.Addr
 	if p := s.dns.Load(); p != nil {
@@ -235,14 +241,14 @@ func (s *Stack) DNS() []netip.Addr {
 	return all
 }
 
-// tellDNS tells who wants to know that DNS may say something else now.
+// tellDNS notifies Config.DNSChanged that the result of DNS may have changed.
 func (s *Stack) tellDNS() {
 	if f := s.config.DNSChanged; f != nil {
 		f()
 	}
 }
 
-// Resolver looks names up over this stack, at the servers of SetDNS.
+// Resolver returns a resolver that uses this stack and the servers of DNS.
 func (s *Stack) Resolver() *net.Resolver {
 	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
 		var err error = &net.DNSError{Err: "no DNS server is configured: call SetDNS or DHCP", IsNotFound: true}

@@ -2,39 +2,39 @@ package stack
 
 import "net/netip"
 
-// Discovery is what a socket for datagrams does about the MTU of their path: IP_MTU_DISCOVER
-// of ip(7), IPV6_MTU_DISCOVER of ipv6(7). What may not be cut up and is too long is
-// ErrMessageTooLong.
+// Discovery is the path MTU discovery mode of a datagram socket: IP_MTU_DISCOVER of
+// ip(7), IPV6_MTU_DISCOVER of ipv6(7). A datagram that is too long and must not be
+// fragmented fails with ErrMessageTooLong.
 type Discovery uint8
 
-// The ways. Unlike Linux's, the numbers begin with what is so by default.
+// Path MTU discovery modes. Unlike on Linux, the numbers start with the default.
 const (
-	DiscoverWant      Discovery = iota // DF is set on what fits the path, and what does not is cut up here
-	DiscoverDont                       // DF is never set
-	DiscoverDo                         // nothing is cut up
-	DiscoverProbe                      // nothing is cut up, and the path is taken to be as wide as its first link
-	DiscoverInterface                  // as for a probe, without DF; what routers say is not believed
-	DiscoverOmit                       // likewise, but what is too long for the first link is cut up
+	DiscoverWant      Discovery = iota // set DF if the datagram fits the path MTU, otherwise fragment
+	DiscoverDont                       // never set DF
+	DiscoverDo                         // never fragment
+	DiscoverProbe                      // never fragment, and use the MTU of the interface instead of the path MTU
+	DiscoverInterface                  // like DiscoverProbe, without DF; reports of routers are ignored
+	DiscoverOmit                       // like DiscoverInterface, but fragment if too long for the interface
 )
 
-// byPath reports whether what is known of the path counts.
+// byPath reports whether the known path MTU applies.
 func (d Discovery) byPath() bool { return d < DiscoverProbe }
 
-// cuts reports whether datagrams may be cut up here.
+// cuts reports whether this host may fragment datagrams.
 func (d Discovery) cuts() bool {
 	return d == DiscoverWant || d == DiscoverDont || d == DiscoverOmit
 }
 
-// believes reports whether the path is taken to be as narrow as routers say.
+// believes reports whether MTU reports of routers are accepted.
 func (d Discovery) believes() bool { return d < DiscoverInterface }
 
-// tells reports whether the program of a connected socket hears what a router says of a path
-// to dst. As on Linux, of IPv4 it does where that is not believed.
+// tells reports whether the program of a connected socket gets a router's MTU report for
+// dst as an error. As on Linux, for IPv4 it does even if the report is not believed.
 func (d Discovery) tells(dst netip.Addr) bool {
 	return d != DiscoverDont && (d.believes() || dst.Is4())
 }
 
-// discovery is that for a destination.
+// discovery returns the mode for a destination's version of IP.
 func (o *UDPOptions) discovery(dst netip.Addr) Discovery {
 	if dst.Is6() {
 		return o.Discovery6
@@ -42,8 +42,9 @@ func (o *UDPOptions) discovery(dst netip.Addr) Discovery {
 	return o.Discovery
 }
 
-// fit says whether a packet with so many bytes behind the IP header goes out in one piece
-// that nobody may cut up, and sets the header so. Errors: ErrMessageTooLong.
+// fit decides whether a packet with payload bytes after the IP header may be sent
+// unfragmented, and sets h.atomic if no router may fragment it either. Errors:
+// ErrMessageTooLong.
 func (h *ipHeader) fit(p *path, d Discovery, payload int) error {
 	fits := h.length()+payload <= p.mtu
 	switch {
@@ -57,9 +58,9 @@ func (h *ipHeader) fit(p *path, d Discovery, payload int) error {
 	return nil
 }
 
-// narrowPath lowers the MTU of a path to what has been learnt of it.
+// narrowPath lowers the MTU of a path to the path MTU learned for dst.
 func (s *Stack) narrowPath(p *path, dst netip.Addr) {
-	if s.paths.generation.Load() == 0 { // nothing has ever been learnt
+	if s.paths.generation.Load() == 0 { // no path MTU has ever been learned
 		return
 	}
 	if learned, ok := s.paths.lookup(s.now(), dst.WithZone("")); ok {
@@ -67,14 +68,15 @@ func (s *Stack) narrowPath(p *path, dst netip.Addr) {
 	}
 }
 
-// PathMTU is what a socket is told of a path that a packet was too long for (RFC 3542 section
+// PathMTU reports the MTU of a path for which a packet was too long (RFC 3542 section
 // 11.3).
 type PathMTU struct {
-	To  netip.Addr // with a zone where it is only known on a link
+	To  netip.Addr // with a zone if the address is link-local
 	MTU int        // in bytes
 }
 
-// TakePathMTU takes what the last packet was too long for, if the program wants to know so.
+// TakePathMTU returns and clears the last report of a packet that was too long. It
+// returns false if there is none, or the option TellPathMTU is off.
 func (c *datagramSocket) TakePathMTU() (PathMTU, bool) {
 	if c.pathTold.Load() == nil || !c.Options().TellPathMTU {
 		return PathMTU{}, false
@@ -86,8 +88,8 @@ func (c *datagramSocket) TakePathMTU() (PathMTU, bool) {
 	return *p, true
 }
 
-// PathMTU is the longest packet that is known to get to an address (IP_MTU). Errors:
-// ErrNetUnreachable.
+// PathMTU returns the size of the largest packet that is known to reach an address, in
+// bytes (IP_MTU). Errors: ErrNetUnreachable.
 func (s *Stack) PathMTU(dst netip.Addr) (int, error) {
 	p, err := s.tables.Load().route(netip.Addr{}, dst)
 	if err != nil {

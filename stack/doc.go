@@ -1,44 +1,46 @@
-// Package stack is the TCP/IP stack: interfaces, routes, shards, and the
-// sockets that programs hold.
+// Package stack implements a TCP/IP host: interfaces, routes, shards, and the sockets
+// that programs use.
 //
 // # Shape
 //
-// Work is divided over shards. A shard owns a set of connections outright, with
-// their timers and their reassembly buffers; a flow belongs to a shard by a
-// symmetric hash of its addresses and ports. A shard works in turns, and has a
-// goroutine for them; who brings it little and finds it at rest does a turn itself
-// (turn.go). Nothing that a shard owns has a lock but that for the turn.
+// Connections are divided over shards. A shard owns its connections, their timers and its
+// reassembly buffers. A symmetric hash of addresses and ports assigns each flow to one
+// shard. A shard works in turns and has a goroutine to run them; a goroutine that brings
+// a small batch to an idle shard runs the turn itself (turn.go). The state of a shard
+// needs no lock other than the one held for the turn.
 //
 //	device ─ Recv ─▶ receiver ══ batches ══▶ shard ─ Send ─▶ device
 //	                    │                    ▲    │
 //	                    └ARP, ND▶ interface ─┘    └─ byte rings, doorbells ─▶ program
 //
-// Goroutines, each a method of its owner: (*receiver).loop, one for each device
-// queue, reads frames and sorts them by shard; (*shard).loop; (*Interface).loop,
-// one for each interface, owns its neighbour caches, its DHCP client, and what is said of
-// multicast groups.
+// Each goroutine is a method of the object it serves:
 //
-// Input never sends. A shard first takes in everything that has arrived, then
-// asks the connections that it touched what there is to send, as far as the
-// device has room. A shard never blocks in a device, so it always drains its
-// input, and so the receivers may wait for it: inside the process nothing is
-// dropped for want of room.
+//   - (*receiver).loop, one per device queue, reads frames and sorts them by shard.
+//   - (*shard).loop runs the turns of its shard.
+//   - (*Interface).loop, one per interface, owns the neighbour cache, the DHCP client and
+//     the multicast group reports.
 //
-// What changes rarely and is read often (addresses, routes, resolved
-// neighbours) is published as immutable tables that everybody reads without a
-// lock: see tables.go.
+// Input processing never sends. A shard first processes everything that has arrived. It
+// then asks each connection it touched for segments to send, as far as the device has
+// room. A shard never blocks in a device, so it always drains its input. For that reason
+// a receiver may wait for a shard, and no packet is dropped between them for lack of
+// room.
+//
+// Addresses, routes and resolved neighbours change rarely and are read often. They are
+// published as immutable tables that are read without a lock (tables.go).
 //
 // # Fake time
 //
-// A stack belongs to the bubble of testing/synctest in which it is made, or to
-// none, and is used from there: its channels and timers are as bubbles have it,
-// so that whole networks run in fake time. Programs on Loam may be in any bubble,
-// because a system call leaves it (unikernel/overlay).
+// A stack may be created inside a testing/synctest bubble and is then used from that
+// bubble only. Its channels and timers belong to the bubble, so whole networks run in
+// fake time. Programs on Loam may be in any bubble, because a system call leaves the
+// bubble (unikernel/overlay).
 //
 // # Reading order
 //
-// stack.go, tables.go, interface.go, shard.go, turn.go, input.go, output.go; then a
-// protocol at a time: tcpconn.go, tcplistener.go, udp.go, icmp.go, ping.go, raw.go; net.go has
-// the blocking side that net.Conn asks for; groups.go tells the link of multicast groups.
-// What IPv6 has of its own is in route6.go, ip6input.go, ip6output.go, icmp6.go and nd.go.
+// stack.go, tables.go, interface.go, shard.go, turn.go, input.go, output.go. Then one
+// protocol at a time: tcpconn.go, tcplistener.go, udp.go, icmp.go, ping.go, raw.go.
+// net.go has the blocking calls of net.Conn. groups.go reports multicast group membership
+// to the link. The files specific to IPv6 are route6.go, ip6input.go, ip6output.go,
+// icmp6.go and nd.go.
 package stack

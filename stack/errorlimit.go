@@ -10,8 +10,9 @@ import (
 	"loam/stack/tcp"
 )
 
-// errorLimit is how many errors of ICMP the host may still send: a leaf with a lock of its own,
-// since a destination provokes errors on every shard, and errors are rare or too many.
+// errorLimit is the rate limit of ICMP errors. It is shared by all shards, since a
+// destination can provoke errors on each of them. Its lock is held only for the check,
+// with no other lock taken inside.
 type errorLimit struct {
 	mu      sync.Mutex // guards limiter
 	limiter icmp.Limiter
@@ -25,8 +26,8 @@ func (e *errorLimit) allow(now tcp.Time, dst netip.Addr) bool {
 	return e.limiter.Allow(now, dst)
 }
 
-// allowError reports whether an error may go to dst now, and counts it if so. Programs of this
-// host get all about what they send to each other, as on Linux.
+// allowError reports whether an error may be sent to dst now, and counts it against the
+// limit. As on Linux, errors to this host's own addresses are not limited.
 func (sh *shard) allowError(dst netip.Addr) bool {
 	if _, ours := sh.tables.local[dst]; ours || dst.IsLoopback() {
 		return true

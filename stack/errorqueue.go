@@ -8,36 +8,36 @@ import (
 	"loam/stack/icmp"
 )
 
-// DatagramError is what a socket keeps of a datagram that did not get through (IP_RECVERR of
-// ip(7), IPV6_RECVERR of ipv6(7)).
+// DatagramError describes a datagram that was not delivered (IP_RECVERR of ip(7),
+// IPV6_RECVERR of ipv6(7)).
 type DatagramError struct {
-	Err        error          // what it means to the program
-	Local      bool           // this host says so; else a message of ICMP does
-	Type, Code uint8          // of the message
-	Info       uint32         // the MTU where the datagram was too long, else what the message points at
-	To         netip.AddrPort // where the datagram was to go
-	Message    Datagram       // how the message came; From is who sent it
-	Payload    []byte         // as much of the datagram as the message quotes, and what is behind it
+	Err        error          // the error for the program
+	Local      bool           // detected by this host; otherwise reported by an ICMP message
+	Type, Code uint8          // of the ICMP message
+	Info       uint32         // the MTU if the datagram was too long, otherwise the pointer or other data of the message
+	To         netip.AddrPort // destination of the datagram
+	Message    Datagram       // describes the ICMP message; From is its sender
+	Payload    []byte         // the part of the datagram quoted in the message, and any bytes after it
 
-	Extensions icmp.Extensions // of the message, behind the beginning of Payload: see UDPOptions.TellExtensions
+	Extensions icmp.Extensions // extensions of the message, after the quoted part of Payload: see UDPOptions.TellExtensions
 }
 
-// errorQueue holds these for a socket until the program takes them. Shards put, and programs
-// put what is local.
+// errorQueue holds the errors of a socket until the program takes them. Shards add errors
+// reported by ICMP, and programs' goroutines add local errors.
 type errorQueue struct {
 	mu    sync.Mutex
 	items []DatagramError
-	size  int         // as charge counts
-	some  atomic.Bool // there are any: asked for whenever the program polls
+	size  int         // sum of the charges, in bytes
+	some  atomic.Bool // whether items is not empty; read at every poll
 }
 
-// charge is what one counts for in a receive buffer, in bytes.
+// charge returns how much an error counts against the receive buffer, in bytes.
 func (e *DatagramError) charge() int {
-	const fixed = 512 // about what Linux charges beside the payload
+	const fixed = 512 // approximately Linux's charge in addition to the payload
 	return fixed + len(e.Payload)
 }
 
-// put keeps e, if there is room.
+// put adds e if its charge fits within limit bytes. Otherwise e is lost.
 func (q *errorQueue) put(e DatagramError, limit int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -47,7 +47,8 @@ func (q *errorQueue) put(e DatagramError, limit int) {
 	}
 }
 
-// take returns the oldest, and the one that is the oldest then, if there is any.
+// take removes and returns the oldest error. next is the error that is the oldest
+// afterwards, or nil.
 func (q *errorQueue) take() (e DatagramError, next *DatagramError, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -76,7 +77,7 @@ func (q *errorQueue) clear() {
 	q.some.Store(false)
 }
 
-// queuesErrors reports whether errors about datagrams to dst are kept.
+// queuesErrors reports whether errors about datagrams to dst are queued.
 func (o *UDPOptions) queuesErrors(dst netip.Addr) bool {
 	if dst.Is6() {
 		return o.QueueErrors6
@@ -84,7 +85,8 @@ func (o *UDPOptions) queuesErrors(dst netip.Addr) bool {
 	return o.QueueErrors
 }
 
-// tellsExtensions reports whether it is told where the extensions of messages about these are.
+// tellsExtensions reports whether DatagramError.Extensions is set in errors about
+// datagrams to dst.
 func (o *UDPOptions) tellsExtensions(dst netip.Addr) bool {
 	if dst.Is6() {
 		return o.TellExtensions6
@@ -92,8 +94,8 @@ func (o *UDPOptions) tellsExtensions(dst netip.Addr) bool {
 	return o.TellExtensions
 }
 
-// TakeError takes the oldest error about a datagram of the socket's. As on Linux, the error
-// that waits (Err) is that of the next message of ICMP then, or none.
+// TakeError removes and returns the oldest queued error. As on Linux, the pending error
+// (Err) then becomes the next queued error from ICMP, or none.
 func (c *datagramSocket) TakeError() (DatagramError, bool) {
 	e, next, ok := c.errors.take()
 	switch {
@@ -105,7 +107,7 @@ func (c *datagramSocket) TakeError() (DatagramError, bool) {
 	return e, ok
 }
 
-// keepError keeps an error for TakeError.
+// keepError queues an error for TakeError.
 func (c *datagramSocket) keepError(e DatagramError) {
 	c.queue.mu.Lock()
 	limit := c.queue.limit
@@ -113,20 +115,20 @@ func (c *datagramSocket) keepError(e DatagramError) {
 	c.errors.put(e, limit)
 }
 
-// tooLong keeps that a packet to remote was too long for its path, if the program wants to
-// know so.
+// tooLong queues an error about a packet to remote that exceeds the path MTU, if the
+// program has enabled that.
 func (c *datagramSocket) tooLong(o *UDPOptions, remote netip.AddrPort, mtu int) {
 	if !o.queuesErrors(remote.Addr()) {
 		return
 	}
-	if remote.Addr().Is4() { // of IPv4 Linux tells the port of the peer
+	if remote.Addr().Is4() { // for IPv4, Linux reports the port of the connected peer
 		remote = netip.AddrPortFrom(remote.Addr(), c.RemoteAddrPort().Port())
 	}
 	c.keepError(DatagramError{Err: ErrMessageTooLong, Local: true, Info: uint32(mtu), To: remote})
 	c.tell(Error)
 }
 
-// fit is ipHeader.fit of a packet to remote, and keeps its error.
+// fit is ipHeader.fit for a packet to remote. An error is also queued for the program.
 func (c *datagramSocket) fit(h *ipHeader, p *path, o *UDPOptions, remote netip.AddrPort, payload int) error {
 	err := h.fit(p, o.discovery(h.dst), payload)
 	if err == nil && o.Whole6 && h.dst.Is6() && h.length()+payload > p.mtu {

@@ -12,7 +12,8 @@ import (
 	"loam/wire"
 )
 
-// IP_RECVERR of ip(7), sentence by sentence. unikernel/testdata/guest/icmp asks Linux the same.
+// IP_RECVERR of ip(7), sentence by sentence. unikernel/testdata/guest/icmp checks the
+// same on Linux.
 
 // sendICMPFrom sends a message from another address than the peer's.
 func (w *peer) sendICMPFrom(from netip.Addr, h wire.ICMPv4, data []byte) {
@@ -74,7 +75,7 @@ func TestErrorQueue(t *testing.T) {
 	}
 }
 
-// IP_RECVERR_RFC4884: where the extensions of a message are, behind what was sent.
+// IP_RECVERR_RFC4884: the position of the extensions, after the quoted datagram.
 func TestErrorExtensions(t *testing.T) {
 	structure := []byte{0x20, 0, 0, 0, 0, 8, 1, 1, 'a', 'b', 'c', 'd'} // without a checksum
 	byHand(t, func(t *testing.T, w *peer) {
@@ -107,7 +108,7 @@ func TestErrorExtensions(t *testing.T) {
 	byHand6(t, func(t *testing.T, w *peer) {
 		u := mustListenUDP(t, w.s, "[::]:1000", stack.UDPOptions{QueueErrors6: true, TellExtensions6: true})
 		defer u.Close()
-		for kind, at := range map[wire.ICMPv6Type]int{wire.ICMPv6TimeExceeded: 80, wire.ICMPv6ParamProblem: 0} { // the pointer stands there
+		for kind, at := range map[wire.ICMPv6Type]int{wire.ICMPv6TimeExceeded: 80, wire.ICMPv6ParamProblem: 0} { // position of the pointer
 			mustWriteTo(t, u, "payload", "[2001:db8::2]:53")
 			quote := make([]byte, 128)
 			copy(quote, w.next().raw)
@@ -119,7 +120,8 @@ func TestErrorExtensions(t *testing.T) {
 	})
 }
 
-// Each message is kept, until the receive buffer is full; SO_ERROR is that of the next.
+// Every message is queued until the receive buffer is full. SO_ERROR returns the error of
+// the next message.
 func TestErrorQueueOrder(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		u := mustUDP(t, w.s, 1000)
@@ -156,7 +158,7 @@ func TestErrorQueueOrder(t *testing.T) {
 	})
 }
 
-// What is too long for its path is told by this host, with the MTU.
+// A datagram that exceeds the path MTU is reported by this host, with the MTU.
 func TestErrorQueueLocal(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		u := mustUDP(t, w.s, 1000)
@@ -178,7 +180,8 @@ func TestErrorQueueLocal(t *testing.T) {
 	})
 }
 
-// IPV6_DONTFRAG and IPV6_MTU: what is not to be cut up, and how long pieces are.
+// IPV6_DONTFRAG and IPV6_MTU: whether packets are fragmented, and the size of the
+// fragments.
 func TestWholePackets6(t *testing.T) {
 	byHand6(t, func(t *testing.T, w *peer) {
 		u, err := w.s.ListenUDP(mustAddrPort("[::]:1000"), stack.UDPOptions{MaxPacket6: 1280})
@@ -202,7 +205,7 @@ func TestWholePackets6(t *testing.T) {
 	})
 }
 
-// A next hop that does not answer is told of as if this host had sent the message.
+// A next hop that does not answer is reported as if this host had sent the message.
 func TestErrorQueueNoNeighbour(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		u := mustUDP(t, w.s, 1000)
@@ -218,7 +221,7 @@ func TestErrorQueueNoNeighbour(t *testing.T) {
 	})
 }
 
-// Ping sockets keep the request, from its ICMP header on; of IPv6, too.
+// Ping sockets queue the request starting at its ICMP header, also for IPv6.
 func TestErrorQueuePing(t *testing.T) {
 	byHand6(t, func(t *testing.T, w *peer) {
 		p, err := w.s.ListenPingBy(mustAddrPort("[::]:77"), stack.UDPOptions{QueueErrors6: true})
@@ -238,7 +241,7 @@ func TestErrorQueuePing(t *testing.T) {
 	})
 }
 
-// IP_RECVERR of TCP: what may pass is told, once, and the connection goes on.
+// IP_RECVERR for TCP: transient errors are reported once, and the connection continues.
 func TestSoftErrorsTCP(t *testing.T) {
 	openByHand(t, func(t *testing.T, w *peer, p *tcpPeer, c *stack.TCPConn) {
 		unreachable := wire.ICMPv4{Type: wire.ICMPv4Unreachable, Code: wire.CodeHostUnreachable}

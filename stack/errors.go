@@ -5,16 +5,15 @@ import (
 	"syscall"
 )
 
-// socketError is an error of the sockets API. It says the same thing in three
-// ways: as one of the variables below, as the errno that a Linux program gets
-// (errors.Is(err, syscall.ECONNREFUSED) holds for ErrRefused, so code written
-// for package net goes on working), and as a text.
+// socketError is an error of the sockets API. It can be compared in three ways: with the
+// variables below, with the errno of Linux (errors.Is(err, syscall.ECONNREFUSED) holds
+// for ErrRefused, so code written for package net works), and as text.
 type socketError struct {
 	errno syscall.Errno
 	text  string
 }
 
-// Errors of sockets, each with its errno.
+// Errors of sockets, each with its Linux errno.
 var (
 	ErrWouldBlock      error = &socketError{syscall.EAGAIN, "operation would block"}
 	ErrInProgress      error = &socketError{syscall.EINPROGRESS, "operation now in progress"}
@@ -48,21 +47,21 @@ var (
 
 func (e *socketError) Error() string { return e.text }
 
-// Errno is the error as Linux numbers it.
+// Errno returns the Linux error number.
 func (e *socketError) Errno() syscall.Errno { return e.errno }
 
-// Timeout reports whether time ran out.
+// Timeout implements net.Error: it reports true for ETIMEDOUT and EAGAIN.
 func (e *socketError) Timeout() bool {
 	return e.errno == syscall.ETIMEDOUT || e.errno == syscall.EAGAIN
 }
 
-// Temporary is there for net.Error.
+// Temporary implements net.Error.
 func (e *socketError) Temporary() bool { return e.errno.Temporary() }
 
-// Unwrap has errors.Is and errors.As find the errno.
+// Unwrap returns the errno for errors.Is and errors.As.
 func (e *socketError) Unwrap() error { return e.errno }
 
-// Is has ErrClosed match net.ErrClosed.
+// Is makes ErrClosed match net.ErrClosed.
 func (e *socketError) Is(target error) bool {
 	return e.errno == syscall.EBADF && target == net.ErrClosed
 }

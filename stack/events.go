@@ -2,31 +2,30 @@ package stack
 
 import "sync/atomic"
 
-// Events is a set of conditions of a socket: the ones that poll(2) knows, and
-// Drained.
+// Events is a set of socket conditions: the conditions of poll(2), Urgent and Drained.
 type Events uint32
 
-// Conditions. All but the first two stay once they have come.
+// Socket conditions. ReadHangup and Hangup are permanent once they hold.
 const (
 	Readable   Events = 1 << iota // a read would not block (data, end of file or an error)
 	Writable                      // a write would not block (room, or an error)
 	ReadHangup                    // the peer will send no more
 	Hangup                        // both directions have ended
-	Error                         // an error is waiting: Err returns it
-	Urgent                        // there is an urgent byte: see TCPConn.TryReadUrgent
-	Drained                       // nothing that was written waits to be acknowledged: see TCPConn.Drained
+	Error                         // an error is pending: Err returns it
+	Urgent                        // an urgent byte is available: see TCPConn.TryReadUrgent
+	Drained                       // all written data is acknowledged: see TCPConn.Drained
 )
 
-// watcher holds the function that learns when events begin. The zero value has
-// none.
+// watcher holds the function to call when an event begins. The zero value has none.
 type watcher struct {
 	f atomic.Pointer[func(Events)]
 }
 
-// Watch has f called whenever one of the events begins; nil ends it. f is
-// called by the goroutine that caused the event, in a shard's turn as a rule, so it
-// must not block, and of the socket call nothing but TCPConn.Buffered and, for Readable
-// alone, TCPConn.TryRead. An event may be reported although it has passed already.
+// Watch registers f to be called whenever an event begins, replacing the previous
+// function; nil removes it. f runs on the goroutine that caused the event, normally in a
+// shard's turn, so it must not block. Of the socket's methods f may call only
+// TCPConn.Buffered and, for Readable alone, TCPConn.TryRead. An event may already be over
+// when f is called.
 func (w *watcher) Watch(f func(Events)) {
 	if f == nil {
 		w.f.Store(nil)
@@ -35,6 +34,7 @@ func (w *watcher) Watch(f func(Events)) {
 	w.f.Store(&f)
 }
 
+// tell reports events to the registered function.
 func (w *watcher) tell(e Events) {
 	if f := w.f.Load(); f != nil {
 		(*f)(e)

@@ -9,8 +9,8 @@ import (
 	"loam/stack"
 )
 
-// Two hosts in one process, joined by a pipe. With a device of link/tap in the
-// place of an end of the pipe, the other host is Linux.
+// Two hosts in one process are joined by a pipe. If a device of link/tap replaces one end
+// of the pipe, the other host is Linux.
 func Example() {
 	wireA, wireB := pipe.New(pipe.Config{})
 	a, b := stack.New(stack.Config{}), stack.New(stack.Config{})

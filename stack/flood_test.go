@@ -10,10 +10,10 @@ import (
 	"loam/wire"
 )
 
-// Strangers who open more connections than anybody accepts: SYN floods (RFC
+// Remote hosts that open more connections than the program accepts: SYN floods (RFC
 // 4987), and programs that do not accept.
 
-// flood sends n SYNs from as many addresses that do not exist.
+// flood sends n SYNs from n addresses that do not exist.
 func (w *peer) flood(n int, port uint16) {
 	for i := range n {
 		src := netip.AddrFrom4([4]byte{10, 0, byte(1 + i/250), byte(1 + i%250)})
@@ -23,8 +23,8 @@ func (w *peer) flood(n int, port uint16) {
 	}
 }
 
-// throughPeer routes everything through the peer, so that answers to a flood need
-// no neighbours of their own.
+// throughPeer routes everything through the peer, so that replies to a flood need no
+// neighbours of their own.
 func (w *peer) throughPeer() {
 	w.t.Helper()
 	if err := w.s.AddRoute(stack.Route{Dst: netip.MustParsePrefix("10.0.0.0/8"), Gateway: addrB, Interface: "eth0"}); err != nil {
@@ -69,8 +69,7 @@ func TestSYNFlood(t *testing.T) {
 	})
 }
 
-// What the client said in its SYN that does not fit into a cookie's number comes
-// back in the timestamp.
+// Options of a SYN that do not fit into the cookie are returned in the timestamp.
 func TestCookieKeepsOptions(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		w.throughPeer()
@@ -128,8 +127,8 @@ func TestWrongCookies(t *testing.T) {
 	})
 }
 
-// A program that does not accept: beyond its backlog, SYNs are dropped, and the
-// clients try again.
+// If a program does not accept, SYNs beyond its backlog are dropped, and the clients
+// retransmit.
 func TestAcceptQueueFull(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		l := mustListen(t, w.s, 80, 3)
@@ -156,8 +155,8 @@ func TestAcceptQueueFull(t *testing.T) {
 	})
 }
 
-// However many handshakes complete at once, what waits to be accepted is bounded:
-// by the backlog and what was half open when that was full.
+// However many handshakes complete at once, the accept queue is bounded by the backlog
+// plus the connections that were half-open when it became full.
 func TestAcceptQueueIsBounded(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		l := mustListen(t, w.s, 80, 3)
@@ -189,7 +188,7 @@ func TestAcceptQueueIsBounded(t *testing.T) {
 	})
 }
 
-// Connections that nobody has accepted are reset with the listener.
+// Closing a listener resets the connections that were not accepted.
 func TestListenerClose(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		l := mustListen(t, w.s, 80, 3)

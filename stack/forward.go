@@ -10,47 +10,47 @@ import (
 	"loam/wire"
 )
 
-// A gateway answers for addresses that are not its own: on an interface with
-// AcceptAny, what no socket of the stack is for goes to a forwarder, which
-// decides whether there is a connection.
+// Forwarding for gateways. On an interface with AcceptAny, packets that match no socket
+// go to a forwarder, which decides whether to accept the connection.
 
-// Forwarder takes what arrives for others. Each method is called on a goroutine
-// of its own, and a field that is nil refuses.
+// Forwarder handles packets to addresses that are not the stack's own. Each function is
+// called on a new goroutine. A nil function rejects the traffic.
 type Forwarder struct {
-	// TCP is asked for each connection attempt. Until it has called Accept or
-	// Reject the peer gets no answer; returning without either rejects.
+	// TCP is called for each connection attempt. The peer gets no reply until TCP calls
+	// Accept or Reject; returning without either rejects the attempt.
 	TCP func(*TCPRequest)
-	// UDP is given a socket for each new flow, connected to the peer and bound
-	// to the address that the peer sent to; the first datagram arrives in it.
-	// It should start a goroutine for the flow and return: until then the flow
-	// counts as being decided.
+	// UDP is called for each new flow. The socket is connected to the peer and bound to
+	// the peer's destination address, and receives the first datagram of the flow. UDP
+	// should start a goroutine for the flow and return; until it returns, the flow counts
+	// as undecided.
 	UDP func(*UDPConn)
-	// Ping is given each echo request; Reply answers it.
+	// Ping is called for each echo request. Reply answers the request.
 	Ping func(*PingRequest)
 }
 
-// maxForward bounds the requests that a forwarder is working on, for each stack.
+// maxForward bounds the requests that a forwarder has not decided, per stack.
 const maxForward = 1024
 
-// Forward sets the forwarder of the stack. It must be called before the first
-// interface with AcceptAny is attached.
+// Forward sets the forwarder. It must be called before the first interface with AcceptAny
+// is attached.
 func (s *Stack) Forward(f Forwarder) { s.forwarder = f }
 
-// forwarding is a shard's part: which connection attempts are being decided, so
-// that a repeated SYN is not a second one.
+// forwarding is a shard's set of undecided connection attempts. It prevents a
+// retransmitted SYN from becoming a second request.
 type forwarding struct {
 	pending map[flow]*TCPRequest
 }
 
-// Refuse tells the peer of a forwarder's socket that nobody takes its datagrams:
-// an ICMP "port unreachable" about one of them, as far as the rate limit allows.
-// The socket stays open. A socket that is not connected has nobody to tell.
+// Refuse informs the peer of a forwarder's socket that its datagrams are not accepted,
+// with an ICMP "port unreachable" error subject to the rate limit. The socket stays open.
+// Refuse does nothing on a socket without a peer, or one that was not passed to
+// Forwarder.UDP.
 func (c *UDPConn) Refuse() {
 	peer := c.peer.Load()
 	if c.home == nil || peer == nil {
 		return
 	}
-	f := link.NewFrame(0) // the front of what it sent, as far as that matters
+	f := link.NewFrame(0) // a minimal packet for the error to quote
 	udp := wire.UDP{SrcPort: peer.Port(), DstPort: c.local.Port()}
 	udp.Put(f.Prepend(wire.UDPLen))
 	ip := ipHeader{ttl: defaultTTL, proto: wire.ProtoUDP, src: peer.Addr(), dst: c.local.Addr()}
@@ -68,14 +68,14 @@ type TCPRequest struct {
 	decided atomic.Bool
 }
 
-// Local is the address that the peer wants to reach.
+// Local returns the address that the peer connects to.
 func (r *TCPRequest) Local() netip.AddrPort { return r.id.Local }
 
-// Remote is the peer.
+// Remote returns the address of the peer.
 func (r *TCPRequest) Remote() netip.AddrPort { return r.id.Remote }
 
-// inputTCP offers a segment to the forwarder. It returns false for what is to
-// be reset.
+// inputTCP passes a connection attempt to the forwarder. It returns false if the segment
+// must be answered with a reset.
 func (fw *forwarding) inputTCP(sh *shard, id tcp.ID, p *packet, seg *tcp.Segment) bool {
 	handler := sh.stack.forwarder.TCP
 	if seg.Flags.Has(wire.RST) {
@@ -104,7 +104,7 @@ func (fw *forwarding) inputTCP(sh *shard, id tcp.ID, p *packet, seg *tcp.Segment
 	return true
 }
 
-// decide reports whether the caller is the one that decides.
+// decide reports whether the caller is the first to decide the request.
 func (r *TCPRequest) decide() bool {
 	if r.decided.Swap(true) {
 		return false
@@ -113,7 +113,7 @@ func (r *TCPRequest) decide() bool {
 	return true
 }
 
-// beginForward counts a request in, unless there are too many.
+// beginForward counts a new request. It returns false if there are too many.
 func (sh *shard) beginForward() bool {
 	if sh.stack.forwards.Add(1) > maxForward {
 		sh.stack.forwards.Add(-1)
@@ -123,8 +123,8 @@ func (sh *shard) beginForward() bool {
 	return true
 }
 
-// Accept completes the handshake; the connection may be used at once. Errors:
-// ErrClosed.
+// Accept completes the handshake. The connection can be used at once. Errors: ErrClosed,
+// also if the request has been decided.
 func (r *TCPRequest) Accept(o TCPOptions) (*TCPConn, error) {
 	if !r.decide() {
 		return nil, ErrClosed
@@ -147,7 +147,8 @@ func (r *TCPRequest) Accept(o TCPOptions) (*TCPConn, error) {
 	return c, nil
 }
 
-// Reject refuses the connection with a reset. It does nothing after Accept.
+// Reject rejects the connection with a reset. It does nothing if the request has been
+// decided.
 func (r *TCPRequest) Reject() {
 	if !r.decide() {
 		return

@@ -12,7 +12,7 @@ import (
 	"loam/wire"
 )
 
-// A gateway: packets to addresses that are nobody's here go to a forwarder.
+// A gateway: packets to addresses that are not the stack's go to a forwarder.
 
 // worldServer is an address beyond the gateway.
 var worldServer = netip.MustParseAddr("203.0.113.5")
@@ -29,7 +29,7 @@ func forwardScript(t *testing.T, f stack.Forwarder, script func(t *testing.T, w 
 	})
 }
 
-// toWorld is a connection from the peer to a server beyond the gateway.
+// toWorld returns a connection from the peer to a server beyond the gateway.
 func (w *peer) toWorld(from, to uint16) *tcpPeer {
 	p := w.tcp(from, to)
 	p.remote = netip.AddrPortFrom(worldServer, to)
@@ -104,7 +104,7 @@ func TestForwardIsBounded(t *testing.T) {
 	})
 }
 
-// Attempts that nobody has decided do not keep a stack from closing.
+// Undecided attempts do not prevent a stack from closing.
 func TestForwardClose(t *testing.T) {
 	var late *stack.TCPRequest
 	f := stack.Forwarder{TCP: func(r *stack.TCPRequest) { late = r; r.Accept(stack.TCPOptions{}) }}
@@ -176,7 +176,7 @@ func TestForwardPing(t *testing.T) {
 	})
 }
 
-// Without a forwarder nothing is taken.
+// Without a forwarder, all connections are rejected.
 func TestForwardNobody(t *testing.T) {
 	forwardScript(t, stack.Forwarder{}, func(t *testing.T, w *peer) {
 		w.toWorld(5000, 80).send(wire.SYN, "")

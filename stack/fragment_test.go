@@ -15,13 +15,13 @@ import (
 
 // Fragments: RFC 791 section 3.2, RFC 1122 section 3.3.2, RFC 5722, RFC 6864.
 
-// fragment is bytes from:to of the IP payload of a datagram, as a packet.
+// fragment returns bytes from:to of a datagram's IP payload as a packet.
 func fragment(h wire.IPv4, payload []byte, from, to int) []byte {
 	h.FragOffset, h.MoreFragment = from, to < len(payload)
 	return packet(h, payload[from:to])
 }
 
-// sendFragments sends bytes from:to of the payload, 1000 at a time.
+// sendFragments sends bytes from:to of the payload in fragments of 1000 bytes.
 func (w *peer) sendFragments(h wire.IPv4, payload []byte, from, to int) {
 	w.t.Helper()
 	for ; from < to; from += 1000 {
@@ -35,7 +35,7 @@ func (w *peer) sendPacket(b []byte) {
 	w.send(ethernet(macA, wire.TypeIPv4, b))
 }
 
-// bigDatagram is a UDP datagram for port 53 whose IP payload is 3000 bytes.
+// bigDatagram returns a UDP datagram to port 53 with an IP payload of 3000 bytes.
 func bigDatagram(dst netip.Addr) (payload []byte, data string) {
 	data = strings.Repeat("loam", 3000/4-2)
 	return datagram(netip.AddrPortFrom(addrB, 1000), netip.AddrPortFrom(dst, 53), data), data
@@ -93,8 +93,8 @@ func TestReassembly(t *testing.T) {
 	})
 }
 
-// RFC 5722: if any fragments overlap, the whole datagram is dropped, and what
-// still comes of it as well.
+// RFC 5722: if any fragments overlap, the whole datagram is dropped, including fragments
+// that arrive later.
 func TestOverlapsRefused(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		c := mustUDP(t, w.s, 53)
@@ -150,7 +150,7 @@ func TestReassemblyTimeout(t *testing.T) {
 	})
 }
 
-// What was sent to all is not answered, late or not.
+// A broadcast datagram whose reassembly times out is not answered.
 func TestReassemblyTimeoutOfBroadcast(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		all := netip.MustParseAddr("10.0.0.255")
@@ -162,8 +162,8 @@ func TestReassemblyTimeoutOfBroadcast(t *testing.T) {
 	})
 }
 
-// Memory that strangers can make us hold for fragments is bounded, and others
-// still get their datagrams through.
+// The memory that remote hosts can fill with fragments is bounded, and other hosts'
+// datagrams are still reassembled.
 func TestReassemblyIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const limit = 1 << 20
@@ -191,8 +191,8 @@ func TestReassemblyIsBounded(t *testing.T) {
 	})
 }
 
-// A datagram whose fragments come together in the shard of its addresses may
-// belong to another.
+// A datagram reassembled in the shard of its addresses may belong to a flow of another
+// shard.
 func TestReassemblyOverShards(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newPeer(t, stack.Config{Shards: 4}, pipe.Config{})

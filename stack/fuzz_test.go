@@ -15,12 +15,11 @@ import (
 	"loam/wire"
 )
 
-// FuzzReceive sends arbitrary frames into a stack with sockets of every kind:
-// whatever they say, nothing panics, nothing is left behind, and an honest
-// stranger is served afterwards.
+// FuzzReceive sends arbitrary frames to a stack with sockets of every kind. Whatever the
+// frames contain, nothing panics, nothing leaks, and a new client is served afterwards.
 //
-// The input is a sequence of frames, each behind two bytes of length whose top
-// bits say what is mended, so that the fuzzer gets past the checksums:
+// The input is a sequence of frames. Each frame follows a two-byte length, whose top bits
+// request repairs so that the fuzzer gets past the checksums:
 //
 //	0x8000  the Ethernet header, which then is not in the input
 //	0x4000  the IP header's checksum and the transport's
@@ -98,8 +97,8 @@ func receiveAll(t *testing.T, input []byte) {
 	ping.Close()
 }
 
-// serves reports whether the stack echoes what a newcomer says, whatever else it
-// has to say. The newcomer's port is one that the input cannot know.
+// serves reports whether the stack still echoes the data of a new client. The client's
+// port cannot occur in the input.
 func (w *peer) serves() bool {
 	p := w.tcp(uint16(20000+rand.IntN(40000)), 80)
 	p.send(wire.SYN, "")
@@ -112,7 +111,7 @@ func (w *peer) serves() bool {
 	return p.find("hello") != nil
 }
 
-// find looks for a segment of this connection with some data.
+// find returns the segment of this connection that carries the given data.
 func (p *tcpPeer) find(data string) *seen {
 	for f := p.w.next(); f != nil; f = p.w.next() {
 		if f.tcp != nil && f.tcp.DstPort == p.local.Port() && string(f.data) == data {
@@ -122,7 +121,7 @@ func (p *tcpPeer) find(data string) *seen {
 	return nil
 }
 
-// mend makes what the head asks for right.
+// mend makes the repairs that head requests.
 func mend(head uint16, frame []byte) []byte {
 	b := append([]byte(nil), frame...)
 	if head&mendEthernet != 0 {
@@ -162,7 +161,7 @@ func mendTransport(proto wire.Protocol, src, dst netip.Addr, b []byte) {
 	}
 }
 
-// receiveSeeds are sequences of frames of every kind that the stack knows.
+// receiveSeeds returns sequences of frames of every kind that the stack supports.
 func receiveSeeds() [][]byte {
 	one := func(head uint16, b []byte) []byte {
 		return append(binary.BigEndian.AppendUint16(nil, head|uint16(len(b))), b...)

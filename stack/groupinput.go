@@ -6,15 +6,15 @@ import (
 	"loam/wire"
 )
 
-// Messages of IGMP and MLD that arrive. A shard checks what they have come in, and passes
-// what a host has a use for to the interface's loop: queries, and reports of others in the
-// older versions.
+// Input of IGMP and MLD messages. A shard checks the packets that carry them. It passes
+// the messages that matter to a host to the interface loop: queries, and reports of other
+// hosts in the older protocol versions.
 
-// inputIGMP takes an IGMP packet. The caller frees the frame.
+// inputIGMP processes an IGMP packet. The caller frees the frame.
 func (sh *shard) inputIGMP(p *packet) {
 	b := p.payload()
 	switch {
-	case len(b) > 0 && !wire.IGMP.Knows(b[0]): // DVMRP, PIM and others (RFC 9776 section 4)
+	case len(b) > 0 && !wire.IGMP.Knows(b[0]): // DVMRP, PIM and other protocols (RFC 9776 section 4)
 		sh.tally.count(GroupReceived)
 		sh.tally.count(GroupIgnored)
 	case !wire.IGMPChecksumOK(b):
@@ -25,7 +25,7 @@ func (sh *shard) inputIGMP(p *packet) {
 	}
 }
 
-// inputGroup takes a message with a right checksum.
+// inputGroup processes a message with a valid checksum.
 func (sh *shard) inputGroup(p *packet, protocol wire.GroupProtocol) {
 	sh.tally.count(GroupReceived)
 	m, err := wire.ParseGroupMessage(protocol, p.payload())
@@ -48,9 +48,9 @@ func (sh *shard) inputGroup(p *packet, protocol wire.GroupProtocol) {
 	}
 }
 
-// believedGroup4 reports whether a query can be one of this link (RFC 9776 section 9.1):
-// those of IGMPv2 and 3 have the option Router Alert, and general ones go to all systems, if
-// to a group.
+// believedGroup4 reports whether a query can come from this link (RFC 9776 section 9.1).
+// Queries of IGMPv2 and IGMPv3 carry the Router Alert option. General queries to a group
+// are sent to all systems.
 func believedGroup4(p *packet, m *wire.GroupMessage) bool {
 	if m.Kind != wire.GroupQuery {
 		return true
@@ -61,10 +61,10 @@ func believedGroup4(p *packet, m *wire.GroupMessage) bool {
 	return m.Version == 1 || alerts4(p.frame.Bytes())
 }
 
-// allSystems is the group that every host of IPv4 is in (RFC 1112 section 4).
+// allSystems is the group of all IPv4 hosts (RFC 1112 section 4).
 var allSystems = netip.AddrFrom4([4]byte{224, 0, 0, 1})
 
-// alerts4 reports whether the packet b has the option Router Alert.
+// alerts4 reports whether the packet b has the Router Alert option.
 func alerts4(b []byte) (alerts bool) {
 	h, _, err := wire.ParseIPv4(b)
 	if err != nil {
@@ -76,14 +76,14 @@ func alerts4(b []byte) (alerts bool) {
 	return alerts
 }
 
-// believedGroup6 reports whether a message can have come from this link (RFC 9777 section
-// 6.2): from a link-local address, with a hop limit of 1 and the option Router Alert.
+// believedGroup6 reports whether a message can come from this link (RFC 9777 section
+// 6.2): it has a link-local source, hop limit 1 and the Router Alert option.
 func believedGroup6(p *packet, _ *wire.GroupMessage) bool {
 	return p.src.IsLinkLocalUnicast() && p.ttl == 1 && alerts6(p.frame.Bytes())
 }
 
-// alerts6 reports whether the first header behind the fixed one is of hop-by-hop options,
-// with Router Alert among them.
+// alerts6 reports whether the packet b starts with a hop-by-hop options header that
+// contains Router Alert.
 func alerts6(b []byte) bool {
 	h, payload, err := wire.ParseIPv6(b)
 	if err != nil || h.NextHeader != wire.ProtoHopByHop {

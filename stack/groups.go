@@ -11,17 +11,19 @@ import (
 	"loam/wire"
 )
 
-// Multicast groups of an interface (RFC 1112, RFC 4291 section 2.7): who hears which, and
-// what a link is told of that. The machines of package group are run by the interface's loop.
-// A gateway faces one guest and hears everything, and "lo" is no link: neither says anything.
+// Multicast groups of an interface (RFC 1112, RFC 4291 section 2.7): which groups sockets
+// receive, and what is reported to the link. The interface loop runs the machines of
+// package group. An interface with AcceptAny faces one guest and receives everything, and
+// "lo" has no link; neither reports groups.
 
-// receptions is what sockets and addresses want of the groups of an interface.
+// receptions is the set of groups that sockets and addresses of an interface need.
 type receptions struct {
 	mu sync.RWMutex // guards of
 	of map[netip.Addr]*group.Reception
 }
 
-// change has f change what is wanted of a group.
+// change calls f on the reception of a group. A reception without users is removed
+// afterwards.
 func (r *receptions) change(addr netip.Addr, f func(*group.Reception)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -38,7 +40,7 @@ func (r *receptions) change(addr netip.Addr, f func(*group.Reception)) {
 	}
 }
 
-// filter is by what a group is heard.
+// filter returns the combined source filter of a group.
 func (r *receptions) filter(addr netip.Addr) group.Filter {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -48,14 +50,14 @@ func (r *receptions) filter(addr netip.Addr) group.Filter {
 	return group.Filter{}
 }
 
-// joined reports whether anybody is in a group, whatever sources are heard.
+// joined reports whether a group has any users, whatever their source filters.
 func (r *receptions) joined(addr netip.Addr) bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	return r.of[addr] != nil
 }
 
-// hears reports whether anybody hears a source of a group.
+// hears reports whether any user of a group accepts a source.
 func (r *receptions) hears(addr, source netip.Addr) bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -63,27 +65,30 @@ func (r *receptions) hears(addr, source netip.Addr) bool {
 	return wanted != nil && wanted.Hears(source)
 }
 
-// groupHosts is the machines of an interface, by wire.GroupProtocol; nil: nobody is told.
+// groupHosts has the machines of an interface, by wire.GroupProtocol; nil: groups are not
+// reported.
 type groupHosts [2]*group.Host
 
-// groupHeaders are those in front of a message of IGMP and MLD in bytes, with the option that
-// routers look at.
+// groupHeaders has the length of the IP headers of IGMP and MLD messages, in bytes,
+// including the Router Alert option.
 var groupHeaders = [...]int{
 	wire.IGMP: wire.IPv4MinLen + len(routerAlert4),
 	wire.MLD:  wire.IPv6Len + wire.IPv6ExtMinLen,
 }
 
-// routerAlert4 is the option of IPv4 that has routers look at a packet (RFC 2113).
+// routerAlert4 is the IPv4 option Router Alert, which makes routers inspect a packet (RFC
+// 2113).
 var routerAlert4 = []byte{byte(wire.OptRouterAlert), 4, 0, 0}
 
-// routerAlert6 is a header of IPv6 options with that one, and padding (RFC 2711).
+// routerAlert6 is an IPv6 hop-by-hop options header with Router Alert and padding (RFC
+// 2711).
 var routerAlert6 = wire.IPv6Ext{Next: wire.ProtoICMPv6, Data: []byte{wire.IPv6OptRouterAlert, 2, 0, 0, 1, 0}}
 
-// leastMTU6 is what fits through every link of IPv6, so that reports do not depend on what
-// routers say of the link.
+// leastMTU6 is the minimum IPv6 MTU in bytes. Reports fit into it, so that they do not
+// depend on the MTU that routers advertise.
 const leastMTU6 = 1280
 
-// newGroupHosts begins without a group.
+// newGroupHosts returns machines without any group.
 func (i *Interface) newGroupHosts() (hosts groupHosts) {
 	if i.groupless {
 		return hosts
@@ -96,7 +101,7 @@ func (i *Interface) newGroupHosts() (hosts groupHosts) {
 	return hosts
 }
 
-// protocolOf is the protocol by which a group is told of.
+// protocolOf returns the protocol that reports a group.
 func protocolOf(group netip.Addr) wire.GroupProtocol {
 	if group.Is4() {
 		return wire.IGMP
@@ -104,13 +109,14 @@ func protocolOf(group netip.Addr) wire.GroupProtocol {
 	return wire.MLD
 }
 
-// listen has change change what is wanted of a group, and the link be told of it.
+// listen calls change on the reception of a group and reports the result to the link. It
+// may be called on any goroutine.
 func (i *Interface) listen(addr netip.Addr, change func(*group.Reception)) {
 	i.receptions.change(addr, change)
 	i.post(func(l *ifaceLoop) { l.tellOf(addr) })
 }
 
-// join and leave count an address that a group goes with.
+// join and leave count an address as a user of a group.
 func (l *ifaceLoop) join(addr netip.Addr) {
 	l.receptions.change(addr, func(r *group.Reception) { r.Enter(everyone) })
 	l.tellOf(addr)
@@ -121,28 +127,29 @@ func (l *ifaceLoop) leave(addr netip.Addr) {
 	l.tellOf(addr)
 }
 
-// tellOf gives the machine what is wanted of a group by now.
+// tellOf passes the current filter of a group to its machine.
 func (l *ifaceLoop) tellOf(addr netip.Addr) {
 	if host := l.groups[protocolOf(addr)]; host != nil {
 		host.Listen(l.now, addr, l.receptions.filter(addr))
 	}
 }
 
-// renewGroups says again what was said when there was no address to say it from.
+// renewGroups repeats the MLD reports that were sent before there was a usable source
+// address.
 func (l *ifaceLoop) renewGroups() {
 	if host := l.groups[wire.MLD]; host != nil {
 		host.Renew(l.now)
 	}
 }
 
-// receiveGroup takes a message from a shard.
+// receiveGroup processes a message from a shard.
 func (l *ifaceLoop) receiveGroup(m *wire.GroupMessage) {
 	if host := l.groups[m.Protocol]; host != nil {
 		host.Receive(l.now, m)
 	}
 }
 
-// sendGroups lets the machines act, and sends what they have to say.
+// sendGroups runs the machines' timers and sends their messages.
 func (l *ifaceLoop) sendGroups() {
 	for _, host := range l.groups {
 		if host == nil {
@@ -165,8 +172,8 @@ func (l *ifaceLoop) groupsDeadline() tcp.Time {
 	return d
 }
 
-// sendGroup sends a message: no router passes it on, and every router looks at it (RFC 9776
-// section 4, RFC 9777 section 5).
+// sendGroup sends a message with TTL 1, so that no router forwards it, and with Router
+// Alert, so that every router inspects it (RFC 9776 section 4, RFC 9777 section 5).
 func (l *ifaceLoop) sendGroup(m *group.Message) {
 	f := link.NewFrame(m.Len())
 	m.Put(f.Bytes())
@@ -181,7 +188,7 @@ func (l *ifaceLoop) sendGroup(m *group.Message) {
 		l.sendEthernet(wire.MulticastMAC4(m.Dst), wire.TypeIPv4, f)
 	} else {
 		src := wire.LinkLocal6(l.mac)
-		if !t.settled(l.Interface, src) { // it is being tried (RFC 3590 section 4)
+		if !t.settled(l.Interface, src) { // duplicate detection has not finished (RFC 3590 section 4)
 			src = netip.IPv6Unspecified()
 		}
 		wire.PutICMPv6Checksum(f.Bytes(), src, m.Dst)
@@ -193,22 +200,22 @@ func (l *ifaceLoop) sendGroup(m *group.Message) {
 	l.stack.tally.countBy(m.Dst, GroupSent)
 }
 
-// Groups tells of multicast groups on an interface.
+// Groups describes the multicast groups of an interface.
 type Groups struct {
-	IGMP, MLD int // the versions that are spoken
+	IGMP, MLD int // protocol versions in use
 	Members   []Membership
 }
 
-// Membership is a group that is heard.
+// Membership is a group that is received on an interface.
 type Membership struct {
 	Group    netip.Addr
-	Users    int           // sockets that hear it, and addresses that it goes with
-	Answer   time.Duration // until a query about it is answered; negative: none is to be
-	Reporter bool          // nobody has reported it since we did
+	Users    int           // sockets that have joined it, and addresses that need it
+	Answer   time.Duration // time until a query about the group is answered; negative: no answer is due
+	Reporter bool          // no other host has reported the group since this one did
 }
 
-// Groups lists the groups that are heard on the interface, in no order. Those that every host
-// hears are not among them, unless a socket has joined them.
+// Groups returns the groups received on the interface, in no particular order. Groups
+// that every host receives are included only if a socket has joined them.
 func (i *Interface) Groups() Groups {
 	answer := make(chan Groups, 1)
 	i.post(func(l *ifaceLoop) { answer <- l.listGroups() })
@@ -220,6 +227,7 @@ func (i *Interface) Groups() Groups {
 	}
 }
 
+// listGroups implements Groups. It runs on the loop.
 func (l *ifaceLoop) listGroups() Groups {
 	g := Groups{IGMP: int(wire.IGMP.Newest()), MLD: int(wire.MLD.Newest())}
 	for p, version := range [...]*int{wire.IGMP: &g.IGMP, wire.MLD: &g.MLD} {
@@ -239,13 +247,13 @@ func (l *ifaceLoop) listGroups() Groups {
 	return g
 }
 
-// SourceMention is a source that sockets' filters of a group name.
+// SourceMention is a source in the sockets' filters of a group.
 type SourceMention struct {
 	Group, Source    netip.Addr
-	Include, Exclude int // sockets, by the modes of their filters
+	Include, Exclude int // number of sockets, by filter mode
 }
 
-// SourceMentions lists the sources that filters on the interface name, in no order.
+// SourceMentions returns the sources in filters on the interface, in no particular order.
 func (i *Interface) SourceMentions() (list []SourceMention) {
 	i.receptions.mu.RLock()
 	defer i.receptions.mu.RUnlock()

@@ -15,7 +15,7 @@ import (
 	"loam/wire"
 )
 
-// What a link is told of multicast groups, and what is asked there.
+// Reports of multicast groups to the link, and replies to queries.
 
 var (
 	group1     = netip.MustParseAddr("239.1.2.3")
@@ -23,7 +23,7 @@ var (
 	allNodes   = netip.IPv6LinkLocalAllNodes()
 )
 
-// users counts who hears each group on an interface.
+// users returns the number of users of each group on an interface.
 func users(i *stack.Interface) map[netip.Addr]int {
 	all := map[netip.Addr]int{}
 	for _, m := range i.Groups().Members {
@@ -32,8 +32,8 @@ func users(i *stack.Interface) map[netip.Addr]int {
 	return all
 }
 
-// lookGroup takes a message about groups apart, and checks what it came in (RFC 9776 section
-// 4, RFC 9777 section 5).
+// lookGroup parses a group message and checks the packet that carries it (RFC 9776
+// section 4, RFC 9777 section 5).
 func (f *seen) lookGroup(t testing.TB, p wire.GroupProtocol) {
 	t.Helper()
 	m, err := wire.ParseGroupMessage(p, f.data)
@@ -50,7 +50,7 @@ func (f *seen) lookGroup(t testing.TB, p wire.GroupProtocol) {
 	}
 }
 
-// stringGroup is what such a message says in one line.
+// stringGroup returns a group message as one line of text.
 func (f *seen) stringGroup() string {
 	m := f.group
 	text := fmt.Sprintf("%v v%d %v > %v", m.Protocol, m.Version, f.ip.Src, f.ip.Dst)
@@ -72,8 +72,8 @@ func (f *seen) stringGroup() string {
 	return text
 }
 
-// sendGroup4 and sendGroup6 send a message about groups, as the header says, which is that of
-// a right one where it says nothing.
+// sendGroup4 and sendGroup6 send a group message. Zero fields of the header take the
+// values of a valid one.
 func (w *peer) sendGroup4(h wire.IPv4, m wire.GroupMessage) {
 	w.t.Helper()
 	b := make([]byte, m.Len())
@@ -105,7 +105,7 @@ func (w *peer) sendGroup6(h wire.IPv6, m wire.GroupMessage, options ...byte) {
 	w.send(ethernet(wire.MulticastMAC6(h.Dst), wire.TypeIPv6, packet6(h, append(append([]byte{58, 0}, options...), b...))))
 }
 
-// query4 and query6 are general queries of the newest versions.
+// query4 and query6 return general queries of the newest versions.
 func query4() wire.GroupMessage {
 	return wire.GroupMessage{Kind: wire.GroupQuery, Version: 3, Group: netip.IPv4Unspecified(), MaxDelay: 10 * time.Second}
 }
@@ -114,7 +114,7 @@ func query6() wire.GroupMessage {
 	return wire.GroupMessage{Kind: wire.GroupQuery, Version: 2, Group: netip.IPv6Unspecified(), MaxDelay: 10 * time.Second}
 }
 
-// all takes everything that is on the wire, in words.
+// all returns all frames on the wire as text.
 func (w *peer) all() (said []string) {
 	for f := w.next(); f != nil; f = w.next() {
 		said = append(said, f.String())
@@ -161,7 +161,8 @@ func TestJoinIsTold(t *testing.T) {
 	})
 }
 
-// RFC 9776 section 4.2.14: a host that has no address yet speaks from nowhere.
+// RFC 9776 section 4.2.14: a host without an address reports from the unspecified
+// address.
 func TestJoinWithoutAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newBarePeer(t, stack.Config{Shards: 1}, pipe.Config{})
@@ -224,7 +225,7 @@ func TestIGMPQuery(t *testing.T) {
 	})
 }
 
-// RFC 9776 section 7.2: a link whose querier is older.
+// RFC 9776 section 7.2: a link whose querier has an older version.
 func TestOlderQuerier(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		w.groups = true
@@ -257,8 +258,9 @@ func TestOlderQuerier(t *testing.T) {
 	})
 }
 
-// The groups of Neighbor Discovery are told of as soon as there is an address, before anybody
-// is asked about it; from the link-local address again when that may be used (RFC 3590).
+// The groups of Neighbor Discovery are reported as soon as there is an address, before
+// duplicate detection. They are reported again from the link-local address when that is
+// usable (RFC 3590).
 func TestSolicitedNodeIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := attachPeer(t, stack.New(stack.Config{Shards: 1}), pipe.Config{}, stack.InterfaceConfig{MAC: macA})
@@ -347,7 +349,8 @@ func TestMLDQuery(t *testing.T) {
 	})
 }
 
-// Who faces one guest, and the loopback, say nothing and answer nobody.
+// A gateway's interface and the loopback interface report no groups and answer no
+// queries.
 func TestGroupless(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := attachPeer(t, stack.New(stack.Config{Shards: 1}), pipe.Config{}, stack.InterfaceConfig{AcceptAny: true})
@@ -375,8 +378,8 @@ func TestGroupless(t *testing.T) {
 	})
 }
 
-// What is to a group that this host is not in is dropped before anybody looks at it, as Linux does:
-// raw sockets do not get it, bound to the group or not, and its fragments are not kept.
+// Packets to a group that this host has not joined are dropped early, as on Linux: raw
+// sockets do not receive them, bound to the group or not, and fragments are not kept.
 func TestGroupsOfOthers(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		raw := mustRaw(t, w.s, 200, "239.1.2.3")
@@ -401,7 +404,7 @@ func TestGroupsOfOthers(t *testing.T) {
 	})
 }
 
-// The same of IPv6, of which nobody hears addresses of others' neighbours either.
+// The same for IPv6, including the solicited-node groups of other hosts' addresses.
 func TestGroupsOfOthers6(t *testing.T) {
 	byHand6(t, func(t *testing.T, w *peer) {
 		raw, neighbours := mustRaw(t, w.s, 200, "::"), mustRaw(t, w.s, wire.ProtoICMPv6, "::")
@@ -430,7 +433,7 @@ func TestGroupsOfOthers6(t *testing.T) {
 	})
 }
 
-// Who asks about a group is none of the sources that are heard.
+// A query is accepted although its sender is excluded by the group's source filter.
 func TestQueryOfFilteredGroup(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		c := mustUDP(t, w.s, 5000)

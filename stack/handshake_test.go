@@ -12,7 +12,7 @@ import (
 	"loam/wire"
 )
 
-// Opening connections (RFC 9293 sections 3.5 and 3.10.7), seen from the wire.
+// Opening connections (RFC 9293 sections 3.5 and 3.10.7), observed on the wire.
 
 func TestPassiveOpen(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
@@ -64,7 +64,7 @@ func TestActiveOpen(t *testing.T) {
 	})
 }
 
-// RFC 9293 figure 8: both ends send a SYN, and one connection comes of it.
+// RFC 9293 figure 8: both ends send a SYN, and one connection results.
 func TestSimultaneousOpen(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		d := startDial(w.s, "tcp", "10.0.0.2:80")
@@ -103,7 +103,7 @@ func TestRefused(t *testing.T) {
 	})
 }
 
-// RFC 9293 section 3.10.7.1: what comes to a port where nobody listens.
+// RFC 9293 section 3.10.7.1: segments to a port without a listener.
 func TestClosedPort(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		before := w.s.Counters()
@@ -125,7 +125,7 @@ func TestClosedPort(t *testing.T) {
 	})
 }
 
-// A listener takes SYNs and nothing else (RFC 9293 section 3.10.7.2).
+// A listener accepts only SYNs (RFC 9293 section 3.10.7.2).
 func TestListenerRefuses(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		l := mustListen(t, w.s, 80, 10)
@@ -183,7 +183,7 @@ func TestSegmentsRefused(t *testing.T) {
 	}
 }
 
-// SYNs are repeated with doubling pauses, and at last there is an error.
+// SYNs are retransmitted with doubling intervals; finally there is an error.
 func TestConnectTimeout(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		d := startDial(w.s, "tcp", "10.0.0.2:80")
@@ -210,7 +210,7 @@ func TestConnectTimeout(t *testing.T) {
 	})
 }
 
-// TCP_SYNCNT says how often a SYN is repeated (tcp(7)).
+// TCP_SYNCNT limits the retransmissions of a SYN (tcp(7)).
 func TestSynRetries(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		c, err := w.s.DialTCP(netip.AddrPort{}, netip.AddrPortFrom(addrB, 80), stack.TCPOptions{SynRetries: 1})
@@ -230,7 +230,7 @@ func TestSynRetries(t *testing.T) {
 	})
 }
 
-// ICMP errors in answer to a SYN (RFC 1122 section 4.2.3.9).
+// ICMP errors in reply to a SYN (RFC 1122 section 4.2.3.9).
 func TestConnectICMP(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		d := startDial(w.s, "tcp", "10.0.0.2:80")
@@ -242,7 +242,7 @@ func TestConnectICMP(t *testing.T) {
 			t.Fatalf("Dial: %v: host unreachable is a soft error, the attempt goes on", d.err)
 		}
 		forged := append([]byte(nil), syn.raw[:28]...)
-		forged[24]++ // another sequence number
+		forged[24]++ // a different sequence number
 		w.sendICMP(wire.ICMPv4{Type: wire.ICMPv4Unreachable, Code: wire.CodePortUnreachable}, forged)
 		if d.returned() {
 			t.Fatalf("Dial: %v: an error about a number that was not sent is forged (RFC 5927 section 4.1)", d.err)
@@ -254,7 +254,7 @@ func TestConnectICMP(t *testing.T) {
 	})
 }
 
-// What ICMP has said is why an attempt failed, if it fails.
+// If an attempt fails, its error is the one reported by ICMP.
 func TestConnectUnreachable(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		d := startDial(w.s, "tcp", "10.0.0.2:80")

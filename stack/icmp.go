@@ -8,7 +8,7 @@ import (
 	"loam/wire"
 )
 
-// inputICMP takes an ICMP packet. The caller frees the frame.
+// inputICMP processes an ICMP packet. The caller frees the frame.
 func (sh *shard) inputICMP(p *packet) {
 	sh.tally.count(ICMPReceived)
 	b := p.payload()
@@ -35,8 +35,8 @@ func (sh *shard) inputICMP(p *packet) {
 	}
 }
 
-// inputEcho answers an echo request. One to a broadcast address is not answered
-// (RFC 1122 section 3.2.2.6 allows that).
+// inputEcho answers an echo request. Requests to a broadcast or multicast address are
+// ignored, as RFC 1122 section 3.2.2.6 permits.
 func (sh *shard) inputEcho(p *packet, h wire.ICMPv4, data []byte) {
 	if p.broadcast {
 		sh.tally.count(ICMPIgnored)
@@ -56,14 +56,15 @@ func (sh *shard) sendEchoReply(src, dst netip.Addr, tos uint8, h wire.ICMPv4, da
 	}
 }
 
-// sendICMP sends a message at once, or not at all when there is no room.
+// sendICMP sends a message now, or drops it if the device has no room. It reports whether
+// the message was sent.
 func (sh *shard) sendICMP(src, dst netip.Addr, tos uint8, h wire.ICMPv4, data []byte) bool {
 	path, err := sh.tables.route(src, dst)
 	if err != nil {
 		sh.tally.count(IPNoRoute)
 		return false
 	}
-	if !sh.link(path.ifc).room() {
+	if !sh.link(path.ifc).roomForReply() {
 		sh.tally.count(ICMPNoRoom)
 		return false
 	}
@@ -75,7 +76,7 @@ func (sh *shard) sendICMP(src, dst netip.Addr, tos uint8, h wire.ICMPv4, data []
 	return true
 }
 
-// icmpPacket makes the IP packet of a message.
+// icmpPacket returns the IP packet of a message.
 func (s *Stack) icmpPacket(src, dst netip.Addr, tos uint8, h wire.ICMPv4, data []byte) *link.Frame {
 	f := link.NewFrame(len(data))
 	copy(f.Bytes(), data)
@@ -86,8 +87,8 @@ func (s *Stack) icmpPacket(src, dst netip.Addr, tos uint8, h wire.ICMPv4, data [
 	return f
 }
 
-// sendError answers the packet b with an ICMP error, if the rules allow one about
-// it (RFC 1122 section 3.2.2) and the rate limit does.
+// sendError sends an ICMP error about the packet b, if RFC 1122 section 3.2.2 and the
+// rate limit permit one.
 func (sh *shard) sendError(b []byte, kind wire.ICMPv4Type, code uint8) {
 	about, quote, ok := icmp.Answerable(b)
 	to, ours := sh.tables.local[about.Dst]

@@ -8,7 +8,7 @@ import (
 	"loam/wire"
 )
 
-// inputICMP6 takes an ICMPv6 packet (RFC 4443). The caller frees the frame.
+// inputICMP6 processes an ICMPv6 packet (RFC 4443). The caller frees the frame.
 func (sh *shard) inputICMP6(p *packet) {
 	sh.tally.count6(ICMPReceived)
 	b := p.payload()
@@ -35,7 +35,7 @@ func (sh *shard) inputICMP6(p *packet) {
 	}
 }
 
-// inputEcho6 answers an echo request; one to a group from an address of
+// inputEcho6 answers an echo request. A request to a group is answered from an address of
 // the interface (RFC 4443 section 4.2).
 func (sh *shard) inputEcho6(p *packet, h wire.ICMPv6, data []byte) {
 	src := p.dst
@@ -59,7 +59,8 @@ func (sh *shard) sendEchoReply6(src, dst netip.Addr, tos uint8, rest uint32, dat
 	}
 }
 
-// sendICMP6 sends a message at once, or not at all when there is no room.
+// sendICMP6 sends a message now, or drops it if the device has no room. It reports
+// whether the message was sent.
 func (sh *shard) sendICMP6(src, dst netip.Addr, tos uint8, h wire.ICMPv6, data []byte) bool {
 	path, err := sh.tables.route(src, dst)
 	if !src.IsValid() {
@@ -69,7 +70,7 @@ func (sh *shard) sendICMP6(src, dst netip.Addr, tos uint8, h wire.ICMPv6, data [
 		sh.tally.count6(IPNoRoute)
 		return false
 	}
-	if !sh.link(path.ifc).room() {
+	if !sh.link(path.ifc).roomForReply() {
 		sh.tally.count6(ICMPNoRoom)
 		return false
 	}
@@ -79,7 +80,7 @@ func (sh *shard) sendICMP6(src, dst netip.Addr, tos uint8, h wire.ICMPv6, data [
 	return true
 }
 
-// icmpPacket6 makes the IP packet of a message.
+// icmpPacket6 returns the IP packet of a message.
 func icmpPacket6(src, dst netip.Addr, tos, hops uint8, h wire.ICMPv6, data []byte) *link.Frame {
 	f := link.NewFrame(len(data))
 	copy(f.Bytes(), data)
@@ -89,8 +90,8 @@ func icmpPacket6(src, dst netip.Addr, tos, hops uint8, h wire.ICMPv6, data []byt
 	return f
 }
 
-// sendError6 answers the packet b with an ICMPv6 error, if the rules allow one about
-// it and the rate limit does. toMany is as in icmp.Answerable6.
+// sendError6 sends an ICMPv6 error about the packet b, if the rules of RFC 4443 and the
+// rate limit permit one. toMany is as in icmp.Answerable6.
 func (sh *shard) sendError6(b []byte, h wire.ICMPv6, toMany bool) {
 	about, quote, ok := icmp.Answerable6(b, toMany)
 	if !ok {
@@ -114,8 +115,8 @@ func (sh *shard) sendError6(b []byte, h wire.ICMPv6, toMany bool) {
 	}
 }
 
-// scopeOf is the interface on which a host spoke to an address of ours that is on
-// ifc, or to a group.
+// scopeOf returns the interface on which a packet to dst arrived. ifc is the interface of
+// dst, or nil if dst is a group.
 func (sh *shard) scopeOf(ifc *Interface, dst netip.Addr) *Interface {
 	if ifc != nil {
 		return ifc

@@ -12,7 +12,7 @@ import (
 	"loam/wire"
 )
 
-// ICMP for IPv6 (RFC 4443): what is answered, and to whom.
+// ICMP for IPv6 (RFC 4443): which packets are answered, and to whom.
 
 func TestICMPv6Answers(t *testing.T) {
 	byHand6(t, func(t *testing.T, w *peer) {
@@ -46,7 +46,7 @@ func TestICMPv6Answers(t *testing.T) {
 	})
 }
 
-// Section 2.4 (f), by the numbers of Linux: six at once, and ten a second.
+// Section 2.4 (f), with the values of Linux: a burst of six, and ten per second.
 func TestErrors6AreLimited(t *testing.T) {
 	byHand6(t, func(t *testing.T, w *peer) {
 		provoke := func(n int) {
@@ -64,7 +64,7 @@ func TestErrors6AreLimited(t *testing.T) {
 	})
 }
 
-// RFC 4443 section 4.2: a group is answered for by those who are in it.
+// RFC 4443 section 4.2: an echo request to a group is answered by its members.
 func TestEchoToGroups(t *testing.T) {
 	byHand6(t, func(t *testing.T, w *peer) {
 		joined := netip.MustParseAddr("ff02::4321")
@@ -83,7 +83,7 @@ func TestEchoToGroups(t *testing.T) {
 			echo := message6(addrB6, group, wire.ICMPv6{Type: wire.ICMPv6Echo}, nil)
 			w.send(ethernet(wire.MulticastMAC6(group), wire.TypeIPv6, packet6(h, append(front, echo...))))
 		}
-		unknown := []byte{byte(wire.ProtoICMPv6), 0, 0x80, 0, 1, 2, 0, 0} // an option that even groups are told of
+		unknown := []byte{byte(wire.ProtoICMPv6), 0, 0x80, 0, 1, 2, 0, 0} // an option that is reported even for groups
 		for group, in := range map[string]bool{
 			"ff02::1": true, "ff02::1:ff00:1": true, "ff02::4321": true,
 			"ff02::2": false, "ff02::1:ff00:2": false, "ff05::1": false, "ff02::fb": false,

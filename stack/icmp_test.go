@@ -13,8 +13,8 @@ import (
 	"loam/wire"
 )
 
-// ICMP by RFC 792 and RFC 1122 section 3.2.2: echo, the errors that we send, and
-// those that arrive.
+// ICMP according to RFC 792 and RFC 1122 section 3.2.2: echo, errors sent, and errors
+// received.
 
 func TestEcho(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
@@ -85,7 +85,7 @@ func TestPortUnreachable(t *testing.T) {
 	})
 }
 
-// RFC 1122 section 3.2.2: about these no error is sent.
+// RFC 1122 section 3.2.2: packets about which no error is sent.
 func TestNoErrorAbout(t *testing.T) {
 	closed := func(src, dst string) []byte {
 		return datagram(netip.AddrPortFrom(netip.MustParseAddr(src), 1000), netip.AddrPortFrom(netip.MustParseAddr(dst), 9), "x")
@@ -110,7 +110,7 @@ func TestNoErrorAbout(t *testing.T) {
 	}
 }
 
-// RFC 1812 section 4.3.2.8: six at once and one a second to each destination.
+// RFC 1812 section 4.3.2.8: a burst of six, and one per second, per destination.
 func TestErrorsAreLimited(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		const again = "icmp 10.0.0.1 > 10.0.0.2 type 3 code 3"
@@ -129,7 +129,8 @@ func TestErrorsAreLimited(t *testing.T) {
 	})
 }
 
-// The bounds are the host's, not each shard's: ports of one sender belong to all of them.
+// The limits apply to the host, not to each shard: the ports of one sender belong to all
+// shards.
 func TestErrorsOfAllShardsAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newPeer(t, stack.Config{Shards: 4}, pipe.Config{Depth: 256})
@@ -151,8 +152,8 @@ func TestErrorsOfAllShardsAreLimited(t *testing.T) {
 	})
 }
 
-// What goes to this host itself is not limited, whichever its address (icmpv4_xrlim_allow and
-// icmpv6_xrlim_allow of Linux look at the device).
+// Errors to this host itself are not limited, whichever address it uses
+// (icmpv4_xrlim_allow and icmpv6_xrlim_allow of Linux check the device).
 func TestOwnErrorsAreNotLimited(t *testing.T) {
 	byHand6(t, func(t *testing.T, w *peer) {
 		must(t, w.s.AddAddress("eth0", prefix("10.0.0.1/24")))
@@ -169,8 +170,8 @@ func TestOwnErrorsAreNotLimited(t *testing.T) {
 	})
 }
 
-// An error that comes back about a datagram is for the socket that sent it, if it
-// is connected (RFC 1122 section 4.1.3.3).
+// An error about a datagram is reported to the socket that sent it, if the socket is
+// connected (RFC 1122 section 4.1.3.3).
 func TestErrorsReachUDP(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -241,8 +242,8 @@ func TestPingByHand(t *testing.T) {
 	})
 }
 
-// What a Pinger sends is bounded like what a UDP socket sends: a device that is
-// stuck does not fill the memory.
+// The data that a Pinger sends is bounded as for a UDP socket: a stuck device does not
+// fill memory.
 func TestPingIsBounded(t *testing.T) {
 	byHandOn(t, pipe.Config{Depth: 1}, func(t *testing.T, w *peer) {
 		w.stop()

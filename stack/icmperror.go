@@ -9,37 +9,39 @@ import (
 	"loam/wire"
 )
 
-// Errors of ICMP on their way to the sockets that they are for.
+// Delivery of ICMP errors to sockets.
 
-// icmpError is a message of ICMP about a packet of this host's, or what stands for one.
+// icmpError is an ICMP message about a packet that this host sent, or a local error in
+// its place.
 type icmpError struct {
 	quote      icmp.Quote
 	kind       icmp.Kind
-	mtu        int        // says icmp.TooBig
-	typ, code  uint8      // as the message has them
-	info       uint32     // likewise: the MTU, or what it points at
-	message    Datagram   // how it came; From is who sent it
-	packet     []byte     // as much of ours as it quotes, and what is behind it
+	mtu        int        // for icmp.TooBig, in bytes
+	typ, code  uint8      // type and code of the message
+	info       uint32     // the MTU, pointer or other data of the message
+	message    Datagram   // describes the message; From is its sender
+	packet     []byte     // the quoted part of our packet, and any bytes after it
 	quoted     int        // wire.ICMPv4.QuoteLen
-	on         *Interface // where it came; nil: on one that says nothing of who sent the packet
-	unresolved bool       // it stands for a next hop that does not answer
+	on         *Interface // interface where it arrived; nil: unrelated to the sender of the packet
+	unresolved bool       // a local error: the next hop does not answer
 }
 
-// arrived is what IP_RECVERR tells of how an error came.
+// arrived returns the description of an ICMP message that IP_RECVERR reports.
 func (p *packet) arrived(now tcp.Time) Datagram {
 	return p.datagram(now, netip.AddrPortFrom(p.ifc.scoped(p.src), 0), netip.AddrPortFrom(p.ifc.scoped(p.dst), 0), 0)
 }
 
-// comesBy says at which interface it came. What this host tells itself comes to the loopback,
-// whichever way the packet was to go.
+// comesBy sets the interface where the message arrived. A message that this host sent to
+// itself arrives on the loopback interface, which is unrelated to the path of the packet
+// it is about.
 func (e *icmpError) comesBy(p *packet) {
 	if !p.ifc.loopback {
 		e.on = p.ifc
 	}
 }
 
-// inputError takes an error about a packet that this host is said to have sent,
-// and delivers it to the socket that did.
+// inputError processes an error about a packet that this host allegedly sent, and
+// delivers it to the socket that sent the packet.
 func (sh *shard) inputError(p *packet, h wire.ICMPv4, quoted []byte) {
 	q, ok := icmp.ParseQuote(quoted)
 	if !ok {
@@ -64,8 +66,8 @@ func (sh *shard) inputError(p *packet, h wire.ICMPv4, quoted []byte) {
 	sh.tally.count(ICMPErrors)
 }
 
-// inputError6 is inputError for IPv6. No link is narrower than ip.MinPathMTU6: who says
-// so is not believed (RFC 8201 section 4).
+// inputError6 is inputError for IPv6. An MTU below ip.MinPathMTU6 is impossible, so a
+// message that reports one is ignored (RFC 8201 section 4).
 func (sh *shard) inputError6(p *packet, h wire.ICMPv6, quoted []byte) {
 	q, ok := icmp.ParseQuote(quoted)
 	if !ok || !q.Src.Is6() {
@@ -84,8 +86,8 @@ func (sh *shard) inputError6(p *packet, h wire.ICMPv6, quoted []byte) {
 	sh.tally.count6(ICMPErrors)
 }
 
-// unreachable tells the socket that sent the packet b that its next hop does not
-// answer: as if this host had told itself so, which is what Linux does.
+// unreachable reports to the socket that sent the packet b that its next hop does not
+// answer. As on Linux, the error looks like an ICMP message from this host.
 func (sh *shard) unreachable(b []byte) {
 	q, ok := icmp.ParseQuote(b)
 	if !ok {
@@ -101,14 +103,14 @@ func (sh *shard) unreachable(b []byte) {
 	sh.deliverError(&e)
 }
 
-// deliverError finds the sockets that may have sent the quoted packet. It reports whether
-// there are any.
+// deliverError delivers an error to the sockets that may have sent the quoted packet. It
+// reports whether any socket accepted it.
 func (sh *shard) deliverError(e *icmpError) bool {
 	raw := sh.rawError(e)
 	return sh.protocolError(e) || raw
 }
 
-// protocolError is deliverError for those of a protocol.
+// protocolError is deliverError for TCP, UDP and ping sockets.
 func (sh *shard) protocolError(e *icmpError) bool {
 	q := &e.quote
 	local, remote := netip.AddrPortFrom(q.Src, q.SrcPort), netip.AddrPortFrom(q.Dst, q.DstPort)
@@ -127,9 +129,9 @@ func (sh *shard) protocolError(e *icmpError) bool {
 	return false
 }
 
-// inputError gives an ICMP error to the machine, which decides whether to
-// believe it. What it believes and what does not end the connection the program hears if it
-// wants to.
+// inputError passes an ICMP error to the machine, which decides whether the quoted
+// segment is plausible. If so and the connection survives, the error is reported to a
+// program that has enabled SoftErrors.
 func (c *TCPConn) inputError(sh *shard, e *icmpError) bool {
 	soft := c.Options().softErrors(e.quote.Dst)
 	what, mss := tcp.ICMPUnreachable, 0
@@ -157,9 +159,10 @@ func (c *TCPConn) inputError(sh *shard, e *icmpError) bool {
 	return true
 }
 
-// inputError takes an ICMP error about a packet of the socket's, in which skip bytes are
-// headers that are not the program's, and reports whether it tells anything. As on Linux, a
-// program that does not keep errors hears only what is final, and that if there is a peer.
+// inputError processes an ICMP error about a packet of the socket and reports whether it
+// had any effect. skip is the length of the quoted headers that are not part of the
+// program's data. As on Linux, a program without an error queue sees only permanent
+// errors, and only if the socket is connected.
 func (c *datagramSocket) inputError(sh *shard, e *icmpError, skip int) bool {
 	o, dst := c.Options(), e.quote.Dst
 	queues, peer := o.queuesErrors(dst), c.peer.Load() != nil
@@ -191,7 +194,7 @@ func (c *datagramSocket) inputError(sh *shard, e *icmpError, skip int) bool {
 	return true
 }
 
-// kindErrors are the errors that programs get, as icmp.Kind says.
+// kindErrors maps ICMP errors to errors of sockets.
 var kindErrors = map[icmp.Kind]error{
 	icmp.NetUnreachable:      ErrNetUnreachable,
 	icmp.HostUnreachable:     ErrHostUnreachable,
@@ -208,7 +211,7 @@ var kindErrors = map[icmp.Kind]error{
 	icmp.ParameterProblem:    ErrProtocol,
 }
 
-// err is what the program gets; nil: nothing.
+// err returns the error for the program, or nil if there is none.
 func (e *icmpError) err() error {
 	if e.kind == icmp.Prohibited && e.quote.Dst.Is6() {
 		return ErrAccess

@@ -9,20 +9,20 @@ import (
 	"loam/wire"
 )
 
-// identifications are the stack's sources of IP identifications. Whoever sends
-// between two hosts, a shard or a program's goroutine, has them from one source,
-// since two would give the same numbers to different packets; senders to different
-// hosts seldom meet at one.
+// identifications generates IP identifications. All packets between two hosts take theirs
+// from the same source, because two sources would give the same number to different
+// packets. Shards and programs' goroutines that send to different hosts rarely contend
+// for a source.
 //
-// Packets that are whole and must not be cut up need none (RFC 6864 section 4.1):
-// TCP asks only for those that routers may fragment.
+// An unfragmented packet with DF needs no identification (RFC 6864 section 4.1). TCP
+// requests one only for packets that routers may fragment.
 type identifications [idSources]struct {
 	mu     sync.Mutex // guards source
 	source *ip.IDs
-	_      [48]byte // a source to a cache line
+	_      [48]byte // pads an element to a cache line
 }
 
-// idSources is a power of two.
+// idSources is the number of sources, a power of two.
 const idSources = 16
 
 func (ids *identifications) init() {
@@ -33,12 +33,12 @@ func (ids *identifications) init() {
 	}
 }
 
-// nextID returns the identification of the next packet of IPv4 from src to dst.
+// nextID returns the identification of the next IPv4 packet from src to dst.
 func (s *Stack) nextID(src, dst netip.Addr, proto wire.Protocol) uint16 {
 	return uint16(s.identify(src, dst, proto))
 }
 
-// identify returns an identification of 32 bits, for either version.
+// identify returns a 32-bit identification, for either version of IP.
 func (s *Stack) identify(src, dst netip.Addr, proto wire.Protocol) uint32 {
 	from := &s.ids[dst.As16()[15]%idSources]
 	from.mu.Lock()

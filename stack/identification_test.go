@@ -9,7 +9,8 @@ import (
 	"loam/wire"
 )
 
-// RFC 6864 section 4.3: identifications between two hosts do not repeat, whoever sends.
+// RFC 6864 section 4.3: identifications between two hosts do not repeat, whichever
+// goroutine sends.
 func TestIdentificationsOfManySendersDiffer(t *testing.T) {
 	s := New(Config{Shards: 1})
 	defer s.Close()
@@ -31,8 +32,8 @@ func TestIdentificationsOfManySendersDiffer(t *testing.T) {
 			seen[id] = true
 		}
 	}
-	// A counter also moves by up to one a millisecond: what took a second may have
-	// come round a little.
+	// A counter also advances by up to one per millisecond. A run of a second may have
+	// wrapped around a little.
 	if len(seen) < senders*each {
 		t.Errorf("%d packets have %d identifications", senders*each, len(seen))
 	}

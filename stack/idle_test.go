@@ -11,17 +11,17 @@ import (
 	"loam/stack/ring"
 )
 
-// heapInUse is what is allocated and in use, pools emptied.
+// heapInUse returns the bytes allocated and in use after emptying the pools.
 func heapInUse() int {
 	runtime.GC()
-	runtime.GC() // the first one empties the pools
+	runtime.GC() // the first collection empties the pools
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int(m.HeapAlloc)
 }
 
-// idleConnections opens n connections that carry a byte each way and then rest,
-// and returns the memory that each of them takes, both ends together.
+// idleConnections opens n connections that carry a byte in each direction and then stay
+// idle. It returns the memory per connection, both ends together.
 func idleConnections(t testing.TB, n int) (bytes int) {
 	t.Helper()
 	p := newPair(t, stack.Config{Shards: 2}, pipe.Config{})
@@ -62,7 +62,7 @@ func idleConnections(t testing.TB, n int) (bytes int) {
 	return (after - before) / n
 }
 
-// Memory that a connection takes that does nothing, both ends in one process.
+// The memory of an idle connection, both ends in one process.
 func BenchmarkIdle(b *testing.B) {
 	const n = 10_000
 	for range b.N {

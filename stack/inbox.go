@@ -2,54 +2,79 @@ package stack
 
 import "sync"
 
-// inbox is how programs and other goroutines reach a shard: lists under a short
-// lock, and a doorbell. There are two sets of lists, one that is being filled and
-// one that the shard works through, so that both use their memory again.
+// inbox holds the requests of other goroutines to a shard: lists under a lock that is
+// held briefly, and a doorbell. One set of lists is being filled while the shard
+// processes the other; they are swapped so that their memory is reused.
 type inbox struct {
 	mu    sync.Mutex
 	in    asked
-	ended bool          // nobody will look any more
-	wake  chan struct{} // one place: rung by anybody, received by loop, never closed
+	ended bool          // the shard has ended and ignores new requests
+	wake  chan struct{} // capacity 1: sent by any goroutine, received by loop, never closed
 
-	work asked // belongs to the shard
+	work   asked // belongs to the shard
+	served int   // connections of work.conns already served; belongs to the shard
 }
 
-// asked is what a shard is to do.
+// asked is a set of requests to a shard.
 type asked struct {
-	conns    []*TCPConn     // the program wrote, read or closed; listed once however often it asks
-	requests []func(*shard) // control work: bind, dial, close; run in order
-	sends    []outgoing     // datagrams that programs send; bounded by their send buffers
-	packets  []packet       // from another shard, see maxInjected
+	conns    []*TCPConn     // connections that the program wrote, read or closed; each listed once
+	requests []func(*shard) // control operations such as bind, dial and close; run in order
+	sends    []outgoing     // datagrams of programs; bounded by their send buffers
+	packets  []packet       // packets from other shards, see maxInjected
 }
 
 func newInbox() inbox { return inbox{wake: make(chan struct{}, 1)} }
 
-// takeInbox runs what was asked.
+// maxServed bounds the connections of the inbox served per turn. A program may touch all
+// its connections at once, and input and timers must not wait for all of them.
+const maxServed = 64
+
+// takeInbox processes the inbox: at most maxServed connections, and all other requests.
 func (sh *shard) takeInbox() {
 	in := &sh.inbox
 	in.mu.Lock()
+	conns := in.work.conns
 	in.in, in.work = in.work, in.in
+	if in.served < len(conns) { // finish the old list first
+		in.in.conns, in.work.conns = in.work.conns, conns
+	}
 	in.mu.Unlock()
 	w := &in.work
 	for _, f := range w.requests {
 		f(sh)
 	}
-	for _, c := range w.conns {
-		c.serve(sh)
-	}
+	sh.serveConns()
 	for i := range w.sends {
 		sh.sendDatagram(&w.sends[i])
 	}
 	for i := range w.packets {
 		sh.deliver(&w.packets[i])
 	}
-	w.requests, w.conns = emptied(w.requests), emptied(w.conns)
+	w.requests = emptied(w.requests)
 	w.sends, w.packets = emptied(w.sends), emptied(w.packets)
 }
 
-// maxKept is the longest list whose memory is kept for the next time.
+// serveConns serves connections of the inbox, at most maxServed.
+func (sh *shard) serveConns() {
+	in := &sh.inbox
+	most := min(len(in.work.conns), in.served+maxServed)
+	left := in.served > 0 || most < len(in.work.conns) // more of this list, or requests that came meanwhile
+	for ; in.served < most; in.served++ {
+		in.work.conns[in.served].serve(sh)
+	}
+	if in.served == len(in.work.conns) {
+		in.work.conns, in.served = emptied(in.work.conns), 0
+	}
+	if left {
+		in.ring()
+	}
+}
+
+// maxKept is the capacity up to which the memory of a list is reused.
 const maxKept = 1024
 
+// emptied returns an empty list for reuse, or nil if its capacity exceeds maxKept.
+// Elements are cleared so that they can be collected.
 func emptied[T any](list []T) []T {
 	if cap(list) > maxKept {
 		return nil
@@ -58,7 +83,7 @@ func emptied[T any](list []T) []T {
 	return list[:0]
 }
 
-// end gives up what is still asked, when the loop has ended.
+// end discards the remaining requests after the loop has ended.
 func (in *inbox) end() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -69,13 +94,13 @@ func (in *inbox) end() {
 	for i := range in.in.packets {
 		in.in.packets[i].frame.Free()
 	}
-	for _, c := range in.in.conns {
+	for _, c := range append(in.in.conns, in.work.conns[in.served:]...) {
 		c.forget()
 	}
 	in.in = asked{}
 }
 
-// ring wakes the loop, if it is not awake already.
+// ring wakes the loop unless a ring is already pending.
 func (in *inbox) ring() {
 	select {
 	case in.wake <- struct{}{}:
@@ -83,15 +108,15 @@ func (in *inbox) ring() {
 	}
 }
 
-// touch has the shard look at a connection of its own. It reports false when the
-// shard has ended.
+// touch asks the shard to serve one of its connections. It returns false if the shard has
+// ended.
 func (sh *shard) touch(c *TCPConn) bool {
 	listed := sh.list(c)
 	sh.inbox.ring()
 	return listed
 }
 
-// list is touch for who sees to it that there will be a turn.
+// list is touch without the ring. The caller must make sure that a turn follows.
 func (sh *shard) list(c *TCPConn) bool {
 	sh.inbox.mu.Lock()
 	defer sh.inbox.mu.Unlock()
@@ -101,22 +126,22 @@ func (sh *shard) list(c *TCPConn) bool {
 	return !sh.inbox.ended
 }
 
-// hasEnded reports whether nobody looks at the inbox any more.
+// hasEnded reports whether the shard has ended.
 func (sh *shard) hasEnded() bool {
 	sh.inbox.mu.Lock()
 	defer sh.inbox.mu.Unlock()
 	return sh.inbox.ended
 }
 
-// post has f run by the shard, and does not wait for it. It reports false when
-// the shard has ended.
+// post asks the shard to run f and does not wait. It returns false if the shard has
+// ended.
 func (sh *shard) post(f func(*shard)) bool {
 	left := sh.leave(f)
 	sh.inbox.ring()
 	return left
 }
 
-// leave is post for who sees to it that there will be a turn.
+// leave is post without the ring. The caller must make sure that a turn follows.
 func (sh *shard) leave(f func(*shard)) bool {
 	sh.inbox.mu.Lock()
 	defer sh.inbox.mu.Unlock()
@@ -126,8 +151,8 @@ func (sh *shard) leave(f func(*shard)) bool {
 	return !sh.inbox.ended
 }
 
-// request has f run by the shard and returns when it has run. It reports false
-// when the shard has ended instead.
+// request runs f on the shard and waits for it. It returns false if the shard has ended
+// without running f.
 func (sh *shard) request(f func(*shard)) bool {
 	done := make(chan struct{})
 	if !sh.leave(func(sh *shard) { f(sh); close(done) }) {
@@ -149,7 +174,7 @@ func (sh *shard) request(f func(*shard)) bool {
 	}
 }
 
-// stop ends the loop once it has done what was asked before.
+// stop ends the loop after all earlier requests.
 func (sh *shard) stop() {
 	sh.post(func(sh *shard) { sh.stopping = true })
 }

@@ -7,7 +7,7 @@ import (
 	"loam/wire"
 )
 
-// input takes a batch from a receiver.
+// input processes a batch from a receiver and recycles it.
 func (sh *shard) input(b *batch) {
 	for i := range b.packets[:b.n] {
 		sh.deliver(&b.packets[i])
@@ -15,7 +15,7 @@ func (sh *shard) input(b *batch) {
 	b.recycle()
 }
 
-// deliver hands a packet to its protocol. It owns the frame.
+// deliver passes a packet to its protocol. It takes ownership of the frame.
 func (sh *shard) deliver(p *packet) {
 	if p.fragment || p.problem != 0 {
 		sh.deliverOdd(p)
@@ -52,8 +52,8 @@ func (sh *shard) deliver(p *packet) {
 	}
 }
 
-// unclaimed takes a packet of a protocol that the stack does not speak, but a raw socket may
-// have heard. It owns the frame.
+// unclaimed processes a packet of a protocol that the stack does not implement. heard
+// reports that a raw socket has received it. It takes ownership of the frame.
 func (sh *shard) unclaimed(p *packet, heard bool) {
 	if !heard {
 		sh.noProtocol(p)
@@ -63,9 +63,14 @@ func (sh *shard) unclaimed(p *packet, heard bool) {
 	p.frame.Free()
 }
 
-// reassemble takes a fragment. It owns the frame.
+// reassemble processes an IPv4 fragment. It takes ownership of the frame.
 func (sh *shard) reassemble(p *packet) {
 	sh.tally.count(IPFragments)
+	if !sh.allowFragment(p.src) {
+		sh.tally.count(IPOverflow)
+		p.frame.Free()
+		return
+	}
 	h, payload, err := wire.ParseIPv4(p.frame.Bytes())
 	if err != nil {
 		panic("stack: a receiver passed on a malformed packet")
@@ -83,7 +88,7 @@ func (sh *shard) reassemble(p *packet) {
 	sh.passOn(&whole)
 }
 
-// passOn hands a packet that was put together to the shard of its flow.
+// passOn passes a reassembled packet to the shard of its flow.
 func (sh *shard) passOn(p *packet) {
 	i := shardOfPacket(sh.stack, p, p.payload())
 	if i == sh.index {
@@ -93,7 +98,7 @@ func (sh *shard) passOn(p *packet) {
 	sh.stack.shards[i].inject(sh, p)
 }
 
-// frameOf is the IP packet of a datagram that was put together.
+// frameOf returns the IP packet of a reassembled datagram.
 func frameOf(d *ip.Datagram) *link.Frame {
 	if d.Header.Src.Is6() {
 		return frameOf6(d)
@@ -103,7 +108,8 @@ func frameOf(d *ip.Datagram) *link.Frame {
 	return f
 }
 
-// newReassembler makes one that puts datagrams together in frames.
+// newReassembler returns a reassembler that uses frames as its buffers. memory is its
+// bound in bytes.
 func newReassembler(memory int) *ip.Reassembler {
 	return ip.NewReassembler(ip.ReassemblyConfig{
 		Memory: memory,
@@ -111,12 +117,11 @@ func newReassembler(memory int) *ip.Reassembler {
 	})
 }
 
-// maxInjected bounds the packets that wait for a shard because another one put
-// them together.
+// maxInjected bounds the packets from other shards that wait for a shard.
 const maxInjected = 256
 
-// inject passes a packet from another shard to this one. A shard never waits
-// for another, so it is dropped when too many wait already.
+// inject passes a packet from the shard from to this one. A shard never waits for
+// another, so the packet is dropped if too many are waiting.
 func (sh *shard) inject(from *shard, p *packet) {
 	sh.inbox.mu.Lock()
 	full := len(sh.inbox.in.packets) >= maxInjected || sh.inbox.ended
@@ -132,9 +137,9 @@ func (sh *shard) inject(from *shard, p *packet) {
 	sh.inbox.ring()
 }
 
-// sendIP sends an IP packet, whose header is at the front of f, and cuts it up
-// if it is longer than the path allows and is not to be cut by the device. It
-// owns f. The caller has looked for room.
+// sendIP sends an IP packet and takes ownership of f, which starts with the IP header. A
+// packet longer than the path MTU is fragmented, unless the device will segment it. The
+// caller must have checked for room.
 func (sh *shard) sendIP(p *path, f *link.Frame) {
 	sh.tally.countSent(p.nextHop, f.Len())
 	l := sh.link(p.ifc)
@@ -165,12 +170,12 @@ func (sh *shard) sendIP(p *path, f *link.Frame) {
 	f.Free()
 }
 
-// confirmEvery is how often at most a shard tells the owner of a neighbour
-// cache that a neighbour answers.
+// confirmEvery is the minimum interval between two calls of confirm for a path that
+// notify the interface loop, in nanoseconds.
 const confirmEvery = 5e9
 
-// confirm notes that the next hop of a path has been heard to answer (RFC 4861
-// section 7.3.1, "forward progress").
+// confirm records that the next hop of a path is reachable, because a connection makes
+// forward progress (RFC 4861 section 7.3.1).
 func (sh *shard) confirm(p *path) {
 	if sh.now-p.confirmed < confirmEvery || p.ifc.medium != link.Ethernet {
 		return
@@ -179,8 +184,8 @@ func (sh *shard) confirm(p *path) {
 	p.ifc.confirm(p.nextHop)
 }
 
-// mss is the payload that the path of a connection allows in a segment without
-// options; on is the interface that it is bound to, or nil.
+// mss returns the payload of a segment without options on the path of a connection, in
+// bytes. on is the interface that the connection is bound to, or nil.
 func (sh *shard) mss(on *Interface, id tcp.ID) int {
 	p, err := sh.tables.routeOn(on, id.Local.Addr(), id.Remote.Addr())
 	if err != nil {
@@ -193,8 +198,8 @@ func (sh *shard) mss(on *Interface, id tcp.ID) int {
 	return mtu - headersTCP(id.Remote.Addr())
 }
 
-// expireReassembly drops datagrams that did not become complete in time, and
-// says so to their senders if the first fragment is there (RFC 792).
+// expireReassembly drops incomplete datagrams whose time is over. It informs the sender
+// if the first fragment has arrived (RFC 792).
 func (sh *shard) expireReassembly() {
 	if sh.reassembly.Deadline() > sh.now {
 		return
@@ -210,7 +215,7 @@ func (sh *shard) expireReassembly() {
 	}
 }
 
-// reassemblyDrops adds up the datagrams and fragments that came to nothing.
+// reassemblyDrops returns the number of datagrams and fragments that were dropped.
 func reassemblyDrops(c ip.ReassemblyCounters) uint64 {
 	return c.Timeout + c.Evicted + c.Duplicate + c.Absorbed + c.Overlap + c.Oversize + c.Malformed + c.BadECN + c.Scattered + c.OutOfSpace
 }

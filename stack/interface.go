@@ -15,11 +15,11 @@ import (
 	"loam/wire"
 )
 
-// Interface is a link that has been attached to a stack.
+// Interface is a link attached to a stack.
 //
-// Its loop owns what there is one of for each link: the neighbour cache, the
-// DHCP client, what the link is told of multicast groups. Others send it what it must know; it publishes the neighbours
-// that are resolved.
+// Its loop owns the state that exists once per link: the neighbour cache, the DHCP
+// client, and the multicast group reports. Other goroutines send it requests and messages
+// through channels. The loop publishes resolved neighbours in an immutable map.
 type Interface struct {
 	stack       *Stack
 	name        string
@@ -33,57 +33,57 @@ type Interface struct {
 	acceptAny   bool
 	ipv6        bool
 	noDetection bool
-	groupless   bool // no link is told of groups
+	groupless   bool // groups are not reported on this link
 
 	receivers []*receiver
 	ports     []*txPort
 
 	neighbours  atomic.Pointer[map[netip.Addr]*neighbour] // replaced by loop
-	arpIn       chan wire.ARP                             // from receivers; never closed; full: dropped and counted
-	ndIn        chan neigh.Message                        // from receivers; never closed; full: dropped and counted
-	wanted      chan neighMessage                         // from shards; never closed; full: the packets that wait are dropped
-	leases      chan []byte                               // DHCP messages from receivers; never closed; full: dropped, DHCP repeats
-	dhcp6In     chan []byte                               // DHCPv6 messages from receivers; never closed; full: dropped, they are asked for again
-	asking6     atomic.Bool                               // a client of DHCPv6 runs
-	leasing     atomic.Bool                               // a DHCP client runs
-	routersIn   chan routerMessage                        // from receivers; never closed; full: dropped and counted
-	groupsIn    chan wire.GroupMessage                    // from shards; never closed; full: dropped and counted
-	redirectsIn chan redirectMessage                      // from receivers and shards; never closed; full: dropped and counted
-	routing     atomic.Int32                              // its part in router discovery: routerless and so on
+	arpIn       chan wire.ARP                             // from receivers; never closed; if full, dropped and counted
+	ndIn        chan neigh.Message                        // from receivers; never closed; if full, dropped and counted
+	wanted      chan neighMessage                         // from shards; never closed; if full, the waiting packets are dropped
+	leases      chan []byte                               // DHCP messages from receivers; never closed; if full, dropped
+	dhcp6In     chan []byte                               // DHCPv6 messages from receivers; never closed; if full, dropped
+	asking6     atomic.Bool                               // a DHCPv6 client is running
+	leasing     atomic.Bool                               // a DHCP client is running
+	routersIn   chan routerMessage                        // from receivers; never closed; if full, dropped and counted
+	groupsIn    chan wire.GroupMessage                    // from shards; never closed; if full, dropped and counted
+	redirectsIn chan redirectMessage                      // from receivers and shards; never closed; if full, dropped and counted
+	routing     atomic.Int32                              // role in router discovery: routerless and the other constants
 
-	receptions receptions // of groups, by who wants them
+	receptions receptions // multicast groups that sockets and addresses need
 
 	mu       sync.Mutex         // guards requests
-	requests []func(*ifaceLoop) // from anybody, run in order by loop
-	wake     chan struct{}      // one place: rung by who adds a request, never closed
+	requests []func(*ifaceLoop) // run in order by loop
+	wake     chan struct{}      // capacity 1: signalled when a request is added, never closed
 	done     chan struct{}      // closed by close
 	ended    chan struct{}      // closed by loop
 }
 
-// InterfaceConfig says how a device is attached. The zero value attaches it
-// under the device's name.
+// InterfaceConfig configures an attachment. The zero value attaches the device under its
+// own name.
 type InterfaceConfig struct {
-	Name string   // empty: the device's
-	MAC  wire.MAC // zero: the device's, or a random locally administered one
-	MTU  int      // zero: the device's; never above it
-	// AcceptAny has the interface accept packets to any address: what no socket
-	// is for goes to the stack's forwarder.
+	Name string   // empty: the device's name
+	MAC  wire.MAC // zero: the device's, or a random locally administered address
+	MTU  int      // in bytes; zero: the device's MTU, which is also the maximum
+	// AcceptAny makes the interface accept packets to any destination address. Packets
+	// that match no socket go to the stack's forwarder.
 	AcceptAny bool
-	// NoIPv6 leaves the interface without IPv6: it has no link-local address, and takes
-	// no packets.
+	// NoIPv6 disables IPv6 on the interface: it has no link-local address and drops IPv6
+	// packets.
 	NoIPv6 bool
-	// NoDetection has addresses of IPv6 ours at once: not tried for a second, in
-	// which another host may object (RFC 4862 section 5.4).
+	// NoDetection skips duplicate address detection (RFC 4862 section 5.4). IPv6
+	// addresses are usable at once instead of after one second.
 	NoDetection bool
 }
 
-// Bounds of MTU: RFC 791 has every host take 68 bytes, RFC 1122 wants 576 to be
-// reassembled; below that nothing useful works.
+// minMTU is the smallest MTU that Attach accepts, in bytes. RFC 791 requires hosts to
+// forward 68 bytes, and RFC 1122 to reassemble 576. Smaller MTUs are of no practical use.
 const minMTU = 576
 
-// Attach brings a device into the stack, which owns it from now on and closes
-// it when the interface is detached or the stack closed. Errors: ErrExists when
-// the name is taken, ErrInvalid for an MTU below 576, ErrClosed.
+// Attach attaches a device to the stack. The stack then owns the device and closes it
+// when the interface is detached or the stack is closed. Errors: ErrExists if the name is
+// in use, ErrInvalid if the MTU is below 576, ErrClosed.
 func (s *Stack) Attach(dev link.Device, c InterfaceConfig) (*Interface, error) {
 	info := dev.Info()
 	if c.Name == "" {
@@ -108,6 +108,8 @@ func (s *Stack) Attach(dev link.Device, c InterfaceConfig) (*Interface, error) {
 	return ifc, err
 }
 
+// attach creates an interface with a complete configuration, publishes it and starts its
+// goroutines.
 func (s *Stack) attach(dev link.Device, c InterfaceConfig, loopback bool) (*Interface, error) {
 	info := dev.Info()
 	ifc := &Interface{
@@ -149,37 +151,38 @@ func (s *Stack) attach(dev link.Device, c InterfaceConfig, loopback bool) (*Inte
 	return ifc, nil
 }
 
-// Name is the name under which the device was attached.
+// Name returns the name under which the device was attached.
 func (i *Interface) Name() string { return i.name }
 
-// Index is the number of the interface, 1 for "lo".
+// Index returns the interface number. "lo" is 1.
 func (i *Interface) Index() int { return i.index }
 
-// MAC is the link-layer address; zero where the medium has none.
+// MAC returns the link-layer address. It is zero if the medium has none.
 func (i *Interface) MAC() wire.MAC { return i.mac }
 
-// MTU is the largest IP packet in bytes.
+// MTU returns the size of the largest IP packet, in bytes.
 func (i *Interface) MTU() int { return i.mtu }
 
-// ipv4MTU is the largest IPv4 packet: the loopback's MTU, as on Linux, is one
-// byte more than the length field of IPv4 can say.
+// ipv4MTU returns the size of the largest IPv4 packet. The MTU of the loopback interface
+// is 65536 as on Linux, one more than the IPv4 length field can hold.
 func (i *Interface) ipv4MTU() int { return min(i.mtu, wire.MaxIPv4) }
 
-// IsLoopback reports whether this is "lo".
+// IsLoopback reports whether the interface is "lo".
 func (i *Interface) IsLoopback() bool { return i.loopback }
 
-// Device is the device that was attached.
+// Device returns the attached device.
 func (i *Interface) Device() link.Device { return i.device }
 
-// Down is closed when nothing comes from the device any more, or from the first of its queues:
-// it was closed, by whichever end, or has failed.
+// Down returns a channel that is closed when the first queue of the device delivers no
+// more frames: the device has failed, or either end was closed.
 func (i *Interface) Down() <-chan struct{} { return i.receivers[0].ended }
 
-// Interfaces lists the interfaces in order of index; the first is "lo".
+// Interfaces returns the interfaces in order of index. The first is "lo".
 func (s *Stack) Interfaces() []*Interface { return slices.Clone(s.tables.Load().interfaces) }
 
-// Detach closes the device and removes the interface with its addresses and
-// routes.
+// Detach closes the device and removes the interface with its addresses and routes.
+// Errors: ErrInvalid for "lo", ErrNoInterface if it is already detached, or the error of
+// closing the device.
 func (i *Interface) Detach() error {
 	if i.loopback {
 		return ErrInvalid
@@ -208,7 +211,7 @@ func (i *Interface) Detach() error {
 	return err
 }
 
-// close closes the device and waits until nothing comes from it any more.
+// close closes the device and waits until the receivers and the loop have ended.
 func (i *Interface) close() error {
 	err := i.device.Close()
 	close(i.done)
@@ -228,8 +231,8 @@ func (i *Interface) addCounters(c *Counters) {
 	}
 }
 
-// CountersIPv6 has how much of what is counted before a packet is given to its protocol was of
-// IPv6, and came by this interface; what is counted later, or is sent, is 0.
+// CountersIPv6 returns the IPv6 packets that arrived on this interface, as counted before
+// protocol input. Counters of later stages and of output are 0.
 func (i *Interface) CountersIPv6() (c Counters) {
 	for _, r := range i.receivers {
 		r.tally.addIPv6To(&c)
@@ -237,7 +240,7 @@ func (i *Interface) CountersIPv6() (c Counters) {
 	return c
 }
 
-// post has f run by the loop, and does not wait for it.
+// post queues f to be run by the loop and returns at once.
 func (i *Interface) post(f func(*ifaceLoop)) {
 	i.mu.Lock()
 	i.requests = append(i.requests, f)
@@ -248,7 +251,7 @@ func (i *Interface) post(f func(*ifaceLoop)) {
 	}
 }
 
-// randomMAC makes a locally administered unicast address.
+// randomMAC returns a locally administered unicast address.
 func (s *Stack) randomMAC() wire.MAC {
 	r := uint64(time.Now().UnixNano()) * s.seed
 	r = mix(r, s.seed)

@@ -20,7 +20,7 @@ import (
 	"loam/wire"
 )
 
-// TCP over IPv6 is a net.Conn as over IPv4.
+// A TCP connection over IPv6 passes the same net.Conn suite.
 func TestTCP6ConnConformance(t *testing.T) {
 	for name, p := range map[string]pipe.Config{"pipe": {}, "offloads": {Offloads: pipe.AllOffloads}} {
 		t.Run(name, func(t *testing.T) {
@@ -53,8 +53,8 @@ func TestTCP6Bulk(t *testing.T) {
 	}
 }
 
-// RFC 3493 sections 3.7 and 5.3: who listens to all of IPv6 hears IPv4 as well, unless
-// it wants IPv6 only; then another may have IPv4.
+// RFC 3493 sections 3.7 and 5.3: a listener on :: also receives IPv4 unless it is
+// IPv6-only; then another listener may use IPv4.
 func TestDualStack(t *testing.T) {
 	pr := newPair(t, stack.Config{Shards: 2}, pipe.Config{})
 	both, err := pr.b.Listen("tcp", ":80")
@@ -136,7 +136,8 @@ func TestUDP6(t *testing.T) {
 	}
 }
 
-// What is of IPv6 is counted apart too, and stays when its interface goes.
+// IPv6 packets are also counted separately, and the counts survive the removal of the
+// interface.
 func TestCountersIPv6(t *testing.T) {
 	pr := newPair(t, stack.Config{Shards: 2}, pipe.Config{})
 	server := mustListenPacket(t, pr.b, ":53")
@@ -199,7 +200,7 @@ func TestPing6(t *testing.T) {
 	}
 }
 
-// RFC 4861 section 7.2 and RFC 4862 section 5.4, as the wire shows them.
+// RFC 4861 section 7.2 and RFC 4862 section 5.4, observed on the wire.
 func TestNeighborDiscovery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := attachPeer(t, stack.New(stack.Config{Shards: 1}), pipe.Config{}, stack.InterfaceConfig{MAC: macA})
@@ -253,7 +254,7 @@ func TestNeighborDiscovery(t *testing.T) {
 	})
 }
 
-// RFC 4429: what a program may do from the first moment on, and what waits for a second.
+// RFC 4429: what a program can do immediately, and what waits for a second.
 func TestOptimisticAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := attachPeer(t, stack.New(stack.Config{Shards: 1}), pipe.Config{}, stack.InterfaceConfig{MAC: macA})
@@ -293,11 +294,11 @@ func TestOptimisticAddress(t *testing.T) {
 	})
 }
 
-// RFC 4862 section 5.4.5: an address that somebody has is not used.
+// RFC 4862 section 5.4.5: an address that another host uses is not used.
 func TestDuplicateAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := attachPeer(t, stack.New(stack.Config{Shards: 1}), pipe.Config{}, stack.InterfaceConfig{MAC: macA})
-		w.advance(900 * time.Millisecond) // it is tried for a second
+		w.advance(900 * time.Millisecond) // duplicate detection takes a second
 		claim := neigh.Message{
 			Neighbor: wire.Neighbor{Advertisement: true, Target: wire.LinkLocal6(macA), LinkAddr: macB, Override: true},
 			Src:      wire.LinkLocal6(macA), Dst: netip.IPv6LinkLocalAllNodes(), MAC: wire.MulticastMAC6(netip.IPv6LinkLocalAllNodes()),
@@ -352,7 +353,7 @@ func TestPacketTooBig(t *testing.T) {
 	})
 }
 
-// Who connects learns the path, too.
+// The side that connects learns the path MTU too.
 func TestPacketTooBigTCP(t *testing.T) {
 	byHand6(t, func(t *testing.T, w *peer) {
 		d := startDial(w.s, "tcp", "[2001:db8::2]:80")
@@ -381,7 +382,7 @@ func TestPacketTooBigTCP(t *testing.T) {
 	})
 }
 
-// RFC 8200 section 4: what is done with extension headers.
+// RFC 8200 section 4: the handling of extension headers.
 func TestExtensionHeaders(t *testing.T) {
 	udp := datagram(netip.AddrPortFrom(addrB6, 1000), netip.AddrPortFrom(addrA6, 53), "hello")
 	ext := func(next wire.Protocol, data ...byte) []byte {
@@ -398,7 +399,7 @@ func TestExtensionHeaders(t *testing.T) {
 		name    string
 		first   wire.Protocol
 		headers [][]byte
-		want    string // "" is delivered, "-" is dropped, else the answer
+		want    string // "" is delivered, "-" is dropped, otherwise the reply
 		pointer uint32
 	}{
 		{"hop-by-hop options without any", wire.ProtoHopByHop, [][]byte{ext(wire.ProtoUDP, pad...)}, "", 0},
@@ -480,7 +481,7 @@ func TestReassembly6(t *testing.T) {
 	})
 }
 
-// What cannot have come over a link.
+// Packets that cannot have arrived over a link are dropped.
 func TestIPv6Refused(t *testing.T) {
 	parse := netip.MustParseAddr
 	for name, c := range map[string]struct {
@@ -508,7 +509,7 @@ func TestIPv6Refused(t *testing.T) {
 	}
 }
 
-// Groups of IPv6 are heard on the link where they were joined.
+// An IPv6 group is received only on the link where it was joined.
 func TestMulticast6(t *testing.T) {
 	pr := newPair(t, stack.Config{Shards: 2}, pipe.Config{})
 	group := netip.MustParseAddr("ff02::fb")
@@ -543,7 +544,7 @@ func TestMulticast6(t *testing.T) {
 	}
 }
 
-// A stack that is told to has no IPv6.
+// A stack with NoIPv6 has no IPv6.
 func TestNoIPv6(t *testing.T) {
 	s := stack.New(stack.Config{NoIPv6: true})
 	defer s.Close()

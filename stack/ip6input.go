@@ -10,11 +10,11 @@ import (
 	"loam/wire"
 )
 
-// IPv6 packets that arrive (RFC 8200): the receiver's part, which checks the header
-// and walks the extension headers, and the shard's, for fragments and for packets
-// that are to be answered with "parameter problem".
+// Input of IPv6 packets (RFC 8200). The receiver checks the header and walks the
+// extension headers. The shard processes fragments, and packets to be answered with
+// "parameter problem".
 
-// receiveIPv6 takes a packet that came from a station; it owns the frame.
+// receiveIPv6 processes a packet from the station from. It takes ownership of the frame.
 func (r *receiver) receiveIPv6(t *tables, p *packet, from wire.MAC) {
 	h, payload, err := wire.ParseIPv6(p.frame.Bytes())
 	if err != nil {
@@ -25,7 +25,7 @@ func (r *receiver) receiveIPv6(t *tables, p *packet, from wire.MAC) {
 	r.tally.add6(IPv6BytesReceived, uint64(wire.IPv6Len+len(payload)))
 	p.src, p.dst = h.Src, h.Dst
 	p.tos, p.ttl = h.TrafficClass, h.HopLimit
-	p.frame.Resize(wire.IPv6Len + len(payload)) // without the link's padding
+	p.frame.Resize(wire.IPv6Len + len(payload)) // removes the link's padding
 	if reason, drop := r.refuseIPv6(t, p, &h); drop {
 		r.drop6(p.frame, reason)
 		return
@@ -47,8 +47,8 @@ func (r *receiver) receiveIPv6(t *tables, p *packet, from wire.MAC) {
 	r.pass(p, p.payload())
 }
 
-// setChain fills in what the headers behind the fixed one say. It returns false for
-// a packet that is to be dropped without a word.
+// setChain sets the fields derived from the extension headers. It returns false if the
+// packet must be dropped silently.
 func (p *packet) setChain(h *wire.IPv6) bool {
 	switch h.NextHeader {
 	case wire.ProtoTCP, wire.ProtoUDP, wire.ProtoICMPv6:
@@ -56,7 +56,7 @@ func (p *packet) setChain(h *wire.IPv6) bool {
 		return true
 	}
 	c := ip.ParseChain(h, p.frame.Bytes())
-	if c.Offset > math.MaxUint16 { // no packet but one of options can have so many
+	if c.Offset > math.MaxUint16 { // only a packet full of options has this many header bytes
 		return false
 	}
 	p.proto, p.headerLen = c.Protocol, uint16(min(c.Offset, p.frame.Len()))
@@ -72,8 +72,8 @@ func (p *packet) setChain(h *wire.IPv6) bool {
 	return true
 }
 
-// refuseIPv6 decides whether the packet is for this host, and can have come over
-// this link (RFC 4291 sections 2.5 and 2.7).
+// refuseIPv6 reports whether a packet must be dropped because it is not for this host or
+// cannot come from this link, and why (RFC 4291 sections 2.5 and 2.7).
 func (r *receiver) refuseIPv6(t *tables, p *packet, h *wire.IPv6) (Counter, bool) {
 	_, ours := t.local[p.dst]
 	p.broadcast = p.dst.IsMulticast()
@@ -90,6 +90,8 @@ func (r *receiver) refuseIPv6(t *tables, p *packet, h *wire.IPv6) (Counter, bool
 	return 0, false
 }
 
+// martian6 is martian for IPv6. Neighbor advertisements with one of our addresses as
+// source are accepted, because they report a conflict.
 func (r *receiver) martian6(t *tables, p *packet, h *wire.IPv6) bool {
 	if !r.ifc.loopback && (p.src.IsLoopback() || p.dst.IsLoopback() || p.dst.IsInterfaceLocalMulticast()) {
 		return true
@@ -97,26 +99,26 @@ func (r *receiver) martian6(t *tables, p *packet, h *wire.IPv6) bool {
 	if _, ours := t.local[p.src]; ours {
 		return !r.ifc.loopback && !advertises(p, h)
 	}
-	if p.src.IsUnspecified() { // duplicate address detection, and reports of groups
+	if p.src.IsUnspecified() { // duplicate address detection and MLD reports
 		return h.NextHeader != wire.ProtoICMPv6 && h.NextHeader != wire.ProtoHopByHop
 	}
 	return p.src.IsMulticast() || p.src.Is4In6() || p.dst.Is4In6() || p.dst.IsUnspecified()
 }
 
-// advertises reports whether a packet is an advertisement of Neighbor Discovery: by such a
-// one another host says that it has an address of ours, and from there.
+// advertises reports whether a packet is a neighbor advertisement. Another host that uses
+// one of our addresses reports the conflict by such a packet, with our address as source.
 func advertises(p *packet, h *wire.IPv6) bool {
 	b := p.frame.Bytes()[wire.IPv6Len:]
 	return h.NextHeader == wire.ProtoICMPv6 && len(b) > 0 && wire.ICMPv6Type(b[0]) == wire.ICMPv6NeighborAdvertisement
 }
 
-// isND reports whether an ICMPv6 message is of Neighbor Discovery.
+// isND reports whether an ICMPv6 message belongs to Neighbor Discovery.
 func isND(b []byte) bool {
 	return len(b) > 0 && wire.ICMPv6Type(b[0]) >= wire.ICMPv6RouterSolicitation && wire.ICMPv6Type(b[0]) <= wire.ICMPv6Redirect
 }
 
-// receiveND passes a message of Neighbor Discovery to the interface's owner, if it
-// has come from a neighbour (RFC 4861 section 7.1). It owns the frame.
+// receiveND passes a Neighbor Discovery message to the interface loop if it comes from
+// this link (RFC 4861 section 7.1). It takes ownership of the frame.
 func (r *receiver) receiveND(p *packet, from wire.MAC) {
 	defer p.frame.Free()
 	b := p.payload()
@@ -151,8 +153,8 @@ func (r *receiver) receiveND(p *packet, from wire.MAC) {
 	}
 }
 
-// deliverOdd takes a fragment, or a packet with headers that are refused. It owns
-// the frame.
+// deliverOdd processes a fragment, or a packet with unacceptable headers. It takes
+// ownership of the frame.
 func (sh *shard) deliverOdd(p *packet) {
 	switch {
 	case p.problem != 0:
@@ -167,7 +169,8 @@ func (sh *shard) deliverOdd(p *packet) {
 	}
 }
 
-// noProtocol answers a packet whose protocol nobody speaks. It owns the frame.
+// noProtocol answers a packet of an unsupported protocol with an ICMP error. It takes
+// ownership of the frame.
 func (sh *shard) noProtocol(p *packet) {
 	sh.tally.countBy(p.src, IPNoProtocol)
 	if p.src.Is6() {
@@ -179,9 +182,14 @@ func (sh *shard) noProtocol(p *packet) {
 	p.frame.Free()
 }
 
-// reassemble6 takes a fragment. It owns the frame.
+// reassemble6 processes an IPv6 fragment. It takes ownership of the frame.
 func (sh *shard) reassemble6(p *packet) {
 	sh.tally.count6(IPFragments)
+	if !sh.allowFragment(p.src) {
+		sh.tally.count6(IPOverflow)
+		p.frame.Free()
+		return
+	}
 	b := p.frame.Bytes()
 	h, _, err := wire.ParseIPv6(b)
 	if err != nil {
@@ -198,7 +206,7 @@ func (sh *shard) reassemble6(p *packet) {
 	whole.fragment = false
 	whole.frame, whole.tos = frameOf(&d), d.Header.TOS
 	h, _, err = wire.ParseIPv6(whole.frame.Bytes())
-	if err != nil || !whole.setChain(&h) || whole.fragment { // a fragment of a fragment
+	if err != nil || !whole.setChain(&h) || whole.fragment { // the reassembled packet is a fragment again
 		sh.tally.count6(IPDiscarded)
 		whole.frame.Free()
 		return
@@ -206,7 +214,7 @@ func (sh *shard) reassemble6(p *packet) {
 	sh.passOn(&whole)
 }
 
-// frameOf6 is the IPv6 packet of a datagram that was put together.
+// frameOf6 returns the IPv6 packet of a reassembled datagram.
 func frameOf6(d *ip.Datagram) *link.Frame {
 	f := d.Payload.(*link.Frame)
 	putIPv6(f, &wire.IPv6{
@@ -215,8 +223,8 @@ func frameOf6(d *ip.Datagram) *link.Frame {
 	return f
 }
 
-// expired6 tells the sender of a datagram that the rest of it has not come, and is
-// given its first fragment (RFC 8200 section 4.5). It frees it.
+// expired6 informs the sender of an incomplete datagram, given its first fragment, that
+// its reassembly time was exceeded (RFC 8200 section 4.5). It frees the fragment.
 func (sh *shard) expired6(first *ip.Datagram) {
 	f := first.Payload.(*link.Frame)
 	frag := wire.IPv6Fragment{Next: first.Header.Protocol, More: true, ID: first.ID}
@@ -227,7 +235,8 @@ func (sh *shard) expired6(first *ip.Datagram) {
 	f.Free()
 }
 
-// scoped gives an address that is only known on a link the name of the link.
+// scoped returns the address with the interface name as its zone if the address is valid
+// only on a link.
 func (i *Interface) scoped(a netip.Addr) netip.Addr {
 	if isScoped(a) {
 		return a.WithZone(i.name)

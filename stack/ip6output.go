@@ -8,26 +8,26 @@ import (
 	"loam/wire"
 )
 
-// IPv6 packets that leave.
+// Output of IPv6 packets.
 
-// putIPv6 prepends the IPv6 header to a transport segment.
+// putIPv6 sets the payload length and prepends the IPv6 header to the payload in f.
 func putIPv6(f *link.Frame, h *wire.IPv6) {
 	h.PayloadLen = f.Len()
 	h.Put(f.Prepend(wire.IPv6Len))
 }
 
-// ipHeader is what the headers of both versions of IP say.
+// ipHeader has the header fields of either version of IP.
 type ipHeader struct {
 	proto    wire.Protocol
 	ttl, tos uint8
 	src, dst netip.Addr
 	id       uint16 // IPv4
-	atomic   bool   // IPv4: not to be fragmented
+	atomic   bool   // IPv4: set DF
 	label    uint32 // IPv6
-	loops    bool   // it is to many, of which this host may be one: see shard.loopBack
+	loops    bool   // broadcast or multicast that this host may receive too: see shard.loopBack
 }
 
-// put prepends the header of the version that the addresses are of.
+// put prepends the header for the addresses' version of IP.
 func (h *ipHeader) put(f *link.Frame) {
 	if h.dst.Is4() {
 		putIPv4(f, &wire.IPv4{ID: h.id, DontFragment: h.atomic, TTL: h.ttl, TOS: h.tos, Protocol: h.proto, Src: h.src, Dst: h.dst})
@@ -36,7 +36,7 @@ func (h *ipHeader) put(f *link.Frame) {
 	putIPv6(f, &wire.IPv6{TrafficClass: h.tos, FlowLabel: h.label, NextHeader: h.proto, HopLimit: h.ttl, Src: h.src, Dst: h.dst})
 }
 
-// length is how long the header is, in bytes.
+// length returns the length of the header in bytes.
 func (h *ipHeader) length() int {
 	if h.dst.Is4() {
 		return wire.IPv4MinLen
@@ -44,8 +44,8 @@ func (h *ipHeader) length() int {
 	return wire.IPv6Len
 }
 
-// headersTCP is how many bytes the headers of IP and TCP take in packets to a host,
-// without options.
+// headersTCP returns the length of the IP and TCP headers of segments to a host, in bytes
+// and without options.
 func headersTCP(a netip.Addr) int {
 	if a.Is4() {
 		return wire.IPv4MinLen + wire.TCPMinLen
@@ -53,7 +53,8 @@ func headersTCP(a netip.Addr) int {
 	return wire.IPv6Len + wire.TCPMinLen
 }
 
-// fragment6 cuts a packet up that is longer than its path allows. It owns f.
+// fragment6 fragments and sends a packet that is longer than the path MTU. It takes
+// ownership of f.
 func (sh *shard) fragment6(p *path, f *link.Frame) {
 	h, payload, err := wire.ParseIPv6(f.Bytes())
 	if err != nil {
@@ -76,7 +77,7 @@ func (sh *shard) fragment6(p *path, f *link.Frame) {
 	f.Free()
 }
 
-// flowLabel is that of the packets between two ports (RFC 6437 section 3).
+// flowLabel returns the flow label of packets between two ports (RFC 6437 section 3).
 func (s *Stack) flowLabel(src, dst netip.AddrPort) uint32 {
 	h := mix(fold(src.Addr())^fold(dst.Addr())^uint64(src.Port())<<16^uint64(dst.Port()), ^s.seed)
 	return uint32(h) & wire.MaxFlowLabel

@@ -10,10 +10,10 @@ import (
 	"loam/wire"
 )
 
-// What the link and IP layers take and refuse. Each packet that is refused is
-// counted once, by its reason, and not answered.
+// Packets that the link and IP layers accept and reject. Each rejected packet is counted
+// once, by its reason, and not answered.
 
-// refusals are the counters of packets that were dropped.
+// refusals are the counters of dropped packets.
 var refusals = []stack.Counter{
 	stack.EthMalformed, stack.EthNotForUs, stack.EthUnknownType, stack.EthTagged, stack.EthNoRoom,
 	stack.ARPMalformed, stack.ARPOverflow, stack.NDMalformed,
@@ -28,7 +28,8 @@ var refusals = []stack.Counter{
 	stack.ForwardOverflow,
 }
 
-// wantRefused says that since before, one packet was dropped, and by what reason.
+// wantRefused checks that exactly one packet was dropped since before, for the given
+// reason.
 func (w *peer) wantRefused(sentence string, before stack.Counters, reason stack.Counter) {
 	w.t.Helper()
 	synctest.Wait()
@@ -101,7 +102,7 @@ func TestIPRefused(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			byHand(t, func(t *testing.T, w *peer) {
-				// Who listens on all addresses must not hear of it either.
+				// A socket bound to all addresses must not receive it either.
 				s := mustUDP(t, w.s, 53)
 				defer s.Close()
 				before := w.s.Counters()
@@ -147,7 +148,7 @@ func TestIPAccepted(t *testing.T) {
 	})
 }
 
-// The second interface's address is this host too: the weak model of RFC 1122
+// The address of the second interface is also this host: the weak host model of RFC 1122
 // section 3.3.4.2, as on Linux.
 func TestIPWeakHost(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
@@ -165,7 +166,7 @@ func TestIPWeakHost(t *testing.T) {
 	})
 }
 
-// A sound packet of a protocol that nobody speaks is answered.
+// A valid packet of an unsupported protocol is answered.
 func TestIPNoProtocol(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		before := w.s.Counters()

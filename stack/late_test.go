@@ -16,9 +16,10 @@ import (
 	"loam/wire"
 )
 
-// A stack that is late itself.
+// A stack that runs late.
 
-// slowLog takes two seconds for each line: whoever says something is late for what comes next.
+// slowLog takes two seconds per line, so a goroutine that logs is late for its next
+// event.
 type slowLog struct{ slog.Handler }
 
 func (l slowLog) Handle(context.Context, slog.Record) error {
@@ -26,15 +27,15 @@ func (l slowLog) Handle(context.Context, slog.Record) error {
 	return nil
 }
 
-// An objection that comes in time is heard, however late who hears it is.
+// An objection that arrives in time counts, however late it is processed.
 func TestObjectionInTime(t *testing.T) {
-	for range 10 { // which of two things that are due is done first is chance
+	for range 10 { // the order of two due events is random
 		synctest.Test(t, func(t *testing.T) {
 			s := stack.New(stack.Config{Shards: 1, Log: slog.New(slowLog{slog.NewTextHandler(io.Discard, nil)})})
 			w := attachPeer(t, s, pipe.Config{}, stack.InterfaceConfig{MAC: macA})
 			must(t, s.AddAddress("eth0", netip.PrefixFrom(addrA, 24)))
 			w.advance(100 * time.Millisecond)
-			for range 2 { // the second is told of
+			for range 2 { // the second one is logged
 				w.sendARP(wire.ARP{Op: wire.ARPReply, SenderIP: addrA, TargetMAC: macA, TargetIP: addrA})
 			}
 			w.sendND(neigh.Message{
@@ -50,8 +51,8 @@ func TestObjectionInTime(t *testing.T) {
 	}
 }
 
-// An objection that comes before the change of the tables that adds the address is over, as
-// these are many here, takes the address away all the same.
+// An objection may arrive before the address is in the tables, because that change takes
+// long with many addresses. It still removes the address.
 func TestObjectionAtOnce(t *testing.T) {
 	devA, devB := pipe.New(pipe.Config{})
 	owner, s := newHost(t, stack.Config{}, devB, addrB), stack.New(stack.Config{})

@@ -12,28 +12,29 @@ import (
 	"loam/wire"
 )
 
-// DHCP for an interface: the client machine is run by the interface's loop. It
-// speaks before the interface has an address, so it has packets of its own
-// instead of a socket: receivers pass on what comes to the client's port.
+// The DHCP client of an interface. The interface loop runs the protocol machine. The
+// client works before the interface has an address, so it builds its own packets instead
+// of using a socket, and receivers pass it the messages to the client port.
 
-// Ports of DHCP (RFC 2131 section 4.1).
+// UDP ports of DHCP (RFC 2131 section 4.1).
 const (
 	dhcpServerPort = 67
 	dhcpClientPort = 68
 )
 
-// leaser is the DHCP client of an interface.
+// leaser is the state of the DHCP client of an interface.
 type leaser struct {
 	client  *dhcp.Client
-	waiting []chan dhcp.Lease // of calls of DHCP, each with one place: sent to once
-	held    dhcp.Lease        // what has been configured
+	waiting []chan dhcp.Lease // one per waiting call of DHCP; capacity 1, sent to once
+	held    dhcp.Lease        // the configured lease, if holds is set
 	holds   bool
 }
 
-// DHCP gets an address, a default route and DNS servers for the interface and
-// keeps them until the stack is closed or ReleaseDHCP is called. It returns the
-// first lease, or when ctx ends; then the client goes on trying. hostName is
-// told to the server, and may be empty.
+// DHCP starts the DHCP client of the interface and waits for the first lease. The client
+// configures an address, routes and DNS servers, and renews the lease until the stack is
+// closed or ReleaseDHCP is called. If ctx ends first, DHCP returns its error and the
+// client keeps trying. hostName is sent to the server and may be empty. Errors:
+// ErrInvalid if the link is not Ethernet, ErrClosed.
 func (i *Interface) DHCP(ctx context.Context, hostName string) (dhcp.Lease, error) {
 	if i.medium != link.Ethernet {
 		return dhcp.Lease{}, ErrInvalid
@@ -51,8 +52,8 @@ func (i *Interface) DHCP(ctx context.Context, hostName string) (dhcp.Lease, erro
 	}
 }
 
-// ReleaseDHCP gives the lease back and stops the client; so it does with addresses of IPv6 that are
-// from DHCP, for which it asks no more.
+// ReleaseDHCP releases the lease and stops the client. It also releases addresses
+// obtained by DHCPv6 and stops requesting them.
 func (i *Interface) ReleaseDHCP() {
 	done := make(chan struct{})
 	i.post(func(l *ifaceLoop) {
@@ -71,6 +72,7 @@ func (i *Interface) ReleaseDHCP() {
 	}
 }
 
+// startLease starts the DHCP client unless it is running. The first lease is sent to got.
 func (l *ifaceLoop) startLease(hostName string, got chan dhcp.Lease) {
 	if l.dhcp == nil {
 		client := dhcp.NewClient(dhcp.Config{MAC: l.mac, HostName: hostName, MTU: l.mtu, Rand: newRandom()})
@@ -85,14 +87,14 @@ func (l *ifaceLoop) startLease(hostName string, got chan dhcp.Lease) {
 	l.dhcp.waiting = append(l.dhcp.waiting, got)
 }
 
-// stopWaiting forgets a call of DHCP.
+// stopWaiting removes a call of DHCP that has ended.
 func (l *ifaceLoop) stopWaiting(got chan dhcp.Lease) {
 	if l.dhcp != nil {
 		l.dhcp.waiting = removeOne(l.dhcp.waiting, got)
 	}
 }
 
-// receiveLease takes a message that came to the client's port.
+// receiveLease processes a message to the client port.
 func (l *ifaceLoop) receiveLease(b []byte) {
 	if l.dhcp == nil {
 		return
@@ -105,8 +107,7 @@ func (l *ifaceLoop) receiveLease(b []byte) {
 	l.dhcp.client.Receive(l.now, &m)
 }
 
-// advanceLease lets the client act, sends what it says, and configures what it
-// has got.
+// advanceLease runs the client's timers, sends its message, and applies its events.
 func (l *ifaceLoop) advanceLease() {
 	if l.dhcp == nil {
 		return
@@ -127,7 +128,7 @@ func (l *ifaceLoop) leaseDeadline() tcp.Time {
 	return l.dhcp.client.Deadline()
 }
 
-// configure makes the interface what the lease says.
+// configure applies an event of the client to the interface.
 func (l *ifaceLoop) configure(e dhcp.Event) {
 	d := l.dhcp
 	before := leaseRoutes(l.name, &d.held)
@@ -154,7 +155,7 @@ func (l *ifaceLoop) configure(e dhcp.Event) {
 	d.waiting = nil
 }
 
-// changeRoutes replaces routes; those that stay are not touched.
+// changeRoutes replaces routes. Routes in both lists are not touched.
 func (l *ifaceLoop) changeRoutes(before, after []Route) {
 	for _, r := range before {
 		if !slices.Contains(after, r) {
@@ -168,7 +169,7 @@ func (l *ifaceLoop) changeRoutes(before, after []Route) {
 	}
 }
 
-// leaseRoutes are the routes of a lease.
+// leaseRoutes returns the routes of a lease.
 func leaseRoutes(name string, lease *dhcp.Lease) []Route {
 	var routes []Route
 	for _, r := range lease.Routes {
@@ -180,15 +181,16 @@ func leaseRoutes(name string, lease *dhcp.Lease) []Route {
 	return routes
 }
 
-// conflict tells the client that another host has our address.
+// conflict notifies the client that another host uses our address.
 func (l *ifaceLoop) conflict(addr netip.Addr) {
 	if l.dhcp != nil && l.dhcp.holds && l.dhcp.held.Addr.Addr() == addr {
 		l.dhcp.client.Conflict(l.now)
 	}
 }
 
-// sendLease sends a message of the client: to all stations by itself, since there
-// is no address yet to speak from; to a server like any other datagram.
+// sendLease sends a message of the client. A broadcast is sent directly as a frame,
+// because the interface may have no address yet. Unicast messages use the normal output
+// path.
 func (l *ifaceLoop) sendLease(m dhcp.Message) {
 	f := link.NewFrame(len(m.Data))
 	copy(f.Bytes(), m.Data)
@@ -211,20 +213,20 @@ func (l *ifaceLoop) sendLease(m dhcp.Message) {
 	switch mac, answer := l.arp.Lookup(l.now, path.nextHop); {
 	case answer == neigh.Found:
 		l.sendEthernet(mac, wire.TypeIPv4, f)
-	case l.dhcp.client.State() == dhcp.Stopped: // its last word, and the address goes now: ARP cannot ask any more
+	case l.dhcp.client.State() == dhcp.Stopped: // the last message: the address is about to be removed, so ARP cannot resolve any more
 		l.sendEthernet(wire.Broadcast, wire.TypeIPv4, f)
 	default:
 		l.stack.shardFor(m.Src, m.Dst).submit(&outgoing{frame: f, path: path, owner: nobody{}})
 	}
 }
 
-// nobody owns datagrams that no socket waits for.
+// nobody is the owner of datagrams that belong to no socket.
 type nobody struct{}
 
 func (nobody) sent(int) {}
 
-// forLease reports whether the packet is for the DHCP client, which hears
-// addresses that are not the interface's yet.
+// forLease reports whether a packet is for the DHCP client. The client receives packets
+// to addresses that the interface does not have yet.
 func (i *Interface) forLease(p *packet) bool {
 	if p.proto != wire.ProtoUDP || p.fragment || !i.leasing.Load() {
 		return false
@@ -233,8 +235,9 @@ func (i *Interface) forLease(p *packet) bool {
 	return err == nil && h.SrcPort == dhcpServerPort && h.DstPort == dhcpClientPort
 }
 
-// hand passes what a UDP packet carries to a client of DHCP that the interface's loop runs; full: it is
-// dropped. It owns the frame.
+// hand passes the payload of a UDP packet to a DHCP client in the interface loop. It
+// drops the payload if the channel is full. It takes ownership of the frame. If ok is
+// false, the counter says why the packet was dropped.
 func (p *packet) hand(to chan<- []byte) (Counter, bool) {
 	defer p.frame.Free()
 	b := p.payload()
@@ -250,9 +253,9 @@ func (p *packet) hand(to chan<- []byte) (Counter, bool) {
 	}
 }
 
-// fromNobody reports whether a packet without a source address may be taken: a
-// DHCP client's to a server, and what a switch without an address says of groups (RFC 4541
-// section 2.1.1).
+// fromNobody reports whether a packet without a source address is acceptable: a DHCP
+// client's message to a server, or an IGMP message of a switch without an address (RFC
+// 4541 section 2.1.1).
 func fromNobody(p *packet) bool {
 	if p.proto == wire.ProtoIGMP {
 		return true

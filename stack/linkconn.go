@@ -11,70 +11,73 @@ import (
 	"loam/wire"
 )
 
-// LinkConn is a socket for the frames of links, as Linux's packet sockets are (packet(7)): it
-// gets a copy of each frame that arrives, before the stack looks at it and whoever it is for,
-// and of each that is sent; and it sends frames of any type. linktap.go has how it gets them.
+// LinkConn is a socket for link-layer frames, like the packet sockets of Linux
+// (packet(7)). It receives a copy of every frame that arrives, whatever its destination
+// and before the stack processes it, and of every frame that is sent. It can send frames
+// of any type. The copying is in linktap.go.
 //
-// Such sockets are few, and are published as a list that receivers and shards read.
+// Such sockets are few. They are published as an immutable list that receivers and shards
+// read.
 type LinkConn struct {
 	watcher
-	stack  *Stack
-	cooked bool // frames are without the link's header
-	queue  messageQueue[LinkFrame]
-	filter atomic.Pointer[Filter]
-	bound  atomic.Pointer[linkBinding]
-	sink   atomic.Pointer[func([]byte, *LinkFrame) bool] // see SetSink
+	readers waiter
+	stack   *Stack
+	cooked  bool // frames exclude the link header
+	queue   messageQueue[LinkFrame]
+	filter  atomic.Pointer[Filter]
+	bound   atomic.Pointer[linkBinding]
+	sink    atomic.Pointer[func([]byte, *LinkFrame) bool] // see SetSink
 
 	ignoreOutgoing     atomic.Bool
-	received, overflew atomic.Uint32 // since TakeStats; the former with the latter
+	received, overflew atomic.Uint32 // since the last TakeStats; received includes overflew
 
 	mu     sync.Mutex // guards closed
 	closed bool
 }
 
-// linkBinding is what a socket hears.
+// linkBinding selects the frames that a socket receives.
 type linkBinding struct {
-	on   *Interface     // nil: all
-	kind wire.EtherType // 0: nothing; LinkAll
+	on   *Interface     // nil: all interfaces
+	kind wire.EtherType // 0: nothing; LinkAll: every type
 }
 
-// Types of frames besides those of Ethernet (linux/if_ether.h).
+// Frame types in addition to EtherTypes (linux/if_ether.h).
 const (
-	LinkAll wire.EtherType = 0x0003 // to hear all frames, those that are sent too
-	LinkLLC wire.EtherType = 0x0004 // of a frame that says its length in the place of a type (802.3)
+	LinkAll wire.EtherType = 0x0003 // receive all frames, including those that are sent
+	LinkLLC wire.EtherType = 0x0004 // type of an 802.3 frame, which has a length in place of a type
 )
 
-// FrameKind says whom a frame is for, with the numbers of packet(7).
+// FrameKind classifies the destination of a frame. The numbers are those of packet(7).
 type FrameKind uint8
 
-// Kinds of frames.
+// The kinds of frames.
 const (
 	FrameToHost FrameKind = iota
 	FrameToAll
 	FrameToGroup
-	FrameToOther // another station
+	FrameToOther // unicast to another station
 	FrameOutgoing
 )
 
-// LinkFrame says what came with a frame that was read.
+// LinkFrame describes a frame that was read.
 type LinkFrame struct {
-	Type      wire.EtherType // behind any tags, or LinkLLC
+	Type      wire.EtherType // after any VLAN tags, or LinkLLC
 	Kind      FrameKind
-	Interface int      // index
-	From      wire.MAC // zero where the link has no addresses
-	Len       int      // in bytes, which may be more than fitted into the buffer
-	WireLen   int      // before the filter cut it
-	Header    int      // bytes of the link's header in front
-	Partial   bool     // its checksum was left to a device
+	Interface int      // index of the interface
+	From      wire.MAC // zero if the link has no addresses
+	Len       int      // length in bytes, possibly more than was copied to the buffer
+	WireLen   int      // length in bytes before the filter truncated the frame
+	Header    int      // length of the link header, in bytes
+	Partial   bool     // the checksum was left to a device
 	at        tcp.Time // see ArrivedFrame
 }
 
-// ArrivedFrame is when a frame arrived, or was sent, by the clock as it goes now.
+// ArrivedFrame returns when a frame arrived or was sent, by the current wall clock.
 func (s *Stack) ArrivedFrame(d *LinkFrame) time.Time { return time.Now().Add(d.at - s.now()) }
 
-// ListenLink makes a socket that hears frames of a type on all interfaces; of type 0 it hears
-// none before Bind. A cooked one reads and writes what is behind the link's header. Errors:
-// ErrClosed.
+// ListenLink returns a socket that receives frames of one type on all interfaces. With
+// type 0 it receives nothing until Bind is called. A cooked socket reads and writes
+// frames without the link header. Errors: ErrClosed.
 func (s *Stack) ListenLink(cooked bool, kind wire.EtherType) (*LinkConn, error) {
 	c := &LinkConn{stack: s, cooked: cooked}
 	c.queue.limit = defaultDatagramBuffer
@@ -89,7 +92,7 @@ func (s *Stack) ListenLink(cooked bool, kind wire.EtherType) (*LinkConn, error) 
 	return c, nil
 }
 
-// links are the sockets for frames that there are. The list is never changed.
+// links returns the link-layer sockets. The slice must not be changed.
 func (s *Stack) links() []*LinkConn {
 	if list := s.linkConns.Load(); list != nil {
 		return *list
@@ -97,7 +100,7 @@ func (s *Stack) links() []*LinkConn {
 	return nil
 }
 
-// Close closes the socket. Errors: ErrClosed if it is closed already.
+// Close closes the socket. Errors: ErrClosed if it is already closed.
 func (c *LinkConn) Close() error {
 	c.mu.Lock()
 	closed := c.closed
@@ -115,20 +118,23 @@ func (c *LinkConn) Close() error {
 	}
 	s.mu.Unlock()
 	c.queue.close()
+	c.readers.ring()
+	c.readers.close()
 	c.tell(Readable | Writable | Hangup)
 	return nil
 }
 
-// Bind has the socket hear frames of one type, or LinkAll, on one interface; nil: on all.
+// Bind selects frames of one type, or LinkAll, on one interface; nil means all
+// interfaces.
 func (c *LinkConn) Bind(on *Interface, kind wire.EtherType) { c.bound.Store(&linkBinding{on, kind}) }
 
-// Bound is what Bind has set.
+// Bound returns the setting of Bind.
 func (c *LinkConn) Bound() (on *Interface, kind wire.EtherType) {
 	b := c.bound.Load()
 	return b.on, b.kind
 }
 
-// SetFilter has f look at all frames that come from now on; nil: nobody.
+// SetFilter installs f as the filter of frames from now on; nil removes the filter.
 func (c *LinkConn) SetFilter(f Filter) {
 	if f == nil {
 		c.filter.Store(nil)
@@ -137,8 +143,9 @@ func (c *LinkConn) SetFilter(f Filter) {
 	c.filter.Store(&f)
 }
 
-// SetSink has f take frames in the place of the receive buffer; nil: nobody. f keeps nothing of
-// the frame, reports whether it had room for it, and is called by several goroutines.
+// SetSink makes f receive frames instead of the receive buffer; nil restores the buffer.
+// f must not retain the frame, and reports whether it had room for the frame. It is
+// called concurrently.
 func (c *LinkConn) SetSink(f func(frame []byte, info *LinkFrame) bool) {
 	if f == nil {
 		c.sink.Store(nil)
@@ -147,27 +154,45 @@ func (c *LinkConn) SetSink(f func(frame []byte, info *LinkFrame) bool) {
 	c.sink.Store(&f)
 }
 
-// IgnoreOutgoing has the socket not hear what is sent.
+// IgnoreOutgoing excludes sent frames if on is true.
 func (c *LinkConn) IgnoreOutgoing(on bool) { c.ignoreOutgoing.Store(on) }
 
-// SetReceiveBuffer bounds the memory of frames that have not been read, in bytes.
+// SetReceiveBuffer bounds the memory of unread frames, in bytes.
 func (c *LinkConn) SetReceiveBuffer(n int) {
 	c.queue.mu.Lock()
 	defer c.queue.mu.Unlock()
 	c.queue.limit = n
 }
 
-// TakeStats is how many frames the socket was to get since TakeStats was called last, and how
-// many of these it had no room for.
+// TakeStats returns how many frames matched the socket since the last call of TakeStats,
+// and how many of them were dropped for lack of room.
 func (c *LinkConn) TakeStats() (frames, dropped uint32) {
 	return c.received.Swap(0), c.overflew.Swap(0)
 }
 
-// TryRead takes the oldest frame; what does not fit into p is lost, and LinkFrame.Len says how
-// long it was. Errors: ErrWouldBlock, ErrClosed.
+// TryRead copies the oldest frame to p and removes it. Bytes that do not fit are lost;
+// LinkFrame.Len is the full length. Errors: ErrWouldBlock, ErrClosed.
 func (c *LinkConn) TryRead(p []byte) (int, LinkFrame, error) { return c.read(p, c.queue.take) }
 
-// Peek is TryRead but leaves the frame there.
+// ReadFrame waits for a frame and returns it as TryRead does. Errors, wrapped in a
+// net.OpError: net.ErrClosed, and os.ErrDeadlineExceeded after the deadline of
+// SetReadDeadline.
+func (c *LinkConn) ReadFrame(p []byte) (int, LinkFrame, error) {
+	var info LinkFrame
+	n, err := await(&c.readers, func() (n int, err error) {
+		n, info, err = c.TryRead(p)
+		return n, err
+	})
+	return n, info, opError("read", "packet", nil, nil, err)
+}
+
+// SetReadDeadline makes ReadFrame fail after t; the zero time means no deadline. Errors:
+// net.ErrClosed, wrapped in a net.OpError.
+func (c *LinkConn) SetReadDeadline(t time.Time) error {
+	return opError("set", "packet", nil, nil, c.readers.setDeadline(t))
+}
+
+// Peek is TryRead without removing the frame.
 func (c *LinkConn) Peek(p []byte) (int, LinkFrame, error) { return c.read(p, c.queue.peek) }
 
 func (c *LinkConn) read(p []byte, from func([]byte) (int, LinkFrame, bool)) (int, LinkFrame, error) {
@@ -182,10 +207,12 @@ func (c *LinkConn) read(p []byte, from func([]byte) (int, LinkFrame, bool)) (int
 	return 0, LinkFrame{}, ErrWouldBlock
 }
 
-// Waiting is how many frames could be read now, and the length of the first.
+// Waiting returns the number of frames that can be read now, and the length of the first
+// in bytes.
 func (c *LinkConn) Waiting() (count, first int) { return c.queue.len() }
 
-// Events is what holds now. A frame can always be sent, or is lost.
+// Events returns the conditions that hold now. Writable always holds: a frame that the
+// device has no room for is dropped.
 func (c *LinkConn) Events() Events {
 	e := Writable
 	if n, _ := c.queue.len(); n > 0 {
@@ -199,10 +226,11 @@ func (c *LinkConn) Events() Events {
 	return e
 }
 
-// TryWrite sends a frame on an interface: p with its header, or of a cooked socket p to a
-// station as a frame of a type. A link without a header takes p alone. Errors: ErrClosed,
-// ErrNoInterface where on is nil, ErrInvalid for a frame that is shorter than a header,
-// ErrMessageTooLong, ErrNoBuffers where the device has no room.
+// TryWrite sends a frame on an interface. p includes the link header, unless the socket
+// is cooked; then p is sent to the station to with the given type. On a link without
+// header, p is the whole frame. Errors: ErrClosed, ErrNoInterface if on is nil,
+// ErrInvalid for a frame shorter than the header, ErrMessageTooLong, ErrNoBuffers if the
+// device has no room.
 func (c *LinkConn) TryWrite(p []byte, on *Interface, to wire.MAC, kind wire.EtherType) (int, error) {
 	c.mu.Lock()
 	closed := c.closed
@@ -237,10 +265,11 @@ func (c *LinkConn) TryWrite(p []byte, on *Interface, to wire.MAC, kind wire.Ethe
 	return len(p), c.send(on, f)
 }
 
-// tagLen is how much longer than an interface's MTU a frame with a VLAN's tag may be.
+// tagLen is the length of a VLAN tag in bytes. A tagged frame may exceed the MTU by that
+// much.
 const tagLen = 4
 
-// send hands a frame to the device. It owns the frame.
+// send passes a frame to the device. It takes ownership of the frame.
 func (c *LinkConn) send(on *Interface, f *link.Frame) error {
 	if s := c.stack; s.linkConns.Load() != nil {
 		s.tapOutgoing(&s.tally, on, f, c)

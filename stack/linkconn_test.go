@@ -13,7 +13,7 @@ import (
 	"loam/wire"
 )
 
-// Sockets for frames as packet(7) has them.
+// Link-layer sockets according to packet(7).
 
 const ownType wire.EtherType = 0x88b5 // for experiments (IEEE 802)
 
@@ -25,7 +25,7 @@ func mustLink(t testing.TB, s *stack.Stack, cooked bool, kind wire.EtherType) *s
 	return c
 }
 
-// frameOf is a frame from a peer.
+// frameOf returns a frame from a peer.
 func frameOf(to wire.MAC, kind wire.EtherType, payload string) []byte {
 	h := wire.Ethernet{Dst: to, Src: macB, Type: kind}
 	b := make([]byte, wire.EthernetLen)
@@ -33,7 +33,7 @@ func frameOf(to wire.MAC, kind wire.EtherType, payload string) []byte {
 	return append(b, payload...)
 }
 
-// nextFrame is what the socket has received next.
+// nextFrame returns the next frame that the socket has received.
 func nextFrame(t *testing.T, c *stack.LinkConn) ([]byte, stack.LinkFrame) {
 	t.Helper()
 	synctest.Wait()
@@ -45,7 +45,7 @@ func nextFrame(t *testing.T, c *stack.LinkConn) ([]byte, stack.LinkFrame) {
 	return b[:n], info
 }
 
-// nextSent is the next frame of a type of the test's own that the stack has sent.
+// nextSent returns the next frame of type ownType that the stack has sent.
 func nextSent(t *testing.T, w *peer) []byte {
 	t.Helper()
 	synctest.Wait()
@@ -106,7 +106,8 @@ func TestLinkConnHears(t *testing.T) {
 	})
 }
 
-// What the stack sends is for those alone that hear everything; and ARP is there, too.
+// Frames that the stack sends, including ARP, are only received by sockets bound to
+// LinkAll.
 func TestLinkConnHearsOutgoing(t *testing.T) {
 	p := newPair(t, stack.Config{}, pipe.Config{})
 	all, arp := mustLink(t, p.a, false, stack.LinkAll), mustLink(t, p.a, false, wire.TypeARP)
@@ -136,7 +137,7 @@ func TestLinkConnHearsOutgoing(t *testing.T) {
 				break
 			}
 			if info.Kind == stack.FrameOutgoing {
-				t.Errorf("an outgoing frame of type %#x", info.Type)
+				t.Errorf("an outgoing frame of type %v", info.Type)
 			}
 		}
 	}
@@ -172,7 +173,7 @@ func TestLinkConnSends(t *testing.T) {
 		}{
 			{raw, 60, nil, stack.ErrNoInterface},
 			{raw, 13, w.ifc, stack.ErrInvalid},
-			{raw, 1500 + 14 + 4, w.ifc, nil}, // with a tag
+			{raw, 1500 + 14 + 4, w.ifc, nil}, // with a VLAN tag
 			{raw, 1500 + 14 + 5, w.ifc, stack.ErrMessageTooLong},
 			{cooked, 1500, w.ifc, nil},
 			{cooked, 1501, w.ifc, stack.ErrMessageTooLong},
@@ -184,7 +185,8 @@ func TestLinkConnSends(t *testing.T) {
 	})
 }
 
-// Frames on the loopback interface have a header of zeros, as on Linux, and are seen twice.
+// Frames on the loopback interface have a header of zeros, as on Linux, and are received
+// twice.
 func TestLinkConnOnLoopback(t *testing.T) {
 	p := newPair(t, stack.Config{}, pipe.Config{})
 	c := mustLink(t, p.a, false, 0)
@@ -224,7 +226,7 @@ func TestLinkConnFilterAndRoom(t *testing.T) {
 		}
 		c.SetFilter(nil)
 		c.SetReceiveBuffer(1)
-		for range 3 { // the first is taken whatever the bound
+		for range 3 { // the first one is accepted whatever the limit
 			w.send(frameOf(macA, ownType, "much"))
 		}
 		synctest.Wait()

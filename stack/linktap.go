@@ -7,13 +7,13 @@ import (
 	"loam/wire"
 )
 
-// What LinkConns are told of: each frame as a receiver has read it, and as it is about to be
-// given to a device. A frame that waits for room is told of when it begins to wait. Where
-// nobody listens, that is one look at a pointer for each batch that arrives and each frame
-// that leaves.
+// Copies of frames for LinkConns. A frame is copied when a receiver has read it, or just
+// before it is passed to a device. A frame that must wait for room in the device is
+// copied when it starts to wait. Without LinkConns, the cost is one pointer load per
+// received batch and per sent frame.
 
-// headerLen is how long the link's header is that sockets see, in bytes. Loopback frames
-// have none, and are shown with one of zeros, as on Linux.
+// headerLen returns the length of the link header that sockets see, in bytes. Loopback
+// frames have no header; as on Linux, sockets see a header of zeros.
 func (i *Interface) headerLen() int {
 	if i.medium == link.Ethernet || i.loopback {
 		return wire.EthernetLen
@@ -21,7 +21,7 @@ func (i *Interface) headerLen() int {
 	return 0
 }
 
-// tapIncoming gives the sockets copies of a frame that has arrived.
+// tapIncoming delivers copies of a received frame.
 func (s *Stack) tapIncoming(counts *tally, ifc *Interface, f *link.Frame) {
 	info := LinkFrame{Interface: ifc.index, Partial: f.NeedsChecksum}
 	b := f.Bytes()
@@ -34,11 +34,13 @@ func (s *Stack) tapIncoming(counts *tally, ifc *Interface, f *link.Frame) {
 	s.tap(counts, ifc, f, info, nil)
 }
 
-// tapOutgoing gives them copies of one that is sent, but for the socket that sends it.
+// tapOutgoing delivers copies of a frame that is being sent, except to the socket by that
+// sends it.
 func (s *Stack) tapOutgoing(counts *tally, ifc *Interface, f *link.Frame, by *LinkConn) {
 	s.tap(counts, ifc, f, LinkFrame{Kind: FrameOutgoing, Interface: ifc.index, Partial: f.NeedsChecksum}, by)
 }
 
+// tap delivers copies of a frame to all matching sockets except by.
 func (s *Stack) tap(counts *tally, ifc *Interface, f *link.Frame, info LinkFrame, by *LinkConn) {
 	info.at = s.now()
 	info.Type = typeOfFrame(ifc, f.Bytes())
@@ -52,7 +54,7 @@ func (s *Stack) tap(counts *tally, ifc *Interface, f *link.Frame, info LinkFrame
 	}
 }
 
-// kindOfFrame says for whom a frame to a station is.
+// kindOfFrame classifies a destination address.
 func (i *Interface) kindOfFrame(to wire.MAC) FrameKind {
 	switch {
 	case to == i.mac:
@@ -65,7 +67,7 @@ func (i *Interface) kindOfFrame(to wire.MAC) FrameKind {
 	return FrameToOther
 }
 
-// typeOfFrame finds the type behind a frame's tags.
+// typeOfFrame returns the type of a frame after its VLAN tags.
 func typeOfFrame(ifc *Interface, b []byte) wire.EtherType {
 	if ifc.medium != link.Ethernet {
 		return typeOfIP(b)
@@ -82,8 +84,8 @@ func typeOfFrame(ifc *Interface, b []byte) wire.EtherType {
 	return LinkLLC
 }
 
-// hears reports whether the socket wants a frame. What is sent is for those alone that hear
-// all frames, as on Linux.
+// hears reports whether the socket receives a frame. As on Linux, sent frames are only
+// delivered to sockets bound to LinkAll.
 func (c *LinkConn) hears(ifc *Interface, info *LinkFrame) bool {
 	b := c.bound.Load()
 	switch {
@@ -95,9 +97,9 @@ func (c *LinkConn) hears(ifc *Interface, info *LinkFrame) bool {
 	return b.kind == LinkAll || b.kind == info.Type
 }
 
-// input gives the socket a copy of a frame.
+// input delivers a copy of a frame to the socket, after the filter.
 func (c *LinkConn) input(counts *tally, ifc *Interface, b []byte, info LinkFrame) {
-	made := 0 // bytes of the header that the frame does not have
+	made := 0 // bytes of header that the frame lacks
 	switch header := ifc.headerLen(); {
 	case c.cooked && ifc.medium == link.Ethernet:
 		b = b[min(header, len(b)):]
@@ -137,7 +139,8 @@ func (c *LinkConn) input(counts *tally, ifc *Interface, b []byte, info LinkFrame
 	counts.count(LinkReceived)
 }
 
-// take gives a frame to who waits for it. It owns the frame; false: there was no room.
+// take passes a frame to the sink or the receive buffer. It takes ownership of the frame
+// and returns false if there was no room.
 func (c *LinkConn) take(f *link.Frame, info *LinkFrame) bool {
 	if sink := c.sink.Load(); sink != nil {
 		defer f.Free()
@@ -147,6 +150,7 @@ func (c *LinkConn) take(f *link.Frame, info *LinkFrame) bool {
 		f.Free()
 		return false
 	}
+	c.readers.ring()
 	c.tell(Readable)
 	return true
 }

@@ -8,15 +8,14 @@ import (
 	"loam/wire"
 )
 
-// loopbackPrefix is the address of this host on every host (RFC 1122 section
-// 3.2.1.3).
+// loopbackPrefix is the IPv4 loopback address and network (RFC 1122 section 3.2.1.3).
 var loopbackPrefix = netip.MustParsePrefix("127.0.0.1/8")
 
-// loopbackPrefix6 is the same of IPv6 (RFC 4291 section 2.5.3).
+// loopbackPrefix6 is the IPv6 loopback address (RFC 4291 section 2.5.3).
 var loopbackPrefix6 = netip.MustParsePrefix("::1/128")
 
-// attachLoopback makes "lo", the first interface. What is sent through it comes
-// back, large segments and unfinished checksums included.
+// attachLoopback attaches "lo", the first interface. Its device returns all packets,
+// including large segments and partial checksums.
 func (s *Stack) attachLoopback() {
 	dev := loop.New(loop.Config{Name: "lo"})
 	if _, err := s.attach(dev, InterfaceConfig{Name: "lo", MTU: dev.Info().MTU}, true); err != nil {
@@ -32,10 +31,11 @@ func (s *Stack) attachLoopback() {
 	}
 }
 
-// What is sent to many is heard on this host, too, by who hears it on the interface that it leaves
-// by (ip(7), IP_MULTICAST_LOOP). A gateway is no host of its link.
+// Broadcast and multicast packets are also delivered on this host, to the sockets that
+// receive them on the outgoing interface (ip(7), IP_MULTICAST_LOOP). On an interface with
+// AcceptAny, the stack is a gateway and not a host of the link, so they are not.
 
-// loops reports whether what is sent to a group is for this host as well.
+// loops reports whether packets to a group are also delivered on this host.
 func (o *UDPOptions) loops(group netip.Addr) bool {
 	if group.Is4() {
 		return !o.NoLoop
@@ -43,8 +43,9 @@ func (o *UDPOptions) loops(group netip.Addr) bool {
 	return !o.NoLoop6
 }
 
-// loopBack has a copy of a packet to many arrive, if somebody here hears it. The copy is whole,
-// however the packet is to be cut up, and its checksum, which may be left to the device, right.
+// loopBack delivers a copy of a broadcast or multicast packet on this host if anything
+// receives it. The copy is not fragmented, and its checksum counts as valid even if it
+// was left to the device.
 func (sh *shard) loopBack(o *outgoing) {
 	ifc := o.path.ifc
 	if ifc.loopback || ifc.acceptAny {
@@ -61,7 +62,7 @@ func (sh *shard) loopBack(o *outgoing) {
 	sh.stack.shards[shardOfPacket(sh.stack, &p, payload)].inject(sh, &p)
 }
 
-// hears reports whether this host is one of those that a packet is to.
+// hears reports whether this host receives a broadcast or multicast packet.
 func (sh *shard) hears(p *packet) bool {
 	if !p.dst.IsMulticast() {
 		return p.dst == limitedBroadcast || sh.tables.local[p.dst].broadcast
@@ -69,8 +70,8 @@ func (sh *shard) hears(p *packet) bool {
 	return sh.tables.inGroup(p.ifc, p.dst)
 }
 
-// readOwn fills in what the header says of a packet that was made here, and returns what is behind
-// it; false: a program has made the header, and it is none.
+// readOwn sets the packet's fields from the header of a packet that was made here, and
+// returns the payload. It returns false if a program made the header and it is malformed.
 func (p *packet) readOwn(b []byte) (payload []byte, ok bool) {
 	if typeOfIP(b) == wire.TypeIPv6 {
 		h, payload, err := wire.ParseIPv6(b)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Segments of full size pass the loopback, whose MTU is more than IPv4 can say.
+// Segments of full size pass the loopback, whose MTU exceeds the IPv4 length field.
 func TestLoopbackBulk(t *testing.T) {
 	s := New(Config{})
 	defer s.Close()

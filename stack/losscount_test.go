@@ -11,7 +11,7 @@ import (
 	"loam/stack/ring"
 )
 
-// What was done about loss can be read from the counters of both ends.
+// The counters of both ends show how losses were repaired.
 func TestLossIsCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		link.Track(true)

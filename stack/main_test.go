@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// Package net makes what bounds its threads, and what guards the resolver's configuration, when
-// something is first looked up. In a bubble of synctest these would be the bubble's, and no other
-// test could look anything up (go test -count=2).
+// Package net creates its thread limit and the lock of its resolver configuration at the
+// first lookup. Inside a synctest bubble they would belong to that bubble, and no other
+// test could look up names (go test -count=2). So the first lookup happens here.
 func TestMain(m *testing.M) {
 	net.LookupPort("tcp", "no such port")
 	net.LookupHost("localhost")

@@ -8,25 +8,25 @@ import (
 	"loam/stack/group"
 )
 
-// Multicast groups of sockets, and filters of sources (RFC 3678). A socket hears a group on one
-// interface, whose loop tells its link (groups.go).
+// Multicast groups of sockets, and source filters (RFC 3678). A membership applies to one
+// interface, whose loop reports it to the link (groups.go).
 
-// SourceFilter says of which sources a group is heard.
+// SourceFilter selects the sources from which datagrams to a group are received.
 type SourceFilter = group.Filter
 
-// How many sources a filter may have: what net.ipv4.igmp_max_msf and net.ipv6.mld_max_msf are
-// on Linux if nobody changes them.
+// Limits on the number of sources in a filter: the Linux defaults of
+// net.ipv4.igmp_max_msf and net.ipv6.mld_max_msf.
 const (
 	maxSources4 = 10
 	maxSources6 = 64
 )
 
-// Memberships is the groups that a socket hears. It may be there before the socket, which
-// takes it over by UDPOptions.Groups.
+// Memberships is the set of multicast groups of a socket. It can be created before the
+// socket, which takes it over through UDPOptions.Groups.
 //
-// An interface of nil is the one that a datagram to the group would leave by. All methods
-// return ErrInvalid where group is none, ErrNoInterface where no interface is found, and
-// ErrClosed.
+// A nil interface stands for the interface of the route to the group. All methods return
+// ErrInvalid if group is not a multicast address, ErrNoInterface if no interface is
+// found, and ErrClosed.
 type Memberships struct {
 	stack  *Stack
 	mu     sync.Mutex // guards what follows
@@ -34,20 +34,21 @@ type Memberships struct {
 	closed bool
 }
 
-// membership is a group that a socket hears.
+// membership is one group on one interface.
 type membership struct {
 	group  netip.Addr
 	ifc    *Interface
-	filter SourceFilter // sources as they were given
-	listed bool         // there have been sources, which keeps single ones from changing the mode
+	filter SourceFilter // with the sources in the order given
+	listed bool         // the filter has had sources; single sources can no longer change its mode
 }
 
-// NewMemberships makes those of a socket that is yet to be made. Who makes none closes them.
+// NewMemberships returns the memberships for a socket created later. If no socket takes
+// it over, the caller must close it.
 func (s *Stack) NewMemberships() *Memberships { return &Memberships{stack: s} }
 
-// JoinGroup has the socket receive what is sent to a multicast group on an interface, whoever
-// sends it: in the range of source-specific multicast (RFC 4607), too, as on Linux, where
-// routers that know the range ignore it. Errors: ErrInUse when it is a member already.
+// JoinGroup joins a multicast group on an interface and receives from all sources. As on
+// Linux, this is allowed in the source-specific range (RFC 4607) too, where routers
+// ignore it. Errors: ErrInUse if the socket is already a member.
 func (m *Memberships) JoinGroup(group netip.Addr, on *Interface) error {
 	at, err := m.at(group, on)
 	if err != nil {
@@ -61,11 +62,11 @@ func (m *Memberships) JoinGroup(group netip.Addr, on *Interface) error {
 	return nil
 }
 
-// everyone is heard by who joins a group.
+// everyone is the filter after JoinGroup: all sources.
 var everyone = group.Everyone
 
-// LeaveGroup ends hearing a group; without an interface, on whichever it is. Errors:
-// ErrNotAvailable when it is not heard.
+// LeaveGroup leaves a group; with a nil interface, on whichever interface it was joined.
+// Errors: ErrNotAvailable if the socket is not a member.
 func (m *Memberships) LeaveGroup(group netip.Addr, on *Interface) error {
 	group = group.WithZone("")
 	m.mu.Lock()
@@ -79,25 +80,26 @@ func (m *Memberships) LeaveGroup(group netip.Addr, on *Interface) error {
 	return ErrNotAvailable
 }
 
-// JoinSourceSpecificGroup has the socket receive what one source, or one source more, sends to
-// a group (IP_ADD_SOURCE_MEMBERSHIP, MCAST_JOIN_SOURCE_GROUP). Errors: ErrInvalid when the
-// filter is one of sources that are not heard; ErrNotAvailable when the source is heard
-// already, or is of another version of IP; ErrNoBuffers for more than 10 sources of IPv4, or
-// 64 of IPv6.
+// JoinSourceSpecificGroup joins a group for a single source, or adds a source to an
+// existing membership (IP_ADD_SOURCE_MEMBERSHIP, MCAST_JOIN_SOURCE_GROUP). Errors:
+// ErrInvalid if the membership excludes sources; ErrNotAvailable if the source is already
+// included or has another IP version; ErrNoBuffers for more than 10 IPv4 or 64 IPv6
+// sources.
 func (m *Memberships) JoinSourceSpecificGroup(group, source netip.Addr, on *Interface) error {
 	return m.change(group, source, on, sourceChange{add: true})
 }
 
-// LeaveSourceSpecificGroup undoes JoinSourceSpecificGroup; of the last source, it leaves the
-// group. Errors: ErrInvalid when the group is not heard or the filter is one of sources that
-// are not; ErrNotAvailable when the source is not in it.
+// LeaveSourceSpecificGroup removes a source that JoinSourceSpecificGroup has added.
+// Removing the last source leaves the group. Errors: ErrInvalid if the socket is not a
+// member or the membership excludes sources; ErrNotAvailable if the source is not in the
+// filter.
 func (m *Memberships) LeaveSourceSpecificGroup(group, source netip.Addr, on *Interface) error {
 	return m.change(group, source, on, sourceChange{})
 }
 
-// ExcludeSourceSpecificGroup ends hearing one source of a group that was joined (IP_BLOCK_SOURCE,
-// MCAST_BLOCK_SOURCE). Errors: those of JoinSourceSpecificGroup, and ErrInvalid when the group
-// is not heard.
+// ExcludeSourceSpecificGroup excludes a source from a group that was joined
+// (IP_BLOCK_SOURCE, MCAST_BLOCK_SOURCE). Errors: those of JoinSourceSpecificGroup, and
+// ErrInvalid if the socket is not a member.
 func (m *Memberships) ExcludeSourceSpecificGroup(group, source netip.Addr, on *Interface) error {
 	return m.change(group, source, on, sourceChange{exclude: true, add: true})
 }
@@ -108,10 +110,10 @@ func (m *Memberships) IncludeSourceSpecificGroup(group, source netip.Addr, on *I
 	return m.change(group, source, on, sourceChange{exclude: true})
 }
 
-// SetSourceFilter replaces the filter of a group that is heard (IP_MSFILTER, MCAST_MSFILTER):
-// INCLUDE of no source leaves the group. Errors: ErrInvalid when it is not heard,
-// ErrNotAvailable when it is not and is to be left, or for sources of another version of IP;
-// ErrNoBuffers for too many sources.
+// SetSourceFilter replaces the filter of a membership (IP_MSFILTER, MCAST_MSFILTER). A
+// filter that includes no source leaves the group. Errors: ErrInvalid if the socket is
+// not a member; ErrNotAvailable if it is not a member and the filter would leave the
+// group, or if a source has another IP version; ErrNoBuffers for too many sources.
 func (m *Memberships) SetSourceFilter(group netip.Addr, on *Interface, f SourceFilter) error {
 	if len(f.Sources) > maxSources(group) {
 		return ErrNoBuffers
@@ -142,8 +144,8 @@ func (m *Memberships) SetSourceFilter(group netip.Addr, on *Interface, f SourceF
 	return nil
 }
 
-// SourceFilter is the filter by which a group is heard, its sources in the order in which they
-// were given. Errors: ErrNotAvailable when it is not heard.
+// SourceFilter returns the filter of a membership, with its sources in the order given.
+// Errors: ErrNotAvailable if the socket is not a member.
 func (m *Memberships) SourceFilter(group netip.Addr, on *Interface) (SourceFilter, error) {
 	at, err := m.at(group, on)
 	if err != nil {
@@ -158,7 +160,7 @@ func (m *Memberships) SourceFilter(group netip.Addr, on *Interface) (SourceFilte
 	return f, nil
 }
 
-// Close leaves all groups; no other can be joined.
+// Close leaves all groups and rejects new ones. Errors: ErrClosed.
 func (m *Memberships) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -172,7 +174,8 @@ func (m *Memberships) Close() error {
 	return nil
 }
 
-// place is a group on an interface, and where it is in the list; -1: it is not heard there.
+// place is a group on an interface, and its index in the list of memberships; -1: not a
+// member.
 type place struct {
 	group netip.Addr
 	ifc   *Interface
@@ -181,7 +184,8 @@ type place struct {
 
 func (p place) member() bool { return p.index >= 0 }
 
-// at finds a group. It leaves m.mu locked if there is no error.
+// at finds the membership of a group on an interface. If it returns no error, m.mu is
+// locked and the caller must unlock it.
 func (m *Memberships) at(group netip.Addr, on *Interface) (place, error) {
 	if !group.IsMulticast() {
 		return place{}, ErrInvalid
@@ -206,14 +210,14 @@ func (m *Memberships) at(group netip.Addr, on *Interface) (place, error) {
 	return place{group, on, slices.IndexFunc(m.list, func(has membership) bool { return has.group == group && has.ifc == on })}, nil
 }
 
-// sourceChange says what is to become of a source in a filter.
+// sourceChange describes a change of one source in a filter.
 type sourceChange struct {
-	exclude bool // the mode of the filter that it is for
+	exclude bool // the filter mode that the change requires
 	add     bool
 }
 
-// change adds a source to a filter or removes it, by the rules of Linux: while a filter has
-// had no source, adding one may change its mode.
+// change adds a source to a filter or removes it, by the rules of Linux: while a filter
+// has never had a source, adding one may change its mode.
 func (m *Memberships) change(group, source netip.Addr, on *Interface, c sourceChange) error {
 	if group.Is4() != source.Is4() {
 		return ErrNotAvailable
@@ -241,6 +245,7 @@ func (m *Memberships) change(group, source netip.Addr, on *Interface, c sourceCh
 	return m.addSource(at.index, source, c.exclude)
 }
 
+// addSource adds a source to a filter and sets its mode. The caller holds m.mu.
 func (m *Memberships) addSource(index int, source netip.Addr, exclude bool) error {
 	has := &m.list[index]
 	switch {
@@ -254,6 +259,8 @@ func (m *Memberships) addSource(index int, source netip.Addr, exclude bool) erro
 	return nil
 }
 
+// removeSource removes a source from a filter, and leaves the group if the filter then
+// accepts none. The caller holds m.mu.
 func (m *Memberships) removeSource(index int, source netip.Addr) error {
 	f := m.list[index].filter
 	i := slices.Index(f.Sources, source)
@@ -269,7 +276,7 @@ func (m *Memberships) removeSource(index int, source netip.Addr) error {
 	return nil
 }
 
-// maxSources is how many sources a filter of a group may have.
+// maxSources returns the largest number of sources in a filter of a group.
 func maxSources(group netip.Addr) int {
 	if group.Is4() {
 		return maxSources4
@@ -277,7 +284,8 @@ func maxSources(group netip.Addr) int {
 	return maxSources6
 }
 
-// enter, filter and leave change the list, and tell the interface. The caller holds m.mu.
+// enter, filter and leave change the list and notify the interface. The caller holds
+// m.mu.
 func (m *Memberships) enter(at place, f SourceFilter) {
 	m.list = append(m.list, membership{group: at.group, ifc: at.ifc, filter: f, listed: len(f.Sources) > 0})
 	at.ifc.listen(at.group, func(r *group.Reception) { r.Enter(f) })
@@ -296,8 +304,8 @@ func (m *Memberships) leave(index int) {
 	has.ifc.listen(has.group, func(r *group.Reception) { r.Leave(has.filter) })
 }
 
-// hears reports whether the socket is in the group that a packet is to, where it arrived, and
-// whether it hears the sender there.
+// hears reports whether the socket is a member of the packet's group on the interface
+// where it arrived, and whether its filter accepts the source.
 func (m *Memberships) hears(p *packet) (heard, member bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -309,8 +317,8 @@ func (m *Memberships) hears(p *packet) (heard, member bool) {
 	return false, false
 }
 
-// hearsAsOthers reports whether a socket that is not in the group of a packet hears it because
-// the host does.
+// hearsAsOthers reports whether a socket receives a packet to a group that it has not
+// joined: a group of all hosts, or one that other sockets have joined (IP_MULTICAST_ALL).
 func (c *datagramSocket) hearsAsOthers(p *packet) bool {
 	c.mu.Lock()
 	all := c.options.AllGroups6

@@ -14,8 +14,8 @@ import (
 	"loam/wire"
 )
 
-// Filters of sources (RFC 3678): whom a socket hears, what the link is told, and what is
-// refused.
+// Source filters (RFC 3678): which datagrams a socket receives, what is reported to the
+// link, and which calls fail.
 
 var (
 	source1 = netip.MustParseAddr("192.0.2.1")
@@ -30,7 +30,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// wantRefusal says which errno an error has; 0: there is none.
+// wantRefusal checks the errno of an error; 0: no error.
 func wantRefusal(t testing.TB, sentence string, err error, want syscall.Errno) {
 	t.Helper()
 	if want == 0 && err != nil || want != 0 && !errors.Is(err, want) {
@@ -38,14 +38,14 @@ func wantRefusal(t testing.TB, sentence string, err error, want syscall.Errno) {
 	}
 }
 
-// sendToGroup sends a datagram to port 53 of a group of IPv4.
+// sendToGroup sends a datagram to port 53 of an IPv4 group.
 func (w *peer) sendToGroup(src, group netip.Addr) {
 	w.t.Helper()
 	w.send(ethernet(wire.MulticastMAC4(group), wire.TypeIPv4, packet(wire.IPv4{Protocol: wire.ProtoUDP, Src: src, Dst: group},
 		datagram(netip.AddrPortFrom(src, 1000), netip.AddrPortFrom(group, 53), "x"))))
 }
 
-// RFC 3678 section 3: what a filter lets through, each socket its own.
+// RFC 3678 section 3: each socket receives only what its own filter accepts.
 func TestSourceFilter(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		share := stack.UDPOptions{ReuseAddr: true}
@@ -83,7 +83,8 @@ func TestSourceFilter(t *testing.T) {
 	})
 }
 
-// IP_MULTICAST_ALL: what others have joined is heard, unless the socket is in the group itself.
+// IP_MULTICAST_ALL: a socket also receives groups joined by others, unless it has joined
+// the group itself.
 func TestAllGroups(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		share := stack.UDPOptions{ReuseAddr: true}
@@ -108,7 +109,7 @@ func TestAllGroups(t *testing.T) {
 	})
 }
 
-// A raw socket has filters as well.
+// A raw socket has source filters too.
 func TestRawSourceFilter(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		c, err := w.s.ListenRaw(wire.ProtoUDP, netip.IPv4Unspecified(), stack.UDPOptions{})
@@ -142,7 +143,7 @@ func TestRawSourceFilter(t *testing.T) {
 	})
 }
 
-// The link is told what all sockets together want.
+// The link receives reports of what all sockets together need.
 func TestSourcesAreTold(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		w.groups = true
@@ -183,7 +184,7 @@ func TestSourcesAreTold(t *testing.T) {
 	})
 }
 
-// What RFC 3678 and ip(7) refuse, as Linux does.
+// Calls that RFC 3678 and ip(7) reject fail with the errors of Linux.
 func TestMembershipErrors(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		m := w.s.NewMemberships()
@@ -245,7 +246,7 @@ func TestMembershipErrors(t *testing.T) {
 	})
 }
 
-// Groups that are joined before there is a socket become the socket's.
+// Groups joined before the socket exists become the socket's.
 func TestMembershipsBeforeSocket(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		m := w.s.NewMemberships()
@@ -261,7 +262,7 @@ func TestMembershipsBeforeSocket(t *testing.T) {
 	})
 }
 
-// Two stacks, and IPv6: what one sends the other hears of the right source.
+// Two stacks, also with IPv6: one receives what the other sends if the source matches.
 func TestSourceFilterOverTwoStacks(t *testing.T) {
 	for _, c := range []struct{ group, wanted, other, local string }{
 		{"232.1.2.3", "10.0.0.1", "10.0.0.5", "0.0.0.0:5000"},

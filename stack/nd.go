@@ -9,10 +9,10 @@ import (
 	"loam/wire"
 )
 
-// Neighbor Discovery of an interface: what its loop does for IPv6, beside ARP.
+// Neighbor Discovery of an interface: the IPv6 counterpart of ARP in the interface loop.
 
-// firstAddress6 gives an interface its link-local address (RFC 4291 section 2.5.6);
-// only links with stations have one.
+// firstAddress6 adds the link-local address of an interface (RFC 4291 section 2.5.6).
+// Links without link-layer addresses have none.
 func (s *Stack) firstAddress6(ifc *Interface) error {
 	if !ifc.ipv6 || ifc.medium != link.Ethernet {
 		return nil
@@ -20,7 +20,7 @@ func (s *Stack) firstAddress6(ifc *Interface) error {
 	return s.AddAddress(ifc.name, netip.PrefixFrom(wire.LinkLocal6(ifc.mac), 64))
 }
 
-// ready is called when nobody objects to an address.
+// ready is called when duplicate address detection has found no conflict.
 func (l *ifaceLoop) ready(addr netip.Addr) {
 	if l.trial() == neigh.Untried || addr.Is4() {
 		return
@@ -40,8 +40,8 @@ func (l *ifaceLoop) ready(addr netip.Addr) {
 	}
 }
 
-// duplicate is called when another host has an IPv6 address of ours. One that is
-// on trial is given up (RFC 4862 section 5.4.5).
+// duplicate is called when another host uses one of our IPv6 addresses. An address under
+// duplicate detection is removed (RFC 4862 section 5.4.5); others stay.
 func (l *ifaceLoop) duplicate(addr netip.Addr) {
 	if !l.stack.giveUp(l.Interface, addr) {
 		return
@@ -53,9 +53,9 @@ func (l *ifaceLoop) duplicate(addr netip.Addr) {
 	}
 }
 
-// giveUp removes an address if it is on trial, and reports whether it was. It waits for changes
-// that are under way: an address is announced before it is in the tables, and another host may
-// object before it is.
+// giveUp removes an address under duplicate detection and reports whether there was one.
+// It waits for concurrent changes: an address is announced before it is in the tables,
+// and another host may object in between.
 func (s *Stack) giveUp(ifc *Interface, addr netip.Addr) bool {
 	err := s.change(func(t *tables) error {
 		i := slices.IndexFunc(t.tentative, func(a Address) bool { return a.Interface == ifc.name && a.Prefix.Addr() == addr })
@@ -67,7 +67,7 @@ func (s *Stack) giveUp(ifc *Interface, addr netip.Addr) bool {
 	return err == nil
 }
 
-// conflictCounter counts those who claim an address of ours.
+// conflictCounter returns the counter of address conflicts for an address.
 func conflictCounter(addr netip.Addr) Counter {
 	if addr.Is4() {
 		return ARPConflict
@@ -75,7 +75,7 @@ func conflictCounter(addr netip.Addr) Counter {
 	return NDConflict
 }
 
-// lookup asks the cache of the address's version.
+// lookup returns the cache entry of a next hop, from ARP or Neighbor Discovery.
 func (l *ifaceLoop) lookup(addr netip.Addr) (wire.MAC, neigh.Answer) {
 	if addr.Is4() {
 		return l.arp.Lookup(l.now, addr)
@@ -83,7 +83,7 @@ func (l *ifaceLoop) lookup(addr netip.Addr) (wire.MAC, neigh.Answer) {
 	return l.ndp.Lookup(l.now, addr)
 }
 
-// confirmed tells it that the address answers.
+// confirmed records that a next hop is reachable.
 func (l *ifaceLoop) confirmed(addr netip.Addr) {
 	if addr.Is4() {
 		l.arp.Confirm(l.now, addr)
@@ -92,7 +92,7 @@ func (l *ifaceLoop) confirmed(addr netip.Addr) {
 	l.ndp.Confirm(l.now, addr)
 }
 
-// event takes the next event of either.
+// event returns the next event of either cache.
 func (l *ifaceLoop) event() (neigh.Event, bool) {
 	if e, ok := l.arp.Event(); ok {
 		return e, true
@@ -100,7 +100,7 @@ func (l *ifaceLoop) event() (neigh.Event, bool) {
 	return l.ndp.Event()
 }
 
-// sendND sends what the machine has to say.
+// sendND sends the pending messages of the Neighbor Discovery machine.
 func (l *ifaceLoop) sendND() {
 	var m neigh.Message
 	for l.ndp.Poll(l.now, &m) {
@@ -113,7 +113,7 @@ func (l *ifaceLoop) sendND() {
 	}
 }
 
-// sendDiscovery sends a message of Neighbor Discovery, whose checksum is not there yet.
+// sendDiscovery fills in the checksum of a Neighbor Discovery message and sends it.
 func (l *ifaceLoop) sendDiscovery(f *link.Frame, src, dst netip.Addr, mac wire.MAC) {
 	wire.PutICMPv6Checksum(f.Bytes(), src, dst)
 	putIPv6(f, &wire.IPv6{NextHeader: wire.ProtoICMPv6, HopLimit: wire.NDHopLimit, Src: src, Dst: dst})
@@ -122,7 +122,8 @@ func (l *ifaceLoop) sendDiscovery(f *link.Frame, src, dst netip.Addr, mac wire.M
 	l.stack.tally.count6(NDSent)
 }
 
-// hearNoRouter tells the machines of a neighbour that says it is no router.
+// hearNoRouter processes an advertisement of a neighbour that is not, or no longer, a
+// router.
 func (l *ifaceLoop) hearNoRouter(m *neigh.Message) {
 	if !m.Advertisement || m.Router {
 		return

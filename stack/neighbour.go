@@ -13,23 +13,24 @@ import (
 	"loam/wire"
 )
 
-// The owner of an interface's neighbour cache, and how shards read it.
+// The neighbour cache of an interface, and how shards read it.
 //
-// A shard looks a next hop up in the published table, which costs it no message.
-// What is not there it asks for (want), and keeps the packet; when the machine
-// has an answer, the loop publishes a new table and tells every shard.
+// A shard looks up a next hop in the published map, without a message to the interface
+// loop. If there is no entry, it keeps the packet and requests one (want). When the
+// machine has a result, the loop publishes a new map and notifies every shard.
 
-// neighbour is a next hop that is resolved. It is immutable but for lastUse.
+// neighbour is a resolved next hop. Only lastUse changes.
 type neighbour struct {
 	mac     wire.MAC
-	lastUse atomic.Int64 // tcp.Time when the loop was last told that it is used
+	lastUse atomic.Int64 // tcp.Time of the last use reported to the loop
 }
 
-// useEvery is how often at most the loop is told that a neighbour is used, from
-// which it sees when to ask again whether it is still there.
+// useEvery is the minimum interval between two reports to the loop that a neighbour is in
+// use, in nanoseconds. The loop needs the reports to decide when to check that the
+// neighbour is still there.
 const useEvery = int64(time.Second)
 
-// neighMessage tells the loop about a next hop.
+// neighMessage informs the loop about a next hop.
 type neighMessage struct {
 	kind neighKind
 	addr netip.Addr
@@ -38,12 +39,12 @@ type neighMessage struct {
 type neighKind uint8
 
 const (
-	neighWant    neighKind = iota // a packet waits for it
-	neighUse                      // packets are sent to it
-	neighConfirm                  // it has been heard to answer
+	neighWant    neighKind = iota // a packet is waiting for it
+	neighUse                      // packets are being sent to it
+	neighConfirm                  // it is known to be reachable
 )
 
-// neighbour looks up a next hop.
+// neighbour returns the link-layer address of a next hop, if it is resolved.
 func (i *Interface) neighbour(addr netip.Addr) (wire.MAC, bool) {
 	n := (*i.neighbours.Load())[addr]
 	if n == nil {
@@ -56,7 +57,8 @@ func (i *Interface) neighbour(addr netip.Addr) (wire.MAC, bool) {
 	return n.mac, true
 }
 
-// hint tells the loop something that it can do without.
+// hint sends a message to the loop unless the channel is full. It reports whether it was
+// sent.
 func (i *Interface) hint(kind neighKind, addr netip.Addr) bool {
 	select {
 	case i.wanted <- neighMessage{kind, addr}:
@@ -68,8 +70,8 @@ func (i *Interface) hint(kind neighKind, addr netip.Addr) bool {
 
 func (i *Interface) confirm(addr netip.Addr) { i.hint(neighConfirm, addr) }
 
-// want asks for a next hop; an answer will come to all shards. If the loop is
-// too busy even to be asked, the packets that wait are dropped.
+// want requests a next hop. The result is posted to all shards. If the loop is too busy
+// to accept the request, the waiting packets are dropped.
 func (i *Interface) want(sh *shard, addr netip.Addr) {
 	if i.hint(neighWant, addr) {
 		return
@@ -79,7 +81,7 @@ func (i *Interface) want(sh *shard, addr netip.Addr) {
 	link.FreeAll(queue)
 }
 
-// announce begins to answer for an address of ours, and withdraw ends it.
+// announce starts to answer for one of our addresses, and withdraw stops it.
 func (i *Interface) announce(p netip.Prefix) {
 	i.post(func(l *ifaceLoop) {
 		if p.Addr().Is4() {
@@ -102,7 +104,8 @@ func (i *Interface) withdraw(addr netip.Addr) {
 	})
 }
 
-// Neighbours lists what the interface knows of its link.
+// Neighbours returns the entries of both neighbour caches. It is empty after the
+// interface has been detached.
 func (i *Interface) Neighbours() []neigh.Entry {
 	answer := make(chan []neigh.Entry, 1)
 	i.post(func(l *ifaceLoop) { answer <- append(l.arp.Entries(), l.ndp.Entries()...) })
@@ -114,7 +117,8 @@ func (i *Interface) Neighbours() []neigh.Entry {
 	}
 }
 
-// SetNeighbour makes a permanent entry.
+// SetNeighbour adds a permanent entry to the neighbour cache. It does not wait until the
+// entry is in use.
 func (i *Interface) SetNeighbour(addr netip.Addr, mac wire.MAC) {
 	i.post(func(l *ifaceLoop) {
 		if addr.Is4() {
@@ -125,7 +129,7 @@ func (i *Interface) SetNeighbour(addr netip.Addr, mac wire.MAC) {
 	})
 }
 
-// ifaceLoop is what the loop of an interface owns.
+// ifaceLoop is the state owned by the loop of an interface.
 type ifaceLoop struct {
 	*Interface
 	now   tcp.Time
@@ -139,12 +143,12 @@ type ifaceLoop struct {
 	groups    groupHosts
 	redirects ip.Redirects
 
-	auto       *autoconfigured // nil: routers are not listened to
-	advertised *advertising    // nil: the interface is no router's
+	auto       *autoconfigured // nil: router advertisements are ignored
+	advertised *advertising    // nil: the interface is not a router
 }
 
-// loop owns the neighbour caches, the DHCP client, what routers say and what is said of groups. It
-// ends when the interface is closed.
+// loop owns the neighbour caches, the DHCP clients, the state from router advertisements
+// and the group reports. It ends when the interface is closed.
 func (i *Interface) loop() {
 	defer close(i.ended)
 	l := &ifaceLoop{Interface: i, armed: tcp.Never, timer: time.NewTimer(time.Hour)}
@@ -172,7 +176,7 @@ func (i *Interface) loop() {
 			l.receiveGroup(&m)
 		case m := <-i.wanted:
 			l.now = i.stack.now()
-			l.takeRequests() // an address that the packet comes from may be among them
+			l.takeRequests() // the packet's source address may be among the requests
 			l.hear(m)
 		case <-i.wake:
 			l.now = i.stack.now()
@@ -195,21 +199,23 @@ func (i *Interface) loop() {
 		l.ndp.Advance(l.now)
 		l.publish()
 		l.expireRedirects()
-		l.advanceLease() // behind what publish may have told it
+		l.advanceLease() // after publish, which may have reported a conflict to it
 		l.advanceRouters()
 		l.advanceDHCPv6()
 		l.sendARP()
-		l.sendGroups() // first, since a switch may let nobody answer what comes next
+		l.sendGroups() // first: a switch may otherwise filter the replies to the messages that follow
 		l.sendND()
 		l.arm()
 	}
 }
 
-// mostAtOnce is how many messages of each kind catchUp takes: the machines have room for as many answers.
+// mostAtOnce bounds the messages of each kind that catchUp processes. The machines can
+// hold as many replies.
 const mostAtOnce = 32
 
-// catchUp takes what has arrived from neighbours when something is due, so that an answer or an
-// objection that came in time counts before time is over, however late the loop is.
+// catchUp processes messages of neighbours that are already queued when a timer is due.
+// So a reply or an objection that arrived in time counts before the timer fires, however
+// late the loop runs.
 func (l *ifaceLoop) catchUp() {
 	if l.now < min(l.arp.Deadline(), l.ndp.Deadline()) {
 		return
@@ -228,6 +234,7 @@ func (l *ifaceLoop) receiveND(m *neigh.Message) {
 	l.hearNoRouter(m)
 }
 
+// takeRequests runs the functions passed to post, in order.
 func (l *ifaceLoop) takeRequests() {
 	l.mu.Lock()
 	requests := l.requests
@@ -238,6 +245,7 @@ func (l *ifaceLoop) takeRequests() {
 	}
 }
 
+// hear processes a message about a next hop from a shard.
 func (l *ifaceLoop) hear(m neighMessage) {
 	if m.kind == neighConfirm {
 		l.confirmed(m.addr)
@@ -247,7 +255,8 @@ func (l *ifaceLoop) hear(m neighMessage) {
 	if m.kind != neighWant {
 		return
 	}
-	// What the machine knows already it will not report.
+	// The machine reports only changes, so a result that is already known is published
+	// here.
 	switch answer {
 	case neigh.Found:
 		l.publishOne(m.addr, mac)
@@ -256,7 +265,7 @@ func (l *ifaceLoop) hear(m neighMessage) {
 	}
 }
 
-// publish takes the machine's events.
+// publish processes the events of the machines.
 func (l *ifaceLoop) publish() {
 	for {
 		e, ok := l.event()
@@ -285,8 +294,8 @@ func (l *ifaceLoop) publish() {
 	}
 }
 
-// publishOne enters a neighbour into the table and has the shards send what
-// waited for it.
+// publishOne adds a neighbour to the published map and makes the shards send the packets
+// waiting for it.
 func (l *ifaceLoop) publishOne(addr netip.Addr, mac wire.MAC) {
 	table := maps.Clone(*l.neighbours.Load())
 	n := &neighbour{mac: mac}
@@ -302,15 +311,15 @@ func (l *ifaceLoop) publishOne(addr netip.Addr, mac wire.MAC) {
 	}
 }
 
-// unpublish takes a neighbour out of the table.
+// unpublish removes a neighbour from the published map.
 func (l *ifaceLoop) unpublish(addr netip.Addr) {
 	table := maps.Clone(*l.neighbours.Load())
 	delete(table, addr)
 	l.neighbours.Store(&table)
 }
 
-// tellFailed has the shards give up what waited for a next hop; they do not tell those who
-// sent it if there is another way.
+// tellFailed makes the shards drop the packets waiting for a next hop. If another is
+// true, there is a different path, and the senders get no error.
 func (l *ifaceLoop) tellFailed(addr netip.Addr, another bool) {
 	for _, sh := range l.stack.shards {
 		sh.post(func(sh *shard) {
@@ -321,7 +330,7 @@ func (l *ifaceLoop) tellFailed(addr netip.Addr, another bool) {
 	}
 }
 
-// sendARP sends what the machine has to say.
+// sendARP sends the pending messages of the ARP machine.
 func (l *ifaceLoop) sendARP() {
 	var a wire.ARP
 	var dst wire.MAC
@@ -336,13 +345,14 @@ func (l *ifaceLoop) sendARP() {
 	}
 }
 
-// sendEthernet sends a frame of the interface's own, or drops it.
+// sendEthernet sends a frame of the interface itself, or drops it if there is no room.
 func (l *ifaceLoop) sendEthernet(dst wire.MAC, t wire.EtherType, f *link.Frame) {
 	h := wire.Ethernet{Dst: dst, Src: l.mac, Type: t}
 	h.Put(f.Prepend(wire.EthernetLen))
 	l.sendFrame(f)
 }
 
+// sendFrame passes a frame to the device, or drops and counts it if there is no room.
 func (l *ifaceLoop) sendFrame(f *link.Frame) {
 	if l.stack.linkConns.Load() != nil {
 		l.stack.tapOutgoing(&l.stack.tally, l.Interface, f, nil)
@@ -352,6 +362,8 @@ func (l *ifaceLoop) sendFrame(f *link.Frame) {
 	}
 }
 
+// arm sets the timer to the earliest deadline of all machines. As in shard.arm, a timer
+// set too early is not changed.
 func (l *ifaceLoop) arm() {
 	next := min(l.arp.Deadline(), l.ndp.Deadline(), l.leaseDeadline(), l.dhcpv6Deadline(), l.routersDeadline(), l.groupsDeadline(), l.redirects.Deadline())
 	if next >= l.armed {

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// The blocking side of sockets, in the terms of package net: TCPConn is a
-// net.Conn, TCPListener a net.Listener, UDPConn and RawConn net.PacketConn and net.Conn.
-// Each call tries, and waits for the doorbell of its direction as long as
-// trying would block. Making sockets from strings is in dial.go.
+// The blocking calls of sockets, with the types of package net: TCPConn is a net.Conn,
+// TCPListener a net.Listener, UDPConn and RawConn both a net.PacketConn and a net.Conn.
+// Each call tries the operation and, while it would block, waits for the doorbell of its
+// direction. dial.go makes sockets from address strings.
 
 var (
 	_ net.Conn       = (*TCPConn)(nil)
@@ -21,7 +21,8 @@ var (
 	_ net.PacketConn = (*RawConn)(nil)
 )
 
-// opError wraps an error as package net does. io.EOF stays bare.
+// opError wraps an error in a net.OpError as package net does. io.EOF is returned
+// unwrapped, and ErrClosed becomes net.ErrClosed.
 func opError(op, network string, source, addr net.Addr, err error) error {
 	if err == nil || err == io.EOF {
 		return err
@@ -45,10 +46,11 @@ func (c *TCPConn) Read(p []byte) (int, error) {
 	return n, c.opError("read", err)
 }
 
-// Write implements net.Conn: it returns when all of p is in the send buffer. What
-// several goroutines write at once is sent one after the other.
+// Write implements net.Conn. It returns when all of p is in the send buffer. Concurrent
+// calls are serialized: the bytes of one call are never interleaved with the bytes of
+// another.
 func (c *TCPConn) Write(p []byte) (int, error) {
-	c.turn.Lock() // whatever ends the wait of its holder ends ours next
+	c.turn.Lock() // an event that ends the holder's wait then ends ours
 	defer c.turn.Unlock()
 	done := 0
 	for {
@@ -84,30 +86,30 @@ func (c *TCPConn) setDeadline(w *waiter, t time.Time) error {
 	return c.opError("set", w.setDeadline(t))
 }
 
-// SetNoDelay is net.TCPConn's.
+// SetNoDelay works like the method of net.TCPConn.
 func (c *TCPConn) SetNoDelay(on bool) error {
 	return c.SetOptions(func(o *TCPOptions) { o.Delay = !on })
 }
 
-// SetKeepAlive is net.TCPConn's.
+// SetKeepAlive works like the method of net.TCPConn.
 func (c *TCPConn) SetKeepAlive(on bool) error {
 	return c.SetOptions(func(o *TCPOptions) { o.KeepAlive = on })
 }
 
-// SetKeepAlivePeriod is net.TCPConn's.
+// SetKeepAlivePeriod works like the method of net.TCPConn.
 func (c *TCPConn) SetKeepAlivePeriod(d time.Duration) error {
 	return c.SetOptions(func(o *TCPOptions) { o.KeepAliveIdle, o.KeepAliveInterval = d, d })
 }
 
-// SetLinger is net.TCPConn's: 0 seconds has Close reset the connection, less
-// undoes it.
+// SetLinger works like the method of net.TCPConn: with 0 seconds, Close resets the
+// connection; a negative value restores the default.
 func (c *TCPConn) SetLinger(seconds int) error {
 	return c.SetOptions(func(o *TCPOptions) {
 		o.Linger, o.LingerTime = seconds >= 0, time.Duration(seconds)*time.Second
 	})
 }
 
-// waitConnected waits until the handshake of an active open has ended.
+// waitConnected waits until the handshake of an active open has succeeded or failed.
 func (c *TCPConn) waitConnected() error {
 	_, err := await(&c.writers, func() (struct{}, error) {
 		status := c.status.Load()
@@ -127,7 +129,7 @@ func (c *TCPConn) waitConnected() error {
 	return err
 }
 
-// AcceptTCP waits for a connection.
+// AcceptTCP waits for the next connection and returns it.
 func (l *TCPListener) AcceptTCP() (*TCPConn, error) {
 	c, err := await(&l.acceptors, l.TryAccept)
 	if err != nil {
@@ -148,7 +150,7 @@ func (l *TCPListener) Accept() (net.Conn, error) {
 // Addr implements net.Listener.
 func (l *TCPListener) Addr() net.Addr { return net.TCPAddrFromAddrPort(l.LocalAddrPort()) }
 
-// SetDeadline is net.TCPListener's: Accept returns an error when t has passed.
+// SetDeadline works like the method of net.TCPListener: after t, Accept returns an error.
 func (l *TCPListener) SetDeadline(t time.Time) error {
 	return opError("set", "tcp", nil, l.Addr(), l.acceptors.setDeadline(t))
 }
@@ -164,13 +166,13 @@ func (c *datagramSocket) opError(op string, to netip.AddrPort, err error) error 
 	return opError(op, c.network, c.LocalAddr(), addr, err)
 }
 
-// received is what await carries for a datagram.
+// received is the result type of await for a datagram.
 type received struct {
 	n    int
 	info Datagram
 }
 
-// ReadDatagram waits for a datagram: see TryReadFrom.
+// ReadDatagram waits for a datagram and copies it to p. See TryReadFrom.
 func (c *datagramSocket) ReadDatagram(p []byte) (int, Datagram, error) {
 	r, err := await(&c.readers, func() (received, error) {
 		n, info, err := c.TryReadFrom(p)
@@ -179,7 +181,7 @@ func (c *datagramSocket) ReadDatagram(p []byte) (int, Datagram, error) {
 	return r.n, r.info, c.opError("read", c.RemoteAddrPort(), err)
 }
 
-// ReadFromUDPAddrPort is net.UDPConn's.
+// ReadFromUDPAddrPort works like the method of net.UDPConn.
 func (c *UDPConn) ReadFromUDPAddrPort(p []byte) (int, netip.AddrPort, error) {
 	n, info, err := c.ReadDatagram(p)
 	return n, info.From, err
@@ -200,7 +202,8 @@ func (c *datagramSocket) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// WriteToUDPAddrPort is net.UDPConn's. It waits while the device is full.
+// WriteToUDPAddrPort works like the method of net.UDPConn. It blocks while the send
+// buffer is full.
 func (c *UDPConn) WriteToUDPAddrPort(p []byte, to netip.AddrPort) (int, error) {
 	n, err := await(&c.writers, func() (int, error) { return c.TryWriteTo(p, to) })
 	if !to.IsValid() {
@@ -209,7 +212,7 @@ func (c *UDPConn) WriteToUDPAddrPort(p []byte, to netip.AddrPort) (int, error) {
 	return n, c.opError("write", to, err)
 }
 
-// WriteTo implements net.PacketConn. addr is a *net.UDPAddr.
+// WriteTo implements net.PacketConn. addr must be a *net.UDPAddr.
 func (c *UDPConn) WriteTo(p []byte, addr net.Addr) (int, error) {
 	to, ok := addr.(*net.UDPAddr)
 	if !ok || to == nil {
@@ -218,7 +221,7 @@ func (c *UDPConn) WriteTo(p []byte, addr net.Addr) (int, error) {
 	return c.WriteToUDPAddrPort(p, to.AddrPort())
 }
 
-// Write implements net.Conn, of a connected socket.
+// Write implements net.Conn for a connected socket.
 func (c *UDPConn) Write(p []byte) (int, error) {
 	return c.WriteToUDPAddrPort(p, netip.AddrPort{})
 }
@@ -226,7 +229,7 @@ func (c *UDPConn) Write(p []byte) (int, error) {
 // LocalAddr implements net.Conn and net.PacketConn.
 func (c *datagramSocket) LocalAddr() net.Addr { return netAddr(c.network, c.LocalAddrPort()) }
 
-// RemoteAddr implements net.Conn; nil when the socket is not connected.
+// RemoteAddr implements net.Conn. It returns nil if the socket is not connected.
 func (c *datagramSocket) RemoteAddr() net.Addr {
 	if p := c.RemoteAddrPort(); p.IsValid() {
 		return netAddr(c.network, p)
@@ -252,7 +255,7 @@ func (c *datagramSocket) SetWriteDeadline(t time.Time) error {
 	return c.opError("set", c.RemoteAddrPort(), c.writers.setDeadline(t))
 }
 
-// WriteTo implements net.PacketConn. addr is a *net.IPAddr.
+// WriteTo implements net.PacketConn. addr must be a *net.IPAddr.
 func (c *RawConn) WriteTo(p []byte, addr net.Addr) (int, error) {
 	to, ok := addr.(*net.IPAddr)
 	if !ok || to == nil {
@@ -262,10 +265,10 @@ func (c *RawConn) WriteTo(p []byte, addr net.Addr) (int, error) {
 	return c.writeTo(p, netip.AddrPortFrom(ip.Unmap().WithZone(to.Zone), 0))
 }
 
-// Write implements net.Conn, of a connected socket.
+// Write implements net.Conn for a connected socket.
 func (c *RawConn) Write(p []byte) (int, error) { return c.writeTo(p, netip.AddrPort{}) }
 
-// writeTo waits while the device is full.
+// writeTo sends a packet and blocks while the send buffer is full.
 func (c *RawConn) writeTo(p []byte, to netip.AddrPort) (int, error) {
 	n, err := await(&c.writers, func() (int, error) { return c.TryWriteTo(p, to) })
 	return n, c.opError("write", to, err)

@@ -17,8 +17,7 @@ import (
 	"loam/stack"
 )
 
-// What package net promises beyond a Conn and a PacketConn: listeners, dialling,
-// errors.
+// Guarantees of package net beyond Conn and PacketConn: listeners, dialling, errors.
 
 func TestListenerDeadline(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
@@ -158,7 +157,7 @@ func TestDialRefuses(t *testing.T) {
 	})
 }
 
-// Errors are those of package net, of package syscall, and of this package.
+// Errors match those of package net, package syscall and this package.
 func TestErrors(t *testing.T) {
 	for _, test := range []struct {
 		err   error
@@ -184,7 +183,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// A write by one goroutine is not cut apart by that of another.
+// Concurrent writes are not interleaved.
 func TestConcurrentWrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPair(t, stack.Config{Shards: 1}, pipe.Config{})
@@ -229,7 +228,7 @@ func TestConcurrentWrites(t *testing.T) {
 	})
 }
 
-// An ordinary program: an HTTP server and client that know nothing of stacks.
+// An ordinary program: an HTTP server and a client that do not know about stacks.
 func TestHTTP(t *testing.T) {
 	p := newPair(t, stack.Config{}, pipe.Config{})
 	l, err := p.b.Listen("tcp", ":80")
@@ -260,7 +259,7 @@ func TestHTTP(t *testing.T) {
 	}
 }
 
-// The resolver asks over the stack.
+// The resolver sends its queries through the stack.
 func TestResolver(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		if _, err := w.s.Dial("tcp", "name.example:80"); err == nil {

@@ -19,16 +19,16 @@ import (
 	"loam/wire"
 )
 
-// Several stacks on one network, and networks that lose, reorder and damage.
+// Several stacks on one network, and networks that lose, reorder and damage frames.
 
-// hub joins devices as an Ethernet hub does: what one sends all others receive.
+// hub joins devices like an Ethernet hub: every device receives what the others send.
 type hub struct {
 	ports []link.Device
 	done  sync.WaitGroup
-	mu    sync.Mutex // one sender at a time
+	mu    sync.Mutex // serializes senders
 }
 
-// newHub returns the far ends of n ports.
+// newHub returns a hub and the far ends of its n ports.
 func newHub(n int) (h *hub, ends []link.Device) {
 	h = &hub{}
 	for i := range n {
@@ -43,7 +43,7 @@ func newHub(n int) (h *hub, ends []link.Device) {
 	return h, ends
 }
 
-// repeat sends what arrives at a port to all others, until that is closed.
+// repeat forwards frames from a port to all others until the port is closed.
 func (h *hub) repeat(from int) {
 	var fs [link.BatchSize]*link.Frame
 	for {
@@ -65,7 +65,7 @@ func (h *hub) repeat(from int) {
 	}
 }
 
-// send sends a frame or, as hubs do, drops it.
+// send sends a frame or, like a hub, drops it.
 func (h *hub) send(port link.Device, f *link.Frame) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -118,13 +118,13 @@ func TestThreeHosts(t *testing.T) {
 		}
 		all := mustListenUDP(t, hosts[1], "0.0.0.0:9", stack.UDPOptions{})
 		sender := mustListenUDP(t, hosts[0], "0.0.0.0:9", stack.UDPOptions{Broadcast: true})
-		synctest.Wait() // the hub drops what a host has no room for, and this one may be at the exchange of the others still
+		synctest.Wait() // the hub drops frames if a host has no room, and this host may still be processing others
 		mustWriteTo(t, sender, "to all", "10.0.0.255:9")
 		wantDatagram(t, all, "a broadcast", "to all")
 	})
 }
 
-// Two hosts that claim one address: the second is told.
+// If two hosts use one address, the second one is notified.
 func TestAddressConflict(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		link.Track(true)
@@ -193,7 +193,7 @@ func exchange(a, b *stack.Stack, address string, size int) error {
 	return nil
 }
 
-// Whatever a network does to frames, the bytes arrive as they were written.
+// Whatever a network does to frames, the bytes arrive unchanged.
 func TestBadNetworks(t *testing.T) {
 	for name, d := range map[string]fault.Direction{
 		"loss 1%":           {Loss: 0.01},

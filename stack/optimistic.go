@@ -9,12 +9,13 @@ import (
 	"loam/wire"
 )
 
-// Addresses of IPv6 are used from the first moment on, while it is still being tried
-// whether another host has them (RFC 4429, decision 39). What package neigh must not say
-// meanwhile it does not say; here is what packets from such an address do.
+// Optimistic duplicate address detection for IPv6 (RFC 4429, decision 39). Addresses are
+// used immediately, while other hosts may still object. Package neigh suppresses the
+// messages that are not allowed meanwhile. This file has the rules for packets sent from
+// such an address.
 
-// trial is what addresses of the interface have to pass. A router's are not used before
-// (RFC 4429 section 3.3).
+// trial returns the kind of duplicate detection for addresses of the interface. A router
+// must not use an address before detection has finished (RFC 4429 section 3.3).
 func (i *Interface) trial() neigh.Trial {
 	switch {
 	case i.medium != link.Ethernet || i.noDetection:
@@ -25,20 +26,22 @@ func (i *Interface) trial() neigh.Trial {
 	return neigh.Optimistic
 }
 
-// settled reports whether an interface has an address, and no other host has.
+// settled reports whether the interface has an address whose duplicate detection has
+// finished.
 func (t *tables) settled(ifc *Interface, addr netip.Addr) bool {
 	return t.local[addr].ifc == ifc && !t.onTrial(ifc, addr)
 }
 
+// onTrial reports whether an address of the interface is under duplicate detection.
 func (t *tables) onTrial(ifc *Interface, addr netip.Addr) bool {
 	return slices.ContainsFunc(t.tentative, func(a Address) bool {
 		return a.Interface == ifc.name && a.Prefix.Addr() == addr
 	})
 }
 
-// detour is where a packet goes whose next hop is not known: from an address on trial to the
-// default router, if that is known, which passes it on (RFC 4429 section 3.2). Otherwise it
-// waits.
+// detour returns the link-layer address for a packet whose next hop is not resolved. A
+// packet from an address under duplicate detection goes to the default router, if that is
+// resolved, and the router forwards it (RFC 4429 section 3.2). Any other packet waits.
 func (l *txLink) detour(nextHop netip.Addr, f *link.Frame) (wire.MAC, bool) {
 	t := l.shard.tables
 	if len(t.tentative) == 0 || isScoped(nextHop) {

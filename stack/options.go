@@ -8,36 +8,38 @@ import (
 	"loam/stack/tcp"
 )
 
-// TCPOptions are the options of a connection, or of a listener, whose
-// connections inherit them. The zero value is the default of each; socket(7),
-// ip(7) and tcp(7) name what is in the comments.
+// TCPOptions are the options of a connection, or of a listener, whose connections inherit
+// them. The zero value selects the defaults. The comments name the options of socket(7),
+// ip(7), ipv6(7) and tcp(7).
 type TCPOptions struct {
-	Delay             bool          // the opposite of TCP_NODELAY, which Go programs expect to be on
+	Delay             bool          // inverse of TCP_NODELAY, which Go programs expect to be on
 	Cork              bool          // TCP_CORK
 	QuickAck          bool          // TCP_QUICKACK: 1
-	DelayAck          bool          // TCP_QUICKACK: 0; neither: quick at first, and as the connection is used
+	DelayAck          bool          // TCP_QUICKACK: 0; if neither is set: quick at first, then adaptive
 	KeepAlive         bool          // SO_KEEPALIVE
 	KeepAliveIdle     time.Duration // TCP_KEEPIDLE; zero: two hours
 	KeepAliveInterval time.Duration // TCP_KEEPINTVL; zero: 75 s
 	KeepAliveCount    int           // TCP_KEEPCNT; zero: 9
 	UserTimeout       time.Duration // TCP_USER_TIMEOUT; zero: none
-	FinWait2          time.Duration // TCP_LINGER2: how long the peer may take to end what Close has; zero: as tcp.Config says; below: no time
+	FinWait2          time.Duration // TCP_LINGER2: limit on FIN-WAIT-2 after Close; zero: as in tcp.Config; negative: none at all
 	ReceiveBuffer     int           // SO_RCVBUF in bytes; zero: grows as needed
 	SendBuffer        int           // SO_SNDBUF in bytes; zero: grows as needed
-	UnsentLow         int           // TCP_NOTSENT_LOWAT in bytes; zero, or less: none
-	MaxSegment        int           // TCP_MAXSEG, for connections that are not yet open; zero: what the path allows
-	DeferAccept       time.Duration // TCP_DEFER_ACCEPT: how long connections that bring no data are kept from Accept
-	SynRetries        int           // TCP_SYNCNT, for connections that are not yet begun; zero: as tcp.Config says
+	Congestion        string        // TCP_CONGESTION: one of tcp.CongestionNames; empty: as in tcp.Config
+	MaxPacingRate     uint64        // SO_MAX_PACING_RATE in bytes per second; zero: unlimited
+	UnsentLow         int           // TCP_NOTSENT_LOWAT in bytes; zero or negative: none
+	MaxSegment        int           // TCP_MAXSEG, set before the connection is opened; zero: as the path allows
+	DeferAccept       time.Duration // TCP_DEFER_ACCEPT: how long Accept withholds connections without data
+	SynRetries        int           // TCP_SYNCNT, set before the connection is opened; zero: as in tcp.Config
 	TTL               uint8         // IP_TTL; zero: 64
-	TOS               uint8         // IP_TOS; the ECN bits are the stack's
-	HopLimit          uint8         // IPV6_UNICAST_HOPS; zero: as routers say, or 64
-	TrafficClass      uint8         // IPV6_TCLASS; the ECN bits are the stack's
-	Device            *Interface    // SO_BINDTODEVICE: segments go and come by this one; nil: by any
-	SoftErrors        bool          // IP_RECVERR: errors that may pass are told at once, and end attempts to connect
-	SoftErrors6       bool          // IPV6_RECVERR: the same for peers of IPv6
-	V6Only            bool          // IPV6_V6ONLY: bound to all addresses of IPv6, not those of IPv4 as well
+	TOS               uint8         // IP_TOS; the stack sets the ECN bits
+	HopLimit          uint8         // IPV6_UNICAST_HOPS; zero: as advertised by routers, or 64
+	TrafficClass      uint8         // IPV6_TCLASS; the stack sets the ECN bits
+	Device            *Interface    // SO_BINDTODEVICE: use only this interface; nil: any
+	SoftErrors        bool          // IP_RECVERR: transient errors are reported at once and abort a connection attempt
+	SoftErrors6       bool          // IPV6_RECVERR: the same for IPv6 peers
+	V6Only            bool          // IPV6_V6ONLY: a socket bound to :: does not accept IPv4
 	UrgentInline      bool          // SO_OOBINLINE
-	Stamps            bool          // SO_TIMESTAMP: Arrived knows when bytes came
+	Stamps            bool          // SO_TIMESTAMP: Arrived returns when bytes arrived
 	Linger            bool          // SO_LINGER
 	LingerTime        time.Duration // with Linger; zero: Close resets the connection
 	ReuseAddr         bool          // SO_REUSEADDR
@@ -46,7 +48,7 @@ type TCPOptions struct {
 
 const defaultTTL = 64
 
-// mss is the payload of a segment on a path that allows path bytes.
+// mss returns the payload of a segment, in bytes, if the path allows path bytes.
 func (o *TCPOptions) mss(path int) int {
 	if o.MaxSegment > 0 {
 		return min(path, o.MaxSegment)
@@ -54,7 +56,23 @@ func (o *TCPOptions) mss(path int) int {
 	return path
 }
 
-// softErrors reports whether errors about a peer that may pass are told.
+// check validates the options. Errors: ErrInvalid for an unknown congestion control.
+func (o *TCPOptions) check() error {
+	if o.Congestion != "" && tcp.CongestionNamed(o.Congestion) == nil {
+		return ErrInvalid
+	}
+	return nil
+}
+
+// applyCongestion sets congestion control and pacing rate of the machine.
+func (o *TCPOptions) applyCongestion(now tcp.Time, m *tcp.Conn) {
+	if o.Congestion != "" && o.Congestion != m.Congestion() {
+		m.SetCongestion(now, tcp.CongestionNamed(o.Congestion)())
+	}
+	m.SetMaxPacingRate(now, o.MaxPacingRate)
+}
+
+// softErrors reports whether transient errors about the peer are reported.
 func (o TCPOptions) softErrors(peer netip.Addr) bool {
 	if peer.Is6() {
 		return o.SoftErrors6
@@ -62,7 +80,8 @@ func (o TCPOptions) softErrors(peer netip.Addr) bool {
 	return o.SoftErrors
 }
 
-// config is what a connection to be opened takes of c.
+// config returns the configuration of a new connection: c, with SynRetries of the options
+// if set.
 func (o *TCPOptions) config(c *tcp.Config) *tcp.Config {
 	if o.SynRetries <= 0 {
 		return c
@@ -72,41 +91,54 @@ func (o *TCPOptions) config(c *tcp.Config) *tcp.Config {
 	return &own
 }
 
-// optionBox holds the options that a program sets until the shard applies them
-// to the machine.
+// optionBox holds the options set by a program until the shard applies them to the
+// machine.
 type optionBox struct {
 	mu sync.Mutex
 	o  TCPOptions
 }
 
-// Options returns the options.
+// Options returns a copy of the options.
 func (c *TCPConn) Options() TCPOptions {
 	c.options.mu.Lock()
 	defer c.options.mu.Unlock()
 	return c.options.o
 }
 
-// SetOptions has f change the options.
+// SetOptions calls f to change the options, and applies the result in the shard. Errors:
+// ErrClosed; ErrInvalid for an unknown congestion control, in which case nothing changes.
 func (c *TCPConn) SetOptions(f func(*TCPOptions)) error {
 	if c.status.Load()&statusClosed != 0 {
 		return ErrClosed
 	}
-	c.options.mu.Lock()
-	f(&c.options.o)
-	c.options.mu.Unlock()
+	if err := c.options.change(f); err != nil {
+		return err
+	}
 	c.askNow(wishOptions)
 	return nil
 }
 
-// abortive reports whether Close is to reset the connection (SO_LINGER with no
-// time).
+// change calls f on a copy of the options and stores the copy if it is valid.
+func (b *optionBox) change(f func(*TCPOptions)) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	o := b.o
+	f(&o)
+	if err := o.check(); err != nil {
+		return err
+	}
+	b.o = o
+	return nil
+}
+
+// abortive reports whether Close resets the connection: SO_LINGER with a time of zero.
 func (b *optionBox) abortive() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.o.Linger && b.o.LingerTime == 0
 }
 
-// apply hands the options to the machine. It runs on the shard.
+// apply sets the options on the machine. It runs on the shard.
 func (b *optionBox) apply(now tcp.Time, c *TCPConn) {
 	b.mu.Lock()
 	o := b.o
@@ -131,6 +163,7 @@ func (b *optionBox) apply(now tcp.Time, c *TCPConn) {
 		m.SetMaxReceiveBuffer(now, o.ReceiveBuffer)
 	}
 	c.applySendBuffer(&o)
+	o.applyCongestion(now, m)
 	c.ttl, c.tos = o.TTL, o.TOS&^3
 	if c.remote.Addr().Is6() {
 		c.ttl, c.tos = o.HopLimit, o.TrafficClass&^3

@@ -11,9 +11,9 @@ import (
 	"loam/wire"
 )
 
-// Connections whose program has gone, and a peer that lets them wait.
+// Connections whose program has closed them, with a peer that does not let them end.
 
-// abandoned has a program write to a peer whose window is closed, and close.
+// abandoned makes a program write to a peer with a closed window, and close.
 func (w *peer) abandoned(l *stack.TCPListener, from uint16) *tcpPeer {
 	w.t.Helper()
 	p, c := w.accepted(l, from)
@@ -28,7 +28,7 @@ func (w *peer) abandoned(l *stack.TCPListener, from uint16) *tcpPeer {
 
 func TestOrphansAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newPeer(t, stack.Config{Shards: 1, MaxOrphans: 3}, pipe.Config{})
+		w := newPeer(t, stack.Config{Shards: 1, MaxOrphanBytes: 3 * 3100}, pipe.Config{})
 		l := mustListen(t, w.s, 80, 10)
 		defer l.Close()
 		for port := range uint16(5) {
@@ -45,10 +45,10 @@ func TestOrphansAreBounded(t *testing.T) {
 	})
 }
 
-// The one that gives way is the oldest, and its peer is told.
+// The oldest orphan is reset, and its peer receives the reset.
 func TestOldestOrphanIsReset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newPeer(t, stack.Config{Shards: 1, MaxOrphans: 1}, pipe.Config{})
+		w := newPeer(t, stack.Config{Shards: 1, MaxOrphanBytes: 3100}, pipe.Config{})
 		l := mustListen(t, w.s, 80, 10)
 		defer l.Close()
 		first := w.closing(l, 5000)

@@ -7,32 +7,33 @@ import (
 	"loam/wire"
 )
 
-// How packets leave. Each shard has a txLink for each interface: it collects
-// the frames of a turn and hands them to the device at once, through a txPort
-// (txport.go) that several shards may share.
+// Output of packets. Each shard has a txLink per interface. It collects the frames of a
+// turn and passes them to the device together, through a txPort (txport.go) that several
+// shards may share.
 
-// txLink is a shard's way out through one interface. It belongs to the shard.
+// txLink is a shard's output on one interface. It belongs to the shard.
 type txLink struct {
 	shard     *shard
 	ifc       *Interface
 	port      *txPort
-	frames    []*link.Frame                // of this turn; beyond a batch only what had waited for a neighbour
+	frames    []*link.Frame                // frames of this turn; exceeds a batch only by packets that waited for a neighbour
 	blocked   bool                         // the device was full; resume will be called
-	stalled   []*TCPConn                   // have something to send once there is room
+	opening   fifo[*TCPConn]               // connections that wait for room and are not established; served first
+	stalled   fifo[*TCPConn]               // other connections that wait for room; each connection is in at most one list, once
 	waiting   map[netip.Addr][]*link.Frame // packets whose next hop is being resolved
-	held      int                          // how many these are
-	datagrams []outgoing                   // of programs, in order, until there is room; bounded by their send buffers
-	goOn      func(*shard)                 // resume, made once
+	held      int                          // number of packets in waiting
+	datagrams fifo[outgoing]               // datagrams that wait for room, in order; bounded by their send buffers
+	goOn      func(*shard)                 // resume as a func value, allocated once
 }
 
-// Bounds on packets that wait for a neighbour, for each interface and shard.
+// Limits on packets that wait for neighbours, per interface and shard.
 const (
-	maxWaiting    = 128 // for one neighbour; the longest datagram is 119 fragments at an MTU of 576
+	maxWaiting    = 128 // packets for one neighbour; the longest datagram has 119 fragments at an MTU of 576
 	maxWaitingFor = 256 // neighbours
 	maxWaitingAll = 2048
 )
 
-// link finds the way out through ifc, and makes it when it is used first.
+// link returns the txLink of an interface and creates it at first use.
 func (sh *shard) link(ifc *Interface) *txLink {
 	if l := sh.knownLink(ifc); l != nil {
 		return l
@@ -43,7 +44,7 @@ func (sh *shard) link(ifc *Interface) *txLink {
 	return l
 }
 
-// knownLink is link for those that have nothing to do if it has not been used.
+// knownLink returns the txLink of an interface, or nil if it has not been used.
 func (sh *shard) knownLink(ifc *Interface) *txLink {
 	for _, l := range sh.links {
 		if l.ifc == ifc {
@@ -53,8 +54,8 @@ func (sh *shard) knownLink(ifc *Interface) *txLink {
 	return nil
 }
 
-// unlink forgets an interface that has been detached. From now on the shard
-// looks routes up in tables that do not have it.
+// unlink removes the txLink of a detached interface. From then on the shard uses tables
+// without that interface.
 func (sh *shard) unlink(ifc *Interface) {
 	sh.tables = sh.stack.tables.Load()
 	for i, l := range sh.links {
@@ -66,25 +67,33 @@ func (sh *shard) unlink(ifc *Interface) {
 	}
 }
 
-// room reports whether a packet may be sent now. Who does not look first adds
-// to a queue without bound.
-func (l *txLink) room() bool {
-	if len(l.frames) < link.BatchSize {
+// room reports whether a packet may be sent now. A caller that ignores the result makes
+// the queue grow without bound.
+func (l *txLink) room() bool { return l.roomFor(link.BatchSize) }
+
+// roomForReply is room for packets that are not kept for later: resets, SYN cookies,
+// ICMP. A second batch is reserved for them, because connections fill the first batch as
+// soon as there is room.
+func (l *txLink) roomForReply() bool { return l.roomFor(2 * link.BatchSize) }
+
+// roomFor reports whether fewer than most frames are queued, after a flush if necessary.
+func (l *txLink) roomFor(most int) bool {
+	if len(l.frames) < most {
 		return true
 	}
 	if !l.blocked {
 		l.flush()
 	}
-	return len(l.frames) < link.BatchSize
+	return len(l.frames) < most
 }
 
-// flush hands the frames to the device.
+// flush passes the frames to the device.
 func (l *txLink) flush() {
 	if len(l.frames) == 0 || l.blocked {
 		return
 	}
 	n, err := l.port.send(l, l.frames)
-	if err != nil { // the device has gone
+	if err != nil { // the device is closed
 		link.FreeAll(l.frames[n:])
 		n = len(l.frames)
 	}
@@ -94,26 +103,45 @@ func (l *txLink) flush() {
 	l.blocked = rest > 0
 }
 
-// resume goes on after the device was full.
+// resume continues sending after the device was full.
 func (l *txLink) resume(sh *shard) {
 	l.blocked = false
 	l.flush()
 	l.resumeDatagrams()
-	l.unstall()
 }
 
-// unstall has the connections that wait for room look again.
+// maxResumed bounds the stalled connections that send per turn, so that input is
+// processed in between.
+const maxResumed = link.BatchSize
+
+// unstall lets connections that wait for room send, in order of arrival and while there
+// is room. It does not touch the other stalled connections: otherwise, with many
+// connections, every frame sent would cost a visit to each of them.
 func (l *txLink) unstall() {
-	for i, c := range l.stalled {
-		l.stalled[i] = nil
-		c.stalled = false
-		l.shard.mark(c)
+	for range maxResumed {
+		if l.opening.len()+l.stalled.len() == 0 || !l.room() {
+			return
+		}
+		l.nextStalled().output(l.shard)
 	}
-	l.stalled = l.stalled[:0]
+	if l.opening.len()+l.stalled.len() > 0 {
+		l.shard.inbox.ring()
+	}
 }
 
-// transmit sends an IP packet, whose header is at the front of f, to a next hop
-// on the link. It owns f.
+// nextStalled removes and returns the next connection that waits for room.
+func (l *txLink) nextStalled() *TCPConn {
+	line := &l.stalled
+	if l.opening.len() > 0 {
+		line = &l.opening
+	}
+	c := line.pop()
+	c.stalled = false
+	return c
+}
+
+// transmit sends an IP packet to a next hop on the link. It takes ownership of f, which
+// starts with the IP header.
 func (l *txLink) transmit(nextHop netip.Addr, f *link.Frame) {
 	if l.ifc.medium != link.Ethernet {
 		l.append(f)
@@ -123,13 +151,14 @@ func (l *txLink) transmit(nextHop netip.Addr, f *link.Frame) {
 	if !ok && nextHop.Is6() {
 		mac, ok = l.detour(nextHop, f)
 	}
-	if !ok || l.waiting[nextHop] != nil { // what waits will be sent in a moment, and goes first
+	if !ok || l.waiting[nextHop] != nil { // waiting packets will be sent soon, and go first
 		l.wait(nextHop, f)
 		return
 	}
 	l.push(mac, f)
 }
 
+// push adds the Ethernet header to an IP packet and queues the frame.
 func (l *txLink) push(mac wire.MAC, f *link.Frame) {
 	h := wire.Ethernet{Dst: mac, Src: l.ifc.mac, Type: typeOfIP(f.Bytes())}
 	h.Put(f.Prepend(wire.EthernetLen))
@@ -137,7 +166,7 @@ func (l *txLink) push(mac wire.MAC, f *link.Frame) {
 	l.append(f)
 }
 
-// append has a frame go with those of this turn.
+// append adds a frame to the frames of this turn.
 func (l *txLink) append(f *link.Frame) {
 	if s := l.shard.stack; s.linkConns.Load() != nil {
 		s.tapOutgoing(&l.shard.tally, l.ifc, f, nil)
@@ -145,7 +174,7 @@ func (l *txLink) append(f *link.Frame) {
 	l.frames = append(l.frames, f)
 }
 
-// resolve finds the link-layer address of a next hop, if it is known.
+// resolve returns the link-layer address of a next hop, if it is known.
 func (l *txLink) resolve(nextHop netip.Addr) (wire.MAC, bool) {
 	if nextHop.IsMulticast() {
 		return wire.MulticastMAC(nextHop), true
@@ -159,7 +188,7 @@ func (l *txLink) resolve(nextHop netip.Addr) (wire.MAC, bool) {
 	return l.ifc.neighbour(nextHop)
 }
 
-// wait keeps a packet until its next hop is resolved or has failed to answer.
+// wait keeps a packet until its next hop is resolved or has failed.
 func (l *txLink) wait(nextHop netip.Addr, f *link.Frame) {
 	queue, known := l.waiting[nextHop]
 	if len(queue) == maxWaiting {
@@ -180,7 +209,7 @@ func (l *txLink) wait(nextHop netip.Addr, f *link.Frame) {
 	}
 }
 
-// takeWaiting hands out what waited for a next hop.
+// takeWaiting removes and returns the packets that wait for a next hop.
 func (l *txLink) takeWaiting(nextHop netip.Addr) []*link.Frame {
 	queue := l.waiting[nextHop]
 	delete(l.waiting, nextHop)
@@ -188,15 +217,15 @@ func (l *txLink) takeWaiting(nextHop netip.Addr) []*link.Frame {
 	return queue
 }
 
-// resolved sends what waited for a next hop.
+// resolved sends the packets that waited for a next hop.
 func (l *txLink) resolved(nextHop netip.Addr, mac wire.MAC) {
 	for _, f := range l.takeWaiting(nextHop) {
 		l.push(mac, f)
 	}
 }
 
-// failed tells the sockets whose packets waited that their host cannot be
-// reached; it does not if the next one goes another way.
+// failed drops the packets that waited for a next hop. It reports the failure to their
+// sockets unless another path exists (another).
 func (l *txLink) failed(nextHop netip.Addr, another bool) {
 	for _, f := range l.takeWaiting(nextHop) {
 		l.shard.tally.count(NeighFailed)
@@ -207,13 +236,15 @@ func (l *txLink) failed(nextHop netip.Addr, another bool) {
 	}
 }
 
-// drop frees everything.
+// drop frees all queued packets and marks the stalled connections for output.
 func (l *txLink) drop() {
-	l.unstall()
-	for i := range l.datagrams {
-		l.datagrams[i].drop()
+	for l.opening.len()+l.stalled.len() > 0 {
+		l.shard.mark(l.nextStalled())
 	}
-	l.datagrams = nil
+	for l.datagrams.len() > 0 {
+		o := l.datagrams.pop()
+		o.drop()
+	}
 	link.FreeAll(l.frames)
 	l.frames = nil
 	for hop := range l.waiting {
@@ -221,9 +252,12 @@ func (l *txLink) drop() {
 	}
 }
 
-// output asks every connection that was touched in this turn what there is to
-// send, and hands it to the devices.
+// output asks every connection touched in this turn for segments and passes them to the
+// devices. Connections that have waited for room come first.
 func (sh *shard) output() {
+	for _, l := range sh.links {
+		l.unstall()
+	}
 	dirty := sh.dirty
 	sh.dirty = sh.spare[:0]
 	for i, c := range dirty {
@@ -235,12 +269,12 @@ func (sh *shard) output() {
 	for _, l := range sh.links {
 		l.flush()
 	}
-	if len(sh.dirty) > 0 { // some have more: come back after looking at the input
+	if len(sh.dirty) > 0 { // some connections have more to send: continue after the input
 		sh.inbox.ring()
 	}
 }
 
-// putIPv4 prepends the IPv4 header to a transport segment.
+// putIPv4 sets the payload length and prepends the IPv4 header to the payload in f.
 func putIPv4(f *link.Frame, h *wire.IPv4) {
 	h.PayloadLen = f.Len()
 	h.Put(f.Prepend(h.Len()))

@@ -8,33 +8,34 @@ import (
 	"loam/wire"
 )
 
-// packet is an IP packet that a receiver has accepted: its header is sound and
-// it is meant for this host. The frame's first byte is that of the IP header.
-// The fields hold what the protocols need of the header, for both IP versions.
+// packet is an IP packet that a receiver has accepted: the header is valid and the packet
+// is for this host. The frame starts at the IP header. The fields are those that
+// protocols need, for both versions of IP.
 type packet struct {
 	frame     *link.Frame
 	ifc       *Interface
 	src, dst  netip.Addr
-	headerLen uint16 // of the IP header with its options, or extension headers
+	headerLen uint16 // IP header including options or extension headers, in bytes
 	proto     wire.Protocol
 	tos       uint8
 	ttl       uint8
 	fragment  bool
 	broadcast bool   // dst is a broadcast or multicast address
-	group     bool   // the link's destination was one
-	problem   uint8  // IPv6: 1 + the code of the "parameter problem" that it is to be answered with; 0: none
-	toMany    bool   // with problem: even if dst is a group
-	problemAt uint16 // IPv6: where that is, else where the field is that names proto
+	group     bool   // the link-layer destination was a group address
+	problem   uint8  // IPv6: 1 + the code of the "parameter problem" to answer with; 0: none
+	toMany    bool   // with problem: answer even if dst is a multicast address
+	problemAt uint16 // IPv6: offset of the problem, otherwise of the field that names proto
 }
 
-// payload is what the IP packet carries.
+// payload returns the payload of the IP packet.
 func (p *packet) payload() []byte { return p.frame.Bytes()[p.headerLen:] }
 
-// ce reports the ECN mark "congestion experienced" (RFC 3168 section 5).
+// ce reports whether the packet has the ECN mark "congestion experienced" (RFC 3168
+// section 5).
 func (p *packet) ce() bool { return p.tos&3 == 3 }
 
-// batch is what goes through a channel: up to link.BatchSize packets, pooled.
-// Who receives it owns it, frees the frames and gives it back.
+// batch is a pooled group of up to link.BatchSize packets, passed from a receiver to a
+// shard. Its owner must pass on or free the frames and then call recycle.
 type batch struct {
 	n       int
 	packets [link.BatchSize]packet
@@ -44,14 +45,14 @@ var batches = sync.Pool{New: func() any { return new(batch) }}
 
 func newBatch() *batch { return batches.Get().(*batch) }
 
-// recycle gives the batch back; its frames must have been passed on or freed.
+// recycle returns the batch to the pool. Its frames must have been passed on or freed.
 func (b *batch) recycle() {
 	clear(b.packets[:b.n])
 	b.n = 0
 	batches.Put(b)
 }
 
-// freeAll frees all frames and gives the batch back.
+// freeAll frees all frames and returns the batch to the pool.
 func (b *batch) freeAll() {
 	for i := range b.packets[:b.n] {
 		b.packets[i].frame.Free()

@@ -14,8 +14,8 @@ import (
 	"loam/stack"
 )
 
-// What anybody may expect of a net.PacketConn, as nettest.TestConn does for a
-// net.Conn. The suite runs in fake time.
+// A conformance suite for net.PacketConn, like nettest.TestConn for net.Conn. It runs in
+// fake time.
 
 // testPacketConn runs the suite on two sockets, each of which reaches the other.
 func testPacketConn(t *testing.T, open func(t *testing.T) (a, b net.PacketConn)) {
@@ -76,7 +76,7 @@ func mustReceive(t *testing.T, c net.PacketConn, want string, from net.Addr) {
 	}
 }
 
-// wantTimeout says that err is what package net returns when a deadline passes.
+// wantTimeout checks that err is the error of package net after a deadline.
 func wantTimeout(t *testing.T, err error) {
 	t.Helper()
 	var e net.Error
@@ -129,12 +129,12 @@ func packetReadDeadline(t *testing.T, a, b net.PacketConn) {
 	mustSend(t, b, "waiting", a.LocalAddr())
 	synctest.Wait()
 	_, _, err = a.ReadFrom(make([]byte, 10))
-	wantTimeout(t, err) // although there is something: as package net does
+	wantTimeout(t, err) // although a datagram is available: as in package net
 	a.SetDeadline(time.Time{})
 	mustReceive(t, a, "waiting", b.LocalAddr())
 }
 
-// A deadline that is set while somebody waits counts for who waits.
+// A deadline that is set during a wait applies to that wait.
 func packetMovedDeadline(t *testing.T, a, b net.PacketConn) {
 	began := time.Now()
 	a.SetReadDeadline(began.Add(time.Hour))
@@ -199,9 +199,9 @@ func packetCloseTwice(t *testing.T, a, b net.PacketConn) {
 	}
 }
 
-// Each datagram goes to one reader, and no reader is forgotten.
+// Each datagram goes to one reader, and no reader misses its wakeup.
 func packetManyReaders(t *testing.T, a, b net.PacketConn) {
-	mustSend(t, a, "the way is known", b.LocalAddr()) // before many datagrams come at once
+	mustSend(t, a, "the way is known", b.LocalAddr()) // resolve the neighbour before many datagrams are sent at once
 	mustReceive(t, b, "the way is known", a.LocalAddr())
 	const readers, each = 8, 50
 	var mu sync.Mutex

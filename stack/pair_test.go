@@ -15,8 +15,8 @@ import (
 	"loam/stack/ring"
 )
 
-// Two stacks, a and b, at 10.0.0.1 and 10.0.0.2 on one pipe: the ground of most
-// tests here. They are at 2001:db8::1 and 2001:db8::2, too.
+// Two stacks, a and b, at 10.0.0.1 and 10.0.0.2 on one pipe, as used by most tests here.
+// They also have 2001:db8::1 and 2001:db8::2.
 
 var (
 	addrA  = netip.MustParseAddr("10.0.0.1")
@@ -25,7 +25,7 @@ var (
 	addrB6 = netip.MustParseAddr("2001:db8::2")
 )
 
-// addr6 is the address of IPv6 beside one of IPv4.
+// addr6 returns the IPv6 address of the host with the given IPv4 address.
 func addr6(a netip.Addr) netip.Addr {
 	b := addrA6.As16()
 	b[15] = a.As4()[3]
@@ -34,8 +34,8 @@ func addr6(a netip.Addr) netip.Addr {
 
 type pair struct{ a, b *stack.Stack }
 
-// newPair makes the two stacks and checks, when the test ends, that nothing is
-// left of them.
+// newPair creates the two stacks and checks at the end of the test that nothing has
+// leaked.
 func newPair(t testing.TB, c stack.Config, p pipe.Config) *pair {
 	t.Helper()
 	link.Track(true)
@@ -65,7 +65,8 @@ func newHost(t testing.TB, c stack.Config, dev link.Device, addr netip.Addr) *st
 	return s
 }
 
-// A leak is what is there for five seconds: on a busy machine programs take long to end.
+// An object still allocated after five seconds is a leak: on a busy machine programs take
+// long to end.
 const (
 	leakLooks = 500
 	leakPause = 10 * time.Millisecond
@@ -84,9 +85,9 @@ func checkLeaks(t testing.TB) {
 	}
 }
 
-// left counts the chunks of buffers, or the frames, that nobody gave back, once
-// programs have had time to: one that is reading when its connection is closed gives
-// back what was there when it has finished.
+// left returns the number of buffer chunks or frames that were not freed, after giving
+// programs time to free them. A program that is reading when its connection is closed
+// frees the data when its read returns.
 func left(outstanding func() int) (n int) {
 	for range leakLooks {
 		if n = outstanding(); n == 0 {
@@ -97,8 +98,8 @@ func left(outstanding func() int) (n int) {
 	return n
 }
 
-// stackGoroutines lists the goroutines that run in a loop of a stack, once they
-// have had time to end.
+// stackGoroutines lists the goroutines still running in a loop of a stack, after giving
+// them time to end.
 func stackGoroutines() string {
 	var left []string
 	for range leakLooks {
@@ -118,7 +119,7 @@ func stackGoroutines() string {
 	return strings.Join(left, "\n\n")
 }
 
-// connected is a TCP connection between two stacks, or over the loopback of one.
+// connected returns a TCP connection between two stacks, or over the loopback of one.
 func connected(t testing.TB, c stack.Config, p pipe.Config, loopback bool) (client, server net.Conn) {
 	t.Helper()
 	pr := newPair(t, c, p)

@@ -9,14 +9,13 @@ import (
 	"loam/stack/tcp"
 )
 
-// pathMTUs is what all shards have learnt of the paths to other hosts: a leaf with a
-// lock of its own, since a path serves connections of every shard, and messages about
-// it are rare. A generation number says that something has been learnt or forgotten
-// since: a connection that is asked for output compares it with the one that it last
-// saw, and only if they differ looks its path up again.
+// pathMTUs holds the path MTUs learned by all shards. It has its own lock, since a path
+// serves connections of all shards, and changes are rare. generation changes whenever
+// something is learned or expires. A connection that sends compares it with the
+// generation it last saw, and looks its path up again only if they differ.
 type pathMTUs struct {
 	generation atomic.Uint32
-	next       atomic.Int64 // when something is forgotten: a tcp.Time
+	next       atomic.Int64 // tcp.Time of the next expiry
 
 	mu    sync.Mutex // guards known
 	known ip.PathMTUs
@@ -24,7 +23,7 @@ type pathMTUs struct {
 
 func (p *pathMTUs) init() { p.next.Store(int64(tcp.Never)) }
 
-// at is the generation at a time.
+// at expires old entries and returns the generation at time now.
 func (p *pathMTUs) at(now tcp.Time) uint32 {
 	if int64(now) >= p.next.Load() {
 		p.mu.Lock()
@@ -35,7 +34,7 @@ func (p *pathMTUs) at(now tcp.Time) uint32 {
 	return p.generation.Load()
 }
 
-// changed is called with the lock.
+// changed updates next and generation. The caller holds mu.
 func (p *pathMTUs) changed() {
 	next := tcp.Never
 	if at, ok := p.known.Next(); ok {
@@ -51,7 +50,8 @@ func (p *pathMTUs) lookup(now tcp.Time, dst netip.Addr) (ip.PathMTU, bool) {
 	return p.known.Lookup(now, dst)
 }
 
-// learn takes in that a packet of length bytes was too long for a link of the path.
+// learn records that a packet of length bytes was too long for a link of the path. mtu is
+// the MTU of that link, or 0 if the router did not report it.
 func (p *pathMTUs) learn(now tcp.Time, dst netip.Addr, mtu, length int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -60,14 +60,14 @@ func (p *pathMTUs) learn(now tcp.Time, dst netip.Addr, mtu, length int) {
 	}
 }
 
-// isNarrow reports whether routers on the path to dst must be allowed to
-// fragment: see ip.PathMTU.
+// isNarrow reports whether routers on the path to dst must be allowed to fragment: see
+// ip.PathMTU.
 func (p *pathMTUs) isNarrow(now tcp.Time, dst netip.Addr) bool {
 	learned, ok := p.lookup(now, dst)
 	return ok && learned.Narrow
 }
 
-// heedPath follows what has been learnt of the path, or forgotten.
+// heedPath applies the current path MTU to the connection.
 func (c *TCPConn) heedPath(sh *shard) {
 	c.pathSeen = sh.stack.paths.at(sh.now)
 	c.narrow = sh.stack.paths.isNarrow(sh.now, c.remote.Addr())

@@ -13,9 +13,9 @@ import (
 	"loam/wire"
 )
 
-// What a peer says and sees of IPv6.
+// The IPv6 part of a peer.
 
-// six is a packet of IPv6, taken apart.
+// six is a parsed IPv6 packet.
 type six struct {
 	ip   wire.IPv6
 	frag *wire.IPv6Fragment
@@ -23,8 +23,8 @@ type six struct {
 	nd   *wire.Neighbor
 }
 
-// byHand6 runs a script in fake time: a stack at 2001:db8::1/64 whose only neighbour
-// is the peer, at 2001:db8::2.
+// byHand6 runs a script in fake time: a stack at 2001:db8::1/64 whose only neighbour is
+// the peer, at 2001:db8::2.
 func byHand6(t *testing.T, script func(t *testing.T, w *peer)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) { script(t, newPeer6(t, pipe.Config{})) })
@@ -42,7 +42,8 @@ func newPeer6(t *testing.T, p pipe.Config) *peer {
 	return w
 }
 
-// packet6 is an IPv6 packet, from the peer to the stack where h does not say.
+// packet6 returns an IPv6 packet. Addresses that h leaves zero are those of the peer and
+// the stack.
 func packet6(h wire.IPv6, payload []byte) []byte {
 	if !h.Src.IsValid() {
 		h.Src = addrB6
@@ -64,13 +65,13 @@ func (w *peer) send6(h wire.IPv6, payload []byte) {
 	w.send(ethernet(macA, wire.TypeIPv6, packet6(h, payload)))
 }
 
-// sendUDP6 sends a datagram from the peer's port to the stack's.
+// sendUDP6 sends a datagram from a port of the peer to a port of the stack.
 func (w *peer) sendUDP6(from, to uint16, data string) {
 	w.t.Helper()
 	w.send6(wire.IPv6{NextHeader: wire.ProtoUDP}, datagram(netip.AddrPortFrom(addrB6, from), netip.AddrPortFrom(addrA6, to), data))
 }
 
-// message6 is an ICMPv6 message with its checksum.
+// message6 returns an ICMPv6 message with its checksum.
 func message6(src, dst netip.Addr, h wire.ICMPv6, data []byte) []byte {
 	b := make([]byte, wire.ICMPv6Len, wire.ICMPv6Len+len(data))
 	h.Put(b)
@@ -84,7 +85,7 @@ func (w *peer) sendICMP6(h wire.ICMPv6, data []byte) {
 	w.send6(wire.IPv6{NextHeader: wire.ProtoICMPv6}, message6(addrB6, addrA6, h, data))
 }
 
-// sendND sends a message of Neighbor Discovery; its MAC is the station it goes to.
+// sendND sends a Neighbor Discovery message. Its MAC is the destination station.
 func (w *peer) sendND(m neigh.Message) {
 	w.t.Helper()
 	b := make([]byte, m.Len())
@@ -93,7 +94,7 @@ func (w *peer) sendND(m neigh.Message) {
 	w.send(ethernet(m.MAC, wire.TypeIPv6, packet6(wire.IPv6{NextHeader: wire.ProtoICMPv6, HopLimit: 255, Src: m.Src, Dst: m.Dst}, b)))
 }
 
-// look6 takes a packet apart.
+// look6 parses a packet.
 func (f *seen) look6(t testing.TB) {
 	t.Helper()
 	h, payload, err := wire.ParseIPv6(f.raw)
@@ -109,7 +110,7 @@ func (f *seen) look6(t testing.TB) {
 		f.ip.Protocol, f.ip.FragOffset = f.six.frag.Next, f.six.frag.Offset
 		return
 	}
-	if h.NextHeader == wire.ProtoHopByHop { // only what is said of groups has one
+	if h.NextHeader == wire.ProtoHopByHop { // only group messages have one
 		x, message, err := wire.ParseIPv6Ext(payload)
 		if err != nil || x.Next != wire.ProtoICMPv6 || !wire.ICMPv6ChecksumOK(message, h.Src, h.Dst) {
 			t.Fatalf("the stack sent %x: %v", f.raw, err)

@@ -16,16 +16,16 @@ import (
 	"loam/wire"
 )
 
-// A peer is a host that a test plays by hand: it writes and reads the frames on
-// the other end of a pipe itself, in fake time. Its verbs are
+// A peer is a host that a test plays by hand: it writes and reads the frames at the other
+// end of a pipe itself, in fake time. Its methods are
 //
 //	send      put a frame on the wire
-//	want      the next frame says this, now
+//	want      the next frame has this content, now
 //	wantNone  nothing is on the wire now
 //	advance   let time pass
 //
-// and each expectation comes with the sentence that it checks. What a frame says
-// is written as in seen.String:
+// and each expectation has the sentence that it checks. The content of a frame is written
+// as in seen.String:
 //
 //	arp who-has 10.0.0.2 tell 10.0.0.1
 //	arp 10.0.0.1 is-at 02:00:00:00:00:0a
@@ -38,21 +38,21 @@ import (
 //	icmp6 2001:db8::1 > 2001:db8::2 type 1 code 4
 //	IGMP v3 10.0.0.1 > 224.0.0.22 TO_EX 239.1.2.3
 //
-// TCP connections have verbs of their own: tcppeer_test.go.
+// TCP connections have methods of their own: tcppeer_test.go.
 type peer struct {
 	t       testing.TB
 	s       *stack.Stack
 	ifc     *stack.Interface
-	dev     *pipe.Device // the far end of the stack's
+	dev     *pipe.Device // the far end of the stack's device
 	queue   link.Queue
-	arps    bool          // ARP is shown to the test; else the two know each other already
-	groups  bool          // IGMP and MLD are shown to the test
-	out     []*link.Frame // to be sent: see hold
+	arps    bool          // ARP is visible to the test; otherwise both hosts are already resolved
+	groups  bool          // IGMP and MLD are visible to the test
+	out     []*link.Frame // frames held back: see hold
 	holding bool
 
-	mu      sync.Mutex    // guards what follows
-	frames  [][]byte      // that the stack has sent and the test has not looked at
-	stopped chan struct{} // closed by start; nil: the peer reads
+	mu      sync.Mutex    // guards the fields below
+	frames  [][]byte      // sent by the stack and not yet examined by the test
+	stopped chan struct{} // closed by start; nil: the peer is reading
 }
 
 // MAC addresses of the stack and of the peer.
@@ -61,14 +61,14 @@ var (
 	macB = wire.MAC{2, 0, 0, 0, 0, 0xb}
 )
 
-// byHand runs a script in fake time: a stack at 10.0.0.1/24 whose only neighbour
-// is the peer, at 10.0.0.2 and wherever else the script has it speak from.
+// byHand runs a script in fake time: a stack at 10.0.0.1/24 whose only neighbour is the
+// peer, at 10.0.0.2 and any other address that the script uses.
 func byHand(t *testing.T, script func(t *testing.T, w *peer)) {
 	t.Helper()
 	byHandOn(t, pipe.Config{}, script)
 }
 
-// byHandOn is byHand on a pipe of another kind.
+// byHandOn is byHand on a pipe with another configuration.
 func byHandOn(t *testing.T, p pipe.Config, script func(t *testing.T, w *peer)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -76,25 +76,25 @@ func byHandOn(t *testing.T, p pipe.Config, script func(t *testing.T, w *peer)) {
 	})
 }
 
-// newPeer is called inside a synctest bubble.
+// newPeer creates a stack and its peer. It must be called inside a synctest bubble.
 func newPeer(t *testing.T, c stack.Config, p pipe.Config) *peer {
 	t.Helper()
 	return newBarePeer(t, c, p).introduce()
 }
 
-// introduce gives the stack its address, and makes the two known to each other.
+// introduce adds the stack's address and resolves both hosts for each other.
 func (w *peer) introduce() *peer {
 	w.t.Helper()
 	if err := w.s.AddAddress("eth0", netip.PrefixFrom(addrA, 24)); err != nil {
 		w.t.Fatal(err)
 	}
 	w.ifc.SetNeighbour(addrB, macB)
-	w.advance(5 * time.Second) // past the announcements of the address
+	w.advance(5 * time.Second) // until the address has been announced
 	w.forget()
 	return w
 }
 
-// newBarePeer leaves the stack without an address.
+// newBarePeer is newPeer without an address for the stack.
 func newBarePeer(t *testing.T, c stack.Config, p pipe.Config) *peer {
 	t.Helper()
 	link.Track(true)
@@ -102,7 +102,8 @@ func newBarePeer(t *testing.T, c stack.Config, p pipe.Config) *peer {
 	return attachPeer(t, stack.New(c), p, stack.InterfaceConfig{NoIPv6: true})
 }
 
-// attachPeer joins a stack and a peer, and sees in the end that nothing is left.
+// attachPeer connects a stack with a peer, and checks at the end of the test that nothing
+// has leaked.
 func attachPeer(t *testing.T, s *stack.Stack, p pipe.Config, c stack.InterfaceConfig) *peer {
 	t.Helper()
 	near, far := pipe.New(p)
@@ -123,7 +124,7 @@ func attachPeer(t *testing.T, s *stack.Stack, p pipe.Config, c stack.InterfaceCo
 	return w
 }
 
-// read keeps what arrives until the device is closed.
+// read stores arriving frames until the device is closed.
 func (w *peer) read() {
 	var fs [link.BatchSize]*link.Frame
 	for {
@@ -147,15 +148,15 @@ func (w *peer) read() {
 	}
 }
 
-// heard tells whether there is a frame that nobody has looked at.
+// heard reports whether there is a frame that the test has not examined.
 func (w *peer) heard() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.frames) > 0
 }
 
-// stop has the peer read no more, but for what comes next: then the stack's
-// device fills up. start undoes it.
+// stop makes the peer stop reading after the next frame, so that the stack's device fills
+// up. start resumes reading.
 func (w *peer) stop() {
 	w.mu.Lock()
 	w.stopped = make(chan struct{})
@@ -173,14 +174,14 @@ func (w *peer) start() {
 	w.advance(0)
 }
 
-// advance lets d pass, and everybody come to rest. What is due then is done: the
-// clocks of the stack round up to ticks of 65 µs.
+// advance lets d pass and waits until all goroutines are idle. Timers due by then have
+// fired; the stack's clocks round up to ticks of 65 µs.
 func (w *peer) advance(d time.Duration) {
 	time.Sleep(d + 2*timer.Tick)
 	synctest.Wait()
 }
 
-// forget throws away what the test has not looked at.
+// forget drops the frames that the test has not examined.
 func (w *peer) forget() {
 	synctest.Wait()
 	w.mu.Lock()
@@ -188,7 +189,7 @@ func (w *peer) forget() {
 	w.frames = nil
 }
 
-// next takes the next frame that the test is to see; nil if there is none now.
+// next returns the next frame visible to the test, or nil if there is none now.
 func (w *peer) next() *seen {
 	synctest.Wait()
 	w.mu.Lock()
@@ -203,7 +204,7 @@ func (w *peer) next() *seen {
 	return nil
 }
 
-// want says that the stack has sent, next and now, a frame that reads text.
+// want checks that the next frame from the stack is available now and reads text.
 func (w *peer) want(sentence, text string) *seen {
 	w.t.Helper()
 	f := w.next()
@@ -216,7 +217,7 @@ func (w *peer) want(sentence, text string) *seen {
 	return f
 }
 
-// wantNone says that the stack has sent nothing more.
+// wantNone checks that the stack has sent nothing more.
 func (w *peer) wantNone(sentence string) {
 	w.t.Helper()
 	if f := w.next(); f != nil {
@@ -224,7 +225,7 @@ func (w *peer) wantNone(sentence string) {
 	}
 }
 
-// wantCount says what a counter of the stack is.
+// wantCount checks the value of a counter of the stack.
 func (w *peer) wantCount(sentence string, which stack.Counter, n uint64) {
 	w.t.Helper()
 	synctest.Wait()
@@ -234,7 +235,7 @@ func (w *peer) wantCount(sentence string, which stack.Counter, n uint64) {
 	}
 }
 
-// heldFrames is how many frames there are, once everybody has come to rest.
+// heldFrames returns the number of allocated frames once all goroutines are idle.
 func (w *peer) heldFrames() int {
 	synctest.Wait()
 	return link.Outstanding()
@@ -251,7 +252,7 @@ func (w *peer) send(b []byte) {
 	}
 }
 
-// hold has frames wait until release, so that they reach the stack at once.
+// hold keeps frames back until release, so that they reach the stack together.
 func (w *peer) hold() { w.holding = true }
 
 func (w *peer) release() {
@@ -263,7 +264,7 @@ func (w *peer) release() {
 	synctest.Wait()
 }
 
-// ethernet is a frame from the peer to the stack.
+// ethernet returns a frame from the peer to the stack.
 func ethernet(dst wire.MAC, kind wire.EtherType, payload []byte) []byte {
 	h := wire.Ethernet{Dst: dst, Src: macB, Type: kind}
 	b := make([]byte, h.Len(), h.Len()+len(payload))
@@ -271,7 +272,7 @@ func ethernet(dst wire.MAC, kind wire.EtherType, payload []byte) []byte {
 	return append(b, payload...)
 }
 
-// sendARP fills in what an ARP packet of the peer's has if it says nothing else.
+// sendARP sends an ARP packet; zero fields take the values of the peer.
 func (w *peer) sendARP(a wire.ARP) {
 	w.t.Helper()
 	if a.SenderMAC.IsZero() {
@@ -289,7 +290,8 @@ func (w *peer) sendARP(a wire.ARP) {
 	w.send(ethernet(dst, wire.TypeARP, b))
 }
 
-// packet is an IP packet, from the peer to the stack where h does not say.
+// packet returns an IP packet. Addresses that h leaves zero are those of the peer and the
+// stack.
 func packet(h wire.IPv4, payload []byte) []byte {
 	if !h.Src.IsValid() {
 		h.Src = addrB
@@ -312,7 +314,7 @@ func (w *peer) sendIP(h wire.IPv4, payload []byte) {
 	w.send(ethernet(macA, wire.TypeIPv4, packet(h, payload)))
 }
 
-// datagram is a UDP datagram with its checksum.
+// datagram returns a UDP datagram with its checksum.
 func datagram(src, dst netip.AddrPort, data string) []byte {
 	h := wire.UDP{SrcPort: src.Port(), DstPort: dst.Port(), PayloadLen: len(data)}
 	b := make([]byte, wire.UDPLen, wire.UDPLen+len(data))
@@ -322,14 +324,14 @@ func datagram(src, dst netip.AddrPort, data string) []byte {
 	return b
 }
 
-// sendUDP sends a datagram from the peer's port to the stack's.
+// sendUDP sends a datagram from a port of the peer to a port of the stack.
 func (w *peer) sendUDP(from, to uint16, data string) {
 	w.t.Helper()
 	src, dst := netip.AddrPortFrom(addrB, from), netip.AddrPortFrom(addrA, to)
 	w.sendIP(wire.IPv4{Protocol: wire.ProtoUDP}, datagram(src, dst, data))
 }
 
-// message is an ICMP message with its checksum.
+// message returns an ICMP message with its checksum.
 func message(h wire.ICMPv4, data []byte) []byte {
 	b := make([]byte, wire.ICMPv4Len, wire.ICMPv4Len+len(data))
 	h.Put(b)
@@ -344,7 +346,7 @@ func (w *peer) sendICMP(h wire.ICMPv4, data []byte) {
 	w.sendIP(wire.IPv4{Protocol: wire.ProtoICMP}, message(h, data))
 }
 
-// seen is a frame of the stack's, taken apart.
+// seen is a parsed frame from the stack.
 type seen struct {
 	eth  wire.Ethernet
 	arp  *wire.ARP
@@ -353,14 +355,13 @@ type seen struct {
 	tcp  *wire.TCP
 	udp  *wire.UDP
 	icmp *wire.ICMPv4
-	six  *six   // of IPv6; ip then has what both have
-	data []byte // what the innermost header carries
+	six  *six   // for IPv6; ip then has the fields common to both versions
+	data []byte // payload of the innermost header
 
 	group *wire.GroupMessage
 }
 
-// look takes a frame apart and checks what can be wrong with any: lengths and
-// checksums.
+// look parses a frame and checks its lengths and checksums.
 func look(t testing.TB, b []byte) *seen {
 	t.Helper()
 	f := &seen{}
@@ -415,7 +416,7 @@ func (f *seen) lookInside(t testing.TB) {
 	}
 }
 
-// String is what the frame says in one line.
+// String returns the content of the frame as one line of text.
 func (f *seen) String() string {
 	switch {
 	case f.arp != nil && f.arp.Op == wire.ARPRequest:

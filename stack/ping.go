@@ -10,23 +10,24 @@ import (
 	"loam/wire"
 )
 
-// MaxPing is the most data that an echo request carries over IPv4; over IPv6 it is 20
-// bytes more.
+// MaxPing is the largest amount of data in an echo request over IPv4, in bytes. Over IPv6
+// it is 20 bytes more.
 const MaxPing = wire.MaxIPv4 - wire.IPv4MinLen - wire.ICMPv4Len
 
-// Pinger is a socket for ICMP echo, as Linux's ping sockets are (icmp(7)): its port is the
-// identifier of its requests, and replies with that come to it. Every shard knows it. The
-// program gives and gets messages, whose header is of one form in both versions of ICMP
-// (TryWriteTo, TryReadFrom), or just sequence numbers and data (Send, Receive).
+// Pinger is a socket for ICMP echo, like the ping sockets of Linux (icmp(7)). Its port is
+// the identifier of its requests, and it receives the replies with that identifier. It is
+// registered with every shard. A program can exchange ICMP messages, whose header is the
+// same in both versions of ICMP (TryWriteTo, TryReadFrom), or only sequence numbers and
+// data (Send, Receive).
 type Pinger struct {
 	datagramSocket
 	binding *port.Binding
 }
 
-// ListenPing makes a Pinger that sends from source, or from the best address of either
-// version of IP if it is the zero Addr, and hears of all errors about its requests. id
-// asks for an identifier; 0 means one that is free. Errors: ErrInUse, ErrNotAvailable,
-// ErrFamily.
+// ListenPing returns a Pinger that sends from source. If source is the zero Addr, it uses
+// either version of IP and selects the source address by route. All errors about its
+// requests are reported. id is the identifier; 0 selects a free one. Errors: ErrInUse,
+// ErrNotAvailable, ErrFamily, ErrClosed.
 func (s *Stack) ListenPing(source netip.Addr, id uint16) (*Pinger, error) {
 	if !source.IsValid() {
 		source = s.anywhere("ip")
@@ -34,15 +35,15 @@ func (s *Stack) ListenPing(source netip.Addr, id uint16) (*Pinger, error) {
 	return s.ListenPingBy(netip.AddrPortFrom(source, id), UDPOptions{Broadcast: true, SoftErrors: true})
 }
 
-// ListenPingBy is ListenPing with options. The address says which version of IP the socket
-// is for; all of IPv6 without V6Only are those of IPv4 as well. Sockets with ReuseAddr share
-// an identifier; replies come to the newest.
+// ListenPingBy is ListenPing with options. The address selects the version of IP; the
+// unspecified IPv6 address covers both versions unless V6Only is set. Sockets with
+// ReuseAddr may share an identifier; replies then go to the newest.
 func (s *Stack) ListenPingBy(local netip.AddrPort, o UDPOptions) (*Pinger, error) {
 	local, err := s.checkLocal(local)
 	if err != nil {
 		return nil, err
 	}
-	all := netip.AddrPortFrom(netip.IPv6Unspecified(), local.Port()) // identifiers are one set for both versions
+	all := netip.AddrPortFrom(netip.IPv6Unspecified(), local.Port()) // both versions share one set of identifiers
 	binding, err := s.ports.bind(wire.ProtoICMP, all, port.Options{ReuseAddr: o.ReuseAddr})
 	if err != nil {
 		return nil, err
@@ -56,6 +57,7 @@ func (s *Stack) ListenPingBy(local netip.AddrPort, o UDPOptions) (*Pinger, error
 	return p, nil
 }
 
+// enter adds the socket to a shard's table as the newest, and leave removes it.
 func (p *Pinger) enter(sh *shard) {
 	sh.pings[p.ID()] = append([]*Pinger{p}, sh.pings[p.ID()]...)
 }
@@ -68,23 +70,23 @@ func (p *Pinger) leave(sh *shard) {
 	delete(sh.pings, p.ID())
 }
 
-// ID is the identifier of its requests.
+// ID returns the identifier of the socket's requests.
 func (p *Pinger) ID() uint16 { return p.local.Port() }
 
-// Source is the address that it is bound to, or the zero Addr.
+// Source returns the bound address, or the zero Addr.
 func (p *Pinger) Source() netip.Addr { return p.source() }
 
-// TryWriteTo sends an echo request: a message of ICMP, whose identifier and checksum are
-// filled in here. The port of to means nothing; the zero AddrPort is the peer. Errors:
-// ErrInvalid for another message; ErrWouldBlock when the device does not keep up,
-// ErrClosed, ErrNoDestination, ErrNetUnreachable, ErrMessageTooLong, ErrFamily, ErrAccess
-// for broadcast without the option, and what an ICMP error said about an earlier request.
+// TryWriteTo sends an echo request. b is an ICMP message; its identifier and checksum are
+// filled in. The port of to is ignored, and the zero AddrPort means the peer. Errors:
+// ErrInvalid for any other message; ErrWouldBlock, ErrClosed, ErrNoDestination,
+// ErrNetUnreachable, ErrMessageTooLong, ErrFamily, ErrAccess for a broadcast without the
+// option, and a pending ICMP error about an earlier request.
 func (p *Pinger) TryWriteTo(b []byte, to netip.AddrPort) (int, error) {
 	return p.TryWriteBy(b, to, UDPSend{})
 }
 
-// TryWriteBy is TryWriteTo for a request that goes its own way. Errors besides its:
-// ErrInvalid for a source that is not ours.
+// TryWriteBy is TryWriteTo with per-request options. It also returns ErrInvalid for a
+// source that is not an address of this host.
 func (p *Pinger) TryWriteBy(b []byte, to netip.AddrPort, by UDPSend) (int, error) {
 	if len(b) > wire.MaxIPv6Payload {
 		return 0, ErrMessageTooLong
@@ -106,7 +108,7 @@ func (p *Pinger) TryWriteBy(b []byte, to netip.AddrPort, by UDPSend) (int, error
 	return len(b), nil
 }
 
-// echoTo is the type of an echo request to an address.
+// echoTo returns the ICMP type of an echo request to an address.
 func echoTo(dst netip.Addr) uint8 {
 	if dst.Is4() {
 		return uint8(wire.ICMPv4Echo)
@@ -114,7 +116,8 @@ func echoTo(dst netip.Addr) uint8 {
 	return uint8(wire.ICMPv6Echo)
 }
 
-// Send sends a request with a sequence number and data. Errors: those of TryWriteTo.
+// Send sends an echo request with a sequence number and data. Errors are those of
+// TryWriteTo.
 func (p *Pinger) Send(dst netip.Addr, seq uint16, data []byte) error {
 	if !dst.IsValid() {
 		return ErrFamily
@@ -122,7 +125,7 @@ func (p *Pinger) Send(dst netip.Addr, seq uint16, data []byte) error {
 	return p.request(seq, data, netip.AddrPortFrom(dst, 0), &UDPSend{})
 }
 
-// request sends one.
+// request sends an echo request.
 func (p *Pinger) request(seq uint16, data []byte, to netip.AddrPort, by *UDPSend) error {
 	t, o, remote, err := p.beginWrite(to)
 	if err != nil {
@@ -139,12 +142,12 @@ func (p *Pinger) request(seq uint16, data []byte, to netip.AddrPort, by *UDPSend
 	if err != nil {
 		return err
 	}
-	out.local = netip.AddrPortFrom(out.local.Addr(), 0) // replies come to the shard of the addresses alone
+	out.local = netip.AddrPortFrom(out.local.Addr(), 0) // replies are assigned to a shard by addresses alone
 	p.submit(&out, remote)
 	return nil
 }
 
-// maxIPPayload is the most that a packet to an address carries, in bytes.
+// maxIPPayload returns the largest payload of a packet to an address, in bytes.
 func maxIPPayload(to netip.Addr) int {
 	if to.Is4() {
 		return wire.MaxIPv4 - wire.IPv4MinLen
@@ -152,7 +155,7 @@ func maxIPPayload(to netip.Addr) int {
 	return wire.MaxIPv6Payload
 }
 
-// build makes the packet of a request.
+// build returns the packet of an echo request, ready to be queued.
 func (p *Pinger) build(t *tables, seq uint16, data []byte, remote netip.AddrPort, o *UDPOptions, by *UDPSend) (outgoing, error) {
 	proto := wire.ProtoICMP
 	if remote.Addr().Is6() {
@@ -179,37 +182,39 @@ func (p *Pinger) build(t *tables, seq uint16, data []byte, remote netip.AddrPort
 	return p.outgoing(f, path, &header), nil
 }
 
-// TryReadFrom takes the oldest reply, a message of ICMP as it came: see UDPConn.
+// TryReadFrom returns the oldest reply as an unmodified ICMP message. See the method of
+// UDPConn.
 func (p *Pinger) TryReadFrom(b []byte) (int, Datagram, error) {
 	return withoutPort(p.datagramSocket.TryReadFrom(b))
 }
 
-// PeekFrom is TryReadFrom but leaves the reply there.
+// PeekFrom is TryReadFrom without removing the reply.
 func (p *Pinger) PeekFrom(b []byte) (int, Datagram, error) {
 	return withoutPort(p.datagramSocket.PeekFrom(b))
 }
 
-// withoutPort takes the sequence number out of what was read.
+// withoutPort clears the port, which holds the sequence number.
 func withoutPort(n int, d Datagram, err error) (int, Datagram, error) {
 	d.From = netip.AddrPortFrom(d.From.Addr(), 0)
 	return n, d, err
 }
 
-// TryReceive takes the oldest reply: its data, and in info who sent it (From)
-// and the sequence number (From's port). Errors: ErrWouldBlock, ErrClosed, and
-// what an ICMP error said about a request.
+// TryReceive returns the data of the oldest reply. In the returned Datagram, From has the
+// sender, and the sequence number as its port. Errors: ErrWouldBlock, ErrClosed, and a
+// pending ICMP error about a request.
 func (p *Pinger) TryReceive(b []byte) (int, Datagram, error) {
 	n, info, err := p.read(b, p.takeData)
 	info.Len = max(0, info.Len-wire.ICMPv4Len)
 	return n, info, err
 }
 
-// takeData is take for a message of ICMP, of which b gets the data.
+// takeData takes an ICMP message from the queue and copies its data, without the header,
+// to b.
 func (p *Pinger) takeData(b []byte) (n int, info Datagram, ok bool) {
 	return p.queue.takeFrom(wire.ICMPv4Len, b)
 }
 
-// Receive waits for a reply: see TryReceive.
+// Receive waits for a reply and returns it. See TryReceive.
 func (p *Pinger) Receive(b []byte) (int, Datagram, error) {
 	r, err := await(&p.readers, func() (received, error) {
 		n, info, err := p.TryReceive(b)
@@ -226,7 +231,7 @@ func (p *Pinger) Close() error {
 	})
 }
 
-// PingReply is the answer to Stack.Ping.
+// PingReply describes the reply to Stack.Ping.
 type PingReply struct {
 	From netip.Addr
 	Len  int // bytes of data
@@ -234,8 +239,8 @@ type PingReply struct {
 	RTT  time.Duration
 }
 
-// Ping sends one echo request with size bytes of data and waits for the reply,
-// until ctx ends.
+// Ping sends one echo request with size bytes of data and waits for the reply until ctx
+// ends. A lost request is not repeated.
 func (s *Stack) Ping(ctx context.Context, dst netip.Addr, size int) (PingReply, error) {
 	p, err := s.ListenPing(netip.Addr{}, 0)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"loam/wire"
 )
 
-// inputEchoReply delivers a reply to who asked.
+// inputEchoReply delivers an echo reply to the socket with its identifier.
 func (sh *shard) inputEchoReply(p *packet, id, seq uint16) {
 	pinger := sh.pinger(p.ifc, id, p.dst)
 	if pinger == nil {
@@ -31,7 +31,8 @@ func (sh *shard) inputEchoReply(p *packet, id, seq uint16) {
 	f.Free()
 }
 
-// isAt reports whether the socket is bound to an address, or to all of its version of IP.
+// isAt reports whether the socket is bound to an address, or to all addresses of its IP
+// version.
 func (p *Pinger) isAt(dst netip.Addr) bool {
 	at := p.local.Addr()
 	switch {
@@ -43,14 +44,14 @@ func (p *Pinger) isAt(dst netip.Addr) bool {
 	return dst.Is6() || !p.v6Only
 }
 
-// pingError tells a Pinger that a request of its did not get through.
+// pingError delivers an ICMP error to the Pinger that sent the request.
 func (sh *shard) pingError(e *icmpError) bool {
 	pinger := sh.pinger(nil, e.quote.EchoID, e.quote.Src)
 	return pinger != nil && pinger.inputError(sh, e, e.quote.Header)
 }
 
-// pinger finds the socket that has an identifier at an address of ours, and hears what
-// arrived at an interface, which is nil if nobody knows; or nil.
+// pinger returns the socket with an identifier that receives packets to the address at on
+// an interface, or nil. A nil interface means that the interface is unknown.
 func (sh *shard) pinger(ifc *Interface, id uint16, at netip.Addr) *Pinger {
 	for _, p := range sh.pings[id] {
 		if p.isAt(at) && p.hearsOn(ifc) {
@@ -60,21 +61,21 @@ func (sh *shard) pinger(ifc *Interface, id uint16, at netip.Addr) *Pinger {
 	return nil
 }
 
-// PingRequest is an echo request to an address that is not the stack's, for a
+// PingRequest is an echo request to an address that is not the stack's, passed to a
 // forwarder.
 type PingRequest struct {
 	shard    *shard
 	rest     uint32 // identifier and sequence number
 	tos      uint8
 	from     *Interface
-	Src, Dst netip.Addr // who asks whom
+	Src, Dst netip.Addr // source and destination of the request
 	Data     []byte
 }
 
-// Seq is the sequence number.
+// Seq returns the sequence number.
 func (r *PingRequest) Seq() uint16 { return uint16(r.rest) }
 
-// Reply answers in Dst's name, with the data of the request.
+// Reply answers the request from Dst, with the data of the request.
 func (r *PingRequest) Reply() {
 	r.shard.post(func(sh *shard) {
 		if r.Dst.Is6() {
@@ -85,7 +86,7 @@ func (r *PingRequest) Reply() {
 	})
 }
 
-// forwardPing gives a request to the forwarder.
+// forwardPing passes a request to the forwarder.
 func (sh *shard) forwardPing(p *packet, rest uint32, data []byte) {
 	handler := sh.stack.forwarder.Ping
 	if handler == nil {

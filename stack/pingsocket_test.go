@@ -12,7 +12,8 @@ import (
 	"loam/wire"
 )
 
-// Ping sockets as icmp(7) and Linux's net/ipv4/ping.c have them: messages in, messages out.
+// Ping sockets according to icmp(7) and Linux's net/ipv4/ping.c: the program exchanges
+// ICMP messages.
 
 func mustPing(t testing.TB, s *stack.Stack, local string, o stack.UDPOptions) *stack.Pinger {
 	t.Helper()
@@ -24,7 +25,7 @@ func mustPing(t testing.TB, s *stack.Stack, local string, o stack.UDPOptions) *s
 	return p
 }
 
-// echo is a request whose identifier and checksum are whatever a program left there.
+// echo returns a request with arbitrary values in identifier and checksum.
 func echo(seq uint16, data string) []byte {
 	b := append(make([]byte, wire.ICMPv4Len), data...)
 	wire.ICMPv4{Type: wire.ICMPv4Echo, Rest: wire.EchoRest(0xdead, seq)}.Put(b)
@@ -71,7 +72,7 @@ func TestPingMessages(t *testing.T) {
 	})
 }
 
-// icmp(7): nothing but requests is sent.
+// icmp(7): only echo requests can be sent.
 func TestPingRefuses(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		p := mustPing(t, w.s, "0.0.0.0:0", stack.UDPOptions{})
@@ -107,8 +108,8 @@ func TestPingRefuses(t *testing.T) {
 	})
 }
 
-// As ping_err of Linux: without IP_RECVERR a socket hears of errors that are final, and if
-// it is connected.
+// As in ping_err of Linux: without IP_RECVERR, a socket gets permanent errors only, and
+// only if it is connected.
 func TestPingErrors(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		p := mustPing(t, w.s, "0.0.0.0:77", stack.UDPOptions{})
@@ -141,7 +142,7 @@ func TestPingErrors(t *testing.T) {
 	})
 }
 
-// What arrives for a program that does not read is dropped, and counted.
+// Replies to a program that does not read are dropped and counted.
 func TestPingOverflow(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		p := mustPing(t, w.s, "0.0.0.0:77", stack.UDPOptions{ReceiveBuffer: 5000})
@@ -184,8 +185,8 @@ func TestPing6Messages(t *testing.T) {
 	})
 }
 
-// A socket that is bound hears what is sent to its address, and sends from there; those of
-// both versions have one set of identifiers (ping_get_port).
+// A bound socket receives replies to its address and sends from it. Sockets of both IP
+// versions share one set of identifiers (ping_get_port).
 func TestPingBound(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		if err := w.s.AddAddress("eth0", prefix("10.0.0.5/24")); err != nil {
@@ -209,7 +210,7 @@ func TestPingBound(t *testing.T) {
 	})
 }
 
-// A datagram that waits for a device that is stuck counts against the socket.
+// A datagram waiting for a stuck device counts against its socket.
 func TestRawIsBounded(t *testing.T) {
 	byHandOn(t, pipe.Config{Depth: 1}, func(t *testing.T, w *peer) {
 		w.stop()

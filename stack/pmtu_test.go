@@ -49,12 +49,12 @@ func TestFragmentationNeeded(t *testing.T) {
 	})
 }
 
-// Routers that are too old to say an MTU (RFC 1191 section 5), and liars.
+// Old routers that do not report an MTU (RFC 1191 section 5), and false reports.
 func TestFragmentationNeededOdd(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		says uint32
-		want int // payload of the first segment then
+		want int // payload of the first segment afterwards
 	}{
 		{"says nothing: the next plateau below 1500", 0, 1492 - 40},
 		{"says less than a host must take", 68, 536},
@@ -82,14 +82,14 @@ func TestFragmentationNeededOdd(t *testing.T) {
 	}
 }
 
-// What a socket for datagrams does about the MTU of its path (ip(7), IP_MTU_DISCOVER).
+// Path MTU discovery modes of a datagram socket (ip(7), IP_MTU_DISCOVER).
 func TestDiscovery(t *testing.T) {
 	for name, c := range map[string]struct {
 		how  stack.Discovery
-		df   bool // is set on what fits
-		long bool // what is too long for the link is cut up; else it is an error
-		told bool // the program hears of what a router says
-		path int  // how much of 1472 bytes is in a packet then; 0: it is an error
+		df   bool // DF is set on datagrams that fit
+		long bool // datagrams too long for the link are fragmented; otherwise an error
+		told bool // a router's report is returned to the program as an error
+		path int  // how much of 1472 bytes is in a packet afterwards; 0: an error
 	}{
 		"want":      {stack.DiscoverWant, true, true, true, 976},
 		"dont":      {stack.DiscoverDont, false, true, false, 976},
@@ -142,7 +142,7 @@ func TestDiscovery(t *testing.T) {
 	}
 }
 
-// IPv6: who does not believe routers is not told either.
+// IPv6: a socket that ignores reports of routers gets no error from them either.
 func TestDiscovery6(t *testing.T) {
 	for how, told := range map[stack.Discovery]bool{
 		stack.DiscoverWant: true, stack.DiscoverDont: false, stack.DiscoverDo: true,
@@ -168,7 +168,7 @@ func TestDiscovery6(t *testing.T) {
 	}
 }
 
-// What is cut into segments is not cut up further (udp(7), UDP_SEGMENT).
+// Segments of UDP_SEGMENT are not fragmented (udp(7)).
 func TestSegmentsTooLong(t *testing.T) {
 	for how := range stack.DiscoverOmit + 1 {
 		byHand(t, func(t *testing.T, w *peer) {
@@ -191,7 +191,7 @@ func TestSegmentsTooLong(t *testing.T) {
 	}
 }
 
-// Where a path is said to be narrower than what every host takes, DF is not set.
+// If a path is reported narrower than the minimum MTU of every host, DF is not set.
 func TestDiscoveryNarrow(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		u := mustUDP(t, w.s, 1000)
@@ -209,8 +209,8 @@ func TestDiscoveryNarrow(t *testing.T) {
 	})
 }
 
-// RFC 1191 section 6.3: ten minutes after a path was found to be narrow it is tried
-// again, by connections that are open too.
+// RFC 1191 section 6.3: ten minutes after a path MTU was lowered, the path is probed
+// again, also by open connections.
 func TestOpenConnectionForgetsAPathMTU(t *testing.T) {
 	openByHand(t, func(t *testing.T, w *peer, p *tcpPeer, c *stack.TCPConn) {
 		data := strings.Repeat("x", 1460)
@@ -239,7 +239,7 @@ func TestOpenConnectionForgetsAPathMTU(t *testing.T) {
 	})
 }
 
-// What one connection learns of a path holds for all, whichever shard they are on.
+// A path MTU learned by one connection applies to all, whichever shard they are on.
 func TestPathMTUIsLearntForAllConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const conns = 8
@@ -269,8 +269,8 @@ func TestPathMTUIsLearntForAllConnections(t *testing.T) {
 	})
 }
 
-// RFC 6864 section 4.3: what routers may cut up has an identification of its own,
-// whichever connection between the two hosts it is from.
+// RFC 6864 section 4.3: every packet that routers may fragment has a unique
+// identification, whichever connection between the two hosts sends it.
 func TestSegmentsOfANarrowPathDiffer(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		const conns, turns = 64, 64

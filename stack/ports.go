@@ -9,8 +9,8 @@ import (
 	"loam/wire"
 )
 
-// ports knows which local addresses and ports are taken, and by which
-// connections. Programs and shards share it under one lock.
+// ports records the local addresses and ports in use, and the connections that use them.
+// Programs' goroutines and shards share it under one lock.
 type ports struct {
 	mu    sync.Mutex
 	table *port.Table
@@ -22,7 +22,7 @@ func newPorts() ports {
 	return ports{table: port.NewTable(port.Config{Seed: seed})}
 }
 
-// bind takes a local address; port 0 means one that is free. Errors: ErrInUse.
+// bind reserves a local address and port; port 0 selects a free one. Errors: ErrInUse.
 func (p *ports) bind(proto wire.Protocol, local netip.AddrPort, o port.Options) (*port.Binding, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -30,7 +30,7 @@ func (p *ports) bind(proto wire.Protocol, local netip.AddrPort, o port.Options) 
 	return b, portError(err)
 }
 
-// setDevice has a binding be for an interface only, or for all. b may be nil.
+// setDevice restricts a binding to an interface, or to none if on is nil. b may be nil.
 func (p *ports) setDevice(b *port.Binding, on *Interface) {
 	if b == nil {
 		return
@@ -40,22 +40,22 @@ func (p *ports) setDevice(b *port.Binding, on *Interface) {
 	p.table.SetInterface(b, on.number())
 }
 
-// listen has a binding take connections. Errors: ErrInUse.
+// listen marks a binding as listening. Errors: ErrInUse.
 func (p *ports) listen(b *port.Binding) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return portError(p.table.Listen(b))
 }
 
-// release gives a binding back.
+// release releases a binding.
 func (p *ports) release(b *port.Binding) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.table.Release(b)
 }
 
-// connect takes a connection; b is the binding that it stands on, if there is
-// one. Errors: ErrNotAvailable, ErrInUse.
+// connect reserves a connection. b is the binding of its local port, or nil. Errors:
+// ErrNotAvailable, ErrInUse.
 func (p *ports) connect(local, remote netip.AddrPort, b *port.Binding, o port.Options) (*port.Flow, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -63,7 +63,7 @@ func (p *ports) connect(local, remote netip.AddrPort, b *port.Binding, o port.Op
 	return f, portError(err)
 }
 
-// close gives a connection back. f may be nil.
+// close releases a connection. f may be nil.
 func (p *ports) close(f *port.Flow) {
 	if f == nil {
 		return
@@ -73,6 +73,7 @@ func (p *ports) close(f *port.Flow) {
 	p.table.Close(f)
 }
 
+// portError translates an error of package port.
 func portError(err error) error {
 	switch err {
 	case nil:

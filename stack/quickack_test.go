@@ -2,13 +2,14 @@ package stack_test
 
 import (
 	"testing"
+	"time"
 
 	"loam/stack"
 	"loam/wire"
 )
 
-// A program that sets other options, as Go programs do with each connection, leaves the
-// acknowledgments quick at the start; TCP_QUICKACK decides for itself.
+// A program that sets other options, as Go programs do for each connection, keeps the
+// quick acknowledgments at the start. TCP_QUICKACK overrides that.
 func TestOptionsLeaveQuickAcks(t *testing.T) {
 	for name, c := range map[string]struct {
 		set   func(*stack.TCPOptions)
@@ -37,4 +38,27 @@ func TestOptionsLeaveQuickAcks(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A peer with one segment in flight does not wait for delayed acknowledgments if the
+// program reads.
+func TestOneSegmentInFlight(t *testing.T) {
+	byHand(t, func(t *testing.T, w *peer) {
+		l := mustListen(t, w.s, 80, 1)
+		defer l.Close()
+		p, conn := w.accepted(l, 5000)
+		must(t, conn.SetOptions(func(o *stack.TCPOptions) { o.DelayAck = true })) // as after the start
+		p.send(wire.ACK|wire.PSH, "x")
+		w.wantNone("an acknowledgment waits for the program")
+		w.advance(50 * time.Millisecond)
+		p.want("and at most for its delay", "A", "") // so the connection is not interactive
+		wantRead(t, conn, "the program reads", "x", nil)
+		for range 100 {
+			p.send(wire.ACK|wire.PSH, "x")
+			w.wantNone("an acknowledgment waits for the program")
+			wantRead(t, conn, "which reads", "x", nil)
+			p.want("it leaves with the read", "A", "")
+		}
+		conn.Abort()
+	})
 }

@@ -10,11 +10,13 @@ import (
 	"loam/wire"
 )
 
-// RawConn is a socket for the packets of one protocol of IP, as Linux's raw sockets are
-// (raw(7)): it gets a copy of each that arrives, whoever else takes it, of IPv4 with the IP
-// header, of IPv6 what is behind the headers. What it sends has an IP header put in front.
+// RawConn is a socket for the packets of one IP protocol, like the raw sockets of Linux
+// (raw(7)). It receives a copy of every arriving packet of that protocol, whether or not
+// another socket receives it too. IPv4 packets include the IP header; IPv6 packets start
+// after the headers. The stack adds the IP header to packets it sends.
 //
-// Raw sockets are few, and are published as a list that shards and receivers read.
+// Raw sockets are few. They are published as an immutable list that shards and receivers
+// read.
 type RawConn struct {
 	datagramSocket
 	proto      wire.Protocol
@@ -24,12 +26,13 @@ type RawConn struct {
 	blocked    atomic.Pointer[[8]uint32] // see BlockTypes; nil: none
 }
 
-// ProtoRaw is a protocol of which nothing arrives, for sockets that send whole packets
-// (IPPROTO_RAW).
+// ProtoRaw is the protocol number for sockets that only send complete packets
+// (IPPROTO_RAW). No packet arrives for it.
 const ProtoRaw wire.Protocol = 255
 
-// ListenRaw makes a socket for a protocol of the version of IP that local is of; the
-// unspecified address means any. Errors: ErrNotAvailable, ErrFamily, ErrClosed.
+// ListenRaw returns a raw socket for a protocol. local selects the IP version and the
+// local address; the unspecified address means any. Errors: ErrNotAvailable, ErrFamily,
+// ErrClosed.
 func (s *Stack) ListenRaw(proto wire.Protocol, local netip.Addr, o UDPOptions) (*RawConn, error) {
 	c := &RawConn{proto: proto}
 	network := "ip4"
@@ -48,8 +51,8 @@ func (s *Stack) ListenRaw(proto wire.Protocol, local netip.Addr, o UDPOptions) (
 	return c, s.publishRaw(c)
 }
 
-// Bind has the socket hear only what is sent to an address of this host, and send from it.
-// Errors: ErrNotAvailable, ErrFamily.
+// Bind restricts the socket to packets sent to a local address, and makes that address
+// the source of its packets. Errors: ErrNotAvailable, ErrFamily.
 func (c *RawConn) Bind(local netip.Addr) error {
 	at, err := c.stack.checkLocal(netip.AddrPortFrom(local, 0))
 	switch {
@@ -75,7 +78,7 @@ func (s *Stack) publishRaw(c *RawConn) error {
 	return nil
 }
 
-// withdrawRaw takes it away.
+// withdrawRaw removes a socket from the list.
 func (s *Stack) withdrawRaw(c *RawConn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,7 +90,7 @@ func (s *Stack) withdrawRaw(c *RawConn) {
 	s.raws.Store(&list)
 }
 
-// rawConns are the raw sockets that there are. The list is never changed.
+// rawConns returns the raw sockets. The slice must not be changed.
 func (s *Stack) rawConns() []*RawConn {
 	if list := s.raws.Load(); list != nil {
 		return *list
@@ -95,26 +98,28 @@ func (s *Stack) rawConns() []*RawConn {
 	return nil
 }
 
-// SetChecksum has a checksum over the IPv6 pseudo-header be put into what is sent, at an
-// offset, and what has a wrong one there be dropped; an offset below 0 undoes it
-// (IPV6_CHECKSUM). Of ICMPv6 it is so from the beginning.
+// SetChecksum enables a checksum that includes the IPv6 pseudo-header, at the given
+// offset in the payload (IPV6_CHECKSUM). It is filled in when sending, and packets with a
+// wrong checksum are dropped. A negative offset disables it. For ICMPv6 sockets it is
+// enabled by default.
 func (c *RawConn) SetChecksum(offset int) { c.checksumAt.Store(int32(offset)) }
 
-// Checksum is the offset of SetChecksum, or -1.
+// Checksum returns the offset set by SetChecksum, or -1.
 func (c *RawConn) Checksum() int { return int(c.checksumAt.Load()) }
 
-// SetHeaderIncluded has the program make the IP header (IP_HDRINCL): of IPv4 the length, the
-// checksum, and where they are zero the identification and the source are filled in.
+// SetHeaderIncluded makes the program supply the IP header (IP_HDRINCL). In an IPv4
+// header, the length and checksum are always filled in, and the identification and source
+// if they are zero.
 func (c *RawConn) SetHeaderIncluded(on bool) { c.whole.Store(on) }
 
-// HeaderIncluded is what SetHeaderIncluded has set.
+// HeaderIncluded reports the setting of SetHeaderIncluded.
 func (c *RawConn) HeaderIncluded() bool { return c.whole.Load() }
 
-// BlockTypes names the types of ICMP that the socket is not to get: type t is bit t%32 of
-// word t/32 (ICMP_FILTER, ICMP6_FILTER).
+// BlockTypes sets the ICMP types that are not delivered to the socket: type t is bit t%32
+// of word t/32 (ICMP_FILTER, ICMP6_FILTER).
 func (c *RawConn) BlockTypes(types [8]uint32) { c.blocked.Store(&types) }
 
-// BlockedTypes is what BlockTypes has set.
+// BlockedTypes returns the setting of BlockTypes.
 func (c *RawConn) BlockedTypes() [8]uint32 {
 	if types := c.blocked.Load(); types != nil {
 		return *types
@@ -122,8 +127,9 @@ func (c *RawConn) BlockedTypes() [8]uint32 {
 	return [8]uint32{}
 }
 
-// LocalAddrPort is where the socket is bound; of a connected one, with the source address
-// that its packets carry. The port is the protocol.
+// LocalAddrPort returns the bound address. If the socket is connected and bound to no
+// specific address, it is the source address of its packets. The port is the protocol
+// number.
 func (c *RawConn) LocalAddrPort() netip.AddrPort {
 	if at := *c.bound.Load(); !at.IsUnspecified() {
 		return netip.AddrPortFrom(at, c.local.Port())
@@ -131,17 +137,18 @@ func (c *RawConn) LocalAddrPort() netip.AddrPort {
 	return c.datagramSocket.LocalAddrPort()
 }
 
-// TryWriteTo sends a packet with p as its payload, or as a whole with SetHeaderIncluded. The
-// port of to means nothing; the zero AddrPort is the peer. Errors: ErrWouldBlock,
-// ErrMessageTooLong, ErrNoDestination, ErrNetUnreachable, ErrFamily, ErrAccess for broadcast
-// without the option, ErrClosed, ErrInvalid for a packet that is too short, and what an
-// ICMP error said about an earlier one of a connected socket.
+// TryWriteTo sends a packet with p as its payload, or p as a complete packet after
+// SetHeaderIncluded. The port of to is ignored, and the zero AddrPort means the peer.
+// Errors: ErrWouldBlock, ErrMessageTooLong, ErrNoDestination, ErrNetUnreachable,
+// ErrFamily, ErrAccess for a broadcast without the option, ErrClosed, ErrInvalid for a
+// packet that is too short, and a pending ICMP error about an earlier packet of a
+// connected socket.
 func (c *RawConn) TryWriteTo(p []byte, to netip.AddrPort) (int, error) {
 	return c.TryWriteBy(p, to, UDPSend{})
 }
 
-// TryWriteBy is TryWriteTo for a packet that goes its own way. Errors besides its:
-// ErrInvalid for a source that is not ours.
+// TryWriteBy is TryWriteTo with per-packet options. It also returns ErrInvalid for a
+// source that is not an address of this host.
 func (c *RawConn) TryWriteBy(p []byte, to netip.AddrPort, by UDPSend) (int, error) {
 	t, o, remote, err := c.beginWrite(to)
 	if err != nil {
@@ -161,7 +168,7 @@ func (c *RawConn) TryWriteBy(p []byte, to netip.AddrPort, by UDPSend) (int, erro
 	return len(p), nil
 }
 
-// setSource has a packet go from where the socket is bound, if it does not say.
+// setSource sets the source of a packet to the bound address unless by has a source.
 func (c *RawConn) setSource(t *tables, by *UDPSend) {
 	at := *c.bound.Load()
 	if by.Source.IsValid() || at.IsUnspecified() || at.IsMulticast() {
@@ -173,7 +180,7 @@ func (c *RawConn) setSource(t *tables, by *UDPSend) {
 	}
 }
 
-// build makes the packet.
+// build returns the packet, ready to be queued.
 func (c *RawConn) build(t *tables, p []byte, remote netip.AddrPort, o *UDPOptions, by *UDPSend) (outgoing, error) {
 	whole := c.whole.Load()
 	if whole {
@@ -204,7 +211,7 @@ func (c *RawConn) build(t *tables, p []byte, remote netip.AddrPort, o *UDPOption
 	return c.outgoing(f, path, &header), nil
 }
 
-// putChecksum puts the checksum of a payload at an offset of it.
+// putChecksum computes the checksum of the payload b and stores it at offset at.
 func putChecksum(b []byte, at int, h *ipHeader) {
 	b[at], b[at+1] = 0, 0
 	sum := ^wire.Sum(b, wire.PseudoSum(h.proto, h.src, h.dst, len(b)))
@@ -214,7 +221,8 @@ func putChecksum(b []byte, at int, h *ipHeader) {
 	binary.BigEndian.PutUint16(b[at:], sum)
 }
 
-// buildWhole takes a packet as the program has made it. It is not cut up.
+// buildWhole returns a packet whose IP header was made by the program. Such a packet is
+// not fragmented.
 func (c *RawConn) buildWhole(p []byte, path *path, header *ipHeader, remote netip.AddrPort, o *UDPOptions) (outgoing, error) {
 	switch {
 	case len(p) > path.mtu:
@@ -232,8 +240,8 @@ func (c *RawConn) buildWhole(p []byte, path *path, header *ipHeader, remote neti
 	return c.outgoing(f, *path, header), nil
 }
 
-// fillIPv4 fills in what the kernel does of an IPv4 header that a program has made
-// (raw(7)). It returns false if the header does not fit into the packet.
+// fillIPv4 fills in the fields of a program's IPv4 header that the kernel fills in on
+// Linux (raw(7)). It returns false if the header is longer than the packet or too short.
 func fillIPv4(b []byte, h *ipHeader) bool {
 	n := int(b[0]&0xf) * 4
 	if n < wire.IPv4MinLen || n > len(b) {
@@ -252,7 +260,7 @@ func fillIPv4(b []byte, h *ipHeader) bool {
 	return true
 }
 
-// Close closes the socket. What has been written is still sent.
+// Close closes the socket. Packets already written are still sent.
 func (c *RawConn) Close() error {
 	return c.closeBy(func() { c.stack.withdrawRaw(c) })
 }

@@ -15,7 +15,7 @@ import (
 	"loam/wire"
 )
 
-// Raw sockets as raw(7) and ipv6(7) have them.
+// Raw sockets according to raw(7) and ipv6(7).
 
 func mustRaw(t testing.TB, s *stack.Stack, proto wire.Protocol, local string) *stack.RawConn {
 	t.Helper()
@@ -27,7 +27,7 @@ func mustRaw(t testing.TB, s *stack.Stack, proto wire.Protocol, local string) *s
 	return c
 }
 
-// wantRaw says what a socket has received next.
+// wantRaw checks the next packet that a socket has received.
 func wantRaw(t *testing.T, sentence string, c *stack.RawConn, want []byte, from netip.Addr) stack.Datagram {
 	t.Helper()
 	synctest.Wait()
@@ -48,7 +48,8 @@ func wantNoRaw(t *testing.T, sentence string, c *stack.RawConn) {
 	c.TryReadFrom(nil)
 }
 
-// A socket gets a copy of what the stack takes itself, with the IP header.
+// A socket receives a copy of packets that the stack processes itself, with the IP
+// header.
 func TestRawHearsICMP(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		c := mustRaw(t, w.s, wire.ProtoICMP, "0.0.0.0")
@@ -74,7 +75,8 @@ func TestRawHearsICMP(t *testing.T) {
 	})
 }
 
-// What no socket and no part of the stack takes is refused; what a raw socket takes is not.
+// Packets that neither a socket nor the stack accepts are rejected; packets received by a
+// raw socket are not.
 func TestRawTakesItsProtocol(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		w.sendIP(wire.IPv4{Protocol: 132}, []byte("sctp"))
@@ -97,7 +99,7 @@ func TestRawTakesItsProtocol(t *testing.T) {
 	})
 }
 
-// Bound to an address, and connected, a socket hears less.
+// A socket that is bound or connected receives fewer packets.
 func TestRawDemux(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		if err := w.s.AddAddress("eth0", prefix("10.0.0.5/24")); err != nil {
@@ -150,7 +152,7 @@ func TestRawDemux(t *testing.T) {
 	})
 }
 
-// IP_HDRINCL: the length, the checksum, and what is zero are filled in.
+// IP_HDRINCL: length and checksum are filled in, and other fields that are zero.
 func TestRawWithHeader(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		c := mustRaw(t, w.s, stack.ProtoRaw, "0.0.0.0")
@@ -186,7 +188,7 @@ func TestRawWithHeader(t *testing.T) {
 	})
 }
 
-// Without the header, packets that are too long are cut up, as all are.
+// Without IP_HDRINCL, packets that are too long are fragmented.
 func TestRawFragments(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		c := mustRaw(t, w.s, 200, "0.0.0.0")
@@ -201,7 +203,7 @@ func TestRawFragments(t *testing.T) {
 	})
 }
 
-// A connected socket hears what an error says that is final.
+// A connected socket gets permanent errors.
 func TestRawErrors(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		c := mustRaw(t, w.s, 200, "0.0.0.0")
@@ -226,8 +228,8 @@ func TestRawErrors(t *testing.T) {
 	})
 }
 
-// Over IPv6 the socket gets what is behind the headers. The checksum of ICMPv6 is the
-// stack's, both ways (RFC 3542 section 3.1).
+// Over IPv6 the socket receives the payload after the headers. The stack computes and
+// checks the ICMPv6 checksum (RFC 3542 section 3.1).
 func TestRaw6(t *testing.T) {
 	byHand6(t, func(t *testing.T, w *peer) {
 		c := mustRaw(t, w.s, wire.ProtoICMPv6, "::")
@@ -259,8 +261,8 @@ func TestRaw6(t *testing.T) {
 	})
 }
 
-// Messages of Neighbor Discovery are heard too, those to the groups of our addresses among
-// them.
+// Raw sockets receive Neighbor Discovery messages too, including those to the
+// solicited-node groups of our addresses.
 func TestRawHearsNeighbours(t *testing.T) {
 	byHand6(t, func(t *testing.T, w *peer) {
 		c := mustRaw(t, w.s, wire.ProtoICMPv6, "::")
@@ -280,7 +282,7 @@ func TestRawHearsNeighbours(t *testing.T) {
 	})
 }
 
-// Raw sockets are net.PacketConns, and end with the stack.
+// Raw sockets implement net.PacketConn, and are closed with the stack.
 func TestRawConn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPair(t, stack.Config{Shards: 2}, pipe.Config{})

@@ -8,8 +8,8 @@ import (
 	"loam/wire"
 )
 
-// inputRaw gives each raw socket that wants it a copy of a packet, and reports whether one
-// did. It runs on a shard or a receiver, whose tally it is given.
+// inputRaw delivers a copy of a packet to each matching raw socket and reports whether
+// there was one. It runs on a shard or a receiver; counts is the caller's tally.
 func (s *Stack) inputRaw(counts *tally, p *packet) bool {
 	heard := false
 	for _, c := range s.rawConns() {
@@ -21,7 +21,7 @@ func (s *Stack) inputRaw(counts *tally, p *packet) bool {
 	return heard
 }
 
-// hears reports whether a packet is for the socket.
+// hears reports whether the socket receives a packet.
 func (c *RawConn) hears(t *tables, p *packet) bool {
 	at := *c.bound.Load()
 	if c.proto != p.proto || at.Is4() != p.dst.Is4() || !c.hearsOn(p.ifc) {
@@ -40,8 +40,8 @@ func (c *RawConn) hears(t *tables, p *packet) bool {
 	return heard || !member && (c.hearsAsOthers(p) || at.IsUnspecified() && t.hearsGroup(p.ifc, p.dst))
 }
 
-// hearsGroup reports whether the host is in a multicast group by itself: all hosts, or those
-// that have an address of IPv6 like one of the interface's.
+// hearsGroup reports whether the host receives a multicast group without any socket: the
+// groups of all hosts, and the solicited-node groups of the interface's IPv6 addresses.
 func (t *tables) hearsGroup(ifc *Interface, group netip.Addr) bool {
 	if group == allHosts || group == netip.IPv6LinkLocalAllNodes() || group == ownNodes {
 		return true
@@ -54,20 +54,21 @@ func (t *tables) hearsGroup(ifc *Interface, group netip.Addr) bool {
 	return false
 }
 
-// inGroup reports whether the host is in a multicast group on an interface, by itself or by a socket.
-// Which sources are heard is the sockets' business: messages about groups, and of ICMPv6, come from
-// others (ip6_mc_input and ip_check_mc_rcu of Linux).
+// inGroup reports whether the host receives a multicast group on an interface. Source
+// filters are applied later, for each socket, because IGMP and ICMPv6 messages come from
+// other sources (as in ip6_mc_input and ip_check_mc_rcu of Linux).
 func (t *tables) inGroup(ifc *Interface, group netip.Addr) bool {
 	return ifc.receptions.joined(group) || t.hearsGroup(ifc, group)
 }
 
-// ownNodes is all nodes within an interface, which nothing from a link is to (RFC 4291 section 2.8).
+// ownNodes is the interface-local group of all nodes. No packet from a link is sent to it
+// (RFC 4291 section 2.8).
 var ownNodes = netip.MustParseAddr("ff01::1")
 
-// allHosts is the group that every host is in (RFC 1112 section 4).
+// allHosts is the group of all IPv4 hosts (RFC 1112 section 4).
 var allHosts = netip.AddrFrom4([4]byte{224, 0, 0, 1})
 
-// input gives the socket a copy.
+// input delivers a copy of a packet to the socket.
 func (c *RawConn) input(counts *tally, p *packet) {
 	b := p.frame.Bytes()
 	if p.dst.Is6() {
@@ -97,7 +98,7 @@ func (c *RawConn) input(counts *tally, p *packet) {
 	f.Free()
 }
 
-// blocks reports whether a message of ICMP is of a type that is not wanted.
+// blocks reports whether BlockTypes blocks the type of an ICMP message.
 func (c *RawConn) blocks(p *packet) bool {
 	types, message := c.blocked.Load(), p.payload()
 	if types == nil || len(message) == 0 {
@@ -107,8 +108,8 @@ func (c *RawConn) blocks(p *packet) bool {
 	return types[kind/32]&(1<<(kind%32)) != 0
 }
 
-// rawError tells the raw sockets that may have sent the quoted packet what an ICMP error
-// says of it, and reports whether there are any.
+// rawError delivers an ICMP error to the raw sockets that may have sent the quoted
+// packet, and reports whether any accepted it.
 func (sh *shard) rawError(e *icmpError) bool {
 	heard := false
 	for _, c := range sh.stack.rawConns() {
@@ -123,6 +124,8 @@ func (sh *shard) rawError(e *icmpError) bool {
 	return heard
 }
 
+// mayHaveSent reports whether the socket may have sent a packet that an ICMP error
+// quotes.
 func (c *RawConn) mayHaveSent(q *icmp.Quote) bool {
 	at := *c.bound.Load()
 	if c.proto != q.Protocol || at.Is4() != q.Dst.Is4() || !at.IsUnspecified() && at.WithZone("") != q.Src {

@@ -4,21 +4,23 @@ import (
 	"encoding/binary"
 	"errors"
 	"net/netip"
+	"time"
 
 	"loam/link"
 	"loam/stack/icmp"
 	"loam/wire"
 )
 
-// receiver reads one queue of a device and sorts what it reads: ARP to the
-// interface's owner, IP packets to the shard that owns their flow. It checks
-// everything that can be checked without a connection, once: what it passes on
-// is a sound IP packet for this host.
+// receiver reads one queue of a device. It passes ARP messages to the interface loop, and
+// each IP packet to the shard that owns its flow. It makes all checks that need no
+// connection, once: a packet it passes on is a valid IP packet for this host.
 type receiver struct {
 	ifc   *Interface
 	queue link.Queue
 	tally tally
-	out   []*batch      // being filled, by shard; nil when empty
+	out   []*batch      // batches being filled, by shard; nil when empty
+	asked icmp.Bucket   // rate limit of ARP requests
+	full  int           // full batches in a row
 	ended chan struct{} // closed by loop
 }
 
@@ -26,7 +28,7 @@ func newReceiver(ifc *Interface, q link.Queue) *receiver {
 	return &receiver{ifc: ifc, queue: q, out: make([]*batch, len(ifc.stack.shards)), ended: make(chan struct{})}
 }
 
-// loop ends when the device is closed or fails.
+// loop reads frames until the device is closed or fails.
 func (r *receiver) loop() {
 	defer close(r.ended)
 	var frames [link.BatchSize]*link.Frame
@@ -43,6 +45,7 @@ func (r *receiver) loop() {
 			r.receive(t, f)
 		}
 		r.flush()
+		r.notePressure(n)
 		if err != nil {
 			if !errors.Is(err, link.ErrClosed) {
 				r.ifc.stack.config.Log.Error("link failed", "interface", r.ifc.name, "error", err)
@@ -52,9 +55,9 @@ func (r *receiver) loop() {
 	}
 }
 
-// flush passes the batches on, or does the shards' turns with them. Shards always
-// drain their input, so waiting for one is bounded; meanwhile the device queues, and
-// drops at its edge.
+// flush passes the batches to the shards, or runs the shards' turns itself. Shards always
+// drain their input, so waiting for one is bounded. Meanwhile the device queues frames,
+// and drops them when its queue is full.
 func (r *receiver) flush() {
 	for i, b := range r.out {
 		if b == nil {
@@ -67,7 +70,7 @@ func (r *receiver) flush() {
 	}
 }
 
-// receive takes one frame. It owns it.
+// receive processes one frame and takes ownership of it.
 func (r *receiver) receive(t *tables, f *link.Frame) {
 	p := packet{frame: f, ifc: r.ifc}
 	var etherType wire.EtherType
@@ -101,7 +104,7 @@ func (r *receiver) receive(t *tables, f *link.Frame) {
 	}
 }
 
-// typeOfIP is what the first byte of an IP packet says of it, where the link has no
+// typeOfIP returns the type of an IP packet, judged by its first byte, for links without
 // types.
 func typeOfIP(b []byte) wire.EtherType {
 	if len(b) > 0 && b[0]>>4 == 6 {
@@ -110,12 +113,12 @@ func typeOfIP(b []byte) wire.EtherType {
 	return wire.TypeIPv4
 }
 
-// refuse is the link layer's check.
+// refuse checks the link header. It reports whether the frame must be dropped, and why.
 func (r *receiver) refuse(h *wire.Ethernet, err error) (Counter, bool) {
 	switch {
 	case err != nil, h.Src.IsMulticast():
 		return EthMalformed, true
-	case h.Tags[0] != wire.VLAN{} && h.Tags[0].ID() != 0: // priority tags (ID 0) carry no VLAN
+	case h.Tags[0] != wire.VLAN{} && h.Tags[0].ID() != 0: // priority tags (ID 0) name no VLAN
 		return EthTagged, true
 	case h.Dst != r.ifc.mac && !h.Dst.IsMulticast():
 		return EthNotForUs, true
@@ -123,17 +126,20 @@ func (r *receiver) refuse(h *wire.Ethernet, err error) (Counter, bool) {
 	return 0, false
 }
 
+// drop counts a frame by reason and frees it.
 func (r *receiver) drop(f *link.Frame, reason Counter) {
 	r.tally.count(reason)
 	f.Free()
 }
 
-// drop6 is drop for packets of IPv6.
+// drop6 is drop for IPv6 packets.
 func (r *receiver) drop6(f *link.Frame, reason Counter) {
 	r.tally.count6(reason)
 	f.Free()
 }
 
+// receiveARP passes an ARP message to the interface loop, subject to the rate limit. It
+// takes ownership of the frame.
 func (r *receiver) receiveARP(f *link.Frame) {
 	a, err := wire.ParseARP(f.Bytes())
 	f.Free()
@@ -142,6 +148,10 @@ func (r *receiver) receiveARP(f *link.Frame) {
 		return
 	}
 	r.tally.count(ARPReceived)
+	if a.Op == wire.ARPRequest && !r.allowARP(&a) {
+		r.tally.count(ARPOverflow)
+		return
+	}
 	select {
 	case r.ifc.arpIn <- a:
 	default:
@@ -149,6 +159,25 @@ func (r *receiver) receiveARP(f *link.Frame) {
 	}
 }
 
+// Rate limit of ARP requests, per receiver: one request per arpPrice, and a burst of
+// arpBurst. Answering a request in the interface loop costs many times as much as
+// dropping it here.
+const (
+	arpPrice = 500 * time.Microsecond
+	arpBurst = 1024
+)
+
+// allowARP reports whether an ARP request is processed. A request with one of our
+// addresses as its sender is always processed, because it is an address conflict.
+func (r *receiver) allowARP(a *wire.ARP) bool {
+	if _, ours := r.ifc.stack.tables.Load().local[a.SenderIP]; ours {
+		return true
+	}
+	return r.asked.Take(r.ifc.stack.now(), arpPrice, arpBurst)
+}
+
+// receiveIPv4 checks an IPv4 packet and passes it to its shard, or to the DHCP client. It
+// takes ownership of the frame.
 func (r *receiver) receiveIPv4(t *tables, p *packet) {
 	h, payload, err := wire.ParseIPv4(p.frame.Bytes())
 	if err != nil {
@@ -163,7 +192,7 @@ func (r *receiver) receiveIPv4(t *tables, p *packet) {
 	p.src, p.dst = h.Src, h.Dst
 	p.headerLen, p.proto = uint16(h.Len()), h.Protocol
 	p.tos, p.ttl, p.fragment = h.TOS, h.TTL, h.IsFragment()
-	p.frame.Resize(h.Len() + len(payload)) // without the link's padding
+	p.frame.Resize(h.Len() + len(payload)) // removes the link's padding
 	if r.ifc.forLease(p) {
 		if reason, ok := p.hand(r.ifc.leases); !ok {
 			r.tally.count(reason)
@@ -177,8 +206,9 @@ func (r *receiver) receiveIPv4(t *tables, p *packet) {
 	r.pass(p, payload)
 }
 
-// refuseIP decides whether the packet is for this host (RFC 1122 section
-// 3.2.1.3; RFC 1812 section 5.3.7 for addresses that must not be on a wire).
+// refuseIP reports whether a packet must be dropped because it is not for this host, and
+// why (RFC 1122 section 3.2.1.3; RFC 1812 section 5.3.7 for addresses that must not
+// appear on a link).
 func (r *receiver) refuseIP(t *tables, p *packet, h *wire.IPv4) (Counter, bool) {
 	for kind := range h.EachOption {
 		if kind == wire.OptLSRR || kind == wire.OptSSRR {
@@ -200,8 +230,8 @@ func (r *receiver) refuseIP(t *tables, p *packet, h *wire.IPv4) (Counter, bool) 
 	return 0, false
 }
 
-// martian reports whether the addresses of a packet cannot be those of one that
-// another host has sent over this link.
+// martian reports whether the addresses of a packet are impossible for a packet that
+// another host sent over this link.
 func (r *receiver) martian(t *tables, p *packet) bool {
 	if !r.ifc.loopback && (p.src.IsLoopback() || p.dst.IsLoopback()) {
 		return true
@@ -215,8 +245,8 @@ func (r *receiver) martian(t *tables, p *packet) bool {
 	return p.src.IsMulticast() || p.src == limitedBroadcast || thisNetwork.Contains(p.src)
 }
 
-// thisNetwork is no source but of a host that does not know its network yet (RFC
-// 1122 section 3.2.1.3 (b)).
+// thisNetwork is not valid as a source, except for a host that does not know its network
+// yet (RFC 1122 section 3.2.1.3 (b)).
 var thisNetwork = netip.MustParsePrefix("0.0.0.0/8")
 
 // pass adds the packet to the batch of the shard that owns its flow.
@@ -236,10 +266,10 @@ func (r *receiver) pass(p *packet, payload []byte) {
 	}
 }
 
-// shardOfPacket reads just enough of the payload to find the flow. Fragments
-// meet by their addresses alone, in whichever shard that names, and are sorted
-// again once they are put together. An ICMP error goes where the packet that it
-// quotes came from.
+// shardOfPacket returns the index of the shard for a packet and reads only as much of the
+// payload as needed. Fragments of a datagram meet in the shard selected by their
+// addresses alone; the datagram is assigned again after reassembly. An ICMP error goes to
+// the shard of the flow of the packet it quotes.
 func shardOfPacket(s *Stack, p *packet, payload []byte) int {
 	n := len(s.shards)
 	switch {

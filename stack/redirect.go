@@ -11,31 +11,32 @@ import (
 	"loam/wire"
 )
 
-// Redirects: a router says which neighbour is the better first hop to a destination (RFC 1122
-// sections 3.2.2.2 and 3.3.1.2, RFC 4861 section 8). A receiver or a shard reads the message,
-// the interface's loop judges it, and what it believes is published with the tables: there it
-// is no route, as on Linux, but an exception to one.
+// Redirects. A router names a neighbour that is a better first hop to a destination (RFC
+// 1122 sections 3.2.2.2 and 3.3.1.2, RFC 4861 section 8). A receiver or a shard parses
+// the message. The interface loop validates it and publishes the result with the tables.
+// As on Linux, a redirect is not a route but an exception to one.
 //
-// One of IPv6 proves by its hop limit that a neighbour has sent it. One of IPv4 may come from
-// anywhere: it is heard if it quotes a packet that a socket of this host may have sent.
+// An IPv6 redirect proves by its hop limit that a neighbour sent it. An IPv4 redirect may
+// come from anywhere; it is accepted only if it quotes a packet that a socket of this
+// host may have sent.
 
-// redirectMessage is what a router has said.
+// redirectMessage is the content of a redirect.
 type redirectMessage struct {
 	from netip.Addr // the router
 	dst  netip.Addr
 	via  netip.Addr // the better first hop
-	mac  wire.MAC   // of via; zero: not said
+	mac  wire.MAC   // link-layer address of via; zero: not included
 }
 
-// followsRedirects reports whether the interface is a host's: of a link with several stations,
-// and neither a router's nor the gateway's.
+// followsRedirects reports whether the interface accepts redirects: it is on an Ethernet
+// link, and this host is neither a router nor a gateway on it.
 func (i *Interface) followsRedirects() bool {
 	return i.medium == link.Ethernet && !i.loopback && !i.acceptAny && i.routing.Load() != routerSelf
 }
 
-// inputRedirect takes a redirect of IPv4, which quotes the front of a packet. Whether it is
-// about a network or a type of service as well makes no difference to hosts (RFC 1122 section
-// 3.2.2.2).
+// inputRedirect processes an IPv4 redirect, which quotes the start of a packet. Hosts
+// treat redirects for a network or a type of service like redirects for a host (RFC 1122
+// section 3.2.2.2).
 func (sh *shard) inputRedirect(p *packet, h wire.ICMPv4, quoted []byte) {
 	q, ok := icmp.ParseQuote(quoted)
 	switch {
@@ -50,7 +51,7 @@ func (sh *shard) inputRedirect(p *packet, h wire.ICMPv4, quoted []byte) {
 	}
 }
 
-// mayHaveSent reports whether there is a socket that may have sent a packet by an interface.
+// mayHaveSent reports whether a socket may have sent the quoted packet on an interface.
 func (sh *shard) mayHaveSent(q *icmp.Quote, on *Interface) bool {
 	local, remote := netip.AddrPortFrom(q.Src, q.SrcPort), netip.AddrPortFrom(q.Dst, q.DstPort)
 	switch q.Protocol {
@@ -65,7 +66,7 @@ func (sh *shard) mayHaveSent(q *icmp.Quote, on *Interface) bool {
 	return false
 }
 
-// receiveRedirect reads a redirect of IPv6 (RFC 4861 section 8.1).
+// receiveRedirect processes an IPv6 redirect (RFC 4861 section 8.1).
 func (r *receiver) receiveRedirect(p *packet) {
 	b := p.payload()
 	m, err := wire.ParseRedirect(b)
@@ -81,7 +82,7 @@ func (r *receiver) receiveRedirect(p *packet) {
 	}
 }
 
-// redirect passes a message to the interface's owner.
+// redirect passes a message to the interface loop.
 func (i *Interface) redirect(counts *tally, m redirectMessage) {
 	select {
 	case i.redirectsIn <- m:
@@ -90,7 +91,7 @@ func (i *Interface) redirect(counts *tally, m redirectMessage) {
 	}
 }
 
-// receiveRedirect judges a message, and does what it says if it is to be believed.
+// receiveRedirect validates a redirect and applies it.
 func (l *ifaceLoop) receiveRedirect(m *redirectMessage) {
 	reason := l.judgeRedirect(m)
 	l.stack.tally.countBy(m.from, reason)
@@ -100,7 +101,8 @@ func (l *ifaceLoop) receiveRedirect(m *redirectMessage) {
 	l.publishDetours()
 }
 
-// judgeRedirect says by the name of a counter what is to become of a message.
+// judgeRedirect validates a redirect, and returns the counter of the result.
+// RedirectFollowed means that it was accepted.
 func (l *ifaceLoop) judgeRedirect(m *redirectMessage) Counter {
 	t := l.stack.tables.Load()
 	p, err := t.routeBy(l.Interface, netip.Addr{}, m.dst)
@@ -115,8 +117,8 @@ func (l *ifaceLoop) judgeRedirect(m *redirectMessage) Counter {
 	return RedirectFollowed
 }
 
-// isNeighbour reports whether the first hop that a message names is another host of the link.
-// Of IPv6 wire.ParseRedirect has seen to that.
+// isNeighbour reports whether the new first hop is another host on the link. For IPv6,
+// wire.ParseRedirect has checked that.
 func (t *tables) isNeighbour(ifc *Interface, m *redirectMessage) bool {
 	if _, ours := t.local[m.via]; ours || m.via == m.from {
 		return false
@@ -132,29 +134,29 @@ func (t *tables) isNeighbour(ifc *Interface, m *redirectMessage) bool {
 	return false
 }
 
-// detourFailed forgets what leads by way of a neighbour that does not answer. It reports
-// whether anything did: then the packets that waited for it have another way.
+// detourFailed removes redirects to a neighbour that does not answer. It reports whether
+// there were any: then the waiting packets have another path.
 func (l *ifaceLoop) detourFailed(addr netip.Addr) bool {
 	failed := l.redirects.Failed(addr)
 	l.publishDetours()
 	return failed
 }
 
-// expireRedirects forgets what is older than its time.
+// expireRedirects removes expired redirects.
 func (l *ifaceLoop) expireRedirects() {
 	l.redirects.Expire(l.now)
 	l.publishDetours()
 }
 
-// publishDetours has everybody look up what has been believed and forgotten.
+// publishDetours publishes the current redirects if they have changed.
 func (l *ifaceLoop) publishDetours() {
 	if all, changed := l.redirects.Detours(); changed {
 		l.stack.setDetours(l.Interface, all)
 	}
 }
 
-// setDetours publishes what the redirects of an interface say. Nothing else of the tables is
-// made anew.
+// setDetours publishes the redirects of an interface. The rest of the tables is shared
+// with the previous version.
 func (s *Stack) setDetours(ifc *Interface, all map[netip.Addr]ip.Detour) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -174,8 +176,8 @@ func (s *Stack) setDetours(ifc *Interface, all map[netip.Addr]ip.Detour) {
 	s.tables.Store(&t)
 }
 
-// redirected leads a path to dst by way of the first hop that a router has named instead of
-// the one that the routes do.
+// redirected replaces the next hop of a path to dst if a redirect from that next hop
+// applies.
 func (t *tables) redirected(p path, dst netip.Addr) path {
 	if len(t.detours) == 0 {
 		return p

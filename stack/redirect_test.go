@@ -16,19 +16,19 @@ import (
 
 var (
 	macC    = wire.MAC{2, 0, 0, 0, 0, 0xc}
-	addrC   = netip.MustParseAddr("10.0.0.3") // another router, or so it is said
+	addrC   = netip.MustParseAddr("10.0.0.3") // claimed to be another router
 	far     = "198.51.100.1:9"
 	routerC = wire.LinkLocal6(macC)
 	far6    = netip.MustParseAddr("2001:db8:f::1")
 )
 
-// redirectTo names a gateway for a host.
+// redirectTo returns a redirect to a gateway, for a host.
 func redirectTo(gateway netip.Addr) wire.ICMPv4 {
 	b := gateway.As4()
 	return wire.ICMPv4{Type: wire.ICMPv4Redirect, Code: 1, Rest: uint32(b[0])<<24 | uint32(b[1])<<16 | uint32(b[2])<<8 | uint32(b[3])}
 }
 
-// routed is a socket of a stack whose way out is the peer.
+// routed returns a socket of a stack whose default gateway is the peer.
 func (w *peer) routed(route stack.Route) *stack.UDPConn {
 	w.t.Helper()
 	if err := w.s.AddRoute(route); err != nil {
@@ -48,7 +48,7 @@ func (w *peer) routed(route stack.Route) *stack.UDPConn {
 
 var wayOut = stack.Route{Dst: netip.MustParsePrefix("0.0.0.0/0"), Gateway: addrB}
 
-// wantHop writes a datagram and says which station it is given to.
+// wantHop writes a datagram and checks the station it is sent to.
 func (w *peer) wantHop(sentence string, c *stack.UDPConn, to string, mac wire.MAC) *seen {
 	w.t.Helper()
 	mustWriteTo(w.t, c, "hello", to)
@@ -89,7 +89,7 @@ func TestRedirect(t *testing.T) {
 	})
 }
 
-// A connection that is there follows as well; its redirects quote what is in flight.
+// An existing connection follows redirects too; they must quote data in flight.
 func TestRedirectTCP(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		w.routed(wayOut)
@@ -112,7 +112,8 @@ func TestRedirectTCP(t *testing.T) {
 	})
 }
 
-// A first hop that does not answer is not used, and nobody is told: the gateway is there.
+// A first hop that does not answer is not used, and no error is reported because the
+// gateway still works.
 func TestRedirectToNobody(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		c := w.routed(wayOut)
@@ -129,7 +130,7 @@ func TestRedirectToNobody(t *testing.T) {
 	})
 }
 
-// Who may not say so, and what may not be said.
+// Redirects from the wrong sender or with invalid content are rejected.
 func TestRedirectsRefused(t *testing.T) {
 	stranger := netip.MustParseAddr("10.0.0.7")
 	for _, test := range []struct {
@@ -174,8 +175,8 @@ func TestRedirectsRefused(t *testing.T) {
 	}
 }
 
-// The gateway's stack is no host of the guest's, and a router follows none (RFC 4861 section
-// 8.3).
+// A gateway's stack is not a host of the guest's link, and a router follows no redirects
+// (RFC 4861 section 8.3).
 func TestRedirectsIgnored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := attachPeer(t, stack.New(stack.Config{Shards: 1}), pipe.Config{}, stack.InterfaceConfig{AcceptAny: true, NoDetection: true}).introduce()
@@ -194,7 +195,7 @@ func TestRedirectsIgnored(t *testing.T) {
 	})
 }
 
-// sendRedirect sends one to the stack.
+// sendRedirect sends a redirect to the stack.
 func (w *peer) sendRedirect(from netip.Addr, r wire.Redirect, hops uint8) {
 	w.t.Helper()
 	b := make([]byte, r.Len())
@@ -203,7 +204,7 @@ func (w *peer) sendRedirect(from netip.Addr, r wire.Redirect, hops uint8) {
 	w.send6(wire.IPv6{NextHeader: wire.ProtoICMPv6, HopLimit: hops, Src: from}, b)
 }
 
-// routed6 is a peer that is the router, by its link-local address.
+// routed6 runs a script with a peer that is the router, by its link-local address.
 func routed6(t *testing.T, script func(w *peer, c *stack.UDPConn)) {
 	t.Helper()
 	byHand6(t, func(t *testing.T, w *peer) {
@@ -233,7 +234,7 @@ func TestRedirect6(t *testing.T) {
 	})
 }
 
-// advertised is an advertisement of a host's.
+// advertised returns a neighbor advertisement of a host.
 func advertised(target netip.Addr, mac wire.MAC) neigh.Message {
 	return neigh.Message{
 		Neighbor: wire.Neighbor{Advertisement: true, Target: target, LinkAddr: mac, Override: true},
@@ -241,7 +242,7 @@ func advertised(target netip.Addr, mac wire.MAC) neigh.Message {
 	}
 }
 
-// RFC 4861 section 8.1; the message itself is the business of wire.ParseRedirect.
+// RFC 4861 section 8.1; wire.ParseRedirect checks the message itself.
 func TestRedirects6Refused(t *testing.T) {
 	to := netip.AddrPortFrom(far6, 9).String()
 	good := wire.Redirect{Target: routerC, Dst: far6, LinkAddr: macC}
@@ -272,7 +273,7 @@ func TestRedirects6Refused(t *testing.T) {
 	}
 }
 
-// Redirects of a flood: so many are believed, for as long as one is, and no more.
+// In a flood of redirects, a bounded number is accepted, each for its normal lifetime.
 func TestRedirectFlood(t *testing.T) {
 	routed6(t, func(w *peer, c *stack.UDPConn) {
 		b := far6.As16()

@@ -10,17 +10,17 @@ import (
 	"loam/wire"
 )
 
-// Routes and addresses of IPv6. A link-local address is only known on a link: to
-// programs it carries the name of the interface as its zone, on the wire and in the
-// tables it has none.
+// Routes and addresses of IPv6. A link-local address is valid only on its link. Programs
+// see it with the interface name as its zone; in packets and in the tables it has no
+// zone.
 
-// maxIPv6 is the longest packet in bytes, its header included.
+// maxIPv6 is the size of the largest IPv6 packet, in bytes and including its header.
 const maxIPv6 = wire.IPv6Len + wire.MaxIPv6Payload
 
-// ipv6MTU is the largest IPv6 packet.
+// ipv6MTU returns the size of the largest IPv6 packet on the interface, in bytes.
 func (i *Interface) ipv6MTU() int { return min(i.mtu, maxIPv6) }
 
-// mtu6 is the largest IPv6 packet on the link of an interface, as far as its routers say.
+// mtu6 is ipv6MTU limited by the MTU that routers advertise.
 func (t *tables) mtu6(ifc *Interface) int {
 	if m := t.learned[ifc.index].mtu; m != 0 {
 		return min(m, ifc.ipv6MTU())
@@ -28,8 +28,8 @@ func (t *tables) mtu6(ifc *Interface) int {
 	return ifc.ipv6MTU()
 }
 
-// hopLimit is that of packets which go by the path, if the program does not say: for IPv6 it
-// is the routers' to say (RFC 4861 section 6.3.4).
+// hopLimit returns the hop limit for packets on the path if the program has set none. For
+// IPv6, routers may advertise it (RFC 4861 section 6.3.4).
 func (p *path) hopLimit() uint8 {
 	if p.tables == nil || p.nextHop.Is4() {
 		return defaultTTL
@@ -40,12 +40,12 @@ func (p *path) hopLimit() uint8 {
 	return defaultTTL
 }
 
-// isScoped reports whether an address means something on one link only.
+// isScoped reports whether an address is valid on one link or interface only.
 func isScoped(a netip.Addr) bool {
 	return a.Is6() && (a.IsLinkLocalUnicast() || a.IsLinkLocalMulticast() || a.IsInterfaceLocalMulticast())
 }
 
-// bare is an address as it is on the wire.
+// bare returns an address without its zone.
 func bare(a netip.AddrPort) netip.AddrPort {
 	if a.Addr().Zone() == "" {
 		return a
@@ -53,7 +53,7 @@ func bare(a netip.AddrPort) netip.AddrPort {
 	return netip.AddrPortFrom(a.Addr().WithZone(""), a.Port())
 }
 
-// zone finds the interface that a zone names: by its name, or by its index.
+// zone returns the interface that a zone names, by interface name or index, or nil.
 func (t *tables) zone(z string) *Interface {
 	if ifc := t.byName(z); ifc != nil {
 		return ifc
@@ -64,9 +64,8 @@ func (t *tables) zone(z string) *Interface {
 	return nil
 }
 
-// normalZone gives an address of a program the zone that all others have: the name of
-// the interface, where one is meant, and else none. Errors: ErrInvalid for a zone that
-// does not exist.
+// normalZone returns an address with a normalized zone: the interface name if the address
+// is scoped, otherwise none. Errors: ErrInvalid for a zone that does not exist.
 func (t *tables) normalZone(a netip.Addr) (netip.Addr, error) {
 	z := a.Zone()
 	switch {
@@ -82,8 +81,8 @@ func (t *tables) normalZone(a netip.Addr) (netip.Addr, error) {
 	return a.WithZone(ifc.name), nil
 }
 
-// route6 is route for IPv6. Errors: ErrNetUnreachable, and ErrInvalid for a
-// link-local address that does not say which link.
+// route6 is route for IPv6. Errors: ErrNetUnreachable, and ErrInvalid for a link-local
+// address without a zone.
 func (t *tables) route6(source, dst netip.Addr) (path, error) {
 	zone := dst.Zone()
 	dst = dst.WithZone("")
@@ -107,7 +106,7 @@ func (t *tables) route6(source, dst netip.Addr) (path, error) {
 	if r.Gateway.IsValid() {
 		if source = source.WithZone(""); !source.IsValid() || source.IsUnspecified() {
 			if isScoped(p.source) {
-				return path{}, ErrNetUnreachable // no router would pass on what comes from there (RFC 4291 section 2.5.6)
+				return path{}, ErrNetUnreachable // routers do not forward packets with a link-local source (RFC 4291 section 2.5.6)
 			}
 			source = p.source
 		}
@@ -119,10 +118,10 @@ func (t *tables) route6(source, dst netip.Addr) (path, error) {
 	return t.redirected(p, dst), nil
 }
 
-// gatewayFor is the router for packets that go by a route from an address: of the routers that have
-// said that they lead where the route does, one that has advertised the prefix of the address, since
-// others may not let it pass (RFC 8028 section 3). Routes that somebody has configured are left alone,
-// and so is what leads to a longer prefix.
+// gatewayFor returns the router for packets from source that use the route r. Of the
+// routers that have advertised such a route, it prefers one that has also advertised the
+// prefix of source, since other routers may drop the packets (RFC 8028 section 3).
+// Configured routes are not changed, and neither are routes to longer prefixes.
 func (t *tables) gatewayFor(r *ip.Route, source netip.Addr) netip.Addr {
 	said := t.learned[r.Interface]
 	routers := said.advertisers[source]
@@ -138,13 +137,14 @@ func (t *tables) gatewayFor(r *ip.Route, source netip.Addr) netip.Addr {
 	return best.Gateway
 }
 
-// tellsOf reports whether a route has been learnt from a router.
+// tellsOf reports whether a route has been learned from a router.
 func (l *learned) tellsOf(r *ip.Route) bool {
 	return slices.ContainsFunc(l.routes, func(o autoconf.Route) bool { return o.Dst == r.Dst && o.Gateway == r.Gateway })
 }
 
-// linkOf is the interface that a scoped or a multicast address is on: the one that it
-// says, or that the source is on, or for a group the first that is not the loopback.
+// linkOf returns the interface for a scoped or multicast address: the one of its zone, or
+// of the source. For a group without either, it is the first interface with IPv6 other
+// than the loopback.
 func (t *tables) linkOf(zone string, source, dst netip.Addr) (*Interface, error) {
 	if zone == "" {
 		zone = source.Zone()
@@ -169,8 +169,9 @@ func (t *tables) linkOf(zone string, source, dst netip.Addr) (*Interface, error)
 	return nil, ErrNetUnreachable
 }
 
-// source6 picks the address to speak to dst from, of the interface or else of any, by way of a
-// gateway if that is valid; the unspecified one when there is none.
+// source6 returns the source address for packets to dst: one of the interface, otherwise
+// one of any interface, otherwise the unspecified address. gateway is the next hop, or
+// invalid if dst is on the link.
 func (t *tables) source6(ifc *Interface, dst, gateway netip.Addr) netip.Addr {
 	if a, ok := ip.Source(dst, gateway, t.own6[ifc.index]); ok {
 		return a
@@ -183,7 +184,7 @@ func (t *tables) source6(ifc *Interface, dst, gateway netip.Addr) netip.Addr {
 	return netip.IPv6Unspecified()
 }
 
-// hasIPv6 reports whether there is an address by which other networks may be reached.
+// hasIPv6 reports whether the stack has an IPv6 address that can reach other networks.
 func (t *tables) hasIPv6() bool {
 	for _, a := range t.addresses {
 		if addr := a.Prefix.Addr(); addr.Is6() && !isScoped(addr) && !addr.IsLoopback() {
@@ -193,10 +194,10 @@ func (t *tables) hasIPv6() bool {
 	return false
 }
 
-// destination is where a socket that is bound to local sends to for remote: see
-// normalRemote. Errors: ErrFamily for an address of the other version, ErrNetUnreachable
-// for one of IPv4 from a socket of IPv6 that is bound to an address, or for IPv6 alone;
-// ErrInvalid for a zone that does not exist.
+// destination returns the effective destination of a socket bound to local for remote:
+// see normalRemote. Errors: ErrFamily for an address of the other IP version;
+// ErrNetUnreachable for an IPv4 address from an IPv6 socket that is bound to a specific
+// address or is IPv6-only; ErrInvalid for a zone that does not exist.
 func (t *tables) destination(local netip.Addr, remote netip.AddrPort, v6Only bool) (netip.AddrPort, error) {
 	remote = normalRemote(remote)
 	to := remote.Addr()
@@ -216,7 +217,7 @@ func (t *tables) destination(local netip.Addr, remote netip.AddrPort, v6Only boo
 	return netip.AddrPortFrom(to, remote.Port()), err
 }
 
-// checkLocal6 is checkLocal for IPv6. A link-local address has a zone.
+// checkLocal6 is checkLocal for IPv6. A link-local address must have a zone.
 func (s *Stack) checkLocal6(local netip.AddrPort) (netip.AddrPort, error) {
 	t := s.tables.Load()
 	addr, err := t.normalZone(local.Addr())
@@ -235,7 +236,7 @@ func (s *Stack) checkLocal6(local netip.AddrPort) (netip.AddrPort, error) {
 	return netip.AddrPortFrom(addr, local.Port()), nil
 }
 
-// maxUDP is the largest payload of a datagram to an address.
+// maxUDP returns the largest payload of a UDP datagram to an address, in bytes.
 func maxUDP(to netip.Addr) int {
 	if to.Is4() {
 		return MaxUDP
@@ -243,5 +244,5 @@ func maxUDP(to netip.Addr) int {
 	return MaxUDP6
 }
 
-// HasIPv6 reports whether the stack speaks IPv6: see Config.NoIPv6.
+// HasIPv6 reports whether the stack supports IPv6: see Config.NoIPv6.
 func (s *Stack) HasIPv6() bool { return !s.config.NoIPv6 }

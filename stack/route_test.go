@@ -12,9 +12,9 @@ import (
 	"loam/wire"
 )
 
-// Where packets go and where they say that they come from.
+// The paths and source addresses of packets.
 
-// station is a second interface of a peer's stack, with the far end at hand.
+// station adds a second interface to a peer's stack and returns its far end.
 func (w *peer) station(name, prefix string) *peer {
 	w.t.Helper()
 	near, far := pipe.New(pipe.Config{MACs: [2]wire.MAC{macA, macB}})
@@ -105,7 +105,7 @@ func TestSourceSelection(t *testing.T) {
 		defer bound.Close()
 		mustWriteTo(t, bound, "x", "10.8.1.9:9")
 		w.want("a socket's own address goes before all", `udp 10.0.0.5:1001 > 10.8.1.9:9 "x"`)
-		// Answers come from the address that was asked.
+		// Replies come from the address to which the request was sent.
 		for _, us := range []string{"10.0.0.1", "10.0.0.5", "10.8.0.1"} {
 			w.sendIP(wire.IPv4{Protocol: wire.ProtoICMP, Dst: address(us)}, message(wire.ICMPv4{Type: wire.ICMPv4Echo}, nil))
 			w.want("each address answers for itself", "icmp "+us+" > 10.0.0.2 type 0 code 0")
@@ -141,7 +141,7 @@ func TestNoRoute(t *testing.T) {
 	})
 }
 
-// What the methods that change the tables refuse, and what they list.
+// Which changes of the tables are rejected, and what is listed.
 func TestTables(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		route := stack.Route{Dst: prefix("0.0.0.0/0"), Gateway: addrB, Interface: "eth0"}
@@ -167,7 +167,7 @@ func TestTables(t *testing.T) {
 			{"to remove one from an interface that is not there", w.s.RemoveAddress("eth9", prefix("10.0.0.1/24")), stack.ErrNotFound},
 			{"to detach the loopback", w.s.Interfaces()[0].Detach(), stack.ErrInvalid},
 		} {
-			if test.err != test.want {
+			if !errors.Is(test.err, test.want) {
 				t.Errorf("%s: %v, want %v", test.name, test.err, test.want)
 			}
 		}
@@ -201,8 +201,8 @@ func TestAttachRefuses(t *testing.T) {
 	})
 }
 
-// RFC 3021: a prefix of 31 bits has two hosts and no broadcast address; one of 32
-// is a host alone.
+// RFC 3021: a prefix of 31 bits has two hosts and no broadcast address; a prefix of 32
+// bits is a single host.
 func TestPointToPointPrefix(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		if err := w.s.AddAddress("eth0", prefix("10.7.0.0/31")); err != nil {

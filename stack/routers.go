@@ -12,10 +12,10 @@ import (
 	"loam/wire"
 )
 
-// Routers of IPv6: an interface that configures itself by what routers say, or that is
-// one itself. The machines of package autoconf are run by the interface's loop.
+// IPv6 router discovery: an interface that configures itself from router advertisements,
+// or that is a router itself. The interface loop runs the machines of package autoconf.
 
-// routerMessage is a message to do with routers, with what is around it.
+// routerMessage is a router advertisement or solicitation with its source.
 type routerMessage struct {
 	src           netip.Addr
 	advertisement *wire.RouterAdvertisement // nil: a solicitation
@@ -25,40 +25,40 @@ type routerMessage struct {
 // Roles of an interface in router discovery.
 const (
 	routerless int32 = iota // messages are ignored
-	routerHost              // advertisements are believed
+	routerHost              // advertisements are processed
 	routerSelf              // solicitations are answered
 )
 
-// autoconfigured is the part of an interface that listens to routers.
+// autoconfigured is the state of an interface that processes router advertisements.
 type autoconfigured struct {
 	host    *autoconf.Host
-	held    autoconf.Setup      // what has been configured
-	ours    []netip.Prefix      // of its addresses, the ones that nobody had configured before
-	waiting []chan netip.Prefix // of calls of Autoconfigure, each with one place: sent to once
+	held    autoconf.Setup      // the configuration applied last
+	ours    []netip.Prefix      // addresses that it has added; others were configured before
+	waiting []chan netip.Prefix // one per waiting call of Autoconfigure; capacity 1, sent to once
 }
 
-// advertising is the part that is a router.
+// advertising is the state of an interface that is a router.
 type advertising struct {
 	router        *autoconf.Router
 	advertisement wire.RouterAdvertisement
 }
 
-// learned is what an interface has learnt from routers, for tables.
+// learned is what an interface has learned from routers and DHCPv6, published in tables.
 type learned struct {
-	deprecated  []netip.Addr                // of its addresses
-	advertisers map[netip.Addr][]netip.Addr // of the prefixes of its addresses
-	routes      []autoconf.Route            // by routers that answer
-	dns         []netip.Addr                // servers; link-local ones with a zone
-	mtu         int                         // of IPv6; 0: the interface's
-	hopLimit    uint8                       // of IPv6; 0: not said
+	deprecated  []netip.Addr                // deprecated addresses of the interface
+	advertisers map[netip.Addr][]netip.Addr // routers that advertise the prefix of an address
+	routes      []autoconf.Route            // routes through routers that answer
+	dns         []netip.Addr                // DNS servers; link-local addresses have a zone
+	mtu         int                         // IPv6 MTU in bytes; 0: the interface's
+	hopLimit    uint8                       // IPv6 hop limit; 0: not advertised
 }
 
-// Autoconfigure looks for routers, and makes addresses, routes and name servers of what
-// they advertise for as long as they do, until the interface is closed (RFC 4861, 4862,
-// 4191, 8106), and of what servers give by DHCPv6 where routers say that there are such (RFC
-// 8415). It returns the first address that can be used, or when ctx ends; then the
-// interface goes on listening. Errors: ErrFamily without IPv6 or on a link without
-// stations, ErrInvalid for an interface that is a router, ErrClosed.
+// Autoconfigure starts to configure addresses, routes and name servers from router
+// advertisements, and keeps them up to date until the interface is closed (RFC 4861,
+// 4862, 4191, 8106). It also uses DHCPv6 if routers advertise that (RFC 8415). It returns
+// the first usable address. If ctx ends first, it returns an error and the configuration
+// continues in the background. Errors: ErrFamily without IPv6 or if the link is not
+// Ethernet, ErrInvalid for an interface that is a router, ErrClosed.
 func (i *Interface) Autoconfigure(ctx context.Context) (netip.Prefix, error) {
 	switch {
 	case !i.ipv6 || i.medium != link.Ethernet:
@@ -79,10 +79,10 @@ func (i *Interface) Autoconfigure(ctx context.Context) (netip.Prefix, error) {
 	}
 }
 
-// Advertise makes the interface a router for its link, which says a of itself for as long
-// as the stack is there; its link-layer address is filled in. Errors: ErrFamily without
-// IPv6 or on a link without stations, ErrInvalid if it has a part in router discovery
-// already.
+// Advertise makes the interface a router for its link, which advertises a until the
+// interface is closed. The link-layer address in a is filled in. Errors: ErrFamily
+// without IPv6 or if the link is not Ethernet, ErrInvalid if the interface already has a
+// role in router discovery.
 func (i *Interface) Advertise(a wire.RouterAdvertisement) error {
 	switch {
 	case !i.ipv6 || i.medium != link.Ethernet:
@@ -100,6 +100,8 @@ func (i *Interface) Advertise(a wire.RouterAdvertisement) error {
 	return nil
 }
 
+// startAutoconf starts router discovery unless it is running. The first usable address is
+// sent to got.
 func (l *ifaceLoop) startAutoconf(got chan netip.Prefix) {
 	if l.auto == nil {
 		config := autoconf.Config{MAC: l.mac, MTU: l.mtu, Seed: l.stack.seed ^ uint64(l.index)<<16}
@@ -110,7 +112,7 @@ func (l *ifaceLoop) startAutoconf(got chan netip.Prefix) {
 	l.tellAddress()
 }
 
-// linkLocalReady begins to speak, if there is an address to speak from.
+// linkLocalReady starts router discovery once the link-local address is usable.
 func (l *ifaceLoop) linkLocalReady() {
 	if !l.stack.tables.Load().settled(l.Interface, wire.LinkLocal6(l.mac)) {
 		return
@@ -124,7 +126,7 @@ func (l *ifaceLoop) linkLocalReady() {
 	}
 }
 
-// tellAddress tells those who wait for an address.
+// tellAddress returns a usable address to waiting calls of Autoconfigure.
 func (l *ifaceLoop) tellAddress() {
 	t := l.stack.tables.Load()
 	var all []netip.Prefix
@@ -143,7 +145,7 @@ func (l *ifaceLoop) tellAddress() {
 	}
 }
 
-// receiveRouter takes a message from a receiver.
+// receiveRouter processes a message from a receiver.
 func (l *ifaceLoop) receiveRouter(m *routerMessage) {
 	mac := m.solicitation.LinkAddr
 	if m.advertisement != nil {
@@ -160,8 +162,8 @@ func (l *ifaceLoop) receiveRouter(m *routerMessage) {
 	}
 }
 
-// advanceRouters lets the machines act, sends what they say, and configures what has been
-// learnt.
+// advanceRouters runs the timers of the machines, sends their messages, and applies what
+// they have learned.
 func (l *ifaceLoop) advanceRouters() {
 	if l.auto != nil {
 		l.auto.host.Advance(l.now)
@@ -188,22 +190,22 @@ func (l *ifaceLoop) routersDeadline() tcp.Time {
 	return d
 }
 
-// sendRouterMessage sends a message of n bytes to a group, from the link-local address.
+// sendRouterMessage sends a message of n bytes from the link-local address to a group.
 func (l *ifaceLoop) sendRouterMessage(group netip.Addr, n int, put func([]byte)) {
 	f := link.NewFrame(n)
 	put(f.Bytes())
 	l.sendDiscovery(f, wire.LinkLocal6(l.mac), group, wire.MulticastMAC6(group))
 }
 
-// reached tells the machine whether a neighbour answers.
+// reached reports to the machine whether a neighbour is reachable.
 func (l *ifaceLoop) reached(addr netip.Addr, answers bool) {
 	if l.auto != nil && addr.Is6() {
 		l.auto.host.Reached(addr, answers)
 	}
 }
 
-// setUp makes the interface what has been learnt. Addresses come first, so that there is
-// one to speak from when a route says that there is somebody to speak to.
+// setUp applies a configuration to the interface. Addresses come first, so that there is
+// a source address when a route becomes available.
 func (l *ifaceLoop) setUp(u autoconf.Setup) {
 	a := l.auto
 	wanted := func(p netip.Prefix) bool {
@@ -245,7 +247,7 @@ func (l *ifaceLoop) setUp(u autoconf.Setup) {
 	l.startDHCPv6(u.Link)
 }
 
-// learnt is what has been learnt, for tables.
+// learnt returns what the interface has learned, for the tables.
 func (l *ifaceLoop) learnt() learned {
 	u := &l.auto.held
 	what := learned{mtu: u.MTU, hopLimit: u.Link.HopLimit, advertisers: make(map[netip.Addr][]netip.Addr), dns: l.learntServers()}
@@ -270,7 +272,7 @@ func (l *ifaceLoop) learnt() learned {
 	return what
 }
 
-// learntRoutes are routes of the machine as the stack has them.
+// learntRoutes converts routes of the machine to routes of the stack.
 func (l *ifaceLoop) learntRoutes(list []autoconf.Route) []Route {
 	var all []Route
 	for _, r := range list {
@@ -279,8 +281,9 @@ func (l *ifaceLoop) learntRoutes(list []autoconf.Route) []Route {
 	return all
 }
 
-// receiveRouterMessage reads a message that is to do with routers (RFC 4861 sections 6.1.1
-// and 6.1.2), and passes it on if the interface has a use for it.
+// receiveRouterMessage validates a router advertisement or solicitation (RFC 4861
+// sections 6.1.1 and 6.1.2), and passes it to the interface loop if the interface has the
+// matching role.
 func (r *receiver) receiveRouterMessage(p *packet) {
 	b := p.payload()
 	m := routerMessage{src: p.src}

@@ -18,7 +18,7 @@ import (
 	"loam/wire"
 )
 
-// Hosts that configure themselves, and routers that tell them how.
+// Hosts that configure themselves, and the routers that advertise to them.
 
 var (
 	routerB  = wire.LinkLocal6(macB)
@@ -26,7 +26,7 @@ var (
 	learntA  = netip.MustParsePrefix("2001:db8:1::ff:fe00:a/64")
 )
 
-// advertisementB is what the peer says as a router.
+// advertisementB returns the peer's router advertisement.
 func advertisementB() wire.RouterAdvertisement {
 	return wire.RouterAdvertisement{
 		Lifetime: 1800, LinkAddr: macB, MTU: 1400,
@@ -35,7 +35,7 @@ func advertisementB() wire.RouterAdvertisement {
 	}
 }
 
-// sendAdvertisement sends one to all nodes, with a hop limit.
+// sendAdvertisement sends a router advertisement to all nodes with the given hop limit.
 func (w *peer) sendAdvertisement(a wire.RouterAdvertisement, hops uint8) {
 	w.t.Helper()
 	w.sendAdvertisementOf(routerB, a, hops)
@@ -51,7 +51,7 @@ func (w *peer) sendAdvertisementOf(router netip.Addr, a wire.RouterAdvertisement
 	w.send(ethernet(wire.MulticastMAC6(all), wire.TypeIPv6, packet6(wire.IPv6{NextHeader: wire.ProtoICMPv6, HopLimit: hops, Src: router, Dst: all}, b)))
 }
 
-// listening is a peer whose stack has asked for routers, and got no answer.
+// listening returns a peer whose stack has solicited routers and got no reply.
 func listening(t *testing.T, c stack.InterfaceConfig) *peer {
 	t.Helper()
 	c.MAC = macA
@@ -115,7 +115,7 @@ func TestAutoconfigure(t *testing.T) {
 	})
 }
 
-// RFC 4861 section 6.3.4: the hop limit of those who do not say another.
+// RFC 4861 section 6.3.4: the advertised hop limit applies to sockets that set none.
 func TestAdvertisedHopLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := listening(t, stack.InterfaceConfig{NoDetection: true})
@@ -161,8 +161,9 @@ func TestAdvertisedHopLimit(t *testing.T) {
 	})
 }
 
-// Two routers with a prefix each: what goes by one comes from its own (RFC 6724 section 5, rule
-// 5.5), though the other's is more like the destination's.
+// With two routers and a prefix of each, packets through one router have a source from
+// its prefix (RFC 6724 section 5, rule 5.5), even if the other source matches the
+// destination better.
 func TestSourceOfTheRouter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := listening(t, stack.InterfaceConfig{NoDetection: true})
@@ -192,8 +193,9 @@ func TestSourceOfTheRouter(t *testing.T) {
 	})
 }
 
-// Two routers with a prefix each: what a program sends from an address of the one's goes by that,
-// though the other is preferred, as long as it answers (RFC 8028 section 3).
+// With two routers and a prefix of each, packets from an address of one prefix go through
+// its router while that answers, even if the other router is preferred (RFC 8028 section
+// 3).
 func TestRouterOfTheSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := listening(t, stack.InterfaceConfig{NoDetection: true})
@@ -232,7 +234,7 @@ func TestRouterOfTheSource(t *testing.T) {
 
 		const other = "[2001:db8:dd::1]:9"
 		w.wantHop("elsewhere its own router is asked", ofB, other, macB)
-		w.advance(20 * time.Second) // in which nobody answers for it
+		w.advance(20 * time.Second) // during which no host answers for it
 		a.LinkAddr = macC
 		w.sendAdvertisementOf(routerC, a, 255)
 		w.advance(0)
@@ -241,7 +243,7 @@ func TestRouterOfTheSource(t *testing.T) {
 	})
 }
 
-// What a router cannot have said, and what is none of this host's business.
+// Advertisements that are invalid or not for this host are rejected.
 func TestAdvertisementsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := listening(t, stack.InterfaceConfig{NoDetection: true})
@@ -267,7 +269,7 @@ func TestAdvertisementsRefused(t *testing.T) {
 	})
 }
 
-// objection says that another host has an address.
+// objection returns a message of another host that claims an address.
 func objection(addr netip.Addr) neigh.Message {
 	all := netip.IPv6LinkLocalAllNodes()
 	return neigh.Message{
@@ -296,7 +298,7 @@ func TestLearntAddressIsTaken(t *testing.T) {
 	})
 }
 
-// Two routers; one stops to answer. RFC 4861 section 6.3.6.
+// RFC 4861 section 6.3.6: one of two routers stops answering.
 func TestRouterFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := listening(t, stack.InterfaceConfig{NoDetection: true})
@@ -328,7 +330,7 @@ func TestRouterFails(t *testing.T) {
 	})
 }
 
-// A stack that is a router, and one that finds it.
+// A stack that is a router, and a stack that discovers it.
 func TestAdvertise(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		near, far := pipe.New(pipe.Config{})

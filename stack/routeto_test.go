@@ -8,7 +8,7 @@ import (
 	"loam/stack"
 )
 
-// RouteTo says by which interface, by which router and from which address packets go.
+// RouteTo returns the interface, router and source address of a path.
 func TestRouteTo(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		w.station("eth1", "192.168.7.1/24")

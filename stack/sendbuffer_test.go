@@ -8,8 +8,9 @@ import (
 	"loam/wire"
 )
 
-// With TCP_NOTSENT_LOWAT a write takes no more than what may be sent at once and that much,
-// and there is room again when less than half of it has not been sent (tcp(7)).
+// With TCP_NOTSENT_LOWAT, a write accepts at most the data that can be sent at once plus
+// the option's value. The socket is writable again when the unsent data is below half of
+// it (tcp(7)).
 func TestUnsentIsBounded(t *testing.T) {
 	openByHand(t, func(t *testing.T, w *peer, p *tcpPeer, c *stack.TCPConn) {
 		p.window = 14600

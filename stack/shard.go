@@ -14,54 +14,56 @@ import (
 	"loam/stack/timer"
 )
 
-// rxDepth is how many batches wait for a shard before its receivers wait too.
+// rxDepth is the number of batches that can wait for a shard before receivers block.
 const rxDepth = 16
 
-// shard owns the connections whose flows hash to it. Everything here but rx and
-// inbox belongs to who has the turn: loop, or a receiver or a program's goroutine
-// that has little for the shard and finds it at rest (turn.go).
+// shard owns the connections whose flows hash to it. All fields except rx, queued, inbox
+// and stopped belong to the goroutine that runs the turn. That is loop, or a receiver or
+// a program's goroutine that has a small amount of work and finds the shard idle
+// (turn.go).
 //
-// A turn has four parts: take in what arrived and what programs ask for; let the
-// deadlines that have passed fire; ask the connections that were touched what there
-// is to send; arm the timer for the next deadline.
+// A turn has four steps: process input and requests of programs; fire expired timers; ask
+// the touched connections for output; set the timer for the next deadline.
 type shard struct {
 	stack *Stack
 	index int
 
-	rx      chan *batch   // sent by receivers and never closed; full: they wait
-	queued  atomic.Int32  // batches that were sent to rx and have not been taken in
-	inbox   inbox         // what programs and others ask for
+	rx      chan *batch   // sent by receivers, never closed; if full, receivers block
+	queued  atomic.Int32  // batches in rx that have not been processed
+	inbox   inbox         // requests of programs and other goroutines
 	stopped chan struct{} // closed by loop when it ends
 
-	owner sync.Mutex // who holds it has the turn; guards all that follows
+	owner sync.Mutex // held by the goroutine that runs the turn; guards the fields below
 
-	now    tcp.Time // read once a turn
-	tables *tables  // likewise
+	now    tcp.Time // time, read once per turn
+	tables *tables  // read once per turn
 	tally  tally
 	random *rand.Rand
 
 	conns     map[flow]*TCPConn
-	timeWaits map[flow]*timeWait                // never the same key as in conns
-	listeners map[netip.AddrPort][]*TCPListener // several: SO_REUSEPORT
+	timeWaits map[flow]*timeWait                // disjoint from conns
+	listeners map[netip.AddrPort][]*TCPListener // several per address with SO_REUSEPORT
 	sockets   map[netip.AddrPort][]*UDPConn
-	pings     map[uint16][]*Pinger // several: SO_REUSEADDR; the newest first
+	pings     map[uint16][]*Pinger // several per identifier with SO_REUSEADDR; newest first
 	forward   forwarding
+	strangers strangers
 
-	waitingByAge list.List[timeWait] // all of timeWaits
-	orphans      list.List[TCPConn]  // of conns, those that no program has any more; the oldest first
+	waitingByAge list.List[timeWait] // all of timeWaits, oldest first
+	orphans      list.List[TCPConn]  // connections without a program, oldest first
+	orphanBytes  int                 // sum of their charges
 
 	wheel timer.Wheel
 	timer *time.Timer
-	armed tcp.Time // when timer fires; tcp.Never: it does not
+	armed tcp.Time // when timer fires; tcp.Never: it is stopped
 
 	dirty      []*TCPConn // touched in this turn, to be asked for output
 	spare      []*TCPConn // the other of two slices that dirty alternates between
-	links      []*txLink  // by interface index
+	links      []*txLink  // at most one per interface
 	reassembly *ip.Reassembler
-	tcpConfig  tcp.Config   // the stack's, with counters of this shard
+	tcpConfig  tcp.Config   // the stack's configuration, with this shard's counters
 	tcpCounts  tcp.Counters //
-	shown      *link.Frame  // of the segment that a machine is looking at, if it may be kept
-	closing    bool         // the stack is being closed: nothing new begins
+	shown      *link.Frame  // frame of the segment that a machine is processing, if it may be kept
+	closing    bool         // the stack is being closed: new connections are rejected
 	stopping   bool
 }
 
@@ -88,8 +90,8 @@ func newShard(s *Stack, index int) *shard {
 	return sh
 }
 
-// onEach has f run by every shard and waits for all: how a listener or a socket
-// enters and leaves the copies of a table that the shards keep.
+// onEach runs f on every shard and waits for all of them. Listeners and sockets use it to
+// enter and leave the tables of the shards. It returns false if a shard has ended.
 func (s *Stack) onEach(f func(*shard)) bool {
 	ok := true
 	for _, sh := range s.shards {
@@ -98,6 +100,7 @@ func (s *Stack) onEach(f func(*shard)) bool {
 	return ok
 }
 
+// loop runs turns until the shard is stopped.
 func (sh *shard) loop() {
 	defer close(sh.stopped)
 	for stopping := false; !stopping; {
@@ -122,16 +125,17 @@ func (sh *shard) loop() {
 	}
 }
 
+// beginTurn reads the time and the tables for a turn.
 func (sh *shard) beginTurn() {
 	sh.now = sh.stack.now()
 	sh.tables = sh.stack.tables.Load()
-	if sh.now >= sh.armed { // the timer has fired, or is about to and will find nothing
+	if sh.now >= sh.armed { // the timer has fired, or will fire for nothing
 		sh.armed = tcp.Never
 	}
 }
 
-// drain takes in what else is waiting, a bounded amount, so that
-// acknowledgements are answered for many segments at once.
+// drain processes a bounded number of further batches, so that one acknowledgment covers
+// many segments.
 func (sh *shard) drain() {
 	for range rxDepth / 4 {
 		select {
@@ -144,15 +148,20 @@ func (sh *shard) drain() {
 	}
 }
 
+// maxFired bounds the timers fired per turn, because those of many connections may expire
+// together.
+const maxFired = 64
+
+// turn runs a turn, after beginTurn and input.
 func (sh *shard) turn() {
 	sh.takeInbox()
-	sh.wheel.Advance(sh.now, sh.fire)
+	sh.wheel.AdvanceSome(sh.now, maxFired, sh.fire)
 	sh.expireReassembly()
 	sh.output()
 	sh.arm()
 }
 
-// fire is called for every timer whose time has come.
+// fire handles an expired timer.
 func (sh *shard) fire(e *timer.Entry) {
 	switch o := e.Owner.(type) {
 	case *TCPConn:
@@ -163,7 +172,7 @@ func (sh *shard) fire(e *timer.Entry) {
 	}
 }
 
-// mark puts a connection on the list that output works through.
+// mark adds a connection to the list that output processes.
 func (sh *shard) mark(c *TCPConn) {
 	if !c.dirty {
 		c.dirty = true
@@ -171,8 +180,8 @@ func (sh *shard) mark(c *TCPConn) {
 	}
 }
 
-// arm sets the timer to the earliest deadline. A timer that is set too early
-// is left alone: the turn that it causes finds nothing to do and sets it right.
+// arm sets the timer to the earliest deadline. A timer set too early is not changed: its
+// turn finds nothing to do and sets it again.
 func (sh *shard) arm() {
 	next := min(sh.wheel.Next(), sh.reassembly.Deadline())
 	if next >= sh.armed {
@@ -182,7 +191,7 @@ func (sh *shard) arm() {
 	sh.timer.Reset(max(0, next-sh.now))
 }
 
-// end frees what is still queued. Receivers have ended by now.
+// end frees everything that is still queued. The receivers have ended by now.
 func (sh *shard) end() {
 	sh.timer.Stop()
 	for {

@@ -8,10 +8,10 @@ import (
 	"loam/wire"
 )
 
-// Somebody who knows the addresses and ports of a connection, but not its
-// sequence numbers, cannot disturb it (RFC 5961, RFC 5927).
+// An attacker who knows the addresses and ports of a connection, but not its sequence
+// numbers, cannot disturb it (RFC 5961, RFC 5927).
 
-// undisturbed runs an attack on an open connection and sees that it goes on.
+// undisturbed runs an attack on an open connection and checks that it continues.
 func undisturbed(t *testing.T, attack func(t *testing.T, w *peer, p *tcpPeer)) {
 	t.Helper()
 	byHand(t, func(t *testing.T, w *peer) {
@@ -83,8 +83,8 @@ func TestSpoofedICMP(t *testing.T) {
 	})
 }
 
-// An error about data that is in flight may be true; but it does not end a
-// connection that is established (RFC 5927 section 5.2).
+// An error about data in flight may be genuine, but does not end an established
+// connection (RFC 5927 section 5.2).
 func TestICMPIsSoftWhenEstablished(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		l := mustListen(t, w.s, 80, 10)
@@ -99,7 +99,7 @@ func TestICMPIsSoftWhenEstablished(t *testing.T) {
 	})
 }
 
-// The land attack: a SYN that seems to come from ourselves.
+// The LAND attack: a SYN with our own address as source.
 func TestLand(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		l := mustListen(t, w.s, 80, 10)

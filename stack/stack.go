@@ -12,40 +12,41 @@ import (
 	"loam/stack/tcp"
 )
 
-// Stack is one TCP/IP host. Its methods may be called from several goroutines.
+// Stack is one TCP/IP host. Its methods are safe for concurrent use.
 //
-// It begins with the interface "lo" (127.0.0.1/8, ::1) and
-// nothing else: Attach gives it a link, AddAddress or DHCP an address, AddRoute
-// a way out.
+// A new stack has only the interface "lo" (127.0.0.1/8, ::1). Attach adds a link,
+// AddAddress or DHCP an address, and AddRoute a route.
 type Stack struct {
 	config Config
-	epoch  time.Time // shards count time from here
+	epoch  time.Time // tcp.Time counts from here
 	seed   uint64    // of the flow hash
 
 	shards []*shard
-	tables atomic.Pointer[tables] // read by everybody, replaced under mu
+	tables atomic.Pointer[tables] // read without a lock, replaced under mu
 
-	ports     ports    // which local addresses and ports are taken
-	key       *tcp.Key // of initial sequence numbers and SYN cookies
+	ports     ports    // local addresses and ports in use
+	key       *tcp.Key // for initial sequence numbers and SYN cookies
 	ids       identifications
 	paths     pathMTUs
 	errors    errorLimit
 	forwarder Forwarder
 	forwards  atomic.Int32                 // requests that the forwarder is deciding
-	raws      atomic.Pointer[[]*RawConn]   // the raw sockets, replaced under mu; nil: there are none
-	linkConns atomic.Pointer[[]*LinkConn]  // the sockets for frames, in the same way
+	raws      atomic.Pointer[[]*RawConn]   // raw sockets, replaced under mu; nil: none
+	linkConns atomic.Pointer[[]*LinkConn]  // link-layer sockets, replaced under mu; nil: none
 	dns       atomic.Pointer[[]netip.Addr] // see SetDNS
-	tally     tally                        // what programs count; shards and receivers have their own
+	tally     tally                        // counted by programs' goroutines; shards and receivers have their own
 
-	mu        sync.Mutex // guards changes of configuration, and what follows
+	pressedUntil atomic.Int64 // tcp.Time, set by receivers: see notePressure
+
+	mu        sync.Mutex // guards configuration changes and the fields below
 	closed    bool
 	nextIndex int
-	retired   tally // of receivers that have ended
+	retired   tally // counters of receivers that have ended
 
-	crew crew.Crew // every goroutine of the stack
+	crew crew.Crew // all goroutines of the stack
 }
 
-// New makes a stack.
+// New creates a stack and starts its goroutines. The caller must call Close.
 func New(config Config) *Stack {
 	s := &Stack{
 		config: config.withDefaults(),
@@ -68,10 +69,10 @@ func New(config Config) *Stack {
 	return s
 }
 
-// now is the time that protocol machines are given: since the stack was made.
+// now returns the time since the stack was created, the clock of all protocol machines.
 func (s *Stack) now() tcp.Time { return time.Since(s.epoch) }
 
-// Counters returns a snapshot.
+// Counters returns a snapshot of all counters.
 func (s *Stack) Counters() Counters {
 	var c Counters
 	s.retired.addTo(&c)
@@ -85,8 +86,8 @@ func (s *Stack) Counters() Counters {
 	return c
 }
 
-// CountersIPv6 has how much of Counters was of IPv6, of what is counted of both versions of IP;
-// but for what was not put together (IPReassembly), and TCP.
+// CountersIPv6 returns the IPv6 share of those counters that cover both versions of IP.
+// IPReassembly and the TCP counters are not split by version and are not included.
 func (s *Stack) CountersIPv6() (c Counters) {
 	s.retired.addIPv6To(&c)
 	s.tally.addIPv6To(&c)
@@ -101,7 +102,7 @@ func (s *Stack) CountersIPv6() (c Counters) {
 	return c
 }
 
-// addCounters adds what the shard and its machines have counted.
+// addCounters adds the counters of the shard and of its protocol machines.
 func (sh *shard) addCounters(c *Counters) {
 	sh.tally.addTo(c)
 	var dropped uint64
@@ -110,7 +111,7 @@ func (sh *shard) addCounters(c *Counters) {
 		dropped = reassemblyDrops(sh.reassembly.Counters())
 		machines = sh.tcpCounts
 	}
-	if !sh.request(count) { // it has ended: nobody changes them any more
+	if !sh.request(count) { // the shard has ended: its counters no longer change
 		count(sh)
 	}
 	c[IPReassembly] += dropped
@@ -119,12 +120,12 @@ func (sh *shard) addCounters(c *Counters) {
 	}
 }
 
-// shardFor is the owner of a flow.
+// shardFor returns the shard that owns a flow. The hash is symmetric in a and b.
 func (s *Stack) shardFor(a, b netip.AddrPort) *shard {
 	return s.shards[shardOf(a.Addr(), b.Addr(), a.Port(), b.Port(), s.seed, len(s.shards))]
 }
 
-// newKey makes a key that nobody can guess.
+// newKey returns a key of random bytes.
 func newKey() *tcp.Key {
 	var b [16]byte
 	crand.Read(b[:]) // never fails

@@ -14,10 +14,10 @@ import (
 	"loam/wire"
 )
 
-// Stack.Close ends everything, whoever is in the middle of what. Every script
-// here also sees, in its cleanup, that no goroutine, frame or buffer is left.
+// Stack.Close ends everything, whatever programs are doing. The cleanup of every script
+// checks that no goroutine, frame or buffer has leaked.
 
-// blocked runs f and reports how it ended.
+// blocked runs f and returns a channel for its result.
 func blocked(f func() error) chan error {
 	done := make(chan error, 1)
 	go func() { done <- f() }()
@@ -61,7 +61,7 @@ func TestStackClose(t *testing.T) {
 		if err := w.s.Close(); err != nil {
 			t.Errorf("Close: %v", err)
 		}
-		synctest.Wait() // until all that were woken have ended
+		synctest.Wait() // until all woken goroutines have ended
 		for name, done := range calls {
 			select {
 			case err := <-done:
@@ -87,7 +87,7 @@ func TestStackClose(t *testing.T) {
 		if n, err := open.Read(buf); string(buf[:n]) != "unread" || err != nil {
 			t.Errorf("what had arrived: %q, %v", buf[:n], err)
 		}
-		open.Read(buf) // why it ended
+		open.Read(buf) // returns why it ended
 		if _, err := open.Read(buf); err != io.EOF {
 			t.Errorf("reading on: %v, want EOF", err)
 		}
@@ -97,7 +97,7 @@ func TestStackClose(t *testing.T) {
 	})
 }
 
-// After Close every call says so, and none blocks.
+// After Close every call returns an error, and none blocks.
 func TestAfterStackClose(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		l := mustListen(t, w.s, 80, 10)
@@ -149,7 +149,7 @@ func TestAfterStackClose(t *testing.T) {
 	})
 }
 
-// Close while everybody is busy, on several shards.
+// Close under load, on several shards.
 func TestStackCloseUnderLoad(t *testing.T) {
 	for range 5 {
 		p := newPair(t, stack.Config{Shards: 4}, pipe.Config{})

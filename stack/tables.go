@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
@@ -10,45 +11,44 @@ import (
 	"loam/stack/neigh"
 )
 
-// tables is what every packet is looked up in: interfaces, addresses, routes.
-// It is immutable; a change makes a new one and publishes it (Stack.tables), so
-// readers need no lock and see one consistent state. Changes are rare and made
-// under Stack.mu.
+// tables holds the interfaces, addresses and routes that packets are looked up in. It is
+// immutable. A change creates a new version and publishes it in Stack.tables, so readers
+// need no lock and see a consistent state. Changes are rare and made under Stack.mu.
 type tables struct {
-	interfaces []*Interface                     // in order of index, with gaps closed
+	interfaces []*Interface                     // in order of index, without gaps
 	local      map[netip.Addr]local             // destinations that are this host
 	addresses  []Address                        // as configured, in order
-	tentative  []Address                        // of these, the ones on trial (RFC 4862): see Interface.trial
-	own6       map[int][]ip.Own                 // the others of IPv6, by index of the interface
+	tentative  []Address                        // addresses under duplicate detection (RFC 4862): see Interface.trial
+	own6       map[int][]ip.Own                 // usable IPv6 source addresses, by interface index
 	routes     []Route                          // as configured, in order
-	learned    map[int]learned                  // from routers of IPv6, by index of the interface
-	lookup     ip.Table                         // routes and connected prefixes
-	detours    map[int]map[netip.Addr]ip.Detour // what redirects say, by index of the interface and destination: see redirected
+	learned    map[int]learned                  // from IPv6 routers, by interface index
+	lookup     ip.Table                         // routes and prefixes of addresses
+	detours    map[int]map[netip.Addr]ip.Detour // redirects, by interface index and destination: see redirected
 }
 
-// local says what an address of ours is.
+// local describes a local destination address.
 type local struct {
 	ifc       *Interface
 	broadcast bool
 }
 
-// Address is an address with its prefix on an interface.
+// Address is an address of this host and its prefix, on an interface.
 type Address struct {
 	Interface string
-	Prefix    netip.Prefix // the address of this host, not masked
+	Prefix    netip.Prefix // the address with its prefix length, not masked
 }
 
-// Route says where packets to Dst go.
+// Route is an entry of the routing table.
 type Route struct {
 	Dst       netip.Prefix
 	Gateway   netip.Addr // zero: the destination is on the link
-	Interface string     // empty: the interface on whose prefix Gateway lies
-	Source    netip.Addr // preferred source address; zero: the interface's first that fits
-	Metric    int        // the lowest wins among equal prefixes
-	MTU       int        // zero: the interface's
+	Interface string     // empty: the interface whose prefix contains Gateway
+	Source    netip.Addr // preferred source address; zero: the interface's first suitable address
+	Metric    int        // among equal prefixes, the lowest is used
+	MTU       int        // in bytes; zero: the interface's
 }
 
-// byIndex finds an interface by its index.
+// byIndex returns the interface with an index, or nil.
 func (t *tables) byIndex(index int) *Interface {
 	for _, ifc := range t.interfaces {
 		if ifc.index == index {
@@ -58,7 +58,7 @@ func (t *tables) byIndex(index int) *Interface {
 	return nil
 }
 
-// byName finds an interface by its name.
+// byName returns the interface with a name, or nil.
 func (t *tables) byName(name string) *Interface {
 	for _, ifc := range t.interfaces {
 		if ifc.name == name {
@@ -68,7 +68,7 @@ func (t *tables) byName(name string) *Interface {
 	return nil
 }
 
-// rebuild derives local and lookup from the configured lists.
+// rebuild derives local, own6 and lookup from the configured lists.
 func (t *tables) rebuild() {
 	t.local = make(map[netip.Addr]local)
 	t.own6 = make(map[int][]ip.Own)
@@ -106,8 +106,8 @@ func (t *tables) rebuild() {
 	t.lookup = ip.NewTable(routes)
 }
 
-// change publishes a changed copy of the tables. f works on the copy; an error
-// leaves everything as it was.
+// change calls f on a copy of the tables and publishes the copy. If f returns an error,
+// nothing changes.
 func (s *Stack) change(f func(*tables) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -132,11 +132,12 @@ func (s *Stack) change(f func(*tables) error) error {
 	return nil
 }
 
-// AddAddress gives an interface an address; the prefix it lies in becomes
-// reachable on the link. The address is announced to the neighbours. One of IPv6 is
-// tried on the link for a second, in which it is used with care (RFC 4429): packets to
-// neighbours that nobody has heard of wait, and it is gone if another host has it. Errors:
-// ErrNoInterface, ErrExists, ErrInvalid, ErrFamily for IPv6 on an interface without.
+// AddAddress adds an address to an interface. Its prefix becomes reachable on the link,
+// and the address is announced to neighbours. An IPv6 address first undergoes duplicate
+// detection for one second, during which its use is restricted (RFC 4429): packets to
+// unresolved neighbours wait. It is removed if another host uses it. Errors:
+// ErrNoInterface, ErrExists, ErrInvalid, ErrFamily for IPv6 on an interface without IPv6,
+// ErrClosed.
 func (s *Stack) AddAddress(name string, p netip.Prefix) error {
 	if !p.IsValid() || p.Addr().IsUnspecified() || p.Addr().IsMulticast() {
 		return ErrInvalid
@@ -160,24 +161,24 @@ func (s *Stack) AddAddress(name string, p netip.Prefix) error {
 		if p.Addr().Is6() && ifc.trial() != neigh.Untried {
 			t.tentative = append(t.tentative, Address{name, p})
 		}
-		ifc.announce(p) // before anybody uses it: who asks for a neighbour says from where
+		ifc.announce(p) // before the first use: a neighbour request carries the source address
 		return nil
 	})
 }
 
-// RemoveAddress takes an address away. Connections that use it are not ended:
-// they time out unless it comes back. Errors: ErrNotFound.
+// RemoveAddress removes an address. Connections that use it are not reset; they time out
+// unless the address is added again. Errors: ErrNotFound, ErrClosed.
 func (s *Stack) RemoveAddress(name string, p netip.Prefix) error {
 	return s.change(func(t *tables) error {
 		if !t.removeAddress(Address{name, p}) {
 			return ErrNotFound
 		}
-		t.byName(name).withdraw(p.Addr()) // in the order of the changes: it may be added again at once
+		t.byName(name).withdraw(p.Addr()) // under the lock, so that a later AddAddress is processed after it
 		return nil
 	})
 }
 
-// removeAddress takes an address out, on trial or not, and reports whether it was there.
+// removeAddress removes an address and reports whether it existed.
 func (t *tables) removeAddress(address Address) bool {
 	n := len(t.addresses)
 	same := func(a Address) bool { return a == address }
@@ -186,12 +187,15 @@ func (t *tables) removeAddress(address Address) bool {
 	return len(t.addresses) < n
 }
 
-// AddRoute adds a route. Errors: ErrNoInterface when Interface names none or,
-// being empty, cannot be told from Gateway; ErrExists; ErrInvalid; ErrFamily for IPv6
-// by an interface without.
+// AddRoute adds a route. Errors: ErrNoInterface if Interface does not exist, or is empty
+// and no prefix contains Gateway; ErrExists; ErrInvalid; ErrFamily for IPv6 on an
+// interface without IPv6; ErrClosed.
 func (s *Stack) AddRoute(r Route) error {
-	if !r.Dst.IsValid() || r.Gateway.IsValid() && r.Gateway.BitLen() != r.Dst.Addr().BitLen() {
-		return ErrInvalid
+	switch {
+	case !r.Dst.IsValid():
+		return fmt.Errorf("add route: there is no destination: set Dst, to 0.0.0.0/0 or ::/0 for the default route: %w", ErrInvalid)
+	case r.Gateway.IsValid() && r.Gateway.BitLen() != r.Dst.Addr().BitLen():
+		return fmt.Errorf("add route: the gateway %v is of another version of IP than %v: %w", r.Gateway, r.Dst, ErrInvalid)
 	}
 	r.Dst, r.Gateway = r.Dst.Masked(), r.Gateway.WithZone("")
 	return s.change(func(t *tables) error {
@@ -216,7 +220,7 @@ func (s *Stack) AddRoute(r Route) error {
 	})
 }
 
-// RemoveRoute removes the route that equals r. Errors: ErrNotFound.
+// RemoveRoute removes the route that equals r. Errors: ErrNotFound, ErrClosed.
 func (s *Stack) RemoveRoute(r Route) error {
 	r.Dst = r.Dst.Masked()
 	return s.change(func(t *tables) error {
@@ -229,16 +233,17 @@ func (s *Stack) RemoveRoute(r Route) error {
 	})
 }
 
-// Addresses lists all addresses in the order in which they were added.
+// Addresses returns all addresses in the order in which they were added.
 func (s *Stack) Addresses() []Address { return slices.Clone(s.tables.Load().addresses) }
 
-// Routes lists the routes that were added; the prefixes of addresses are routes
-// too, and not listed here.
+// Routes returns the routes that were added. The prefixes of addresses are routes too,
+// but not included.
 func (s *Stack) Routes() []Route { return slices.Clone(s.tables.Load().routes) }
 
-// RouteTo says what way packets to an address take: Dst is that address alone, and MTU the
-// way's as far as it is configured. The way to an address of this host is the loopback.
-// Errors: ErrNetUnreachable; ErrInvalid for a link-local address without a zone.
+// RouteTo returns the path of packets to an address as a Route. Its Dst is that address
+// alone, and its MTU is the configured MTU of the path. An address of this host has a
+// path through the loopback. Errors: ErrNetUnreachable; ErrInvalid for a link-local
+// address without a zone.
 func (s *Stack) RouteTo(dst netip.Addr) (Route, error) {
 	p, err := s.tables.Load().route(netip.Addr{}, dst)
 	if err != nil {
@@ -251,8 +256,8 @@ func (s *Stack) RouteTo(dst netip.Addr) (Route, error) {
 	return r, nil
 }
 
-// broadcastOf is the last address of an IPv4 prefix that has room for one (RFC
-// 919; RFC 3021 leaves /31 without).
+// broadcastOf returns the broadcast address of an IPv4 prefix (RFC 919). A /31 or /32 has
+// none (RFC 3021).
 func broadcastOf(p netip.Prefix) (netip.Addr, bool) {
 	if !p.Addr().Is4() || p.Bits() >= 31 {
 		return netip.Addr{}, false
@@ -264,23 +269,23 @@ func broadcastOf(p netip.Prefix) (netip.Addr, bool) {
 	return netip.AddrFrom4(b), true
 }
 
-// path is how a packet leaves: found once for a connection, and again when the
-// tables have changed.
+// path is the result of a route lookup. A connection keeps its path until the tables
+// change.
 type path struct {
-	tables  *tables // the path is good as long as these are the current ones
+	tables  *tables // the path is valid while these tables are current
 	ifc     *Interface
-	nextHop netip.Addr // on the link of ifc; the destination itself or a gateway
-	source  netip.Addr // to use when the socket has none
+	nextHop netip.Addr // the destination itself or a gateway, on the link of ifc
+	source  netip.Addr // for a socket without a source address
 	mtu     int
-	narrow  bool // it is narrower than mtu: see ip.PathMTU
+	narrow  bool // the path MTU is below mtu: see ip.PathMTU
 
-	confirmed time.Duration // when the next hop was last said to answer
+	confirmed time.Duration // when the next hop was last confirmed reachable
 }
 
 var limitedBroadcast = netip.AddrFrom4([4]byte{255, 255, 255, 255})
 
-// route finds the path to dst. source may be zero: then the path suggests one.
-// Errors: ErrNetUnreachable; ErrInvalid for a link-local address without a zone.
+// route returns the path to dst. source may be zero; path.source is then the source to
+// use. Errors: ErrNetUnreachable; ErrInvalid for a link-local address without a zone.
 func (t *tables) route(source, dst netip.Addr) (path, error) {
 	if dst.Is6() {
 		return t.route6(source, dst)
@@ -311,8 +316,9 @@ func (t *tables) route(source, dst netip.Addr) (path, error) {
 	return t.redirected(p, dst), nil
 }
 
-// routeOnLink is for destinations that no route names: the interface that has
-// the source address, or the first that is not the loopback.
+// routeOnLink returns the path for broadcast and multicast destinations: through the
+// interface that has the source address, otherwise the first one that is not the
+// loopback.
 func (t *tables) routeOnLink(source, dst netip.Addr) (path, error) {
 	ifc := t.local[source].ifc
 	for _, other := range t.interfaces {
@@ -326,13 +332,14 @@ func (t *tables) routeOnLink(source, dst netip.Addr) (path, error) {
 	return t.pathOn(ifc, dst), nil
 }
 
-// pathOn is the path to an address of IPv4 that is on the link of an interface.
+// pathOn returns the path to an IPv4 address on the link of an interface.
 func (t *tables) pathOn(ifc *Interface, dst netip.Addr) path {
 	return path{tables: t, ifc: ifc, nextHop: dst, source: t.sourceOn(ifc, dst), mtu: ifc.ipv4MTU()}
 }
 
-// sourceOn picks an address of ifc to speak to next hop from: one with a common
-// prefix, else the first; the zero address when ifc has none yet.
+// sourceOn returns the IPv4 source address for a next hop: an address of ifc whose prefix
+// contains nextHop, otherwise the first address. It is the unspecified address if ifc has
+// none.
 func (t *tables) sourceOn(ifc *Interface, nextHop netip.Addr) netip.Addr {
 	var first netip.Addr
 	for _, a := range t.addresses {

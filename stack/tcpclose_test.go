@@ -11,10 +11,9 @@ import (
 	"loam/wire"
 )
 
-// Closing connections (RFC 9293 section 3.6), seen from the wire and from the
-// program.
+// Closing connections (RFC 9293 section 3.6), observed on the wire and by the program.
 
-// openByHand gives a script one connection that is open.
+// openByHand runs a script with one open connection.
 func openByHand(t *testing.T, script func(t *testing.T, w *peer, p *tcpPeer, c *stack.TCPConn)) {
 	t.Helper()
 	byHand(t, func(t *testing.T, w *peer) {
@@ -84,7 +83,7 @@ func TestHalfClose(t *testing.T) {
 	})
 }
 
-// RFC 9293 section 3.6.1: the peer is told when what it sent is thrown away.
+// RFC 9293 section 3.6.1: the peer is informed with a reset if its data is discarded.
 func TestCloseWithUnreadData(t *testing.T) {
 	openByHand(t, func(t *testing.T, w *peer, p *tcpPeer, c *stack.TCPConn) {
 		p.send(wire.ACK, "unread")
@@ -94,8 +93,8 @@ func TestCloseWithUnreadData(t *testing.T) {
 	})
 }
 
-// And has what was written before, as a server's answer to a request that it has
-// not read to its end.
+// The peer first gets the data written before, such as a server's reply to a request that
+// it has not read completely.
 func TestCloseWithUnreadDataAndAnAnswer(t *testing.T) {
 	openByHand(t, func(t *testing.T, w *peer, p *tcpPeer, c *stack.TCPConn) {
 		p.send(wire.ACK, "unread")
@@ -129,7 +128,7 @@ func TestLingerZero(t *testing.T) {
 	})
 }
 
-// The peer's reset: the error comes once, behind the data; then end of file.
+// A reset by the peer: the error is returned once, after the data; then end of file.
 func TestResetByPeer(t *testing.T) {
 	openByHand(t, func(t *testing.T, w *peer, p *tcpPeer, c *stack.TCPConn) {
 		p.send(wire.ACK, "before")
@@ -149,8 +148,8 @@ func TestResetByPeer(t *testing.T) {
 	})
 }
 
-// What is written to a peer that has gone is sent again with doubling pauses, and
-// then the program is told.
+// Data to a peer that has gone is retransmitted with doubling intervals; then the program
+// gets an error.
 func TestPeerGone(t *testing.T) {
 	openByHand(t, func(t *testing.T, w *peer, p *tcpPeer, c *stack.TCPConn) {
 		mustWrite(t, c, "hello?")
@@ -171,8 +170,8 @@ func TestPeerGone(t *testing.T) {
 	})
 }
 
-// A peer that closes its window for ever does not keep a connection alive that
-// the program has closed.
+// A peer that keeps its window closed does not keep a connection alive that the program
+// has closed.
 func TestClosedWindowAfterClose(t *testing.T) {
 	openByHand(t, func(t *testing.T, w *peer, p *tcpPeer, c *stack.TCPConn) {
 		mustWrite(t, c, "more than fits")
@@ -191,13 +190,13 @@ func TestClosedWindowAfterClose(t *testing.T) {
 	})
 }
 
-// sendZeroWindow acknowledges what was expected and closes the window.
+// sendZeroWindow acknowledges the expected data and closes the window.
 func (p *tcpPeer) sendZeroWindow() {
 	h := wire.TCP{SrcPort: p.local.Port(), DstPort: p.remote.Port(), Seq: p.next, Ack: p.expect, Flags: wire.ACK}
 	p.w.sendIP(wire.IPv4{Protocol: wire.ProtoTCP}, segment(h, p.local.Addr(), p.remote.Addr(), ""))
 }
 
-// After CloseRead what still arrives is thrown away, and the peer is not held up.
+// After CloseRead, received data is discarded, and the peer is not blocked.
 func TestCloseRead(t *testing.T) {
 	openByHand(t, func(t *testing.T, w *peer, p *tcpPeer, c *stack.TCPConn) {
 		p.send(wire.ACK, "unread")
@@ -221,7 +220,7 @@ func TestCloseRead(t *testing.T) {
 	})
 }
 
-// lastAck is the last segment on the wire.
+// lastAck returns the last segment on the wire.
 func (p *tcpPeer) lastAck() (last wire.TCP) {
 	p.w.t.Helper()
 	for f := p.w.next(); f != nil; f = p.w.next() {
@@ -249,8 +248,8 @@ func TestCloseWriteBeforeConnected(t *testing.T) {
 	})
 }
 
-// A connection that is opened, used and reset before the shard has looked up is
-// nobody's: what it has received is given back (the cleanup checks that).
+// A connection that is opened, used and reset before the shard serves it belongs to no
+// program. Its data is freed, which the cleanup checks.
 func TestOpenedAndResetAtOnce(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		l := mustListen(t, w.s, 80, 10)

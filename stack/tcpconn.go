@@ -13,17 +13,16 @@ import (
 	"loam/stack/timer"
 )
 
-// TCPConn is a TCP connection as a program holds it. Two sides meet in it: the
-// shard, which owns the machine, and the program's goroutines. Between them are
-// two byte rings (received, toSend), a few atomic words, and for each direction
-// a waiter.
+// TCPConn is a TCP connection as a program holds it. It connects the shard, which owns
+// the protocol machine, with the program's goroutines. They share two byte rings
+// (received, toSend), a few atomic words, and one waiter per direction.
 //
-// The program never touches the machine: it leaves bytes in a ring, or a bit in
-// wish, and has the shard look (touch). The shard never waits for the program:
-// it changes status and rings.
+// A program's goroutine never touches the machine. It puts bytes in a ring or a bit in
+// wish, and asks the shard to look at the connection (touch). The shard never waits for
+// the program; it updates status and the rings.
 //
-// The methods here are the program's and never block: see net.go for Read, Write
-// and deadlines. What the shard does is in tcpserve.go.
+// The methods in tcpconn.go are called by the program and never wait for the peer. Read,
+// Write and deadlines are in net.go. The shard's side is in tcpserve.go.
 type TCPConn struct {
 	watcher
 	shard         *shard
@@ -32,88 +31,90 @@ type TCPConn struct {
 	toSend        ring.Send
 	readers       waiter
 	writers       waiter
-	readMu        sync.Mutex // one reader at a time in received
-	writeMu       sync.Mutex // one writer at a time in toSend
-	turn          sync.Mutex // one Write at a time, until it has written all
+	readMu        sync.Mutex // one reader of received at a time
+	writeMu       sync.Mutex // one writer to toSend at a time
+	turn          sync.Mutex // one Write at a time, until it has written everything
 
 	unsentLow atomic.Uint32 // TCPOptions.UnsentLow, at least 0
-	status    atomic.Uint32 // statusBits, set by the shard and by the program
-	wish      atomic.Uint32 // wishBits, set by the program, taken by the shard
+	status    atomic.Uint32 // status bits, set by the shard and by the program
+	wish      atomic.Uint32 // wish bits, set by the program, cleared by the shard
 	failure   atomic.Pointer[error]
 	soft      atomic.Pointer[error] // an error that the connection may survive: see TCPOptions.SoftErrors
 	options   optionBox
 	stamps    stamps
-	urgent    atomic.Uint64 // where the urgent byte is: see tcpurgent.go
-	notify    atomic.Uint64 // reading beyond this offset may open the window: tell the shard
+	urgent    atomic.Uint64 // position of the urgent byte: see tcpurgent.go
+	notify    atomic.Uint64 // a read beyond this offset may open the window and must notify the shard
 
-	// What follows belongs to the shard.
+	// The fields below belong to the shard.
 	machine  *tcp.Conn
-	flow     *port.Flow   // nil: a forwarder's, whose ports are not ours
-	listener *TCPListener // while the connection has not been handed to a program
-	offerBy  tcp.Time     // when it is, if it brings no data before; 0: at once
+	flow     *port.Flow   // nil: a forwarder's connection, whose ports are not ours
+	listener *TCPListener // until the connection has been handed to a program
+	offerBy  tcp.Time     // deadline for handing over a connection without data; 0: at once
 	path     path
 	device   *Interface // TCPOptions.Device
 	stamped  bool       // TCPOptions.Stamps
 	timer    timer.Entry
 	orphan   list.Node[TCPConn] // on shard.orphans
+	charged  int                // the connection's share of shard.orphanBytes
 	ipID     uint16
-	ttl, tos uint8  // of the program; ttl 0: pathHops
+	ttl, tos uint8  // set by the program; ttl 0: pathHops
 	pathHops uint8  // see path.hopLimit
 	label    uint32 // IPv6: flow label
 	narrow   bool   // routers may fragment: see ip.PathMTU
 	dirty    bool   // on shard.dirty
 	stalled  bool   // on txLink.stalled
 	removed  bool
-	pathSeen uint32 // generation of the stack's paths that the path is from
-	sawEnd   uint64 // toSend.End when the machine last heard of it
+	evicted  bool   // it was an orphan and has been reset
+	pathSeen uint32 // the generation of the stack's path MTUs on which path is based
+	sawEnd   uint64 // toSend.End when the machine last learned of it
 
-	urgentTo   atomic.Uint64 // with wishUrgent: what was written in front of it is urgent
-	sawUrgent  uint64        // end of the urgent data that was last published
-	toldUrgent bool          // and that it has come
-	sendLimit  int           // of toSend, but for unsentLow
-	fixedSend  bool          // it does not grow
-	toldTo     uint64        // with wishEach: how much had come when that was told last
+	urgentTo   atomic.Uint64 // with wishUrgent: the end of the urgent data
+	sawUrgent  uint64        // end of the urgent data last published
+	toldUrgent bool          // the arrival of the urgent byte has been reported
+	sendLimit  int           // limit of toSend in bytes, before unsentLow is applied
+	fixedSend  bool          // sendLimit does not grow
+	toldTo     uint64        // with wishEach: how much data had arrived at the last report
 }
 
-// Bits of TCPConn.status. They are only ever set.
+// Bits of TCPConn.status. A bit is never cleared.
 const (
 	statusConnected  uint32 = 1 << iota // the handshake is complete
 	statusReadClosed                    // the peer has ended its stream and all of it is in the ring
 	statusEnded                         // the machine has ended; failure says why
-	statusShutRead                      // the program reads no more
-	statusShutWrite                     // the program writes no more
+	statusShutRead                      // the program has shut down reading
+	statusShutWrite                     // the program has shut down writing
 	statusClosed                        // the program has closed the socket
 )
 
-// Bits of TCPConn.wish: what the program wants of the shard.
+// Bits of TCPConn.wish: requests of the program to the shard.
 const (
-	wishServe      uint32 = 1 << iota // on the inbox already
+	wishServe      uint32 = 1 << iota // the connection is already in the shard's inbox
 	wishCloseWrite                    //
 	wishClose                         //
 	wishAbort                         //
 	wishOptions                       // options have changed
-	wishRead                          // a read found nothing: tell when there is something
-	wishWrite                         // a write found no room: likewise
-	wishUrgent                        // there is urgent data, to urgentTo
-	wishDrained                       // somebody waits until all is acknowledged: likewise
-	wishMore                          // more is to follow what was written; it stays until that is written
-	wishEach                          // tell of each arrival, read or not what came before; it stays
+	wishRead                          // a read found no data: report when data arrives
+	wishWrite                         // a write found no room: report when there is room
+	wishUrgent                        // there is urgent data, up to urgentTo
+	wishDrained                       // the program waits until all is acknowledged: report it
+	wishMore                          // more data will follow (MSG_MORE); set until the next write without it
+	wishEach                          // report every arrival, even if earlier data is unread; never cleared
 )
 
-// LocalAddrPort and RemoteAddrPort name the ends.
+// LocalAddrPort returns the local address and port.
 func (c *TCPConn) LocalAddrPort() netip.AddrPort { return c.local }
 
-// RemoteAddrPort is the peer's address.
+// RemoteAddrPort returns the address and port of the peer.
 func (c *TCPConn) RemoteAddrPort() netip.AddrPort { return c.remote }
 
-// ask leaves a wish and has the shard look, unless it is going to anyway.
+// ask sets wish bits and queues the connection for the shard unless it is already queued.
 func (c *TCPConn) ask(wish uint32) {
 	if c.wish.Or(wish|wishServe)&wishServe == 0 && !c.shard.touch(c) {
-		c.forget() // there is no shard any more to do it
+		c.forget() // the shard has ended
 	}
 }
 
-// askNow is ask that has the shard look on the calling goroutine, if it is at rest.
+// askNow is ask, but runs the shard's turn on the calling goroutine if the shard is idle.
 func (c *TCPConn) askNow(wish uint32) {
 	if c.wish.Or(wish|wishServe)&wishServe != 0 {
 		return
@@ -125,11 +126,10 @@ func (c *TCPConn) askNow(wish uint32) {
 	}
 }
 
-// TryRead reads what is there. Errors: ErrWouldBlock; io.EOF at the end of the
-// stream; why the connection ended, once everything that came before has been
-// read; ErrClosed.
+// TryRead reads available data. Errors: ErrWouldBlock; io.EOF at the end of the stream;
+// the reason why the connection ended, once all received data has been read; ErrClosed.
 func (c *TCPConn) TryRead(p []byte) (int, error) {
-	status := c.status.Load() // before the ring: the bits say that it is complete
+	status := c.status.Load() // before the ring: the bits guarantee that the ring is complete
 	if status&statusClosed != 0 {
 		return 0, ErrClosed
 	}
@@ -151,8 +151,9 @@ func (c *TCPConn) TryRead(p []byte) (int, error) {
 	return c.TryRead(p)
 }
 
-// whyNothing is what a read returns that has found nothing beyond the first skip
-// bytes; nil if there is something after all. status is from before it looked.
+// whyNothing returns the error of a read that found no data beyond the first skip bytes.
+// It returns nil if data has arrived meanwhile. status must have been loaded before the
+// read.
 func (c *TCPConn) whyNothing(status uint32, skip int) error {
 	switch {
 	case status&statusReadClosed != 0:
@@ -165,15 +166,15 @@ func (c *TCPConn) whyNothing(status uint32, skip int) error {
 	case c.soft.Load() != nil:
 		return c.takeSoft()
 	case c.wish.Or(wishRead)&wishRead != 0:
-		return ErrWouldBlock // the shard knows, and has not found anything yet
+		return ErrWouldBlock // the shard has seen the wish and no data has arrived since
 	case c.received.Readable() <= skip && c.status.Load()&(statusReadClosed|statusEnded) == 0:
 		return ErrWouldBlock
 	}
 	return nil
 }
 
-// Peek copies what could be read, skipping the first skip bytes, and leaves it
-// there. Errors are TryRead's.
+// Peek copies available data without consuming it, and skips the first skip bytes. Its
+// errors are those of TryRead.
 func (c *TCPConn) Peek(p []byte, skip int) (int, error) {
 	status := c.status.Load()
 	switch {
@@ -195,18 +196,29 @@ func (c *TCPConn) Peek(p []byte, skip int) (int, error) {
 	return c.Peek(p, skip)
 }
 
-// Buffered is how many bytes could be read now.
+// Buffered returns the number of bytes that can be read now.
 func (c *TCPConn) Buffered() int {
 	pass, most := c.stretch(0, c.received.Readable())
 	return max(most-pass, 0)
 }
 
-// Unsent is how many bytes have been written and not been acknowledged.
-func (c *TCPConn) Unsent() int { return c.toSend.Len() }
+// Unacknowledged returns the number of bytes written but not yet acknowledged (SIOCOUTQ).
+func (c *TCPConn) Unacknowledged() int { return c.toSend.Len() }
 
-// Drained reports whether nothing that was written waits any more, because the
-// peer has acknowledged all of it or the connection has ended, and otherwise
-// arranges that Drained or Hangup is told.
+// Unsent returns the number of bytes written but not yet sent (SIOCOUTQNSD). It is 0
+// after the connection has ended.
+func (c *TCPConn) Unsent() (n int) {
+	c.shard.request(func(*shard) {
+		if !c.removed {
+			n = int(c.toSend.End() - c.machine.SentTo())
+		}
+	})
+	return n
+}
+
+// Drained reports whether no written data is outstanding, because the peer has
+// acknowledged all of it or the connection has ended. If it returns false, the event
+// Drained or Hangup will be reported later.
 func (c *TCPConn) Drained() bool {
 	if c.toSend.Len() == 0 || c.status.Load()&statusEnded != 0 {
 		return true
@@ -215,9 +227,9 @@ func (c *TCPConn) Drained() bool {
 	return c.toSend.Len() == 0 || c.status.Load()&statusEnded != 0
 }
 
-// TryWrite takes as much of p as there is room for. Errors: ErrWouldBlock when
-// that is nothing; ErrPipe after CloseWrite and after the connection has ended
-// (the first time, why it ended); ErrClosed.
+// TryWrite writes as much of p as fits into the send buffer. Errors: ErrWouldBlock if
+// nothing fits; ErrPipe after CloseWrite and after the connection has ended (the first
+// call returns why it ended); ErrClosed.
 func (c *TCPConn) TryWrite(p []byte) (int, error) {
 	if c.wish.Load()&wishMore != 0 {
 		c.wish.And(^wishMore)
@@ -225,13 +237,16 @@ func (c *TCPConn) TryWrite(p []byte) (int, error) {
 	return c.tryWrite(p, false)
 }
 
-// TryWriteMore is TryWrite of bytes that more is to follow soon, so that they need not be sent
-// yet if they do not fill a segment (MSG_MORE).
+// TryWriteMore is TryWrite for bytes that will soon be followed by more (MSG_MORE). They
+// need not be sent yet if they do not fill a segment.
 func (c *TCPConn) TryWriteMore(p []byte) (int, error) {
 	c.wish.Or(wishMore)
 	return c.tryWrite(p, false)
 }
 
+// tryWrite implements TryWrite. If urgent is set, the last byte written is marked as
+// urgent. A small write into an empty send buffer runs the shard's turn on the calling
+// goroutine.
 func (c *TCPConn) tryWrite(p []byte, urgent bool) (int, error) {
 	status := c.status.Load()
 	switch {
@@ -261,7 +276,7 @@ func (c *TCPConn) tryWrite(p []byte, urgent bool) (int, error) {
 	first := c.toSend.Len() == 0
 	n := c.toSend.Write(p)
 	if n < len(p) && c.wish.Or(wishWrite)&wishWrite == 0 {
-		n += c.toSend.Write(p[n:]) // room may have come before the shard could see the wish
+		n += c.toSend.Write(p[n:]) // room may have appeared before the shard could see the wish
 	}
 	c.writeMu.Unlock()
 	switch {
@@ -278,7 +293,8 @@ func (c *TCPConn) tryWrite(p []byte, urgent bool) (int, error) {
 	return 0, ErrWouldBlock
 }
 
-// takeFailure is why the connection ended, the first time it is asked.
+// takeFailure returns why the connection ended. Only the first call returns the error;
+// later calls return nil.
 func (c *TCPConn) takeFailure() error {
 	if p := c.failure.Swap(nil); p != nil {
 		return *p
@@ -286,7 +302,7 @@ func (c *TCPConn) takeFailure() error {
 	return nil
 }
 
-// Err returns and clears the error that is waiting (SO_ERROR).
+// Err returns and clears the pending error (SO_ERROR).
 func (c *TCPConn) Err() error {
 	if c.status.Load()&statusEnded == 0 {
 		return c.takeSoft()
@@ -294,7 +310,7 @@ func (c *TCPConn) Err() error {
 	return c.takeFailure()
 }
 
-// failSoftly leaves an error for the program that does not end the connection.
+// failSoftly stores an error for the program that does not end the connection.
 func (c *TCPConn) failSoftly(err error) {
 	if err == nil {
 		return
@@ -314,7 +330,7 @@ func (c *TCPConn) takeSoft() error {
 // Connected reports whether the handshake is complete.
 func (c *TCPConn) Connected() bool { return c.status.Load()&statusConnected != 0 }
 
-// Events is what holds now.
+// Events returns the conditions that hold now.
 func (c *TCPConn) Events() Events {
 	status := c.status.Load()
 	var e Events
@@ -338,8 +354,8 @@ func (c *TCPConn) Events() Events {
 	return e
 }
 
-// readable reports whether there is something to read, and otherwise arranges
-// that Readable is told.
+// readable reports whether there is data to read. If not, Readable will be reported when
+// data arrives.
 func (c *TCPConn) readable() bool {
 	if c.hasInput() {
 		return true
@@ -348,15 +364,16 @@ func (c *TCPConn) readable() bool {
 	return c.hasInput()
 }
 
-// TellEach has Readable told at each arrival from now on, also while there is something to
-// read that was told of before (EPOLLET).
+// TellEach enables the report of Readable at each arrival, even if earlier data has been
+// reported and is unread (EPOLLET).
 func (c *TCPConn) TellEach() {
 	if c.wish.Load()&wishEach == 0 {
 		c.wish.Or(wishEach)
 	}
 }
 
-// writable is readable for room to write.
+// writable reports whether there is room to write. If not, Writable will be reported
+// later.
 func (c *TCPConn) writable() bool {
 	if c.hasRoom() {
 		return true
@@ -365,7 +382,7 @@ func (c *TCPConn) writable() bool {
 	return c.hasRoom()
 }
 
-// CloseRead discards what arrives from now on; reads return io.EOF.
+// CloseRead discards received data from now on. Reads return io.EOF.
 func (c *TCPConn) CloseRead() error {
 	if old := c.status.Or(statusShutRead); old&statusClosed != 0 {
 		return ErrClosed
@@ -378,7 +395,7 @@ func (c *TCPConn) CloseRead() error {
 	return nil
 }
 
-// CloseWrite ends the stream to the peer behind what has been written.
+// CloseWrite ends the outgoing stream after the data already written.
 func (c *TCPConn) CloseWrite() error {
 	switch status := c.status.Load(); {
 	case status&statusClosed != 0:
@@ -392,8 +409,8 @@ func (c *TCPConn) CloseWrite() error {
 	return nil
 }
 
-// Close lets go of the connection. What has been written is still sent, in the
-// background, unless SetLinger says otherwise.
+// Close closes the connection. Data already written is still sent in the background,
+// unless SetLinger has selected a reset.
 func (c *TCPConn) Close() error {
 	if c.options.abortive() {
 		return c.opError("close", c.leave(wishAbort))
@@ -401,10 +418,11 @@ func (c *TCPConn) Close() error {
 	return c.opError("close", c.leave(wishClose))
 }
 
-// Abort ends the connection with a reset.
+// Abort resets the connection and closes the socket.
 func (c *TCPConn) Abort() error { return c.leave(wishAbort) }
 
-// leave closes the socket: the program is gone, and the shard does the rest.
+// leave closes the socket on the program's side. The shard then ends the connection
+// according to wish.
 func (c *TCPConn) leave(wish uint32) error {
 	if old := c.status.Or(statusClosed | statusShutRead | statusShutWrite); old&statusClosed != 0 {
 		return ErrClosed
@@ -419,14 +437,15 @@ func (c *TCPConn) leave(wish uint32) error {
 	return nil
 }
 
-// wake has everybody who waits look again.
+// wake wakes all waiting goroutines, so that they try again.
 func (c *TCPConn) wake() {
 	c.readers.ring()
 	c.writers.ring()
 	c.tell(Readable | Writable)
 }
 
-// Info describes the connection; the zero Info when it has gone.
+// Info returns the state of the connection. It is the zero Info after the stack has been
+// closed.
 func (c *TCPConn) Info() tcp.Info {
 	var info tcp.Info
 	c.shard.request(func(sh *shard) { info = c.machine.Info(sh.now) })

@@ -9,8 +9,8 @@ import (
 	"loam/wire"
 )
 
-// TCP_DEFER_ACCEPT (tcp(7)): a connection is not accepted before it has brought data, has
-// ended, or has had its time.
+// TCP_DEFER_ACCEPT (tcp(7)): a connection is not accepted until it has received data, has
+// ended, or its time has expired.
 func TestDeferAccept(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		l, err := w.s.ListenTCP(netip.AddrPortFrom(netip.Addr{}, 80), 5, stack.TCPOptions{DeferAccept: 3 * time.Second})

@@ -9,8 +9,8 @@ import (
 	"loam/wire"
 )
 
-// TCPBinding is a local address and port taken for TCP, before it is known
-// whether it will listen or connect (bind(2)).
+// TCPBinding is a local address and port reserved for TCP, before it is known whether it
+// will listen or connect (bind(2)).
 type TCPBinding struct {
 	stack   *Stack
 	local   netip.AddrPort
@@ -22,9 +22,13 @@ type TCPBinding struct {
 	closed bool
 }
 
-// BindTCP takes local; port 0 means one that is free. Errors: ErrInUse,
-// ErrNotAvailable when the address is not one of the stack's, ErrFamily.
+// BindTCP reserves local; port 0 selects a free one. Errors: ErrInUse, ErrNotAvailable if
+// the address is not one of the stack's, ErrFamily, ErrInvalid for an unknown congestion
+// control.
 func (s *Stack) BindTCP(local netip.AddrPort, o TCPOptions) (*TCPBinding, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
 	local, err := s.checkLocal(local)
 	if err != nil {
 		return nil, err
@@ -36,10 +40,10 @@ func (s *Stack) BindTCP(local netip.AddrPort, o TCPOptions) (*TCPBinding, error)
 	return &TCPBinding{stack: s, local: b.Local(), options: o, port: b}, nil
 }
 
-// LocalAddrPort is what was taken.
+// LocalAddrPort returns the reserved address and port.
 func (b *TCPBinding) LocalAddrPort() netip.AddrPort { return b.local }
 
-// use marks the binding as being used. Errors: ErrInvalid if it is already.
+// use marks the binding as used. Errors: ErrInvalid if it is already used or closed.
 func (b *TCPBinding) use() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -50,7 +54,7 @@ func (b *TCPBinding) use() error {
 	return nil
 }
 
-// Close gives the port back.
+// Close releases the port. Errors: ErrClosed.
 func (b *TCPBinding) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -62,8 +66,9 @@ func (b *TCPBinding) Close() error {
 	return nil
 }
 
-// checkLocal accepts an address to bind to: zero or unspecified for any, one of
-// the stack's, or a broadcast or multicast address.
+// checkLocal validates an address to bind to, and returns it in normalized form. It
+// accepts the zero or unspecified address, addresses of the stack, and broadcast and
+// multicast addresses.
 func (s *Stack) checkLocal(local netip.AddrPort) (netip.AddrPort, error) {
 	addr := local.Addr().Unmap()
 	if !addr.IsValid() {
@@ -78,7 +83,7 @@ func (s *Stack) checkLocal(local netip.AddrPort) (netip.AddrPort, error) {
 	return netip.AddrPortFrom(addr, local.Port()), nil
 }
 
-// ListenTCP binds and listens.
+// ListenTCP binds local and listens on it. Errors are those of BindTCP and Listen.
 func (s *Stack) ListenTCP(local netip.AddrPort, backlog int, o TCPOptions) (*TCPListener, error) {
 	b, err := s.BindTCP(local, o)
 	if err != nil {
@@ -92,10 +97,14 @@ func (s *Stack) ListenTCP(local netip.AddrPort, backlog int, o TCPOptions) (*TCP
 	return l, nil
 }
 
-// DialTCP begins to connect and does not wait: the connection is Writable when
-// the handshake is complete. local may be zero, or have a zero address or port.
-// Errors: ErrNetUnreachable, ErrNotAvailable, ErrInUse, ErrFamily.
+// DialTCP starts to connect and does not wait. The connection becomes Writable when the
+// handshake is complete. local may be zero, or have a zero address or port. Errors:
+// ErrNetUnreachable, ErrNotAvailable, ErrInUse, ErrFamily, ErrClosed; ErrInvalid for an
+// unknown congestion control.
 func (s *Stack) DialTCP(local, remote netip.AddrPort, o TCPOptions) (*TCPConn, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
 	if !local.Addr().IsValid() {
 		local = netip.AddrPortFrom(anyAddr(remote.Addr().Unmap()), local.Port())
 	}
@@ -106,8 +115,9 @@ func (s *Stack) DialTCP(local, remote netip.AddrPort, o TCPOptions) (*TCPConn, e
 	return s.dialTCP(local, remote, o, nil)
 }
 
-// Dial begins to connect from the address that was bound. The port is given
-// back when the binding is closed.
+// Dial starts to connect from the bound address. The port stays reserved until the
+// binding is closed. Errors: ErrInvalid if the binding is already used, and those of
+// DialTCP.
 func (b *TCPBinding) Dial(remote netip.AddrPort) (*TCPConn, error) {
 	if err := b.use(); err != nil {
 		return nil, err
@@ -118,6 +128,8 @@ func (b *TCPBinding) Dial(remote netip.AddrPort) (*TCPConn, error) {
 	return b.stack.dialTCP(b.local, remote, o, b.port)
 }
 
+// dialTCP reserves the local port and creates the connection on the shard of its flow. b
+// is the binding of local, or nil.
 func (s *Stack) dialTCP(local, remote netip.AddrPort, o TCPOptions, b *port.Binding) (*TCPConn, error) {
 	t := s.tables.Load()
 	remote, err := t.destination(local.Addr(), remote, o.V6Only)
@@ -160,7 +172,7 @@ func (s *Stack) dialTCP(local, remote netip.AddrPort, o TCPOptions, b *port.Bind
 	return c, nil
 }
 
-// dial makes a connection whose first segment is a SYN.
+// dial creates a connection, whose first segment is a SYN.
 func (sh *shard) dial(flow *port.Flow, o TCPOptions) *TCPConn {
 	id := tcp.ID{Local: flow.Local(), Remote: flow.Remote()}
 	c := sh.newConn(id, o)

@@ -6,11 +6,11 @@ import (
 	"loam/wire"
 )
 
-// How segments find their connection, and how connections begin and end on a
+// Assignment of segments to connections, and creation and removal of connections on a
 // shard.
 
-// inputTCP takes a TCP packet. The caller frees the frame, unless the packet has it no
-// more afterwards.
+// inputTCP processes a TCP packet. The caller frees p.frame, which is nil afterwards if
+// the connection has kept the frame.
 func (sh *shard) inputTCP(p *packet) {
 	sh.tally.count(TCPReceived)
 	b := p.payload()
@@ -48,9 +48,9 @@ func (sh *shard) inputTCP(p *packet) {
 	sh.mark(c)
 }
 
-// inputTCPUnknown takes a segment for which there is no connection: the
-// beginning of one, the answer to a SYN cookie, something for a forwarder, or
-// something to be reset (RFC 9293 section 3.10.7).
+// inputTCPUnknown processes a segment that matches no connection: a connection attempt,
+// the reply to a SYN cookie, a segment for a forwarder, or one to be reset (RFC 9293
+// section 3.10.7).
 func (sh *shard) inputTCPUnknown(p *packet, seg *tcp.Segment) {
 	if sh.closing {
 		return
@@ -66,17 +66,22 @@ func (sh *shard) inputTCPUnknown(p *packet, seg *tcp.Segment) {
 	sh.reset(p, seg)
 }
 
-// reset answers a segment for which there is no connection.
+// reset answers a segment without a connection with a reset, subject to the rate limit.
 func (sh *shard) reset(p *packet, seg *tcp.Segment) {
 	sh.tally.count(TCPNoPort)
 	var h wire.TCP
-	if tcp.ResetFor(seg, &h) {
+	switch {
+	case !tcp.ResetFor(seg, &h):
+	case !sh.allowReset(p.src):
+		sh.tally.count(TCPResetsLimited)
+	default:
 		sh.sendStateless(nil, tcpID(p, seg), &h)
 	}
 }
 
-// sendStateless sends a segment that belongs to no connection: a reset, or a
-// SYN-ACK with a cookie; on is the interface that it goes by, or nil. It is dropped where there is no room.
+// sendStateless sends a segment that belongs to no connection: a reset, or a SYN-ACK with
+// a cookie. on is the interface to use, or nil. The segment is dropped if the device has
+// no room.
 func (sh *shard) sendStateless(on *Interface, id tcp.ID, h *wire.TCP) {
 	path, err := sh.tables.routeOn(on, id.Local.Addr(), id.Remote.Addr())
 	if err != nil {
@@ -84,7 +89,7 @@ func (sh *shard) sendStateless(on *Interface, id tcp.ID, h *wire.TCP) {
 		return
 	}
 	l := sh.link(path.ifc)
-	if !l.room() {
+	if !l.roomForReply() {
 		sh.tally.count(TCPNoRoom)
 		return
 	}
@@ -102,32 +107,32 @@ func (sh *shard) sendStateless(on *Interface, id tcp.ID, h *wire.TCP) {
 	l.transmit(path.nextHop, f)
 }
 
-// newConn makes the shell of a connection; the caller adds the machine.
+// newConn creates a connection without a machine, which the caller must add.
 func (sh *shard) newConn(id tcp.ID, o TCPOptions) *TCPConn {
 	c := &TCPConn{shard: sh, local: id.Local, remote: id.Remote, ipID: uint16(sh.random.Uint32())}
 	c.label = sh.stack.flowLabel(id.Local, id.Remote)
 	c.options.o = o
-	c.sendLimit = minSendBuffer
-	c.toSend.SetLimit(minSendBuffer)
+	c.sendLimit = min(minSendBuffer, sh.stack.config.MaxSendBuffer)
+	c.toSend.SetLimit(c.sendLimit)
 	c.timer.Owner = c
 	return c
 }
 
-// add enters a connection, which has a machine now.
+// add adds a connection with its machine to the shard.
 func (sh *shard) add(c *TCPConn) {
 	sh.conns[flowOf(c.local, c.remote)] = c
 	c.options.apply(sh.now, c)
 	sh.mark(c)
 }
 
-// remove takes a connection whose machine has ended off the shard.
+// remove removes a connection whose machine has ended from the shard.
 func (sh *shard) remove(c *TCPConn) {
 	if c.removed {
 		return
 	}
 	c.removed = true
 	sh.wheel.Cancel(&c.timer)
-	c.orphan.Remove()
+	sh.leaveOrphans(c)
 	delete(sh.conns, flowOf(c.local, c.remote))
 	sh.stack.ports.close(c.flow)
 	c.toSend.Reset()
@@ -135,7 +140,7 @@ func (sh *shard) remove(c *TCPConn) {
 	c.forget()
 }
 
-// countEnd counts how a connection ended.
+// countEnd counts how a connection has ended.
 func (sh *shard) countEnd(c *TCPConn) {
 	switch c.machine.Err() {
 	case tcp.ErrReset, tcp.ErrRefused:

@@ -11,17 +11,17 @@ import (
 	"loam/wire"
 )
 
-// TCPListener takes connections on a local address and port. Every shard knows
-// it; a connection is made on the shard of its flow, and handed over when the
-// handshake is complete.
+// TCPListener accepts connections on a local address and port. It is registered with
+// every shard. A connection is created by the shard of its flow and handed over to the
+// program when the handshake is complete.
 //
-// Two numbers bound what strangers can make it hold: connections whose
-// handshake is incomplete (halfOpen, at most maxHalfOpen) and connections that
-// wait for the program (queued, at most backlog). Above the first a SYN is
-// answered with a cookie and nothing is kept (RFC 4987 section 3.6); above the
-// second a SYN is dropped, and the peer tries again.
+// Two limits bound the state that remote hosts can create: connections with an incomplete
+// handshake (halfOpen, at most maxHalfOpen), and connections waiting for Accept (queued,
+// at most backlog). Above the first limit a SYN is answered with a cookie and no state is
+// kept (RFC 4987 section 3.6). Above the second limit a SYN is dropped, and the peer
+// retransmits it.
 //
-// The methods here never block: Accept is in net.go.
+// The methods in tcplistener.go never block. Accept is in net.go.
 type TCPListener struct {
 	watcher
 	binding     *TCPBinding
@@ -34,20 +34,21 @@ type TCPListener struct {
 	lastCookie atomic.Int64 // tcp.Time of the last cookie sent, 0 if none
 
 	mu     sync.Mutex
-	queue  []*TCPConn // complete, oldest first
+	queue  []*TCPConn // established, oldest first
 	closed bool
 }
 
-// Bounds of a listener's half-open connections; in between, it is the backlog.
+// Bounds of TCPListener.maxHalfOpen. Between them it equals the backlog.
 const (
 	minHalfOpen = 16
 	maxHalfOpen = 1024
 )
 
-// MaxBacklog is the most that a program gets (net.core.somaxconn).
+// MaxBacklog is the largest backlog, in connections (net.core.somaxconn).
 const MaxBacklog = 4096
 
-// Listen begins to take connections. backlog is bounded to 1..MaxBacklog.
+// Listen starts to accept connections. backlog is clamped to 1..MaxBacklog. Errors:
+// ErrInvalid if the binding is already used, ErrInUse, ErrClosed.
 func (b *TCPBinding) Listen(backlog int) (*TCPListener, error) {
 	backlog = max(1, min(backlog, MaxBacklog))
 	b.mu.Lock()
@@ -72,25 +73,25 @@ func (b *TCPBinding) Listen(backlog int) (*TCPListener, error) {
 	return l, nil
 }
 
-// LocalAddrPort is where it listens.
+// LocalAddrPort returns the local address and port of the listener.
 func (l *TCPListener) LocalAddrPort() netip.AddrPort { return l.binding.local }
 
-// SetOptions changes the options that connections made from now on inherit.
+// SetOptions changes the options that connections created from now on inherit.
 func (l *TCPListener) SetOptions(f func(*TCPOptions)) {
 	l.mu.Lock()
 	f(&l.options)
 	l.mu.Unlock()
 }
 
-// Options returns what connections inherit.
+// Options returns the options that connections inherit.
 func (l *TCPListener) Options() TCPOptions {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.options
 }
 
-// TryAccept returns the connection that has waited longest. Errors:
-// ErrWouldBlock, ErrClosed.
+// TryAccept returns the connection that has waited longest. Errors: ErrWouldBlock,
+// ErrClosed.
 func (l *TCPListener) TryAccept() (*TCPConn, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -111,7 +112,7 @@ func (l *TCPListener) TryAccept() (*TCPConn, error) {
 	return c, nil
 }
 
-// Events is what holds now.
+// Events returns the conditions that hold now.
 func (l *TCPListener) Events() Events {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -124,8 +125,7 @@ func (l *TCPListener) Events() Events {
 	return 0
 }
 
-// Close stops taking connections. Those that the program has not accepted are
-// reset.
+// Close stops accepting connections. Connections not yet accepted are reset.
 func (l *TCPListener) Close() error {
 	l.mu.Lock()
 	if l.closed {
@@ -154,6 +154,7 @@ func (l *TCPListener) Close() error {
 	return l.binding.Close()
 }
 
+// removeListener removes a listener from the shard's table.
 func (sh *shard) removeListener(l *TCPListener) {
 	for _, at := range keys(l.binding.local, l.binding.options.V6Only) {
 		if list := removeOne(sh.listeners[at], l); len(list) == 0 {
@@ -175,9 +176,9 @@ func removeOne[T comparable](list []T, x T) []T {
 	return rest
 }
 
-// keys are where the tables of sockets have one that is bound to an address: as it is
-// on the wire, and for all addresses of IPv6, unless it is for these alone, all of IPv4
-// as well (RFC 3493 section 5.3).
+// keys returns the keys under which a socket bound to local is entered in the shards'
+// tables. A socket bound to :: is also entered for all IPv4 addresses unless v6Only is
+// set (RFC 3493 section 5.3).
 func keys(local netip.AddrPort, v6Only bool) []netip.AddrPort {
 	at := []netip.AddrPort{bare(local)}
 	if local.Addr().Is6() && local.Addr().IsUnspecified() && !v6Only {
@@ -186,8 +187,9 @@ func keys(local netip.AddrPort, v6Only bool) []netip.AddrPort {
 	return at
 }
 
-// listener finds who listens for a connection: on the address itself, or on
-// all. Several that share a port (SO_REUSEPORT) divide the flows.
+// listener returns the listener for a connection, or nil. A listener on the exact address
+// takes precedence over one on all addresses. Listeners that share a port (SO_REUSEPORT)
+// divide the flows by hash.
 func (sh *shard) listener(ifc *Interface, id tcp.ID) *TCPListener {
 	list := heard(sh.listeners[bare(id.Local)], ifc)
 	if list == nil {
@@ -202,6 +204,7 @@ func (sh *shard) listener(ifc *Interface, id tcp.ID) *TCPListener {
 	return list[shardOf(id.Remote.Addr(), id.Local.Addr(), id.Remote.Port(), id.Local.Port(), ^sh.stack.seed, len(list))]
 }
 
+// anyAddr returns the unspecified address of the same IP version.
 func anyAddr(like netip.Addr) netip.Addr {
 	if like.Is4() {
 		return netip.IPv4Unspecified()
@@ -209,8 +212,8 @@ func anyAddr(like netip.Addr) netip.Addr {
 	return netip.IPv6Unspecified()
 }
 
-// input takes a segment without a connection (RFC 9293 section 3.10.7.2). It
-// returns false for what is to be reset.
+// input processes a segment that belongs to no connection (RFC 9293 section 3.10.7.2). It
+// returns false if the segment must be answered with a reset.
 func (l *TCPListener) input(sh *shard, id tcp.ID, p *packet, seg *tcp.Segment) bool {
 	switch {
 	case seg.Flags.Has(wire.RST):
@@ -218,8 +221,8 @@ func (l *TCPListener) input(sh *shard, id tcp.ID, p *packet, seg *tcp.Segment) b
 	case seg.Flags.Has(wire.ACK):
 		return !seg.Flags.Has(wire.SYN) && l.inputCookie(sh, id, seg)
 	case !seg.Flags.Has(wire.SYN):
-		return true // nothing to do with us: no reset either
-	case seg.Flags.Has(wire.FIN): // scanners' and filters' trick; Linux takes no such SYN either
+		return true // not a connection attempt: dropped without a reset
+	case seg.Flags.Has(wire.FIN): // used by port scanners; Linux drops SYN+FIN too
 		sh.tally.count(TCPMalformed)
 		return true
 	}
@@ -239,8 +242,9 @@ func (l *TCPListener) input(sh *shard, id tcp.ID, p *packet, seg *tcp.Segment) b
 	return true
 }
 
-// newConn makes the shell of a connection on the listener's port; nil if there is
-// such a connection already, which can only be one that is just ending.
+// newConn creates a connection on the listener's port, without its machine. It returns
+// nil if a connection with the same ID exists, which can only be one that is about to
+// end.
 func (l *TCPListener) newConn(sh *shard, id tcp.ID) *TCPConn {
 	flow, err := sh.stack.ports.connect(id.Local, id.Remote, l.binding.port, port.Options{})
 	if err != nil {
@@ -251,7 +255,7 @@ func (l *TCPListener) newConn(sh *shard, id tcp.ID) *TCPConn {
 	return c
 }
 
-// open begins a connection.
+// open creates a half-open connection for a SYN.
 func (l *TCPListener) open(sh *shard, id tcp.ID, syn *tcp.Segment) {
 	c := l.newConn(sh, id)
 	if c == nil {
@@ -265,9 +269,16 @@ func (l *TCPListener) open(sh *shard, id tcp.ID, syn *tcp.Segment) {
 	sh.add(c)
 }
 
+// cookiePeriod is the unit of time in SYN cookies. A cookie is accepted for at most two
+// periods.
 const cookiePeriod = time.Minute
 
+// sendCookie answers a SYN with a cookie and keeps no state.
 func (l *TCPListener) sendCookie(sh *shard, id tcp.ID, syn *tcp.Segment) {
+	if !sh.allowCookie(id.Remote.Addr()) {
+		sh.tally.count(TCPCookiesLimited)
+		return
+	}
 	var h wire.TCP
 	o := l.Options()
 	sh.stack.key.CookieSYNACK(sh.now, uint32(sh.now/cookiePeriod), &sh.tcpConfig, id, o.mss(sh.mss(o.Device, id)), syn, &h)
@@ -276,8 +287,8 @@ func (l *TCPListener) sendCookie(sh *shard, id tcp.ID, syn *tcp.Segment) {
 	sh.sendStateless(o.Device, id, &h)
 }
 
-// inputCookie takes an acknowledgement that may answer a cookie. It returns
-// false for one that does not.
+// inputCookie processes an acknowledgment that may carry a cookie. It returns false if it
+// does not.
 func (l *TCPListener) inputCookie(sh *shard, id tcp.ID, ack *tcp.Segment) bool {
 	last := tcp.Time(l.lastCookie.Load())
 	if last == 0 || sh.now-last > 2*cookiePeriod {
@@ -308,8 +319,8 @@ func (l *TCPListener) inputCookie(sh *shard, id tcp.ID, ack *tcp.Segment) bool {
 	return true
 }
 
-// offer gives a connection whose handshake is complete to the program, now or, if the
-// listener wants that, when it has brought data (TCP_DEFER_ACCEPT).
+// offer hands an established connection to the program, or withholds it until data has
+// arrived if the listener demands that (TCP_DEFER_ACCEPT).
 func (c *TCPConn) offer(sh *shard) {
 	wait := c.Options().DeferAccept
 	if c.listener == nil || wait <= 0 {
@@ -319,18 +330,18 @@ func (c *TCPConn) offer(sh *shard) {
 	c.offerBy = sh.now + wait
 }
 
-// isWithheld reports whether the program is to get the connection later.
+// isWithheld reports whether the connection is withheld from the program.
 func (c *TCPConn) isWithheld() bool { return c.listener != nil && c.offerBy != 0 }
 
-// offerLate gives the program a connection that was withheld, if something has come of it,
-// or its time is over.
+// offerLate hands over a withheld connection once data or the end of the stream has
+// arrived, or its time has expired.
 func (c *TCPConn) offerLate(sh *shard) {
 	if c.isWithheld() && (c.hasInput() || c.machine.ReadClosed() || sh.now >= c.offerBy) {
 		c.handOver()
 	}
 }
 
-// handOver gives a connection whose handshake is complete to the program.
+// handOver adds an established connection to the accept queue.
 func (c *TCPConn) handOver() {
 	l := c.listener
 	if l == nil {
@@ -352,8 +363,8 @@ func (c *TCPConn) handOver() {
 	l.tell(Readable)
 }
 
-// leaveListener forgets a connection that ended before it was handed over: no
-// program will close it.
+// leaveListener releases a connection that ended before it was handed over. No program
+// will close it.
 func (c *TCPConn) leaveListener() {
 	if c.listener != nil {
 		c.listener.halfOpen.Add(-1)
@@ -362,6 +373,8 @@ func (c *TCPConn) leaveListener() {
 	}
 }
 
+// tcpID returns the ID of a segment's connection. Link-local addresses get the zone of
+// the interface.
 func tcpID(p *packet, seg *tcp.Segment) tcp.ID {
 	id := tcp.ID{Local: netip.AddrPortFrom(p.dst, seg.DstPort), Remote: netip.AddrPortFrom(p.src, seg.SrcPort)}
 	if p.dst.Is6() {

@@ -13,26 +13,25 @@ import (
 	"loam/wire"
 )
 
-// tcpPeer is the peer's end of a TCP connection, played by hand. It keeps the two
-// sequence numbers, so that a script says only what matters:
+// tcpPeer is the peer's end of a TCP connection, played by hand. It tracks both sequence
+// numbers, so that a script states only what matters:
 //
 //	p.send(wire.SYN, "")                          the next segment of the peer
 //	p.want("the SYN is answered", "SA", "")       the next segment of the stack
 //
-// With each want the place in the stream is checked, and ports and the
-// acknowledgment number. PSH is not compared. The peer offers no option but MSS,
-// so windows are not scaled.
+// want also checks the sequence number, the ports and the acknowledgment number. PSH is
+// not compared. The only option that the peer offers is MSS, so windows are not scaled.
 type tcpPeer struct {
 	w      *peer
-	local  netip.AddrPort // of the peer
-	remote netip.AddrPort // of the stack
-	next   uint32         // number of what the peer sends next
-	expect uint32         // number of what the stack sends next
-	window uint16         // that the peer offers
-	mss    uint16         // that it offers in its SYN
+	local  netip.AddrPort // the peer's address
+	remote netip.AddrPort // the stack's address
+	next   uint32         // sequence number of the peer's next segment
+	expect uint32         // sequence number expected from the stack
+	window uint16         // offered by the peer
+	mss    uint16         // offered in the peer's SYN
 }
 
-// tcp begins a connection from a port of the peer's to one of the stack's.
+// tcp returns a connection from a port of the peer to a port of the stack.
 func (w *peer) tcp(from, to uint16) *tcpPeer {
 	return &tcpPeer{
 		w: w, local: netip.AddrPortFrom(addrB, from), remote: netip.AddrPortFrom(addrA, to),
@@ -40,8 +39,7 @@ func (w *peer) tcp(from, to uint16) *tcpPeer {
 	}
 }
 
-// send sends the next segment, with an acknowledgment of all that was seen if
-// flags say so.
+// send sends the next segment. With the ACK flag it acknowledges everything received.
 func (p *tcpPeer) send(flags wire.TCPFlags, data string) {
 	p.w.t.Helper()
 	h := wire.TCP{Flags: flags, Seq: p.next}
@@ -52,7 +50,7 @@ func (p *tcpPeer) send(flags wire.TCPFlags, data string) {
 	p.next += segmentLen(flags, data)
 }
 
-// segmentLen is SEG.LEN.
+// segmentLen returns SEG.LEN.
 func segmentLen(flags wire.TCPFlags, data string) uint32 {
 	n := uint32(len(data))
 	if flags.Has(wire.SYN) {
@@ -64,7 +62,7 @@ func segmentLen(flags wire.TCPFlags, data string) uint32 {
 	return n
 }
 
-// sendAs sends a segment that is out of turn.
+// sendAs sends a segment out of sequence.
 func (p *tcpPeer) sendAs(h wire.TCP, data string) {
 	p.w.t.Helper()
 	h.SrcPort, h.DstPort = p.local.Port(), p.remote.Port()
@@ -77,7 +75,7 @@ func (p *tcpPeer) sendAs(h wire.TCP, data string) {
 	p.w.sendIP(wire.IPv4{Protocol: wire.ProtoTCP, Src: p.local.Addr(), Dst: p.remote.Addr()}, segment(h, p.local.Addr(), p.remote.Addr(), data))
 }
 
-// segment is a TCP segment with its checksum.
+// segment returns a TCP segment with its checksum.
 func segment(h wire.TCP, src, dst netip.Addr, data string) []byte {
 	b := make([]byte, h.Len(), h.Len()+len(data))
 	h.Put(b)
@@ -86,8 +84,8 @@ func segment(h wire.TCP, src, dst netip.Addr, data string) []byte {
 	return b
 }
 
-// want says that the next frame is the next segment of this connection, that it
-// has these flags and this data, and that it acknowledges what was sent.
+// want checks that the next frame is the next segment of this connection, has these flags
+// and this data, and acknowledges everything the peer has sent.
 func (p *tcpPeer) want(sentence, flags, data string) *seen {
 	p.w.t.Helper()
 	f := p.w.next()
@@ -118,7 +116,7 @@ func (p *tcpPeer) connect() {
 	p.send(wire.ACK, "")
 }
 
-// take takes the SYN of a connection that the stack opens.
+// take accepts the SYN of a connection that the stack opens.
 func (p *tcpPeer) take(sentence string) *seen {
 	p.w.t.Helper()
 	f := p.w.next()
@@ -154,7 +152,7 @@ func (w *peer) accepted(l *stack.TCPListener, from uint16) (*tcpPeer, *stack.TCP
 	return p, c
 }
 
-// wantRead says what a read from a connection gives now.
+// wantRead checks the result of a read from a connection.
 func wantRead(t testing.TB, c *stack.TCPConn, sentence, data string, want error) {
 	t.Helper()
 	synctest.Wait()
@@ -172,7 +170,7 @@ func mustWrite(t testing.TB, c io.Writer, data string) {
 	}
 }
 
-// dialing is a Dial that has not returned.
+// dialing is a call of Dial in progress.
 type dialing struct {
 	done chan struct{} // closed by the goroutine that dials
 	conn net.Conn
@@ -189,7 +187,7 @@ func startDial(s *stack.Stack, network, address string) *dialing {
 	return d
 }
 
-// returned reports whether Dial has.
+// returned reports whether Dial has returned.
 func (d *dialing) returned() bool {
 	synctest.Wait()
 	select {

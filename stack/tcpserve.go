@@ -8,11 +8,11 @@ import (
 	"loam/wire"
 )
 
-// The shard's side of a TCPConn: what the program asked for goes into the
-// machine (serve), what the machine has to say goes to the device (output), and
-// what has changed is published to the program (settle).
+// The shard's side of a TCPConn. serve passes the program's requests to the machine,
+// output passes the machine's segments to the device, and settle publishes changes to the
+// program.
 
-// serve does what the program asked for. It runs on the shard.
+// serve processes the program's requests. It runs on the shard.
 func (c *TCPConn) serve(sh *shard) {
 	wish := c.wish.And(^(wishServe | wishCloseWrite | wishClose | wishAbort | wishOptions | wishUrgent))
 	if c.removed {
@@ -43,10 +43,10 @@ func (c *TCPConn) serve(sh *shard) {
 	sh.mark(c)
 }
 
-// sendWritten sends what was written before a Close that resets the connection,
-// as far as the windows allow. A program may expect that: elsewhere a write has
-// sent when it returns, and a server that refuses a request which it has not read
-// to its end writes why, and closes.
+// sendWritten sends data written before a Close that resets the connection, as far as the
+// windows allow. Programs may rely on that: on other systems, data has been sent when
+// write returns. For example, a server that rejects a request before reading all of it
+// writes the reason and closes.
 func (c *TCPConn) sendWritten(sh *shard, wish uint32) {
 	if wish&wishCloseWrite != 0 {
 		c.machine.CloseWrite(sh.now)
@@ -59,13 +59,14 @@ func (c *TCPConn) sendWritten(sh *shard, wish uint32) {
 	c.sendAll(sh)
 }
 
-// forget gives back what arrived and nobody is going to read.
+// forget frees received data if the program has closed the socket.
 func (c *TCPConn) forget() {
 	if c.status.Load()&statusClosed != 0 {
 		c.received.Reset()
 	}
 }
 
+// hearWritten informs the machine of data written since the last call.
 func (c *TCPConn) hearWritten(sh *shard) {
 	if end := c.toSend.End(); end != c.sawEnd {
 		c.sawEnd = end
@@ -73,12 +74,11 @@ func (c *TCPConn) hearWritten(sh *shard) {
 	}
 }
 
-// quantum is how many frames a connection may send before others get a turn.
+// quantum is the number of frames that a connection may send before others get a turn.
 const quantum = 32
 
-// output sends what the machine has to send, as far as there is room, and then
-// settles what has changed. It runs on the shard, once a turn for each
-// connection that was touched.
+// output sends the machine's segments while there is room, and then publishes changes. It
+// runs on the shard, once per turn for each connection that was touched.
 func (c *TCPConn) output(sh *shard) {
 	if c.removed {
 		return
@@ -95,8 +95,8 @@ func (c *TCPConn) output(sh *shard) {
 	c.settle(sh)
 }
 
-// sendAll sends what the machine has to say, until it has no more, there is no
-// room, or others are to have a turn.
+// sendAll sends the machine's segments until there are no more, the device has no room,
+// or the quantum is used up.
 func (c *TCPConn) sendAll(sh *shard) {
 	var l *txLink
 	if c.path.ifc != nil {
@@ -122,15 +122,15 @@ func (c *TCPConn) sendAll(sh *shard) {
 	}
 }
 
-// lose drops a segment for which there is no route. The machine will try again,
-// and give up if there is none for long.
+// lose drops a segment without a route. The machine will retransmit it, and gives up if
+// there is no route for long.
 func (c *TCPConn) lose(sh *shard, out *tcp.Out) {
 	sh.tally.countBy(c.remote.Addr(), IPNoRoute)
 	c.machine.ICMP(sh.now, tcp.ICMPUnreachable, out.Seq, 0)
 }
 
-// discard throws away what arrives after CloseRead, so that the peer is not held
-// up. A reader that is still in the ring does the same.
+// discard discards data that arrives after CloseRead, so that the peer is not blocked. If
+// a reader holds readMu, it discards the data itself.
 func (c *TCPConn) discard(sh *shard) {
 	if n := c.received.Readable(); n > 0 && c.readMu.TryLock() {
 		c.received.Discard(n)
@@ -139,15 +139,21 @@ func (c *TCPConn) discard(sh *shard) {
 	}
 }
 
-// stall leaves the connection to be taken up again when there is room.
+// stall queues the connection until the device has room. A connection that is not
+// established does not queue behind those that are.
 func (c *TCPConn) stall(l *txLink) {
-	if !c.stalled && c.machine.Pending() {
-		c.stalled = true
-		l.stalled = append(l.stalled, c)
+	if c.stalled || !c.machine.Pending() {
+		return
+	}
+	c.stalled = true
+	if c.status.Load()&statusConnected == 0 {
+		l.opening.push(c)
+	} else {
+		l.stalled.push(c)
 	}
 }
 
-// findPath looks the route up again after the tables have changed.
+// findPath looks up the route again after the tables have changed.
 func (c *TCPConn) findPath(sh *shard) {
 	p, err := sh.tables.routeOn(c.device, c.local.Addr(), c.remote.Addr())
 	if err != nil {
@@ -155,12 +161,12 @@ func (c *TCPConn) findPath(sh *shard) {
 		return
 	}
 	c.path, c.pathHops = p, p.hopLimit()
-	c.stalled = false // if it was, it was on another way
+	c.stalled = false // if it was set, the connection waited on the old path
 	c.heedPath(sh)
 }
 
-// maxPayload is how much one frame may carry: with segmentation offload, as
-// much as an IP packet holds.
+// maxPayload returns the largest payload of a frame, in bytes. With segmentation offload
+// it is as much as fits into an IP packet. 0 means one segment.
 func (c *TCPConn) maxPayload() int {
 	tso, _ := c.segmentation()
 	if c.path.ifc != nil && c.path.ifc.offloads.Has(tso) && !c.narrow {
@@ -169,7 +175,8 @@ func (c *TCPConn) maxPayload() int {
 	return 0 // one segment
 }
 
-// segmentation is what a device calls that of the connection's version of IP.
+// segmentation returns the offload flag and frame type for the connection's version of
+// IP.
 func (c *TCPConn) segmentation() (link.Offloads, link.GSOType) {
 	if c.remote.Addr().Is4() {
 		return link.OffloadTSO4, link.GSOTCP4
@@ -177,7 +184,7 @@ func (c *TCPConn) segmentation() (link.Offloads, link.GSOType) {
 	return link.OffloadTSO6, link.GSOTCP6
 }
 
-// send makes a frame of a segment.
+// send transmits a segment.
 func (c *TCPConn) send(sh *shard, l *txLink, out *tcp.Out) {
 	f := link.NewFrame(out.Len)
 	if out.Len > 0 {
@@ -214,7 +221,8 @@ func (c *TCPConn) send(sh *shard, l *txLink, out *tcp.Out) {
 	l.transmit(c.path.nextHop, f)
 }
 
-// finishTCP fills in the checksum of a segment, or leaves it to the device.
+// finishTCP computes the checksum of a segment, or leaves it to a device with checksum
+// offload.
 func finishTCP(f *link.Frame, ifc *Interface, src, dst netip.Addr) {
 	b := f.Bytes()
 	if ifc.offloads.Has(link.OffloadChecksum) {
@@ -226,8 +234,8 @@ func finishTCP(f *link.Frame, ifc *Interface, src, dst netip.Addr) {
 	wire.PutTCPChecksum(b, src, dst)
 }
 
-// settle publishes what the machine has come to: to the program, to the
-// listener, to the timer wheel.
+// settle publishes the state of the machine: to the program, the listener, and the timer
+// wheel.
 func (c *TCPConn) settle(sh *shard) {
 	m := c.machine
 	old := c.status.Load()
@@ -261,7 +269,7 @@ func (c *TCPConn) settle(sh *shard) {
 		sh.retire(c)
 		return
 	case status&statusClosed != 0:
-		sh.orphaned(c)
+		sh.settleOrphan(c)
 	}
 	c.settleWindow(sh)
 	deadline := m.Deadline()
@@ -271,20 +279,20 @@ func (c *TCPConn) settle(sh *shard) {
 	sh.wheel.Schedule(&c.timer, deadline)
 }
 
-// settleWindow publishes how far the program may read without telling us. If it
-// has read that far meanwhile, it has compared with an older number: then the
-// machine hears of it now.
+// settleWindow publishes how far the program may read without notifying the shard. If the
+// program has read that far meanwhile, it has compared with an older value and did not
+// notify; then the machine is informed here.
 func (c *TCPConn) settleWindow(sh *shard) {
 	consumed := c.received.Consumed()
 	notify := consumed + uint64(c.machine.Notice())
 	c.notify.Store(notify)
-	if now := c.received.Consumed(); now != consumed && now >= notify {
+	if now := c.received.Consumed(); now >= notify && (now != consumed || c.machine.AcksOnRead()) {
 		c.machine.Consumed(sh.now)
 		sh.mark(c)
 	}
 }
 
-// change publishes new status bits.
+// change publishes new status bits and reports the events that follow from them.
 func (c *TCPConn) change(sh *shard, old, status uint32) {
 	began := status &^ old
 	if began&statusEnded != 0 {
@@ -296,6 +304,7 @@ func (c *TCPConn) change(sh *shard, old, status uint32) {
 	c.status.Or(began)
 	if began&statusConnected != 0 {
 		sh.tally.count(TCPEstablished)
+		sh.know(c.remote.Addr())
 		c.offer(sh)
 	}
 	var e Events
@@ -317,8 +326,8 @@ func (c *TCPConn) change(sh *shard, old, status uint32) {
 	c.tell(e)
 }
 
-// wakeProgram tells goroutines that found nothing to read, or no room to write,
-// that there is some now, and who waits for it that all is acknowledged.
+// wakeProgram wakes goroutines that found no data or no room if there is some now, and
+// reports Drained if all data is acknowledged.
 func (c *TCPConn) wakeProgram() {
 	wish := c.wish.Load()
 	if c.arrived(wish) {
@@ -340,7 +349,7 @@ func (c *TCPConn) wakeProgram() {
 	}
 }
 
-// arrived reports whether to tell that there is something to read.
+// arrived reports whether Readable must be reported now.
 func (c *TCPConn) arrived(wish uint32) bool {
 	if wish&(wishRead|wishEach) == 0 || !c.hasInput() {
 		return false
@@ -353,7 +362,7 @@ func (c *TCPConn) arrived(wish uint32) bool {
 	return wish&wishRead != 0 || c.toldTo != told
 }
 
-// machineError translates why a machine ended.
+// machineError translates the error of a machine to an error of sockets.
 func machineError(err error) error {
 	switch err {
 	case nil:

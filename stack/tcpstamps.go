@@ -7,24 +7,25 @@ import (
 	"loam/stack/tcp"
 )
 
-// When the bytes of a connection arrived, for programs that ask (SO_TIMESTAMP): as on Linux
-// that of the last byte that a read took. The shard notes it once a turn.
+// Arrival times of received bytes (SO_TIMESTAMP). As on Linux, the time is that of the
+// last byte that a read returned. The shard records it once per turn.
 
-// stamps says when the stream had come how far.
+// stamps records how far the stream had arrived at which times.
 type stamps struct {
 	mu   sync.Mutex
-	list []stamp // the oldest first; at most maxStamps
+	list []stamp // oldest first; at most maxStamps
 }
 
 type stamp struct {
-	end uint64 // of what had arrived
+	end uint64 // stream offset after the last byte that had arrived
 	at  tcp.Time
 }
 
-// maxStamps bounds the list. Beyond it neighbours are joined, with the time of the later.
+// maxStamps bounds the list. When it is full, pairs of neighbours are merged, with the
+// later time.
 const maxStamps = 256
 
-// noteArrival notes how far the stream has come. It runs on the shard.
+// noteArrival records how far the stream has arrived. It runs on the shard.
 func (c *TCPConn) noteArrival(now tcp.Time) {
 	end := c.received.Committed()
 	s := &c.stamps
@@ -42,9 +43,9 @@ func (c *TCPConn) noteArrival(now tcp.Time) {
 	s.list = append(s.list, stamp{end, now})
 }
 
-// Arrived is when the last byte that was read arrived, by the clock as it goes now, with peek
-// that of so many bytes further on; now, where the shard has not noted it yet, or came to it
-// before TCPOptions.Stamps was set.
+// Arrived returns when the last byte that was read arrived, by the current wall clock;
+// peek selects a byte that many further on. It returns the present time if the shard has
+// not recorded the arrival yet, or the byte arrived before TCPOptions.Stamps was set.
 func (c *TCPConn) Arrived(peek int) time.Time {
 	read := c.received.Consumed() + uint64(peek)
 	s := &c.stamps

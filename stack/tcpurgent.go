@@ -1,28 +1,28 @@
 package stack
 
-// Urgent data as programs know it from MSG_OOB (tcp(7)): its last octet, the urgent
-// byte, is taken out of the stream and read by itself; with
-// TCPOptions.UrgentInline it stays where it is. Either way one read does not go
-// beyond it, so that AtMark can tell where in the stream it is.
+// Urgent data with the semantics of MSG_OOB (tcp(7)). The last byte of urgent data, the
+// urgent byte, is taken out of the stream and read separately; with
+// TCPOptions.UrgentInline it stays in the stream. In both cases a read stops before the
+// urgent byte, so that AtMark can report its position.
 //
-// The shard publishes where the urgent byte is, in TCPConn.urgent; the program's
-// reads, which hold readMu, clear it when they have gone by.
+// The shard publishes the position of the urgent byte in TCPConn.urgent. Reads of the
+// program, which hold readMu, clear it after passing it.
 
-// Bits of TCPConn.urgent: zero if there is no urgent byte, else the offset behind it,
-// and whether it has been read by itself.
+// Layout of TCPConn.urgent: zero if there is no urgent byte, otherwise the offset after
+// it, shifted by urgentShift, and urgentTaken if it has been read separately.
 const (
 	urgentTaken = 1
 	urgentShift = 1
 )
 
-// mark is the place of the urgent byte; ok is false if there is none that a read has
-// not gone by yet.
+// mark returns the position of the urgent byte. ok is false if there is none, or a read
+// has passed it.
 func (c *TCPConn) mark() (at uint64, taken, ok bool) {
 	u := c.urgent.Load()
 	return u>>urgentShift - 1, u&urgentTaken != 0, u != 0
 }
 
-// noteUrgent publishes a new urgent byte, before it can be read. It runs on the shard.
+// noteUrgent publishes a new urgent byte before it can be read. It runs on the shard.
 func (c *TCPConn) noteUrgent() {
 	if end, ok := c.machine.UrgentEnd(); ok && end != c.sawUrgent {
 		c.sawUrgent, c.toldUrgent = end, false
@@ -30,7 +30,8 @@ func (c *TCPConn) noteUrgent() {
 	}
 }
 
-// tellUrgent tells whoever watches that the urgent byte has come. It runs on the shard.
+// tellUrgent reports the event Urgent once the urgent byte has arrived. It runs on the
+// shard.
 func (c *TCPConn) tellUrgent() {
 	c.noteUrgent()
 	if !c.toldUrgent && c.urgentHere() {
@@ -39,14 +40,14 @@ func (c *TCPConn) tellUrgent() {
 	}
 }
 
-// urgentHere reports whether there is an urgent byte to be read by itself.
+// urgentHere reports whether an urgent byte can be read separately.
 func (c *TCPConn) urgentHere() bool {
 	at, taken, ok := c.mark()
 	next := c.received.Consumed()
 	return ok && !taken && next <= at && at < next+uint64(c.received.Readable())
 }
 
-// hasInput reports whether a read finds something: the urgent byte does not count.
+// hasInput reports whether a read would return data, not counting the urgent byte.
 func (c *TCPConn) hasInput() bool {
 	n := c.received.Readable()
 	if n == 0 {
@@ -63,8 +64,9 @@ func (c *TCPConn) inline() bool {
 	return c.options.o.UrgentInline
 }
 
-// stretch is how much of n bytes, skip behind the first that was not read, one read
-// may take, and how many bytes it has to pass over first: the urgent byte.
+// stretch computes how a read of n bytes, starting skip bytes after the next unread byte,
+// must treat the urgent byte. pass is the number of bytes to skip first (0 or 1, the
+// urgent byte), and most is how many bytes the read may return.
 func (c *TCPConn) stretch(skip, n int) (pass, most int) {
 	at, _, ok := c.mark()
 	if !ok {
@@ -82,11 +84,12 @@ func (c *TCPConn) stretch(skip, n int) (pass, most int) {
 	return 1, n
 }
 
-// readPastMark is received.Read that minds the urgent byte. With readMu held.
+// readPastMark is received.Read that skips the urgent byte and stops before it. The
+// caller holds readMu.
 func (c *TCPConn) readPastMark(p []byte) int {
 	pass, most := c.stretch(0, len(p))
 	if pass > 0 && c.received.Discard(pass) < pass {
-		return 0 // it has not come yet
+		return 0 // it has not arrived yet
 	}
 	n := c.received.Read(p[:most])
 	if u := c.urgent.Load(); u != 0 && c.received.Consumed() >= u>>urgentShift {
@@ -95,10 +98,10 @@ func (c *TCPConn) readPastMark(p []byte) int {
 	return n
 }
 
-// TryReadUrgent returns the urgent byte (MSG_OOB), and leaves it there if keep is set.
-// Errors: ErrInvalid if there is none, if it has been read already, if a read has gone
-// by, or if it stays in the stream; ErrWouldBlock if the peer has told of it and it
-// has not come; ErrClosed.
+// TryReadUrgent returns the urgent byte (MSG_OOB) and leaves it in place if keep is set.
+// Errors: ErrInvalid if there is none, it has already been read, a read has passed it, or
+// it stays in the stream; ErrWouldBlock if the peer has announced it and it has not
+// arrived; ErrClosed.
 func (c *TCPConn) TryReadUrgent(keep bool) (byte, error) {
 	if c.status.Load()&statusClosed != 0 {
 		return 0, ErrClosed
@@ -120,23 +123,22 @@ func (c *TCPConn) TryReadUrgent(keep bool) (byte, error) {
 	return b[0], nil
 }
 
-// AtMark reports whether the next byte to be read is the urgent one (sockatmark(3)).
+// AtMark reports whether the next byte to be read is the urgent byte (sockatmark(3)).
 func (c *TCPConn) AtMark() bool {
 	at, _, ok := c.mark()
 	return ok && c.received.Consumed() == at
 }
 
-// TryWriteUrgent is TryWrite of bytes of which the last is urgent.
+// TryWriteUrgent is TryWrite whose last byte is urgent.
 func (c *TCPConn) TryWriteUrgent(p []byte) (int, error) { return c.tryWrite(p, len(p) > 0) }
 
-// announce has the peer told that what is about to be written, n bytes or as many as
-// there is room for, is urgent, and returns how many that is. The shard may see the
-// bytes before it sees the wish of whoever writes them, so the wish comes first. With
-// writeMu held.
+// announce marks the next n bytes to be written, or as many as there is room for, as
+// urgent, and returns their number. The shard may see the bytes before the writer's later
+// wish, so the urgent wish is set before they are written. The caller holds writeMu.
 func (c *TCPConn) announce(n int) int {
 	room := c.toSend.Room()
 	if room < n && c.wish.Or(wishWrite)&wishWrite == 0 {
-		room = c.toSend.Room() // it may have come before the shard could see the wish
+		room = c.toSend.Room() // room may have appeared before the shard could see the wish
 	}
 	if n = min(n, room); n > 0 {
 		c.urgentTo.Store(c.toSend.End() + uint64(n))

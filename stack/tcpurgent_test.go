@@ -7,7 +7,7 @@ import (
 	"loam/wire"
 )
 
-// Urgent data as programs see it. That Linux sees the same is for test/interop.
+// Urgent data as seen by programs. test/interop checks that it is the same on Linux.
 
 func wantUrgent(t *testing.T, c *stack.TCPConn, sentence string, want byte, err error) {
 	t.Helper()

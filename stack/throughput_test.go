@@ -1,7 +1,6 @@
 //go:build !race
 
-// Under the race detector this takes a minute, and TestBadNetworks runs the same
-// code.
+// Under the race detector this takes a minute, and TestBadNetworks runs the same code.
 
 package stack_test
 
@@ -25,10 +24,9 @@ import (
 	"loam/stack/ring"
 )
 
-// The throughput of a transfer through whole stacks, in fake time, over links
-// with a rate, a delay, a queue and loss: a table that is kept, so that a change
-// that costs speed on some path is seen. package tcp keeps such a table of the
-// machine alone.
+// The throughput of transfers through whole stacks in fake time, over links with a rate,
+// a delay, a queue and loss. The results are kept in a table, so that a change that makes
+// some path slower is noticed. Package tcp keeps such a table for the machine alone.
 //
 // To accept new throughputs: go test ./stack -run ThroughputTable -update
 
@@ -39,14 +37,14 @@ const throughputGolden = "testdata/throughput.golden"
 // road is a link of 50 Mb/s.
 type road struct {
 	rtt    time.Duration
-	queue  int     // bytes that wait for it
-	loss   float64 // of frames, each way
-	buffer int     // SO_SNDBUF and SO_RCVBUF; zero: they grow
+	queue  int     // capacity of its queue, in bytes
+	loss   float64 // fraction of frames lost in each direction
+	buffer int     // SO_SNDBUF and SO_RCVBUF; zero: automatic
 }
 
-const roadRate = 50e6 // bits a second
+const roadRate = 50e6 // bits per second
 
-// throughput is how many bits a second of a program's get through.
+// throughput returns the rate of a program's data in bits per second.
 func (r road) throughput(t *testing.T, seed uint64, size int) (rate float64) {
 	synctest.Test(t, func(t *testing.T) {
 		link.Track(true)
@@ -55,7 +53,7 @@ func (r road) throughput(t *testing.T, seed uint64, size int) (rate float64) {
 		way := fault.Direction{Loss: r.loss, Delay: r.rtt / 2}
 		lossy := fault.New(near, fault.Config{Seed: seed, Send: way, Recv: way})
 		slow := shape.New(lossy, shape.Config{Send: shape.Limit{Rate: roadRate, Burst: 1514, Queue: r.queue}})
-		alone := stack.Config{Shards: 1, NoIPv6: true} // nothing else is on the road, such as reports of groups
+		alone := stack.Config{Shards: 1, NoIPv6: true} // no other traffic, such as group reports
 		a := newHost(t, alone, slow, addrA)
 		b := newHost(t, alone, far, addrB)
 		defer func() {
@@ -90,7 +88,7 @@ func (r road) throughput(t *testing.T, seed uint64, size int) (rate float64) {
 	return rate
 }
 
-// median is the throughput in the middle of several runs that lose other frames.
+// median returns the median throughput of several runs with different losses.
 func (r road) median(t *testing.T, size int) float64 {
 	var rates []float64
 	for seed := range uint64(5) {
@@ -120,8 +118,8 @@ func throughputTable(t *testing.T) string {
 	return b.String()
 }
 
-// Runs are not alike to the last frame, for goroutines race at each instant even
-// if time is fake; so a place of the table may be off by a third.
+// Runs differ slightly because goroutines race even in fake time. So a value of the table
+// may differ by a third.
 func TestThroughputTable(t *testing.T) {
 	got := throughputTable(t)
 	if *update {
@@ -141,8 +139,8 @@ func TestThroughputTable(t *testing.T) {
 	}
 }
 
-// alike reports whether two tables differ at most by a third in numbers that are
-// not whole, and not at all in the rest.
+// alike reports whether two tables have the same text and integers, and other numbers
+// that differ by at most a third.
 func alike(a, b string) bool {
 	as, bs := strings.Fields(a), strings.Fields(b)
 	if len(as) != len(bs) {

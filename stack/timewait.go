@@ -7,23 +7,23 @@ import (
 	"loam/stack/timer"
 )
 
-// Connections in TIME-WAIT whose program has gone. A busy client or server has
-// many times more of them than of others, so they leave their TCPConn behind, and
-// there is a limit: beyond it the oldest gives way (as Linux's
-// net.ipv4.tcp_max_tw_buckets has it, but that refuses the newest).
+// Connections in TIME-WAIT whose program has closed them. A busy client or server has
+// many times more of them than other connections. So they do not keep their TCPConn, and
+// their number is limited: above the limit the oldest is removed. Linux has such a limit
+// too (net.ipv4.tcp_max_tw_buckets), but drops the newest.
 
-// defaultTimeWait is the limit for each shard.
+// defaultTimeWait is the default of Config.MaxTimeWait.
 const defaultTimeWait = 16384
 
-// timeWait is what is left of a connection.
+// timeWait is the remaining state of a connection.
 type timeWait struct {
 	machine *tcp.Conn
 	flow    *port.Flow
 	timer   timer.Entry
-	turn    list.Node[timeWait] // on shard.waitingByAge, the oldest first
+	turn    list.Node[timeWait] // on shard.waitingByAge, oldest first
 }
 
-// retire lets go of a TCPConn whose machine has nothing left to do but wait.
+// retire replaces a connection whose machine only waits by a timeWait.
 func (sh *shard) retire(c *TCPConn) {
 	w := &timeWait{machine: c.machine, flow: c.flow}
 	c.flow = nil
@@ -39,8 +39,8 @@ func (sh *shard) retire(c *TCPConn) {
 	sh.wheel.Schedule(&w.timer, w.machine.Deadline())
 }
 
-// inputTimeWait takes a segment for a connection in TIME-WAIT. It returns false
-// for one that is for nobody, or begins a new connection in place of the old.
+// inputTimeWait processes a segment for a connection in TIME-WAIT. It returns false if
+// there is none, or the segment starts a new connection that replaces it.
 func (sh *shard) inputTimeWait(key flow, seg *tcp.Segment) bool {
 	w := sh.timeWaits[key]
 	if w == nil {
@@ -64,7 +64,7 @@ func (sh *shard) inputTimeWait(key flow, seg *tcp.Segment) bool {
 	return true
 }
 
-// tick runs when the time is over.
+// tick runs when the timer has expired.
 func (w *timeWait) tick(sh *shard) {
 	w.machine.Tick(sh.now)
 	if w.machine.Done() {
@@ -74,6 +74,7 @@ func (w *timeWait) tick(sh *shard) {
 	}
 }
 
+// endTimeWait removes a connection in TIME-WAIT and releases its port.
 func (sh *shard) endTimeWait(w *timeWait) {
 	id := w.machine.ID()
 	delete(sh.timeWaits, flowOf(id.Local, id.Remote))

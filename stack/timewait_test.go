@@ -11,9 +11,9 @@ import (
 	"loam/wire"
 )
 
-// TIME-WAIT (RFC 9293 section 3.6.1) as strangers see it, and what it costs.
+// TIME-WAIT (RFC 9293 section 3.6.1) as seen by remote hosts, and its cost.
 
-// closed runs a connection to TIME-WAIT at the stack.
+// closed takes a connection to TIME-WAIT at the stack.
 func (w *peer) closed(l *stack.TCPListener, from uint16) *tcpPeer {
 	w.t.Helper()
 	p := w.ending(l, from)
@@ -22,7 +22,7 @@ func (w *peer) closed(l *stack.TCPListener, from uint16) *tcpPeer {
 	return p
 }
 
-// ending has a program close a connection, and the peer hear of it.
+// ending makes a program close a connection and lets the peer receive the FIN.
 func (w *peer) ending(l *stack.TCPListener, from uint16) *tcpPeer {
 	w.t.Helper()
 	p, c := w.accepted(l, from)
@@ -64,8 +64,8 @@ func TestTimeWaitIsBounded(t *testing.T) {
 	})
 }
 
-// A SYN that is newer than the old connection begins a new one (RFC 9293 section
-// 3.10.7.4, RFC 6191); one that is not is answered with where we are.
+// A SYN newer than the old connection starts a new one (RFC 9293 section 3.10.7.4, RFC
+// 6191); any other SYN is answered with an acknowledgment.
 func TestTimeWaitReuse(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		l := mustListen(t, w.s, 80, 10)
@@ -87,8 +87,8 @@ func TestTimeWaitReuse(t *testing.T) {
 	})
 }
 
-// The port of a connection that waits is not given to another with the same peer,
-// and is free afterwards.
+// The port of a connection in TIME-WAIT is not reused with the same peer, and is free
+// afterwards.
 func TestTimeWaitHoldsPort(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		local, remote := mustAddrPort("10.0.0.1:3000"), netip.AddrPortFrom(addrB, 80)
@@ -116,7 +116,7 @@ func TestTimeWaitHoldsPort(t *testing.T) {
 	})
 }
 
-// A program that holds on to a connection in TIME-WAIT can still ask about it.
+// A program that keeps a connection in TIME-WAIT open can still query it.
 func TestTimeWaitHeld(t *testing.T) {
 	openByHand(t, func(t *testing.T, w *peer, p *tcpPeer, c *stack.TCPConn) {
 		c.CloseWrite()
@@ -137,7 +137,7 @@ func TestTimeWaitHeld(t *testing.T) {
 	})
 }
 
-// What is left of a connection in TIME-WAIT is small.
+// The state kept for a connection in TIME-WAIT is small.
 func TestTimeWaitMemory(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		l := mustListen(t, w.s, 80, 10)

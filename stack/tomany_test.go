@@ -10,16 +10,17 @@ import (
 	"loam/stack"
 )
 
-// toMany is a datagram to many, who joined a group, and how often it is to be heard.
+// toMany describes a broadcast or multicast datagram, the groups joined, and how often it
+// is received.
 type toMany struct {
 	to, join    string
 	options     stack.UDPOptions // of the sender
-	self, other int              // by a socket of its own host, and of the other
+	self, other int              // copies received by a socket on its own host, and on the other
 }
 
-// What is sent to many is heard on the sender's own host as well: once, by who hears it on
-// that interface, unless the sender does not want it (ip(7), RFC 3493 section 5.2). The
-// datagrams are cut up on their way.
+// Broadcast and multicast datagrams are also delivered on the sender's own host: once, to
+// sockets that receive them on that interface, unless the sender disables it (ip(7), RFC
+// 3493 section 5.2). The datagrams are fragmented on the way.
 func TestToMany(t *testing.T) {
 	for name, c := range map[string]toMany{
 		"a group that is heard here": {"239.1.1.1:53", "239.1.1.1", stack.UDPOptions{}, 1, 1},
@@ -39,7 +40,7 @@ func TestToMany(t *testing.T) {
 
 func (c *toMany) check(t *testing.T) {
 	p := newPair(t, stack.Config{}, pipe.Config{})
-	time.Sleep(5 * time.Second) // IPv6 has an address
+	time.Sleep(5 * time.Second) // until duplicate detection has finished
 	to := netip.MustParseAddrPort(c.to)
 	host := "0.0.0.0"
 	if to.Addr().Is6() {

@@ -10,10 +10,10 @@ import (
 	"loam/wire"
 )
 
-// Every packet is counted once in each layer that it passes, and in no other
-// place: what an event adds to the counters is given in full.
+// Every packet is counted once in each layer it passes, and nowhere else: each test lists
+// all counters that an event changes.
 
-// wantCounts runs what happens and says what it adds to all counters.
+// wantCounts runs happens and checks by how much all counters change.
 func (w *peer) wantCounts(sentence, want string, happens func()) {
 	w.t.Helper()
 	synctest.Wait()
@@ -37,7 +37,7 @@ func (w *peer) wantCounts(sentence, want string, happens func()) {
 	w.forget()
 }
 
-// What is added for a packet on its way in and on its way out.
+// Counters of a packet on its way in and on its way out.
 const (
 	in  = "eth.received ip.received ip.delivered "
 	out = "eth.sent ip.sent "

@@ -10,8 +10,8 @@ import (
 	"loam/wire"
 )
 
-// The calls that never block, and the events that say when to make them: what a
-// personality with poll(2) stands on.
+// Non-blocking calls, and the events that announce when to make them: the basis of
+// poll(2).
 
 func TestPeek(t *testing.T) {
 	openByHand(t, func(t *testing.T, w *peer, p *tcpPeer, c *stack.TCPConn) {
@@ -43,12 +43,12 @@ func TestPeek(t *testing.T) {
 	})
 }
 
-// told adds up the events of a socket.
+// told accumulates the events of a socket.
 type told struct{ events atomic.Uint32 }
 
 func (e *told) add(events stack.Events) { e.events.Or(uint32(events)) }
 
-// want says what holds now; what of it is new has been told.
+// want checks the events that hold now, and that those in isNew have been reported.
 func (e *told) want(t *testing.T, sentence string, now, want, isNew stack.Events) {
 	t.Helper()
 	if now != want {
@@ -140,8 +140,8 @@ func TestEventsUDP(t *testing.T) {
 	})
 }
 
-// Who wants to know when the peer has everything is told once, and not for each
-// acknowledgment.
+// A program that waits until the peer has acknowledged everything is notified once, not
+// for each acknowledgment.
 func TestDrained(t *testing.T) {
 	openByHand(t, func(t *testing.T, w *peer, p *tcpPeer, c *stack.TCPConn) {
 		told := 0

@@ -1,25 +1,26 @@
 package stack
 
-// Who does a shard's turn. As a rule loop does: then what receives, what handles and
-// what the program does go on side by side, on as many CPUs as there are. For a single
-// small message that is a loss: each goroutine that it passes has to be woken, often on
-// another thread, and has less to do than waking costs. So who brings a shard little to
-// do and finds it at rest does the turn itself.
+// Which goroutine runs a shard's turn. Normally the shard's loop does. Then receiving,
+// processing and the program run in parallel on several CPUs. For a single small message
+// that is slow: each goroutine on its way must be woken, often on another thread, and
+// waking costs more than the work. So a goroutine that has a small amount of work and
+// finds the shard idle runs the turn itself.
 //
-// A turn on a foreign goroutine is the same turn. It never waits, so a program's
-// goroutine is held up no longer than by a system call that sends. What a shard calls
-// back in a turn may be on the stack of a goroutine that is inside of a method of a
-// socket: it must not take a lock that somebody holds who calls such a method.
+// Such a turn is the same as one of loop. It never blocks, so a program's goroutine is
+// delayed no longer than by a system call that sends. The functions that a shard calls
+// back in a turn may run on a goroutine that is inside a method of a socket. They must
+// not take a lock that is held while calling such a method.
 //
-// Nothing is overtaken. Batches that a receiver has sent are counted until they are
-// taken in, and as long as there are any its next ones line up behind them; a loop that
-// has been woken waits for the turn to end.
+// The order of packets is preserved. Batches sent to the loop are counted until they are
+// processed; while there are any, later batches queue behind them. A loop that has been
+// woken waits for the current turn to end.
 
-// lightBytes is how much is little. Beyond it working side by side pays.
+// lightBytes is the largest batch or write for which a foreign goroutine runs the turn,
+// in bytes. Above it, working in parallel is faster.
 const lightBytes = 16 << 10
 
-// turnNow does a turn on the calling goroutine, and reports false if it cannot: what
-// was left in the inbox waits for loop then, which has to be rung.
+// turnNow runs a turn on the calling goroutine. It returns false if it cannot; the caller
+// must then ring the inbox so that loop processes the requests.
 func (sh *shard) turnNow() bool {
 	if !sh.owner.TryLock() {
 		return false
@@ -33,7 +34,8 @@ func (sh *shard) turnNow() bool {
 	return true
 }
 
-// inputNow does a turn with a batch, unless there is much in it or the shard is busy.
+// inputNow runs a turn with a batch. It returns false, and leaves the batch to the
+// caller, if the batch is large or the shard is busy.
 func (sh *shard) inputNow(b *batch) bool {
 	if !b.light() || !sh.owner.TryLock() {
 		return false
@@ -48,13 +50,13 @@ func (sh *shard) inputNow(b *batch) bool {
 	return true
 }
 
-// enqueue leaves a batch to loop.
+// enqueue passes a batch to loop. It blocks while rx is full.
 func (sh *shard) enqueue(b *batch) {
 	sh.queued.Add(1)
 	sh.rx <- b
 }
 
-// light reports whether there is little in a batch.
+// light reports whether a batch has at most lightBytes bytes.
 func (b *batch) light() bool {
 	bytes := 0
 	for i := range b.packets[:b.n] {

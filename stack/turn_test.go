@@ -10,8 +10,8 @@ import (
 	"loam/link/pipe"
 )
 
-// turnPair is a connection between two stacks that are at rest; sent is how many
-// segments of TCP the first has sent.
+// turnPair returns a connection between two idle stacks. sent returns how many TCP
+// segments the first has sent.
 func turnPair(t *testing.T) (client *TCPConn, sent func() uint64) {
 	t.Helper()
 	a, b := pipe.New(pipe.Config{Offloads: pipe.AllOffloads})
@@ -38,18 +38,18 @@ func turnPair(t *testing.T) (client *TCPConn, sent func() uint64) {
 	if _, err := l.Accept(); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(time.Second) // acknowledgments that were put off
+	time.Sleep(time.Second) // delayed acknowledgments
 	synctest.Wait()
 	tally := &hosts[0].shards[0].tally
 	return c.(*TCPConn), func() uint64 { return tally[TCPSent].Load() }
 }
 
-// A small write that nothing waits in front of has been sent when it returns. One that
-// is large, or behind another, is left to the shard.
+// A small write with nothing queued before it has been sent when the call returns. A
+// large write, or one behind another, is left to the shard.
 func TestWriteDoesTheTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, sent := turnPair(t)
-		c.shard.owner.Lock() // so that nobody else sends
+		c.shard.owner.Lock() // so that no other goroutine sends
 		before := sent()
 		if n, err := c.TryWrite([]byte("a")); n != 1 || err != nil {
 			t.Fatal(n, err)
@@ -73,8 +73,8 @@ func TestWriteDoesTheTurn(t *testing.T) {
 	})
 }
 
-// A receiver leaves to the loop what is much, and what would overtake a batch that the
-// loop has not taken in.
+// A receiver leaves a batch to the loop if it is large, or would overtake a batch that
+// the loop has not processed.
 func TestInputNow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Config{Shards: 1})

@@ -6,16 +6,16 @@ import (
 	"loam/link"
 )
 
-// txPort guards one device queue, since a device allows one sender at a time and
-// promises to ring only after a Send that came up short. So once there was no
-// room, everybody waits in line until it rings: a Send in between would undo the
-// promise, and overtake.
+// txPort serializes the use of one device queue. A queue allows one sender at a time, and
+// signals room only after a Send that did not take all frames. So after such a Send, all
+// senders wait for the signal. Another Send in between would cancel the signal and
+// reorder frames.
 type txPort struct {
 	queue link.Queue
 
-	mu      sync.Mutex    // guards what follows
-	control []*link.Frame // of the interface itself (ARP, DHCP) and of LinkConns, first in line; at most maxControl
-	waiting []*txLink     // came up short; each is in here once
+	mu      sync.Mutex    // guards the fields below
+	control []*link.Frame // frames of the interface (ARP, DHCP) and of LinkConns, sent first; at most maxControl
+	waiting []*txLink     // links that wait for room; each is listed once
 	closed  bool
 
 	woken []*txLink // belongs to loop: the other of two lists that waiting alternates between
@@ -24,8 +24,8 @@ type txPort struct {
 // maxControl bounds the frames of the interface and of LinkConns that wait for room.
 const maxControl = 64
 
-// send passes frames to the device and returns how many it took. If there are
-// more, l is told when there is room again.
+// send passes frames to the device and returns how many it took. If it did not take all,
+// l.resume is posted when there is room.
 func (p *txPort) send(l *txLink, frames []*link.Frame) (n int, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -41,8 +41,9 @@ func (p *txPort) send(l *txLink, frames []*link.Frame) (n int, err error) {
 	return n, err
 }
 
-// sendControl sends one frame of the interface or a LinkConn, now or before anything else that
-// waits for room. It owns the frame; false: it was dropped, for want of room.
+// sendControl sends a frame of the interface or of a LinkConn, before everything else
+// that waits for room. It takes ownership of the frame. It returns false if the frame was
+// dropped for lack of room.
 func (p *txPort) sendControl(f *link.Frame) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -62,7 +63,7 @@ func (p *txPort) sendControl(f *link.Frame) bool {
 	return true
 }
 
-// flushControl sends these frames and reports whether all are sent.
+// flushControl sends the control frames and reports whether all were sent.
 func (p *txPort) flushControl() bool {
 	if len(p.control) == 0 {
 		return true
@@ -78,7 +79,7 @@ func (p *txPort) flushControl() bool {
 	return rest == 0
 }
 
-// loop wakes the shards that wait for room. It ends when the device closes.
+// loop wakes the shards that wait for room. It ends when the device is closed.
 func (p *txPort) loop() {
 	for range p.queue.Room() {
 		p.mu.Lock()

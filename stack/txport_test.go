@@ -7,13 +7,13 @@ import (
 	"loam/link"
 )
 
-// scriptQueue is a device queue with as much room as the test gives it. Like the
-// contract of link.Queue it rings only if the last Send came up short.
+// scriptQueue is a device queue with as much room as the test sets. As required by
+// link.Queue, it signals room only after a Send that did not take all frames.
 type scriptQueue struct {
 	room  int
 	sent  int
 	short bool
-	bell  chan struct{} // rung by the test, closed by it
+	bell  chan struct{} // sent and closed by the test
 }
 
 func (q *scriptQueue) Recv([]*link.Frame) (int, error) { return 0, link.ErrClosed }
@@ -28,7 +28,7 @@ func (q *scriptQueue) Send(fs []*link.Frame) (int, error) {
 	return n, nil
 }
 
-// ring makes room and keeps the device's promise.
+// ring makes room and signals it if a signal is due.
 func (q *scriptQueue) ring(room int) {
 	q.room = room
 	if q.short {
@@ -37,8 +37,8 @@ func (q *scriptQueue) ring(room int) {
 	synctest.Wait()
 }
 
-// Who finds no room waits in line. A Send by somebody else in between would take
-// the device's promise to ring back.
+// A sender that finds no room waits for its turn. A Send by another sender in between
+// would cancel the room signal.
 func TestTxPortLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		link.Track(true)
@@ -63,7 +63,7 @@ func TestTxPortLine(t *testing.T) {
 			t.Fatalf("the first sent %d frames, %v; want 2", n, err)
 		}
 		fs = fs[2:]
-		q.room = 1 // not enough for the device to ring
+		q.room = 1 // too little for the device to signal room
 		one := frames(1)
 		if n, _ := p.send(second, one); n != 0 {
 			t.Errorf("the second sent %d frames while the first waits", n)

@@ -8,71 +8,76 @@ import (
 	"loam/wire"
 )
 
-// MaxUDP and MaxUDP6 are the largest payloads of a UDP datagram over IPv4 and IPv6.
+// MaxUDP and MaxUDP6 are the largest payloads of a UDP datagram over IPv4 and IPv6, in
+// bytes.
 const (
 	MaxUDP  = wire.MaxIPv4 - wire.IPv4MinLen - wire.UDPLen
 	MaxUDP6 = wire.MaxIPv6Payload - wire.UDPLen
 )
 
-// UDPOptions are the options of a socket for datagrams, of UDP or not. The zero value is
-// the default of each; socket(7) and ip(7) name what is in the comments.
+// UDPOptions are the options of a datagram socket: UDP, raw or ping. The zero value
+// selects the defaults. The comments name the options of socket(7), ip(7), ipv6(7) and
+// udp(7).
 type UDPOptions struct {
-	Broadcast     bool       // SO_BROADCAST: sending to broadcast addresses is allowed
+	Broadcast     bool       // SO_BROADCAST: permits sending to broadcast addresses
 	ReuseAddr     bool       // SO_REUSEADDR
 	ReusePort     bool       // SO_REUSEPORT
 	TTL           uint8      // IP_TTL; zero: 64
-	GroupTTL      uint8      // IP_MULTICAST_TTL: the same for groups; zero: 1
+	GroupTTL      uint8      // IP_MULTICAST_TTL; zero: 1
 	TOS           uint8      // IP_TOS
-	HopLimit      uint8      // IPV6_UNICAST_HOPS; zero: as routers say, or 64
-	GroupHops     uint8      // IPV6_MULTICAST_HOPS: the same for groups; zero: 1
+	HopLimit      uint8      // IPV6_UNICAST_HOPS; zero: as advertised by routers, or 64
+	GroupHops     uint8      // IPV6_MULTICAST_HOPS; zero: 1
 	TrafficClass  uint8      // IPV6_TCLASS
 	Discovery     Discovery  // IP_MTU_DISCOVER
 	Discovery6    Discovery  // IPV6_MTU_DISCOVER
-	Device        *Interface // SO_BINDTODEVICE, as the socket begins: see SetDevice
-	Whole6        bool       // IPV6_DONTFRAG: no packet of IPv6 is cut up here
-	TellPathMTU   bool       // IPV6_RECVPATHMTU: TakePathMTU says what Whole6 has stopped
-	MaxPacket6    int        // IPV6_MTU: packets of IPv6 that are longer are cut up; zero: by the path
-	NoLoop        bool       // IP_MULTICAST_LOOP is off: what is sent to groups is not heard on this host
-	NoLoop6       bool       // IPV6_MULTICAST_LOOP: the same for IPv6
-	V6Only        bool       // IPV6_V6ONLY: bound to all addresses of IPv6, not those of IPv4 as well
-	ReceiveBuffer int        // SO_RCVBUF; zero: 2 MiB
-	SendBuffer    int        // SO_SNDBUF; zero: 1 MiB
+	Device        *Interface // SO_BINDTODEVICE, initial value: see SetDevice
+	Whole6        bool       // IPV6_DONTFRAG: IPv6 packets are not fragmented by this host
+	TellPathMTU   bool       // IPV6_RECVPATHMTU: TakePathMTU reports packets rejected by Whole6
+	MaxPacket6    int        // IPV6_MTU: longer IPv6 packets are fragmented; zero: the path MTU
+	NoLoop        bool       // IP_MULTICAST_LOOP off: sent multicast packets are not delivered on this host
+	NoLoop6       bool       // IPV6_MULTICAST_LOOP off: the same for IPv6
+	V6Only        bool       // IPV6_V6ONLY: a socket bound to :: does not receive IPv4
+	ReceiveBuffer int        // SO_RCVBUF in bytes; zero: 2 MiB
+	SendBuffer    int        // SO_SNDBUF in bytes; zero: 1 MiB
 
-	// Groups is the multicast groups that the socket begins in; nil: none.
+	// Groups is the initial set of multicast groups; nil: none.
 	Groups *Memberships
-	// AllGroups and AllGroups6 have the socket hear, of groups that it has not joined, what
-	// others hear on the interface: IP_MULTICAST_ALL and IPV6_MULTICAST_ALL, which are set on
-	// Linux if nobody says otherwise.
+	// AllGroups and AllGroups6 deliver datagrams to any group that some socket has joined
+	// on the interface, even if this socket has not (IP_MULTICAST_ALL and
+	// IPV6_MULTICAST_ALL). Both are on by default on Linux, but not here.
 	AllGroups, AllGroups6 bool
 
-	QueueErrors  bool // IP_RECVERR: errors about datagrams to IPv4 are kept for TakeError, and all told
+	QueueErrors  bool // IP_RECVERR: all errors about IPv4 datagrams are reported and queued for TakeError
 	QueueErrors6 bool // IPV6_RECVERR: the same for IPv6
 
-	TellExtensions  bool // IP_RECVERR_RFC4884: DatagramError.Extensions is told, of errors about datagrams to IPv4
+	TellExtensions  bool // IP_RECVERR_RFC4884: DatagramError.Extensions is set in errors about IPv4 datagrams
 	TellExtensions6 bool // IPV6_RECVERR_RFC4884: the same for IPv6
 
-	// SoftErrors has ICMP errors be told that may pass, and those about datagrams that
-	// were sent without a peer.
+	// SoftErrors enables the report of transient ICMP errors, and of errors about
+	// datagrams sent without a connected peer.
 	SoftErrors bool
 }
 
-// UDPConn is a UDP socket. Every shard knows it, since its datagrams may belong
-// to any; a program builds a datagram on its own goroutine, checksum included,
-// and leaves it to the shard of the flow.
+// UDPConn is a UDP socket. It is registered with every shard, because its datagrams may
+// belong to any of them. A datagram is built, including its checksum, on the program's
+// goroutine and then queued for the shard of its flow.
 //
-// The methods here never block: ReadFrom and WriteTo are in net.go.
+// The methods in udp.go never block. ReadFrom and WriteTo are in net.go.
 type UDPConn struct {
 	datagramSocket
-	home *shard        // the only shard that knows it: a forwarder's socket; nil: all
-	port *port.Binding // nil: a forwarder's
+	home *shard        // the only shard that has the socket (forwarder's sockets); nil: all shards
+	port *port.Binding // nil for a forwarder's socket
 }
 
-// Filter says how many bytes of a datagram, which begins with its UDP header, a socket
-// keeps; 0: it does not get the datagram. Several shards may call it at once.
+// Filter returns how many bytes of a packet a socket keeps. 0 means that the packet is
+// not delivered. The packet starts with its UDP header for a UDPConn, with the link
+// header, if any, for a LinkConn, and otherwise with the first byte that the socket would
+// read. Shards call it concurrently.
 type Filter func(datagram []byte) uint32
 
-// filtered cuts a payload to what the filter keeps, and reports whether it keeps any. Its
-// header is put before it again meanwhile, without the checksum.
+// filtered truncates a payload to the length that the filter returns, and reports whether
+// the datagram is delivered. The UDP header is prepended during the call, with a zero
+// checksum.
 func (c *UDPConn) filtered(f *link.Frame, info *Datagram) bool {
 	filter := c.filter.Load()
 	if filter == nil {
@@ -89,8 +94,8 @@ func (c *UDPConn) filtered(f *link.Frame, info *Datagram) bool {
 	return n > 0
 }
 
-// ListenUDP makes a socket bound to local; the zero address means any, port 0
-// one that is free. Errors: ErrInUse, ErrNotAvailable, ErrFamily.
+// ListenUDP returns a socket bound to local. The zero address means any address, and port
+// 0 any free port. Errors: ErrInUse, ErrNotAvailable, ErrFamily, ErrClosed.
 func (s *Stack) ListenUDP(local netip.AddrPort, o UDPOptions) (*UDPConn, error) {
 	local, err := s.checkLocal(local)
 	if err != nil {
@@ -115,13 +120,14 @@ func (s *Stack) newUDPConn(local netip.AddrPort, o UDPOptions) *UDPConn {
 	return c
 }
 
-// SetDevice binds the socket to an interface; nil undoes it. Another socket can have the port
-// on another interface then.
+// SetDevice binds the socket to an interface; nil removes the binding. Another socket may
+// then use the same port on another interface.
 func (c *UDPConn) SetDevice(on *Interface) {
 	c.datagramSocket.SetDevice(on)
 	c.stack.ports.setDevice(c.port, on)
 }
 
+// enter adds the socket to a shard's table, and leave removes it.
 func (c *UDPConn) enter(sh *shard) {
 	for _, at := range keys(c.local, c.v6Only) {
 		sh.sockets[at] = append(sh.sockets[at], c)
@@ -138,35 +144,35 @@ func (c *UDPConn) leave(sh *shard) {
 	}
 }
 
-// TryWriteTo sends a datagram to to, or to the peer of a connected socket when
-// to is the zero AddrPort. Errors: ErrWouldBlock, ErrMessageTooLong,
-// ErrNoDestination, ErrNetUnreachable, ErrAccess for broadcast without the
-// option, ErrClosed, and what an ICMP error said about an earlier datagram of a
-// connected socket.
+// TryWriteTo sends a datagram to to, or to the peer of a connected socket if to is the
+// zero AddrPort. Errors: ErrWouldBlock, ErrMessageTooLong, ErrNoDestination,
+// ErrNetUnreachable, ErrAccess for a broadcast without the option, ErrClosed, and a
+// pending ICMP error about an earlier datagram of a connected socket.
 func (c *UDPConn) TryWriteTo(p []byte, to netip.AddrPort) (int, error) {
 	return c.TryWriteBy(p, to, UDPSend{})
 }
 
-// UDPSend says how one datagram goes, where that is not by the socket and its options:
-// the control messages of ip(7) and RFC 3542.
+// UDPSend overrides socket options for one datagram, like the control messages of ip(7)
+// and RFC 3542.
 type UDPSend struct {
 	Source netip.Addr // an address of this host; zero: the socket's
-	On     *Interface // for groups and link-local addresses; nil: by the routes
-	TTL    uint8      // or hop limit; zero: the socket's
-	TOS    uint8      // or traffic class
-	HasTOS bool       // TOS is meant, and not the socket's
+	On     *Interface // for multicast and link-local destinations; nil: by the routing table
+	TTL    uint8      // TTL or hop limit; zero: the socket's
+	TOS    uint8      // TOS or traffic class
+	HasTOS bool       // use TOS instead of the socket's
 
-	// Segment is how long each datagram is, of several that the bytes are cut into, but
-	// for the last; 0: there is one (UDP_SEGMENT). What is to be cut so is not cut up
-	// otherwise: it is ErrMessageTooLong.
+	// Segment is the payload size of each datagram if the data is split into several; the
+	// last may be shorter (UDP_SEGMENT). 0: one datagram. A segment that exceeds the path
+	// MTU is not fragmented: the call returns ErrMessageTooLong.
 	Segment int
 }
 
-// maxSegments is how many datagrams one call sends (UDP_MAX_SEGMENTS of linux/udp.h).
+// maxSegments is the largest number of datagrams per call (UDP_MAX_SEGMENTS of
+// linux/udp.h).
 const maxSegments = 128
 
-// TryWriteBy is TryWriteTo for a datagram that goes its own way. Errors besides its:
-// ErrInvalid for a source that is not ours, or for too many segments.
+// TryWriteBy is TryWriteTo with per-datagram options. It also returns ErrInvalid for a
+// source that is not an address of this host, and for more than maxSegments segments.
 func (c *UDPConn) TryWriteBy(p []byte, to netip.AddrPort, by UDPSend) (int, error) {
 	t, options, remote, err := c.beginWrite(to)
 	switch {
@@ -199,7 +205,7 @@ func (c *UDPConn) TryWriteBy(p []byte, to netip.AddrPort, by UDPSend) (int, erro
 	}
 }
 
-// build makes the IP packet of a datagram.
+// build returns the IP packet of a datagram, ready to be queued.
 func (c *UDPConn) build(t *tables, p []byte, remote netip.AddrPort, o *UDPOptions, by *UDPSend) (outgoing, error) {
 	path, header, err := c.prepare(t, wire.ProtoUDP, remote, o, by)
 	if err == nil {
@@ -222,8 +228,9 @@ func (c *UDPConn) build(t *tables, p []byte, remote netip.AddrPort, o *UDPOption
 	return c.outgoing(f, path, &header), nil
 }
 
-// finishUDP fills in the checksum of a datagram, or leaves it to the device,
-// which can do it only for a datagram that is not going to be fragmented.
+// finishUDP computes the checksum of a datagram, or leaves it to a device with checksum
+// offload. The device can do that only for a datagram that will not be fragmented
+// (whole).
 func finishUDP(f *link.Frame, ifc *Interface, src, dst netip.Addr, whole bool) {
 	b := f.Bytes()
 	if whole && ifc.offloads.Has(link.OffloadChecksum) {
@@ -235,7 +242,7 @@ func finishUDP(f *link.Frame, ifc *Interface, src, dst netip.Addr, whole bool) {
 	wire.PutUDPChecksum(b, src, dst)
 }
 
-// Close closes the socket. What has been written is still sent.
+// Close closes the socket. Datagrams already written are still sent.
 func (c *UDPConn) Close() error {
 	return c.closeBy(func() {
 		if c.home != nil {
@@ -247,8 +254,8 @@ func (c *UDPConn) Close() error {
 	})
 }
 
-// normalRemote is the destination that is meant: IPv4-mapped addresses are
-// IPv4, and the unspecified address is this host (as on Linux).
+// normalRemote returns the effective destination: IPv4-mapped addresses become IPv4, and
+// the unspecified address becomes the loopback address (as on Linux).
 func normalRemote(a netip.AddrPort) netip.AddrPort {
 	addr := a.Addr().Unmap()
 	switch addr {

@@ -16,8 +16,8 @@ import (
 	"loam/stack"
 )
 
-// A datagram of every size that IPv4 allows arrives whole, in fragments where it
-// is longer than the MTU.
+// A datagram of every size that IPv4 permits arrives complete, in fragments if it exceeds
+// the MTU.
 func TestUDPSizes(t *testing.T) {
 	p := newPair(t, stack.Config{}, pipe.Config{})
 	server := mustListenPacket(t, p.b, "10.0.0.2:53")
@@ -47,7 +47,8 @@ func TestUDPSizes(t *testing.T) {
 	}
 }
 
-// A connected socket learns that nobody listens (RFC 1122 section 4.1.3.3).
+// A connected socket gets an error if the port has no listener (RFC 1122 section
+// 4.1.3.3).
 func TestUDPNobodyListens(t *testing.T) {
 	p := newPair(t, stack.Config{}, pipe.Config{})
 	c, err := p.a.Dial("udp", "10.0.0.2:9")
@@ -62,9 +63,8 @@ func TestUDPNobodyListens(t *testing.T) {
 	}
 }
 
-// A host that does not answer ARP is unreachable, not silent.
-// That nobody answers at a neighbour's address may pass, and a socket does not
-// hear of it, as on Linux; that there is no route is said at once.
+// A host that does not answer ARP is unreachable. This may be transient, so as on Linux a
+// socket gets no error. A missing route is reported at once.
 func TestUDPNoHost(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		c, err := w.s.Dial("udp", "10.0.0.77:9")

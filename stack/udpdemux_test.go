@@ -12,9 +12,9 @@ import (
 	"loam/wire"
 )
 
-// Which socket a datagram is for.
+// Selection of the socket for a datagram.
 
-// wantAt says which of some sockets have received a datagram, and takes it.
+// wantAt checks which of the sockets have received a datagram, and reads it.
 func wantAt(t *testing.T, sentence string, sockets []*stack.UDPConn, want ...int) {
 	t.Helper()
 	synctest.Wait()
@@ -87,8 +87,8 @@ func TestUDPDemux(t *testing.T) {
 	})
 }
 
-// SO_REUSEPORT: sockets that share a port divide the flows, and each flow stays
-// where it is.
+// SO_REUSEPORT: sockets that share a port divide the flows, and each flow stays at its
+// socket.
 func TestUDPReusePort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newPeer(t, stack.Config{Shards: 4}, pipe.Config{})
@@ -167,7 +167,7 @@ func TestUDPSendsBroadcast(t *testing.T) {
 	})
 }
 
-// What package net makes may send to all, as in Go on Linux.
+// Sockets made by Dial and ListenPacket may broadcast, as in Go on Linux.
 func TestUDPNetMayBroadcast(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		c, err := w.s.Dial("udp", "10.0.0.255:9")
@@ -186,7 +186,8 @@ func TestUDPNetMayBroadcast(t *testing.T) {
 	})
 }
 
-// Multicast by RFC 1112: sent to the group's MAC with TTL 1; received by members.
+// Multicast according to RFC 1112: sent to the group's MAC with TTL 1; received by
+// members.
 func TestUDPMulticast(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		group := netip.MustParseAddr("239.129.2.3")
@@ -245,7 +246,7 @@ func TestUDPMulticast(t *testing.T) {
 	})
 }
 
-// A datagram may go by its own source, interface, TTL and TOS, and not the socket's.
+// A datagram may override the source, interface, TTL and TOS of its socket.
 func TestUDPSend(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		if err := w.s.AddAddress("eth0", prefix("10.0.0.5/24")); err != nil {
@@ -294,7 +295,7 @@ func TestUDPReceiveBuffer(t *testing.T) {
 		if got := w.heldFrames() - held; got != n {
 			t.Errorf("%d frames are held for %d datagrams", got, n)
 		}
-		for i := range 1000 { // what is kept of a queue that never drains must not grow
+		for i := range 1000 { // the memory of a queue that never drains must not grow
 			c.TryReadFrom(nil)
 			w.sendUDP(1000, 53, "x")
 			if got, _ := c.Waiting(); got != n {

@@ -7,8 +7,8 @@ import (
 	"loam/wire"
 )
 
-// inputUDP takes a UDP packet, or several in a frame that a sender on the same machine has
-// left to its device to cut (UDP_SEGMENT). It owns the frame.
+// inputUDP processes a UDP packet, or a frame of several packets that a sender on this
+// machine left to its device to segment (UDP_SEGMENT). It takes ownership of the frame.
 func (sh *shard) inputUDP(p *packet) {
 	valid := p.frame.ChecksumValid
 	for p.frame.GSO != link.GSONone {
@@ -29,7 +29,7 @@ func (sh *shard) inputUDP(p *packet) {
 	sh.inputDatagram(p)
 }
 
-// inputDatagram takes a UDP packet. It owns the frame.
+// inputDatagram processes one UDP packet. It takes ownership of the frame.
 func (sh *shard) inputDatagram(p *packet) {
 	sh.tally.countBy(p.src, UDPReceived)
 	b := p.payload()
@@ -66,7 +66,7 @@ func (sh *shard) inputDatagram(p *packet) {
 	sh.deliverTo(c, p.frame, info)
 }
 
-// sendPortUnreachable says that nobody listens where the packet b went to.
+// sendPortUnreachable answers the packet b, which no socket receives, with an ICMP error.
 func (sh *shard) sendPortUnreachable(b []byte) {
 	if typeOfIP(b) == wire.TypeIPv6 {
 		sh.sendError6(b, wire.ICMPv6{Type: wire.ICMPv6Unreachable, Code: wire.CodePortUnreachable6}, false)
@@ -80,7 +80,8 @@ func (sh *shard) dropUDP(p *packet, reason Counter) {
 	p.frame.Free()
 }
 
-// deliverTo gives a socket a datagram; f holds just the payload.
+// deliverTo delivers a datagram to a socket and takes ownership of f, which holds only
+// the payload.
 func (sh *shard) deliverTo(c *UDPConn, f *link.Frame, info Datagram) {
 	if !c.filtered(f, &info) {
 		sh.tally.countBy(info.To.Addr(), UDPFiltered)
@@ -93,9 +94,9 @@ func (sh *shard) deliverTo(c *UDPConn, f *link.Frame, info Datagram) {
 	}
 }
 
-// socket finds who a datagram is for that arrived at an interface, which is nil if nobody
-// knows: the socket connected to its sender, else one bound to the address, else one bound
-// to all addresses.
+// socket returns the socket for a datagram that arrived on an interface, or nil. A nil
+// interface means that the interface is unknown. A socket connected to the sender takes
+// precedence over one bound to the address, and that over one bound to all addresses.
 func (sh *shard) socket(ifc *Interface, from, to netip.AddrPort) *UDPConn {
 	to = bare(to)
 	exact, all := sh.sockets[to], sh.sockets[netip.AddrPortFrom(anyAddr(to.Addr()), to.Port())]
@@ -111,7 +112,8 @@ func (sh *shard) socket(ifc *Interface, from, to netip.AddrPort) *UDPConn {
 	return sh.unconnected(all, ifc, from, to)
 }
 
-// connectedTo finds a socket whose peer is from: one that is bound to the interface, else any.
+// connectedTo returns a socket whose peer is from. A socket bound to the interface takes
+// precedence.
 func connectedTo(list []*UDPConn, ifc *Interface, from netip.AddrPort) *UDPConn {
 	var found *UDPConn
 	for _, c := range list {
@@ -128,13 +130,13 @@ func connectedTo(list []*UDPConn, ifc *Interface, from netip.AddrPort) *UDPConn 
 	return found
 }
 
-// sameEnd reports whether two addresses are one, where either may lack its zone.
+// sameEnd reports whether two addresses are equal. Either may lack its zone.
 func sameEnd(a, b netip.AddrPort) bool {
 	return a == b || a.Addr().Is6() && bare(a) == bare(b)
 }
 
-// unconnected picks a socket without a peer: those that are bound to the interface come first.
-// Several of them (SO_REUSEPORT) divide the flows.
+// unconnected returns a socket without a peer. Sockets bound to the interface take
+// precedence. Several matching sockets (SO_REUSEPORT) divide the flows by hash.
 func (sh *shard) unconnected(list []*UDPConn, ifc *Interface, from, to netip.AddrPort) *UDPConn {
 	open, bound := 0, 0
 	for _, c := range list {
@@ -166,8 +168,8 @@ func (sh *shard) unconnected(list []*UDPConn, ifc *Interface, from, to netip.Add
 	return nil
 }
 
-// deliverToAll gives a broadcast or multicast datagram to every socket that is
-// for it. It owns the frame.
+// deliverToAll delivers a copy of a broadcast or multicast datagram to every matching
+// socket. It takes ownership of the frame.
 func (sh *shard) deliverToAll(p *packet, payload []byte, info Datagram) {
 	wanted := false
 	all := netip.AddrPortFrom(anyAddr(info.To.Addr()), info.To.Port())
@@ -188,7 +190,8 @@ func (sh *shard) deliverToAll(p *packet, payload []byte, info Datagram) {
 	p.frame.Free()
 }
 
-// hearsAll reports whether a datagram to many, to the socket's port, is for it.
+// hearsAll reports whether the socket receives a broadcast or multicast datagram to its
+// port.
 func (c *UDPConn) hearsAll(p *packet, info *Datagram) bool {
 	if peer := c.peer.Load(); peer != nil && !sameEnd(*peer, info.From) {
 		return false
@@ -200,7 +203,8 @@ func (c *UDPConn) hearsAll(p *packet, info *Datagram) bool {
 	return heard || !member && c.hearsAsOthers(p)
 }
 
-// forwardUDP makes a socket for a flow that a forwarder takes.
+// forwardUDP creates the socket of a new flow and passes it to the forwarder. It returns
+// nil if there is none or too many requests are undecided.
 func (sh *shard) forwardUDP(from, to netip.AddrPort) *UDPConn {
 	handler := sh.stack.forwarder.UDP
 	if handler == nil || !sh.beginForward() {

@@ -9,8 +9,8 @@ import (
 	"loam/link/pipe"
 )
 
-// What a sender on the same machine leaves to the device to cut (UDP_SEGMENT) arrives in one
-// frame, and is read as the datagrams that it stands for.
+// Datagrams that a sender on the same machine left to the device to segment (UDP_SEGMENT)
+// arrive in one frame, and are read as separate datagrams.
 func TestSegmentsArrive(t *testing.T) {
 	for name, data := range map[string][]string{
 		"several":         {"aaaa", "bbbb", "cc"},

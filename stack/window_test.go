@@ -12,8 +12,8 @@ import (
 
 // Programs and peers that do not read (RFC 9293 sections 3.8.6.1 and 3.8.6.2).
 
-// A program that stops reading: the peer is stopped by a closed window, what is
-// held is bounded, and the peer hears of it when the program reads on.
+// If a program stops reading, a closed window stops the peer, buffered data is bounded,
+// and the peer is informed when the program reads again.
 func TestProgramStopsReading(t *testing.T) {
 	openByHand(t, func(t *testing.T, w *peer, p *tcpPeer, c *stack.TCPConn) {
 		big := strings.Repeat("x", 1000)
@@ -54,8 +54,8 @@ func TestProgramStopsReading(t *testing.T) {
 	})
 }
 
-// A peer that closes its window is probed, with doubling pauses, for as long as
-// it answers; what the program may write meanwhile is bounded.
+// A peer with a closed window is probed with doubling intervals as long as it answers.
+// Meanwhile the data that the program can write is bounded.
 func TestPeerStopsReading(t *testing.T) {
 	openByHand(t, func(t *testing.T, w *peer, p *tcpPeer, c *stack.TCPConn) {
 		p.sendZeroWindow()
@@ -113,10 +113,10 @@ func TestWindowOpensAgain(t *testing.T) {
 	})
 }
 
-// Segments out of order are kept, and no more of them than the window allows.
+// Segments out of order are kept, but not more than the window allows.
 func TestOutOfOrderIsBounded(t *testing.T) {
 	openByHand(t, func(t *testing.T, w *peer, p *tcpPeer, c *stack.TCPConn) {
-		for i := range uint32(2000) { // a byte in each 100, which would take chunks for all
+		for i := range uint32(2000) { // one byte in each 100, which would take a chunk for each
 			p.sendAs(wire.TCP{Seq: p.next + 1 + 100*i, Ack: p.expect, Flags: wire.ACK}, "x")
 		}
 		if n := ring.Outstanding() * 4096; n > 128<<10 {

@@ -8,8 +8,8 @@ import (
 	"loam/wire"
 )
 
-// What is written with the word that more follows leaves together with that, or after 200 ms
-// (MSG_MORE, send(2)).
+// Data written with MSG_MORE is sent together with the following data, or after 200 ms
+// (send(2)).
 func TestWriteMore(t *testing.T) {
 	openByHand(t, func(t *testing.T, w *peer, p *tcpPeer, c *stack.TCPConn) {
 		c.SetNoDelay(true)

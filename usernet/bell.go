@@ -2,15 +2,15 @@ package usernet
 
 import "loam/stack"
 
-// bell wakes the goroutine that reads a socket of the stack. It has one place:
-// a shard sends when there may be something to read (stack.Events), the
-// goroutine receives; full means that it is going to look anyway. It is never
-// closed: that the socket has been is something to read, too.
+// bell wakes the goroutine that reads a socket of the stack. It is a channel of capacity
+// 1. A shard sends when the socket may be readable (stack.Events) and the goroutine
+// receives; if the channel is full, the goroutine is about to look anyway. The channel is
+// never closed: closing the socket rings too.
 type bell chan struct{}
 
 func newBell() bell { return make(bell, 1) }
 
-// ring is for Watch: it must not block.
+// ring is the function for Watch. It must not block. Writable alone is ignored.
 func (b bell) ring(e stack.Events) {
 	if e&^stack.Writable == 0 {
 		return

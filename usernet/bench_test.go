@@ -11,8 +11,8 @@ import (
 	"loam/stack"
 )
 
-// benchNetwork is a gateway with a guest, on a pipe that does what a virtio-net
-// device does, and a connection from a program of the guest to one of the host.
+// benchNetwork returns a gateway with a guest, on a pipe with the features of a
+// virtio-net device, and a connection from a program of the guest to one of the host.
 func benchNetwork(b *testing.B) (guest *stack.TCPConn, host *net.TCPConn) {
 	near, far := pipe.New(pipe.Config{Offloads: pipe.AllOffloads})
 	g, err := New(Config{Device: near, HostLoopback: true})
@@ -42,8 +42,7 @@ func benchNetwork(b *testing.B) (guest *stack.TCPConn, host *net.TCPConn) {
 	return c.(*stack.TCPConn), host
 }
 
-// benchLoopback is the same connection without the gateway: the peer to compare
-// with.
+// benchLoopback returns the same connection without the gateway, for comparison.
 func benchLoopback(b *testing.B) (client, server *net.TCPConn) {
 	l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
@@ -63,7 +62,7 @@ func benchLoopback(b *testing.B) (client, server *net.TCPConn) {
 // move sends b.N chunks.
 func move(b *testing.B, from, to net.Conn) {
 	const chunk = 128 << 10
-	done := make(chan error, 1) // sent to once, when all has been read
+	done := make(chan error, 1) // sent to once, when everything has been read
 	go func() {
 		_, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, io.LimitReader(to, int64(b.N)*chunk), make([]byte, chunk))
 		done <- err

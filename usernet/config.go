@@ -12,101 +12,103 @@ import (
 	"loam/link"
 )
 
-// Config is what a gateway is made from. Only Device has to be given.
+// Config configures a gateway. Only Device is required.
 type Config struct {
 	// Device is the gateway's end of the link to the guest. The gateway closes it.
 	Device link.Device
 
-	// Prefix is the guest's subnet; zero: 10.0.2.0/24. The addresses in it are,
-	// unless they are given, those of QEMU's user network: Gateway the second
-	// one, DNS the third, Guest the fifteenth.
+	// Prefix is the guest's subnet; zero: 10.0.2.0/24. Gateway, DNS and Guest are
+	// addresses in it. They default to the host numbers of QEMU's user network: 2, 3 and
+	// 15.
 	Prefix              netip.Prefix
 	Gateway, DNS, Guest netip.Addr
 
-	// Prefix6 is the guest's subnet of IPv6, of 64 bits; zero: fd6c:6f61:6d00::/64. Of the addresses
-	// in it Gateway6 and DNS6 are, unless they are given, the second and the third. The
-	// gateway advertises the prefix, so that guests make themselves addresses in it, and
-	// itself as their router if the host has an address of IPv6 beyond its own link.
+	// Prefix6 is the guest's IPv6 subnet, a /64; zero: fd6c:6f61:6d00::/64. Gateway6 and
+	// DNS6 are addresses in it and default to host numbers 2 and 3. The gateway
+	// advertises the prefix, so that guests configure addresses in it. It advertises
+	// itself as a router if the host has a global IPv6 address.
 	Prefix6        netip.Prefix
 	Gateway6, DNS6 netip.Addr
 
-	// Guest6, if given, is an address of the guest's in Prefix6. Connections to a published TCP port
-	// that nobody takes at Guest lead there, since a program may listen for IPv6 alone: such a
-	// client is Gateway6 to it.
+	// Guest6 is an address of the guest in Prefix6, if valid. A connection to a published
+	// TCP port that is refused at Guest is tried at Guest6, because a program may listen
+	// on IPv6 only. Such a client appears to the guest as Gateway6.
 	Guest6 netip.Addr
 
-	// NoIPv6 leaves the guest's network without IPv6; so does a device that cannot carry it.
+	// NoIPv6 disables IPv6 on the guest's network. IPv6 is also disabled if the device
+	// cannot carry it.
 	NoIPv6 bool
 
-	// Hostname, if given, makes the guest known to itself as
-	// Hostname.loam.internal: see dnsnames.go.
+	// Hostname, if not empty, is the guest's name in DNS: Hostname.loam.internal. See
+	// dnsnames.go.
 	Hostname string
 
-	// Forwards are the ports of the host that lead to the guest.
+	// Forwards lists the host ports that are forwarded to the guest.
 	Forwards []Forward
 
-	// Program, if given, is one of a pair of sockets (AF_UNIX, SOCK_SEQPACKET), of which
-	// the other is with the guest: a program of this host, which then gets the
-	// connections of its published TCP ports handed over. Package hand says how. The
-	// gateway closes it.
+	// Program is one end of a socket pair (AF_UNIX, SOCK_SEQPACKET), or nil. The other
+	// end belongs to the guest, a program of this host, which then receives the
+	// connections to its published TCP ports as descriptors. Package hand defines the
+	// messages. The gateway closes Program.
 	Program *net.UnixConn
 
-	// HostLoopback makes the services of the host's 127.0.0.1 and ::1 reachable for the
-	// guest, at the addresses of the gateway. It is off because much that listens
-	// there trusts whoever can connect: a guest should not reach a database or a
-	// desktop's control socket without having been meant to.
+	// HostLoopback lets the guest reach services on the host's 127.0.0.1 and ::1, at the
+	// gateway's addresses. It is off by default because many such services trust every
+	// client that can connect, for example databases and desktop control sockets.
 	HostLoopback bool
 
-	// Resolvers are asked by the DNS forwarder. Empty: those of the host's
+	// Resolvers are the servers that the DNS forwarder asks. Empty: those of the host's
 	// /etc/resolv.conf, which is read again when it changes.
 	Resolvers []netip.AddrPort
 
-	// Limits bound what the guest can make the gateway hold.
+	// Limits bounds what the guest can make the gateway hold.
 	Limits Limits
 
-	// Refused, if given, is told the guest's port of each connection to a published port that
-	// the guest does not take: most often nobody listens there. Several goroutines may call
-	// it at a time.
+	// Refused, if not nil, is called for each connection to a published port that the
+	// guest does not accept, usually because no program listens there. port is the
+	// guest's port. It is called concurrently.
 	Refused func(port uint16)
 
-	// Log receives what an operator should know. Nil: nothing is logged.
+	// Log receives messages for an operator. Nil: nothing is logged.
 	Log *slog.Logger
 
-	// What follows stands in for the host in tests.
+	// The fields below replace parts of the host in tests.
 
 	dial       func(context.Context, netip.AddrPort) (*net.TCPConn, error)
-	hostIPv6   func() bool   // HostHasIPv6
+	hostIPv6   func() bool   // replaces HostHasIPv6
 	resolvConf string        // path
-	dnsTimeout time.Duration // of one server
-	linger     time.Duration // how long a finished connection may take to be read
+	dnsTimeout time.Duration // timeout of one server
+	linger     time.Duration // how long the guest may take to acknowledge the rest of a finished connection
 	downBound  time.Duration // see watchLink
 }
 
-// Limits bound what the guest can make the gateway hold. A field that is zero
-// has the default.
+// Limits bounds what the guest can make the gateway hold. A zero field selects the
+// default, which is given at the end of its comment.
 type Limits struct {
-	Dials       int           // attempts to connect at once; 512
-	Connections int           // TCP connections, both directions together; 2048, each of about 1 MiB at worst
-	Flows       int           // UDP flows from the guest, and to it for each forward; 1024
-	FlowIdle    time.Duration // after which a UDP flow ends, at most twice that; 60 s
-	Pings       int           // echo requests without an answer; 128
-	Queries     int           // DNS queries at once; 256
+	Dials       int           // concurrent connection attempts to the host; 512
+	Connections int           // TCP connections, both directions together; 2048
+	Memory      int           // bytes held by all TCP connections together, see memory.go; 256 MiB
+	Flows       int           // UDP flows from the guest, and flows to it per forward; 1024
+	FlowIdle    time.Duration // idle time after which a UDP flow ends, at the latest after twice as long; 60 s
+	Pings       int           // unanswered echo requests; 128
+	Queries     int           // concurrent DNS queries; 256
 }
 
-// Forward has a port of the host lead to a port of the guest.
+// Forward forwards a port of the host to a port of the guest.
 type Forward struct {
 	Proto string // "tcp" or "udp"
-	// Host is where the gateway listens. A zero address means 127.0.0.1, and ::1 if the
-	// host has it, so that only programs of the host get in; port 0 one that is free.
+	// Host is the address and port where the gateway listens. A zero address means
+	// 127.0.0.1, and also ::1 if the host has it, so that only programs on the host can
+	// connect. Port 0 selects a free port.
 	Host netip.AddrPort
-	// Guest is where it leads. A zero address means Config.Guest; port 0 the
-	// port of Host.
+	// Guest is the destination. A zero address means Config.Guest; port 0 means the port
+	// of Host.
 	Guest netip.AddrPort
 
-	loopback bool // no address of the host was given
+	loopback bool // no host address was given
 }
 
-// String is "tcp 127.0.0.1:8080 to 10.0.2.15:80".
+// String returns the forward as in "tcp 127.0.0.1:8080 to 10.0.2.15:80".
 func (f Forward) String() string { return fmt.Sprintf("%s %s to %s", f.Proto, f.Host, f.Guest) }
 
 var (
@@ -114,7 +116,7 @@ var (
 	defaultPrefix6 = netip.PrefixFrom(netip.AddrFrom16([16]byte{0xfd, 'l', 'o', 'a', 'm'}), 64)
 )
 
-// Places in Prefix of the three addresses.
+// Host numbers of the three addresses in Prefix; Prefix6 uses the first two.
 const (
 	gatewayPlace = 2
 	dnsPlace     = 3
@@ -126,7 +128,8 @@ var (
 	hostLoopback6 = netip.IPv6Loopback()
 )
 
-// withDefaults fills in what was not given and checks what was.
+// withDefaults returns the configuration with defaults for unset fields, and validates
+// it.
 func (c Config) withDefaults() (Config, error) {
 	if c.Device == nil {
 		return c, errors.New("usernet: Config.Device is missing")
@@ -165,6 +168,7 @@ func (c Config) withDefaults() (Config, error) {
 	l := &c.Limits
 	setDefault(&l.Dials, 512)
 	setDefault(&l.Connections, 2048)
+	setDefault(&l.Memory, 256<<20)
 	setDefault(&l.Flows, 1024)
 	setDefault(&l.FlowIdle, time.Minute)
 	setDefault(&l.Pings, 128)
@@ -184,7 +188,7 @@ func setDefault[T int | time.Duration](v *T, d T) {
 	}
 }
 
-// place sets an address that was not given to the nth of the prefix.
+// place sets a to host number n of the IPv4 prefix p, unless a is set already.
 func place(a *netip.Addr, p netip.Prefix, n byte) {
 	if a.IsValid() || !p.Addr().Is4() {
 		return
@@ -219,6 +223,7 @@ func (c *Config) checkAddresses6() error {
 	return nil
 }
 
+// checkAddresses validates the IPv4 prefix and addresses.
 func (c *Config) checkAddresses() error {
 	if !c.Prefix.Addr().Is4() || c.Prefix.Bits() == 0 || c.Prefix.Bits() > 30 {
 		return fmt.Errorf("usernet: %s cannot be the guest's network: use an IPv4 prefix of 1 to 30 bits, such as %s", c.Prefix, defaultPrefix)
@@ -237,7 +242,7 @@ func (c *Config) checkAddresses() error {
 	return nil
 }
 
-// complete fills in what was left out of a forward, and checks it.
+// complete sets the defaults of a forward and validates it.
 func (f *Forward) complete(guest netip.Addr) error {
 	if f.Proto != "tcp" && f.Proto != "udp" {
 		return fmt.Errorf("usernet: a port forward has protocol %q: use tcp or udp", f.Proto)

@@ -7,56 +7,55 @@ import (
 	"loam/internal/counter"
 )
 
-// Counter names one thing that the gateway counts. What it counts is about
-// flows, datagrams and messages; packets are counted by its stack
-// (Gateway.StackCounters).
+// Counter identifies one counter of the gateway. The gateway counts flows, datagrams and
+// messages; its stack counts packets (Gateway.StackCounters).
 type Counter uint8
 
-// Counters. The names that people see are in counterNames, in the same order.
+// The counters. counterNames has their printed names in the same order.
 const (
-	TCPAttempts    Counter = iota // connections that the guest asked for
-	TCPConnected                  // of these, the ones that came to be
-	TCPDenied                     // the destination is out of the guest's reach
-	TCPFailed                     // the host refused, or did not answer
-	TCPDialLimit                  // refused: too many attempts at once
+	TCPAttempts    Counter = iota // connection attempts of the guest
+	TCPConnected                  // attempts that succeeded
+	TCPDenied                     // destination not allowed for the guest
+	TCPFailed                     // the host refused or did not answer
+	TCPDialLimit                  // refused: too many concurrent attempts
 	TCPLimit                      // refused: too many connections
 	TCPResets                     // connections that one side reset
-	TCPLingered                   // given up: the guest did not read the end of its stream
-	TCPBytesOut                   // to the host
-	TCPBytesIn                    // to the guest
-	UDPFlows                      // flows that the guest began
-	UDPDenied                     // the destination is out of the guest's reach
-	UDPFailed                     // no socket for a flow: the host refused
-	UDPEvicted                    // flows that made room for newer ones
-	UDPExpired                    // flows that were idle for too long
+	TCPLingered                   // aborted: the guest did not acknowledge the rest of its stream in time
+	TCPBytesOut                   // bytes to the host
+	TCPBytesIn                    // bytes to the guest
+	UDPFlows                      // flows begun by the guest
+	UDPDenied                     // destination not allowed for the guest
+	UDPFailed                     // no socket for a flow
+	UDPEvicted                    // flows replaced by newer ones
+	UDPExpired                    // flows closed after being idle
 	UDPOut                        // datagrams to the host
 	UDPIn                         // datagrams to the guest
-	UDPRefused                    // datagrams that the host's network refused (ICMP)
-	UDPDropped                    // datagrams that could not be sent on
+	UDPRefused                    // datagrams that the host's network reported as refused (ICMP)
+	UDPDropped                    // datagrams that could not be forwarded
 	PingOut                       // echo requests sent
-	PingIn                        // replies passed to the guest
-	PingDenied                    // the destination is out of the guest's reach
-	PingNoSocket                  // the host does not let us ping
-	PingFailed                    // the host refused to send
-	PingLost                      // requests that made room for newer ones, unanswered
-	PingStray                     // ICMP messages that answer nothing
+	PingIn                        // replies delivered to the guest
+	PingDenied                    // destination not allowed for the guest
+	PingNoSocket                  // the host does not permit ICMP sockets
+	PingFailed                    // sending on the host failed
+	PingLost                      // unanswered requests replaced by newer ones
+	PingStray                     // ICMP replies that match no request
 	DNSQueries                    //
 	DNSAnswered                   // by a server of the host
-	DNSLocal                      // answered here: names of the gateway
-	DNSMalformed                  // queries that make no sense
-	DNSUnsupported                // queries of a kind that is not forwarded
-	DNSLimit                      // refused: too many queries at once
+	DNSLocal                      // answered by the gateway: names below loam.internal
+	DNSMalformed                  // malformed queries
+	DNSUnsupported                // query types that are not forwarded
+	DNSLimit                      // refused: too many concurrent queries
 	DNSFailed                     // no server answered
-	DNSMismatched                 // answers that fit no question
-	DNSTruncated                  // answers cut to what the guest takes by UDP
-	DNSDropped                    // answers that could not be sent
+	DNSMismatched                 // replies that match no query
+	DNSTruncated                  // replies truncated to the guest's UDP limit
+	DNSDropped                    // replies that could not be sent
 	DHCPReceived                  //
 	DHCPSent                      //
 	DHCPMalformed                 //
 	DHCPIgnored                   // messages that a server does not answer
 	PublishTCP                    // connections from the host to the guest
-	PublishHanded                 // of these, the ones that were handed to the program (Config.Program)
-	PublishFailed                 // of these, the ones that the guest refused
+	PublishHanded                 // of them, passed to the program as descriptors (Config.Program)
+	PublishFailed                 // of them, refused by the guest
 	PublishLimit                  // refused: too many connections
 	PublishUDP                    // UDP flows from the host to the guest
 	numCounters
@@ -74,22 +73,22 @@ var counterNames = [numCounters]string{
 	"publish.tcp", "publish.handed", "publish.failed", "publish.limit", "publish.udp",
 }
 
-// String is the name, "service.thing".
+// String returns the name, "service.thing".
 func (c Counter) String() string { return counter.Name(counterNames[:], c) }
 
-// Counters is a snapshot of all counters since the gateway was made.
+// Counters is a snapshot of all counters since the gateway was created.
 type Counters [numCounters]uint64
 
-// Get returns one.
+// Get returns the value of one counter.
 func (c *Counters) Get(which Counter) uint64 { return c[which] }
 
-// All yields every counter, zero or not.
+// All iterates over all counters, including those that are zero.
 func (c *Counters) All() iter.Seq2[Counter, uint64] { return counter.All[Counter](c[:]) }
 
-// String lists the counters that are not zero, one "name value" a line.
+// String lists the nonzero counters, one "name value" per line.
 func (c *Counters) String() string { return counter.List[Counter](c[:]) }
 
-// tally is what the gateway's goroutines add to.
+// tally is the set of counters that the gateway's goroutines increment.
 type tally [numCounters]atomic.Uint64
 
 func (t *tally) count(which Counter)      { t[which].Add(1) }

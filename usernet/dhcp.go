@@ -8,19 +8,19 @@ import (
 	"loam/wire"
 )
 
-// The DHCP service: a socket of the gateway's stack around the machine of
-// package dhcp.
+// The DHCP service: a socket of the gateway's stack and the protocol machine of package
+// dhcp.
 //
-// The pool begins with Config.Guest, which the first to ask is given, and has a
-// few addresses more: firmware and the system that it boots name themselves
-// differently as a rule, and are two clients then.
+// The pool starts at Config.Guest, which is the address of the first client. It has more
+// addresses because firmware and the system it boots usually use different client
+// identifiers, and then count as two clients.
 
-// poolSize is what QEMU's user network has, too.
+// poolSize is the number of leases, as in QEMU's user network.
 const poolSize = 16
 
-// newDHCPServer makes the machine; search is the host's search list as it is
-// when the gateway is made. (Its name servers do not show here: the guest asks
-// the forwarder.)
+// newDHCPServer creates the protocol machine. search is the host's search list at the
+// time the gateway is created. The host's name servers are not passed on, since the guest
+// asks the forwarder.
 func newDHCPServer(c *Config, mtu int, search []string) (*dhcp.Server, error) {
 	s := dhcp.ServerConfig{
 		Addr:          netip.PrefixFrom(c.Gateway, c.Prefix.Bits()),
@@ -34,7 +34,7 @@ func newDHCPServer(c *Config, mtu int, search []string) (*dhcp.Server, error) {
 	for _, domain := range search {
 		name, err := wire.ParseDNSName(domain)
 		if err != nil {
-			continue // it would be no use to the guest either
+			continue // not a valid name, so of no use to the guest either
 		}
 		s.Search = append(s.Search, name)
 	}
@@ -44,8 +44,8 @@ func newDHCPServer(c *Config, mtu int, search []string) (*dhcp.Server, error) {
 	return dhcp.NewServer(s)
 }
 
-// lastLease is the last address of the pool: up to the next address that is
-// somebody's, or the end of the subnet.
+// lastLease returns the last address of the pool, before the next address in use or the
+// end of the subnet.
 func (c *Config) lastLease() netip.Addr {
 	last := c.Guest
 	for range poolSize - 1 {
@@ -58,7 +58,7 @@ func (c *Config) lastLease() netip.Addr {
 	return last
 }
 
-// runDHCP answers what arrives until the socket is closed.
+// runDHCP answers requests until the socket is closed.
 func (g *Gateway) runDHCP(c *stack.UDPConn, server *dhcp.Server) {
 	buf := make([]byte, stack.MaxUDP)
 	for {
@@ -78,9 +78,9 @@ func (g *Gateway) runDHCP(c *stack.UDPConn, server *dhcp.Server) {
 			continue
 		}
 		if !reply.MAC.IsZero() {
-			// The client does not have the address yet, so that it cannot be asked
-			// for its MAC. "If unicasting is not possible, the message MAY be sent
-			// as an IP broadcast" (RFC 2131 section 4.1).
+			// The client has no address yet, so ARP cannot resolve it. "If unicasting is
+			// not possible, the message MAY be sent as an IP broadcast" (RFC 2131 section
+			// 4.1).
 			reply.Dst = netip.AddrPortFrom(limitedBroadcast, reply.Dst.Port())
 		}
 		if _, err := c.TryWriteTo(reply.Data, reply.Dst); err == nil {

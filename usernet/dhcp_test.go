@@ -39,7 +39,7 @@ func TestDHCPGivesTheGuestItsConfiguration(t *testing.T) {
 	if err != nil || again.Addr != lease.Addr {
 		t.Errorf("the second time the guest is %v, %v", again.Addr, err)
 	}
-	// Now the guest has a network.
+	// The guest now has an address.
 	host := listen(t)
 	if _, err := n.guest.Dial("tcp", gatewayPort(host.Addr()).String()); err == nil {
 		t.Error("the host's loopback network is in reach")
@@ -54,12 +54,12 @@ func TestDHCPMalformedMessagesAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if _, err := n.guest.Ping(ctx(t), n.config.Gateway, 0); err != nil { // now ARP is done: what waits for it is bounded
+	if _, err := n.guest.Ping(ctx(t), n.config.Gateway, 0); err != nil { // resolves ARP: the packets that wait for it are bounded
 		t.Fatal(err)
 	}
 	server := netip.MustParseAddrPort("10.0.2.2:67")
 	message := wire.DHCPv4{Op: wire.DHCPv4BootRequest, XID: 1, CHAddr: n.ifc.MAC()}
-	message.AddUint8(wire.DHCPv4OptMessageType, uint8(wire.DHCPv4Offer)) // only servers offer
+	message.AddUint8(wire.DHCPv4OptMessageType, uint8(wire.DHCPv4Offer)) // only servers send offers
 	good := make([]byte, message.Len())
 	message.Put(good)
 	for _, msg := range [][]byte{{}, []byte("rubbish"), make([]byte, 300), good[:239], make([]byte, stack.MaxUDP), good} {

@@ -10,20 +10,21 @@ import (
 	"loam/wire"
 )
 
-// The DNS forwarder, at Config.DNS port 53 by UDP and TCP. It keeps nothing: no
-// cache, no state but the queries under way, each of which is a goroutine. A
-// truncated answer is passed on as it is, and the guest asks again by TCP.
+// The DNS forwarder on Config.DNS, port 53, UDP and TCP. It has no cache; its only state
+// is the set of pending queries, one goroutine each. A truncated reply is forwarded
+// unchanged, and the guest repeats the query over TCP.
 //
-// What comes from the guest is parsed whole before anything is done about it;
-// what comes from a server is too, before the guest gets it.
+// Every query from the guest is parsed completely before it is processed, and every reply
+// from a server before it is forwarded.
 
+// dnsForwarder answers the guest's DNS queries. Its methods are safe for concurrent use.
 type dnsForwarder struct {
 	config   *Config
 	tally    *tally
 	hostConf *resolvConf
-	names    map[string]netip.Addr // see dnsnames.go
-	queries  slots                 // under way
-	wg       sync.WaitGroup        // queries and connections
+	names    map[string]netip.Addr // local names, see dnsnames.go
+	queries  slots                 // pending queries
+	wg       sync.WaitGroup        // of queries and connections
 }
 
 func newDNSForwarder(c *Config, t *tally, hostConf *resolvConf) *dnsForwarder {
@@ -33,21 +34,21 @@ func newDNSForwarder(c *Config, t *tally, hostConf *resolvConf) *dnsForwarder {
 	}
 }
 
-// Types that ask for a whole zone: several messages by TCP, which is not
-// forwarding any more (RFC 5936, RFC 1995).
+// Zone transfers consist of several messages over TCP and are not forwarded (RFC 5936,
+// RFC 1995).
 const (
 	dnsTypeIXFR wire.DNSType = 251
 	dnsTypeAXFR wire.DNSType = 252
 )
 
-// reply answers one query; network is "udp" or "tcp". It returns nil for what
-// gets no answer.
+// reply returns the reply to one query, or nil if the query gets no reply. network is
+// "udp" or "tcp".
 func (d *dnsForwarder) reply(ctx context.Context, network string, query []byte) []byte {
 	d.tally.count(DNSQueries)
 	m, err := wire.ParseDNS(query)
 	switch {
 	case len(query) < wire.DNSHeaderLen || m.Flags&wire.DNSResponse != 0:
-		d.tally.count(DNSMalformed) // RFC 5625 section 4: an answer to an answer would go round for ever
+		d.tally.count(DNSMalformed) // RFC 5625 section 4: replying to a reply could loop forever
 		return nil
 	case err != nil || m.Question.Name.IsZero():
 		d.tally.count(DNSMalformed)
@@ -69,7 +70,7 @@ func (d *dnsForwarder) reply(ctx context.Context, network string, query []byte) 
 	return reply
 }
 
-// refuse answers a query that there is no room for.
+// refuse returns the reply to a query above the limit.
 func (d *dnsForwarder) refuse(query []byte) []byte {
 	d.tally.count(DNSLimit)
 	m, err := wire.ParseDNS(query)
@@ -79,17 +80,17 @@ func (d *dnsForwarder) refuse(query []byte) []byte {
 	return m.AppendReply(nil, 0, wire.DNSServFail)
 }
 
-// datagramConn is the gateway's own UDP socket, or one of the host's in tests.
+// datagramConn is a UDP socket of the gateway's stack, or of the host in tests.
 type datagramConn interface {
 	ReadFromUDPAddrPort([]byte) (int, netip.AddrPort, error)
 	WriteToUDPAddrPort([]byte, netip.AddrPort) (int, error)
 }
 
-// maxQuery is the longest query by UDP that is looked at; they have a name and a
-// few options in them.
+// maxQuery is the longest UDP query accepted, in bytes. A query holds one name and a few
+// options.
 const maxQuery = 4096
 
-// serveUDP answers what arrives until the socket is closed.
+// serveUDP answers queries until the socket is closed.
 func (d *dnsForwarder) serveUDP(ctx context.Context, c datagramConn) {
 	buf := make([]byte, maxQuery)
 	for {
@@ -109,6 +110,7 @@ func (d *dnsForwarder) serveUDP(ctx context.Context, c datagramConn) {
 	}
 }
 
+// send sends a reply over UDP, unless it is nil.
 func (d *dnsForwarder) send(c datagramConn, to netip.AddrPort, reply []byte) {
 	if reply == nil {
 		return
@@ -118,14 +120,14 @@ func (d *dnsForwarder) send(c datagramConn, to netip.AddrPort, reply []byte) {
 	}
 }
 
-// Bounds on connections: how many there are, and how long one may take to send a
-// query or to take an answer (RFC 7766 section 6.2.3 wants a few seconds).
+// Limits of TCP: the number of connections, and how long a connection may take to send a
+// query or accept a reply (RFC 7766 section 6.2.3 suggests a few seconds).
 const (
 	maxDNSConns = 32
 	dnsConnIdle = 10 * time.Second
 )
 
-// serveTCP answers what connections bring until the listener is closed.
+// serveTCP serves connections until the listener is closed.
 func (d *dnsForwarder) serveTCP(ctx context.Context, l net.Listener) {
 	conns := newSlots(maxDNSConns)
 	for {
@@ -166,6 +168,7 @@ func (d *dnsForwarder) serveConn(ctx context.Context, c net.Conn) {
 	}
 }
 
+// replyTCP is reply for TCP, subject to the limit on pending queries.
 func (d *dnsForwarder) replyTCP(ctx context.Context, query []byte) []byte {
 	if !d.queries.take() {
 		return d.refuse(query)

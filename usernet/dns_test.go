@@ -15,8 +15,8 @@ import (
 	"loam/wire"
 )
 
-// fakeServer is a DNS server on the loopback network, by UDP and TCP. A query is
-// given to answer, which returns the messages to send back.
+// fakeServer is a DNS server on the loopback network, over UDP and TCP. answer gets a
+// query and returns the messages to send back.
 type fakeServer struct {
 	addr   netip.AddrPort
 	udp    *net.UDPConn
@@ -77,7 +77,7 @@ func (s *fakeServer) serveTCP() {
 	}
 }
 
-// refusedPort is an address of the loopback network where nobody listens.
+// refusedPort returns an address of the loopback network without a listener.
 func refusedPort(t *testing.T) netip.AddrPort {
 	t.Helper()
 	c, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.MustParseAddrPort("127.0.0.1:0")))
@@ -99,7 +99,7 @@ func query(t testing.TB, name string, kind wire.DNSType) []byte {
 	return wire.AppendDNSQuery(nil, guestID, &wire.DNSQuestion{Name: n, Type: kind, Class: wire.DNSClassIN})
 }
 
-// yes answers any question for an address with 192.0.2.80.
+// yes answers any address query with 192.0.2.80.
 func yes(network string, q []byte) [][]byte {
 	m, err := wire.ParseDNS(q)
 	if err != nil {
@@ -110,7 +110,7 @@ func yes(network string, q []byte) [][]byte {
 
 func silence(string, []byte) [][]byte { return nil }
 
-// forwarderTo makes a forwarder on its own, without a guest.
+// forwarderTo returns a forwarder without a guest.
 func forwarderTo(t testing.TB, resolvers ...netip.AddrPort) (*dnsForwarder, *tally) {
 	t.Helper()
 	c := &Config{
@@ -265,7 +265,7 @@ func TestDNSNextServerIsAskedWhenOneIsNoHelp(t *testing.T) {
 
 func TestDNSWithoutAServerFailsAtOnce(t *testing.T) {
 	d, counts := forwarderTo(t, refusedPort(t), refusedPort(t))
-	d.config.dnsTimeout = time.Hour // none of which may pass
+	d.config.dnsTimeout = time.Hour // must not expire
 	wantCode(t, d.reply(t.Context(), "udp", query(t, "www.example", wire.DNSTypeA)), wire.DNSServFail)
 	wantCode(t, d.reply(t.Context(), "tcp", query(t, "www.example", wire.DNSTypeA)), wire.DNSServFail)
 	wantCount(t, counts, DNSFailed, 2)
@@ -317,7 +317,7 @@ func TestDNSNamesOfTheGateway(t *testing.T) {
 	wantCode(t, ask("notloam.internal", wire.DNSTypeA), wire.DNSServFail)
 }
 
-// loopbackSocket is a UDP socket of the host with somebody who asks it.
+// loopbackSocket returns a UDP socket of the host and a client connected to it.
 func loopbackSocket(t *testing.T) (server, client *net.UDPConn) {
 	t.Helper()
 	server, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.MustParseAddrPort("127.0.0.1:0")))
@@ -390,7 +390,7 @@ func TestDNSByTCP(t *testing.T) {
 		}
 		wantAddr(t, reply, "192.0.2.80")
 	}
-	writeDNS(c, []byte("rubbish")) // ends it, and nothing else
+	writeDNS(c, []byte("rubbish")) // ends this connection only
 	if _, err := readDNS(c); err == nil {
 		t.Error("rubbish was answered")
 	}
@@ -427,7 +427,7 @@ func TestDNSConnectionsAreBounded(t *testing.T) {
 	d.wg.Wait()
 }
 
-// Names by DNS, from the guest's program to a server of the host and back.
+// A name lookup of the guest's program is answered by a server of the host.
 func TestDNSForTheGuest(t *testing.T) {
 	server := newFakeServer(t, func(network string, q []byte) [][]byte {
 		m, _ := wire.ParseDNS(q)
@@ -460,7 +460,7 @@ func FuzzDNSQuery(f *testing.F) {
 	f.Add(query(f, "example", dnsTypeAXFR))
 	d, _ := forwarderTo(f)
 	ctx, cancel := context.WithCancel(f.Context())
-	cancel() // nothing leaves
+	cancel() // no query leaves
 	f.Fuzz(func(t *testing.T, q []byte) {
 		reply := d.reply(ctx, "udp", q)
 		if reply == nil {

@@ -7,9 +7,9 @@ import (
 	"loam/wire"
 )
 
-// The few names that the gateway answers itself. They lie below loam.internal:
-// the top-level domain "internal" is reserved for private use and will never be
-// delegated (ICANN board resolution 2024.07.29.06), so nothing real is hidden.
+// Names that the gateway answers itself. They are below loam.internal. The top-level
+// domain "internal" is reserved for private use and will never be delegated (ICANN board
+// resolution 2024.07.29.06), so no public name is hidden.
 //
 //	host.loam.internal      the gateway's address, which is the host: see Config.HostLoopback
 //	gateway.loam.internal   the same
@@ -19,7 +19,7 @@ const localDomain = "loam.internal"
 
 const localTTL = 60 // seconds
 
-// localNames are the names below localDomain, without it.
+// localNames returns the local names, relative to localDomain, and their addresses.
 func (c *Config) localNames() map[string]netip.Addr {
 	names := make(map[string]netip.Addr)
 	if c.Hostname != "" {
@@ -29,8 +29,8 @@ func (c *Config) localNames() map[string]netip.Addr {
 	return names
 }
 
-// answerLocally appends the reply to a query for a name below localDomain; it
-// returns nil for a query for any other name.
+// answerLocally returns the reply to a query for a name below localDomain, or nil for any
+// other name.
 func answerLocally(names map[string]netip.Addr, m *wire.DNS) []byte {
 	name := m.Question.Name.Lower().String()
 	if name == localDomain {
@@ -46,7 +46,7 @@ func answerLocally(names map[string]netip.Addr, m *wire.DNS) []byte {
 		return m.AppendReply(nil, wire.DNSAuthoritative, wire.DNSNXDomain)
 	case m.Question.Class == wire.DNSClassIN && m.Question.Type == wire.DNSTypeA:
 		return m.AppendAnswer(nil, wire.DNSAuthoritative, localTTL, addr)
-	default: // the name has no such record
+	default: // the name exists but has no such record
 		return m.AppendReply(nil, wire.DNSAuthoritative, wire.DNSNoError)
 	}
 }

@@ -13,18 +13,19 @@ import (
 	"loam/wire"
 )
 
-// Asking the host's servers. A query goes on as the guest made it, but for its
-// identifier: that and the port of a socket of its own, which the kernel picks,
-// are what somebody who forges answers would have to guess (RFC 5452 section 9).
+// Queries to the host's servers. A query is forwarded unchanged except for its
+// identifier. The identifier is random and each query has its own socket with a port
+// chosen by the kernel, because an attacker who forges replies must guess both (RFC 5452
+// section 9).
 
 var errNoAnswer = errors.New("usernet: no DNS server answered")
 
-// rounds is how often all servers are tried; resolv.conf(5) has the same.
+// rounds is how often the list of servers is tried, as by default in resolv.conf(5).
 const rounds = 2
 
-// ask has the servers answer a query, one after the other, on network "udp" or
-// "tcp". A server that does not answer in time, or answers that it cannot, has
-// the next one tried; if none does better, what it said is the answer.
+// ask sends a query to the servers in turn; network is "udp" or "tcp". If a server does
+// not answer in time, or reports failure, the next server is tried. If no server does
+// better, the failure reply is returned.
 func (d *dnsForwarder) ask(ctx context.Context, network string, m *wire.DNS, query []byte) ([]byte, error) {
 	for range rounds {
 		var excuse []byte
@@ -46,14 +47,14 @@ func (d *dnsForwarder) ask(ctx context.Context, network string, m *wire.DNS, que
 		if excuse != nil {
 			return excuse, nil
 		}
-		if !waited { // all were refused at once: asking again is no use
+		if !waited { // every server refused at once: a second round is pointless
 			break
 		}
 	}
 	return nil, errNoAnswer
 }
 
-// isExcuse reports whether a reply only says that this server is of no help.
+// isExcuse reports whether a reply only says that this server cannot answer.
 func isExcuse(reply []byte) bool {
 	switch wire.DNSRCode(reply[3] & 0xf) {
 	case wire.DNSServFail, wire.DNSNotImp, wire.DNSRefused:
@@ -67,6 +68,7 @@ func isTimeout(err error) bool {
 	return errors.As(err, &e) && e.Timeout()
 }
 
+// servers returns the servers to ask, in order.
 func (d *dnsForwarder) servers() []netip.AddrPort {
 	if len(d.config.Resolvers) > 0 {
 		return d.config.Resolvers
@@ -74,7 +76,7 @@ func (d *dnsForwarder) servers() []netip.AddrPort {
 	return d.hostConf.get().servers
 }
 
-// askOne asks one server.
+// askOne sends a query to one server and returns its reply, with the guest's identifier.
 func (d *dnsForwarder) askOne(ctx context.Context, network string, server netip.AddrPort, m *wire.DNS, query []byte) ([]byte, error) {
 	dialer := net.Dialer{Deadline: time.Now().Add(d.config.dnsTimeout)}
 	c, err := dialer.DialContext(ctx, network, server.String())
@@ -99,9 +101,9 @@ func (d *dnsForwarder) askOne(ctx context.Context, network string, server netip.
 	return reply, nil
 }
 
-// exchangeUDP sends a query and waits for the answer to it; what else comes is
-// passed over. An answer that is longer than the guest takes, which no good
-// server sends, is cut.
+// exchangeUDP sends a query and waits for the matching reply. Other datagrams are counted
+// and ignored. A reply longer than the guest accepts, which a correct server never sends,
+// is replaced by a truncated one.
 func (d *dnsForwarder) exchangeUDP(c net.Conn, m *wire.DNS, query []byte) ([]byte, error) {
 	if _, err := c.Write(query); err != nil {
 		return nil, err
@@ -124,7 +126,8 @@ func (d *dnsForwarder) exchangeUDP(c net.Conn, m *wire.DNS, query []byte) ([]byt
 	}
 }
 
-// exchangeTCP does the same over a connection, where only the answer can come.
+// exchangeTCP sends a query over a connection and reads the reply. A reply that does not
+// match is an error.
 func (d *dnsForwarder) exchangeTCP(c net.Conn, m *wire.DNS, query []byte) ([]byte, error) {
 	if err := writeDNS(c, query); err != nil {
 		return nil, err
@@ -140,29 +143,30 @@ func (d *dnsForwarder) exchangeTCP(c net.Conn, m *wire.DNS, query []byte) ([]byt
 	return reply, nil
 }
 
-// answers reports whether reply is a sound message that answers query, whose
-// question is m's: RFC 5452 section 9.1 wants identifier and question the same
-// (addresses and ports the kernel has compared).
+// answers reports whether reply is a well-formed reply to query, whose question is that
+// of m. RFC 5452 section 9.1 requires the same identifier and question; the kernel has
+// compared addresses and ports.
 func (d *dnsForwarder) answers(m *wire.DNS, query, reply []byte) bool {
 	r, err := wire.ParseDNS(reply)
 	return err == nil && d.beginsAnswer(m, query, reply) && sameQuestion(&r.Question, &m.Question)
 }
 
-// beginsAnswer looks at the header alone.
+// beginsAnswer is like answers but checks only the header.
 func (d *dnsForwarder) beginsAnswer(m *wire.DNS, query, reply []byte) bool {
 	return len(reply) >= wire.DNSHeaderLen && reply[0] == query[0] && reply[1] == query[1] &&
 		wire.DNSFlags(binary.BigEndian.Uint16(reply[2:]))&wire.DNSResponse != 0
 }
 
+// sameQuestion compares two questions. Names are compared without regard to case.
 func sameQuestion(a, b *wire.DNSQuestion) bool {
 	return a.Type == b.Type && a.Class == b.Class && a.Name.Lower() == b.Name.Lower()
 }
 
-// maxDNSMessage is what the length in front of a message by TCP can say.
+// maxDNSMessage is the largest value of the length prefix of DNS over TCP.
 const maxDNSMessage = 1<<16 - 1
 
-// writeDNS sends a message with its length in front (RFC 1035 section 4.2.2), in
-// one piece (RFC 7766 section 8).
+// writeDNS sends a message and its length prefix (RFC 1035 section 4.2.2) in a single
+// write (RFC 7766 section 8).
 func writeDNS(w io.Writer, msg []byte) error {
 	if len(msg) > maxDNSMessage {
 		return wire.ErrLength
@@ -172,7 +176,7 @@ func writeDNS(w io.Writer, msg []byte) error {
 	return err
 }
 
-// readDNS takes a message with its length in front.
+// readDNS reads a message with a length prefix.
 func readDNS(r io.Reader) ([]byte, error) {
 	var size [2]byte
 	if _, err := io.ReadFull(r, size[:]); err != nil {

@@ -15,8 +15,8 @@ import (
 	"loam/usernet"
 )
 
-// A stack in this process as the guest: it gets its address from the gateway,
-// and fetches a page from a web server of the host.
+// A stack in this process is the guest. It gets its address from the gateway and fetches
+// a page from a web server of the host.
 func Example() {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, "hello, guest")

@@ -6,23 +6,24 @@ import (
 	"loam/stack"
 )
 
-// A guest that has ended leaves streams behind: it has sent them to their end,
-// the gateway has acknowledged them, and has not handed all of them to the host
-// yet. On Linux the kernel would still do that for a program that has exited.
+// When a guest ends, the gateway may hold data that the guest has sent and the gateway
+// has acknowledged, but that is not yet in the host's socket. On Linux, the kernel would
+// still send such data for a program that has exited. Finish gives the gateway time to do
+// the same.
 
-// finishPoll is how often Finish looks.
+// finishPoll is the interval at which Finish checks.
 const finishPoll = time.Millisecond
 
-// Finish waits until the streams that the guest has ended have been handed to
-// the host, or until the time is up. It is for a guest that has gone; Close
-// follows.
+// Finish waits until the streams that the guest has ended are written to the host's
+// sockets, but at most for timeout. It is called after the guest has ended and before
+// Close.
 func (g *Gateway) Finish(timeout time.Duration) {
 	for deadline := time.Now().Add(timeout); g.owes() && time.Now().Before(deadline); {
 		time.Sleep(finishPoll)
 	}
 }
 
-// owes reports whether a relay has something of the guest's for the host.
+// owes reports whether a relay still holds data of a stream that the guest has ended.
 func (g *Gateway) owes() bool {
 	owes := false
 	g.relays.Range(func(key, _ any) bool {

@@ -9,31 +9,31 @@ import (
 	"loam/stack"
 )
 
-// A flow is a UDP conversation: between an address of the guest and one of the
-// world, whoever began it. On the guest's side it is a socket of the gateway's
-// stack that is connected to the guest; what stands on the host's side differs
-// (udp.go, publishudp.go).
+// A flow is a UDP conversation between an address of the guest and an address outside,
+// begun by either side. On the guest's side it is a socket of the gateway's stack,
+// connected to the guest. The host's side is described in udp.go and publishudp.go.
 type flow struct {
 	key   flowKey
 	guest *stack.UDPConn
 	host  hostPeer
 	bell  bell // of guest
 
-	used atomic.Int64  // time of the last datagram, for the table
-	seen time.Duration // belongs to the table
+	used atomic.Int64  // Gateway.now of the last datagram, read by the table
+	seen time.Duration // owned by the table
 }
 
-// hostPeer is the far end of a flow as the host sees it.
+// hostPeer is the host's side of a flow.
 type hostPeer interface {
 	send(p []byte) error
 	close()
 }
 
-// guestDatagrams bounds, in bytes of buffers, what waits in a flow for the host
-// or for the guest: both are quick to take datagrams, as a rule, and what does
-// not fit is lost as on any network.
+// guestDatagrams bounds the datagrams waiting in a flow in each direction, in bytes of
+// frame buffers. Both sides normally read fast; excess datagrams are dropped, as on any
+// network.
 const guestDatagrams = 256 << 10
 
+// newFlow returns a flow that takes ownership of both sockets. It is not in a table yet.
 func newFlow(k flowKey, guest *stack.UDPConn, host hostPeer) *flow {
 	guest.SetOptions(func(o *stack.UDPOptions) { o.ReceiveBuffer, o.SendBuffer = guestDatagrams, guestDatagrams })
 	f := &flow{key: k, guest: guest, host: host, bell: newBell()}
@@ -41,20 +41,21 @@ func newFlow(k flowKey, guest *stack.UDPConn, host hostPeer) *flow {
 	return f
 }
 
-// close ends a flow; its goroutines end soon.
+// close closes both sockets of the flow. Its goroutines then end.
 func (f *flow) close() {
 	f.guest.Close()
 	f.host.close()
 }
 
-// runFromGuest moves the guest's datagrams to the host until the flow is closed.
+// runFromGuest forwards datagrams of the guest to the host until the flow is closed.
 func (f *flow) runFromGuest(g *Gateway) {
 	for f.moveFromGuest(g) {
 		<-f.bell
 	}
 }
 
-// moveFromGuest moves what there is; it returns false when the flow is closed.
+// moveFromGuest forwards the datagrams that are available. It returns false if the flow
+// is closed.
 func (f *flow) moveFromGuest(g *Gateway) bool {
 	buf := buffers.Get().(*buffer)
 	defer buffers.Put(buf)
@@ -64,7 +65,7 @@ func (f *flow) moveFromGuest(g *Gateway) bool {
 		case nil:
 			f.used.Store(int64(g.now()))
 			err := f.host.send(buf[:n])
-			if errors.Is(err, syscall.ECONNREFUSED) { // an earlier one was: this one has not been sent
+			if errors.Is(err, syscall.ECONNREFUSED) { // reports an earlier datagram: this one was not sent
 				f.refused(g, err)
 				err = f.host.send(buf[:n])
 			}
@@ -73,24 +74,24 @@ func (f *flow) moveFromGuest(g *Gateway) bool {
 			return true
 		case stack.ErrClosed:
 			return false
-		default: // the guest has no such port: an answer of the host came too late
+		default: // the guest has no such port: a reply came too late
 			g.tally.count(UDPRefused)
 		}
 	}
 }
 
-// sendToGuest sends a datagram, and waits while the link is full.
+// sendToGuest sends a datagram to the guest. It blocks while the link is full.
 func (f *flow) sendToGuest(g *Gateway, p []byte) {
 	f.used.Store(int64(g.now()))
 	_, err := f.guest.Write(p)
-	if errors.Is(err, syscall.ECONNREFUSED) { // an earlier one was: this one has not been sent
+	if errors.Is(err, syscall.ECONNREFUSED) { // reports an earlier datagram: this one was not sent
 		g.tally.count(UDPRefused)
 		_, err = f.guest.Write(p)
 	}
 	g.countSent(err, UDPIn)
 }
 
-// countSent counts what became of a datagram.
+// countSent counts a datagram as passed, or as UDPDropped if err is not nil.
 func (g *Gateway) countSent(err error, passed Counter) {
 	if err != nil {
 		passed = UDPDropped

@@ -7,36 +7,34 @@ import (
 	"time"
 )
 
-// A flowTable bounds UDP flows, in number and in time. UDP does not say when a
-// conversation is over, so a flow ends when it has been idle for a while, or
-// when there is no room for a new one and it is the one that has been idle
-// longest.
+// A flowTable limits UDP flows in number and idle time. UDP does not mark the end of a
+// conversation. So a flow ends when it has been idle for some time, or when a new flow
+// needs its place and it has been idle longest.
 //
-// Datagrams do not touch the table: they note the time in the flow (flow.used),
-// an atomic store. The table keeps flows in the order in which it last looked
-// at them, and looks again when the oldest is due: it ends a flow that has not
-// been used since, and puts any other to the back. So a flow ends between one
-// and two idle times after its last datagram.
+// A datagram does not access the table; it only stores the time in the flow (flow.used).
+// The table keeps the flows in the order of its last inspection, and inspects the oldest
+// when it is due. A flow that has not been used since is ended; any other moves to the
+// back. A flow therefore ends between one and two idle times after its last datagram.
 //
-// Times are counted from an epoch that the caller chose.
+// Times are relative to an epoch chosen by the caller.
 type flowTable struct {
 	limit int
 	idle  time.Duration
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	flows  map[flowKey]*list.Element
-	order  list.List // of *flow, the one that was looked at longest ago first
+	order  list.List // of *flow, least recently inspected first
 	closed bool
 }
 
-// flowKey names a flow: who began it, and to where.
+// flowKey identifies a flow: the address that began it, and its destination.
 type flowKey struct{ from, to netip.AddrPort }
 
 func newFlowTable(limit int, idle time.Duration) *flowTable {
 	return &flowTable{limit: limit, idle: idle, flows: make(map[flowKey]*list.Element)}
 }
 
-// get finds a flow, nil if there is none.
+// get returns the flow with key k, or nil.
 func (t *flowTable) get(k flowKey) *flow {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -46,9 +44,9 @@ func (t *flowTable) get(k flowKey) *flow {
 	return nil
 }
 
-// add enters a flow that is being used now. What is in its way, the flow that
-// was idle longest in a full table or one with the same key, is taken out for
-// the caller to close. It returns false when the table has been closed.
+// add inserts a flow used at time now. It may remove another flow, which the caller must
+// close: the flow with the same key or, if the table is full, the flow that was idle
+// longest. It returns false if the table is closed.
 func (t *flowTable) add(now time.Duration, f *flow) (evicted *flow, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -66,10 +64,9 @@ func (t *flowTable) add(now time.Duration, f *flow) (evicted *flow, ok bool) {
 	return evicted, true
 }
 
-// idlest finds the flow to end when there is no room: the first in order that
-// has not been used since it was looked at, or just the first if all have been.
-// Each flow that is passed over has been used since it was passed over before,
-// so this costs no more than the datagrams did.
+// idlest returns the flow to evict: the first one in order that has not been used since
+// its last inspection, or the first if all have been used. A flow is skipped only if it
+// was used since it was last skipped, so the cost is bounded by the number of datagrams.
 func (t *flowTable) idlest(now time.Duration) *list.Element {
 	for range len(t.flows) {
 		e := t.order.Front()
@@ -90,7 +87,7 @@ func (t *flowTable) take(e *list.Element) *flow {
 	return f
 }
 
-// remove takes out a flow that has ended by itself, if it is still there.
+// remove removes a flow that has ended by itself, if it is still in the table.
 func (t *flowTable) remove(f *flow) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -99,8 +96,7 @@ func (t *flowTable) remove(f *flow) {
 	}
 }
 
-// expire takes out the flows that have been idle for too long, for the caller to
-// close.
+// expire removes the flows that have been idle too long. The caller must close them.
 func (t *flowTable) expire(now time.Duration) (expired []*flow) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -120,14 +116,14 @@ func (t *flowTable) expire(now time.Duration) (expired []*flow) {
 	return expired
 }
 
-// len is how many flows there are.
+// len returns the number of flows.
 func (t *flowTable) len() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.flows)
 }
 
-// close takes out all flows, for the caller to close, and lets no more in.
+// close removes all flows, which the caller must close, and rejects new ones.
 func (t *flowTable) close() (all []*flow) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

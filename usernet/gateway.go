@@ -13,37 +13,36 @@ import (
 	"loam/wire"
 )
 
-// Gateway is the network of one guest. Its methods may be called from several
-// goroutines.
+// Gateway is the network of one guest. Its methods are safe for concurrent use.
 type Gateway struct {
-	config Config // complete
+	config Config // with defaults
 	stack  *stack.Stack
-	epoch  time.Time // flows count time from here
+	epoch  time.Time // flow times are relative to epoch
 	tally  tally
 
-	connections slots // TCP connections, both directions
-	dials       slots // attempts to connect from the host
+	memory      *memory
+	connections slots // TCP connections in both directions
+	dials       slots // connection attempts to the host
 	flows       *flowTable
-	pinger      *pinger // of IPv4
+	pinger      *pinger // for IPv4
 	pinger6     *pinger
 	dns         *dnsForwarder
 	published   *published
 	handing     *handing    // nil: all connections are relayed
-	sockets     []io.Closer // of the stack
-	relays      sync.Map    // *relay: those that run
+	sockets     []io.Closer // sockets of the stack
+	relays      sync.Map    // *relay: those that are running
 	hint        sync.Once   // see deny
 
-	ctx    context.Context // ends with the gateway
+	ctx    context.Context // cancelled by Close
 	cancel context.CancelFunc
 	once   sync.Once
-	wg     sync.WaitGroup // every goroutine that the gateway starts; those of requests are the stack's
-	err    error          // of closing
+	wg     sync.WaitGroup // all goroutines started by the gateway; the stack waits for the request handlers
+	err    error          // result of Close
 }
 
-// New makes a gateway, which works from then on. All forwards have been bound
-// when it returns. On an error it leaves nothing behind: a *ForwardError when
-// the host does not give a port, else what is wrong with the configuration. The
-// device is closed in any case, in the end by Close.
+// New creates and starts a gateway. When it returns, all forwards are bound. Errors: a
+// *ForwardError if a host port is not available, or an error about the configuration. On
+// error, everything is closed again, including the device and Program.
 func New(c Config) (*Gateway, error) {
 	c, err := c.withDefaults()
 	if err != nil {
@@ -55,15 +54,15 @@ func New(c Config) (*Gateway, error) {
 	}
 	g := &Gateway{
 		config: c, published: ports, epoch: time.Now(),
-		connections: newSlots(c.Limits.Connections), dials: newSlots(c.Limits.Dials),
+		memory: newMemory(c.Limits.Memory), connections: newSlots(c.Limits.Connections), dials: newSlots(c.Limits.Dials),
 		flows: newFlowTable(c.Limits.Flows, c.Limits.FlowIdle),
 	}
 	if c.Program != nil {
 		g.handing = newHanding(c.Program)
 	}
 	g.ctx, g.cancel = context.WithCancel(context.Background())
-	// A link of one queue is read by one goroutine, and the copying is done by relays:
-	// a second shard would only divide what could be handled in one turn.
+	// The link has one queue, read by one goroutine, and relays do the copying. A second
+	// shard would only divide work that one turn can do.
 	g.stack = stack.New(stack.Config{Shards: 1, Log: c.Log, TCP: tcpConfig()})
 	g.stack.Forward(stack.Forwarder{TCP: g.handleTCP, UDP: g.handleUDP, Ping: g.handlePing})
 	socket, err := newICMPSocket(ipv4)
@@ -77,7 +76,8 @@ func New(c Config) (*Gateway, error) {
 	return g, nil
 }
 
-// closing closes what was given to a gateway that could not be made.
+// closing closes the resources in the configuration of a gateway that could not be
+// created, and returns err.
 func closing(c Config, err error) error {
 	if c.Device != nil {
 		c.Device.Close()
@@ -88,15 +88,14 @@ func closing(c Config, err error) error {
 	return err
 }
 
-// tcpConfig has the guest's connections forgotten sooner than those of an
-// Internet host: on a link inside one machine no segment is older than a second,
-// and a guest that opens and closes connections as fast as it can should not
-// make the gateway remember a minute's worth of them.
+// tcpConfig returns short timeouts for finished connections. On a link inside one machine
+// no segment is older than a second. A guest that opens and closes connections as fast as
+// it can must not make the gateway keep a minute's worth of them.
 func tcpConfig() tcp.Config {
 	return tcp.Config{TimeWait: time.Second, FinWait2: 10 * time.Second, SynRetries: 3}
 }
 
-// linkName is the interface to the guest.
+// linkName is the name of the interface to the guest.
 const linkName = "guest"
 
 // start attaches the device and starts the services.
@@ -145,11 +144,11 @@ func (g *Gateway) start() error {
 	return nil
 }
 
-// downBound is how long a guest that ends, and so closes its end of the link, may take until the
-// gateway is closed, too.
+// downBound is how long the gateway may stay open after the guest's end of the link was
+// closed. A guest that ends closes the link, and Close should follow soon.
 const downBound = 5 * time.Second
 
-// watchLink tells an operator that the guest goes on without the link.
+// watchLink logs a warning if the guest keeps running without the link.
 func (g *Gateway) watchLink(ifc *stack.Interface) {
 	select {
 	case <-ifc.Down():
@@ -165,7 +164,7 @@ func (g *Gateway) watchLink(ifc *stack.Interface) {
 	}
 }
 
-// startDNS answers questions that come to an address of the gateway.
+// startDNS starts the DNS forwarder on an address of the gateway.
 func (g *Gateway) startDNS(addr netip.Addr) error {
 	at := netip.AddrPortFrom(addr, dnsPort)
 	udp, err := g.stack.ListenUDP(at, stack.UDPOptions{})
@@ -183,12 +182,13 @@ func (g *Gateway) startDNS(addr netip.Addr) error {
 	return nil
 }
 
+// startDHCP starts the DHCP server on the guest's link.
 func (g *Gateway) startDHCP(mtu int, search []string) error {
 	server, err := newDHCPServer(&g.config, mtu, search)
 	if err != nil {
 		return err
 	}
-	everywhere := netip.AddrPortFrom(netip.IPv4Unspecified(), wire.DHCPv4ServerPort) // hears broadcasts, too
+	everywhere := netip.AddrPortFrom(netip.IPv4Unspecified(), wire.DHCPv4ServerPort) // receives broadcasts too
 	c, err := g.stack.ListenUDP(everywhere, stack.UDPOptions{Broadcast: true})
 	if err != nil {
 		return err
@@ -198,10 +198,10 @@ func (g *Gateway) startDHCP(mtu int, search []string) error {
 	return nil
 }
 
-// now is the time of flows and leases: since the gateway was made.
+// now returns the time since the gateway was created, the clock of flows and leases.
 func (g *Gateway) now() time.Duration { return time.Since(g.epoch) }
 
-// tables lists all tables of flows.
+// tables returns all flow tables.
 func (g *Gateway) tables() []*flowTable {
 	list := []*flowTable{g.flows}
 	for _, p := range g.published.udp {
@@ -212,7 +212,7 @@ func (g *Gateway) tables() []*flowTable {
 	return list
 }
 
-// expireFlows ends flows that have been idle, until the gateway is closed.
+// expireFlows closes idle flows until the gateway is closed.
 func (g *Gateway) expireFlows() {
 	tick := time.NewTicker(g.config.Limits.FlowIdle / 2)
 	defer tick.Stop()
@@ -231,8 +231,8 @@ func (g *Gateway) expireFlows() {
 	}
 }
 
-// Close ends everything: connections are reset on both sides, ports and the
-// device are closed, and nothing of the gateway is left when it returns.
+// Close resets all connections on both sides, closes ports and the device, and waits for
+// all goroutines of the gateway. Further calls return the same result.
 func (g *Gateway) Close() error {
 	g.once.Do(func() {
 		g.cancel()
@@ -260,13 +260,12 @@ func (g *Gateway) Close() error {
 	return g.err
 }
 
-// Forwards lists the port forwards, with the addresses and ports that were
-// chosen for what had been left open.
+// Forwards returns the port forwards with the actual addresses and ports.
 func (g *Gateway) Forwards() []Forward { return slices.Clone(g.config.Forwards) }
 
-// Counters returns a snapshot of what the gateway has counted.
+// Counters returns a snapshot of the gateway's counters.
 func (g *Gateway) Counters() Counters { return g.tally.snapshot() }
 
-// StackCounters returns a snapshot of what the stack on the guest's link has
-// counted: packets, and why they were dropped.
+// StackCounters returns a snapshot of the counters of the stack on the guest's link:
+// packets, and the reasons why packets were dropped.
 func (g *Gateway) StackCounters() stack.Counters { return g.stack.Counters() }

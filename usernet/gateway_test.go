@@ -17,22 +17,22 @@ import (
 	"loam/stack"
 )
 
-// The tests of this package have a gateway with a second stack as its guest, on
-// a pipe. The world that the guest reaches is this machine's loopback network.
+// The tests of this package use a gateway with a second stack as its guest, on a pipe.
+// The guest reaches the loopback network of this machine.
 
 // network is a gateway and its guest.
 type network struct {
 	*Gateway
 	t     *testing.T
 	guest *stack.Stack
-	ifc   *stack.Interface // of the guest
+	ifc   *stack.Interface // the guest's interface
 }
 
-// patience is how long a test waits for what has to happen; it decides nothing.
+// patience is how long a test waits for an expected event. It does not affect results.
 const patience = 30 * time.Second
 
-// newNetwork makes a gateway and a guest with the usual address. When the test
-// ends it closes both, and nothing may be left.
+// newNetwork returns a gateway and a guest with the default address. At the end of the
+// test it closes both and checks that nothing has leaked.
 func newNetwork(t *testing.T, c Config) *network {
 	t.Helper()
 	n := newBareNetwork(t, c)
@@ -45,7 +45,7 @@ func newNetwork(t *testing.T, c Config) *network {
 	return n
 }
 
-// newBareNetwork makes a gateway and a guest without an address.
+// newBareNetwork returns a gateway and a guest without an address.
 func newBareNetwork(t *testing.T, c Config) *network {
 	t.Helper()
 	checkLeaks(t)
@@ -67,11 +67,11 @@ func newBareNetwork(t *testing.T, c Config) *network {
 	return &network{g, t, guest, ifc}
 }
 
-// That a guest lives on without its link is told; that it has ended is not.
+// A guest that continues without its link is logged; a guest that has ended is not.
 func TestGuestCutOff(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		bound time.Duration // until it must have ended
+		bound time.Duration // time by which it must have ended
 		told  bool
 	}{{"lives on", time.Millisecond, true}, {"has ended", time.Hour, false}} {
 		t.Run(c.name, func(t *testing.T) {
@@ -105,8 +105,8 @@ func (l lines) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// checkLeaks compares goroutines, descriptors and frames at the end of the test
-// with those that there are now.
+// checkLeaks compares goroutines, descriptors and frames at the end of the test with
+// those at the time of the call.
 func checkLeaks(t *testing.T) {
 	t.Helper()
 	goroutines, descriptors := runtime.NumGoroutine(), openDescriptors(t)
@@ -131,7 +131,7 @@ func openDescriptors(t *testing.T) int {
 	return len(list)
 }
 
-// eventually waits for something that other goroutines do.
+// eventually waits for a condition that other goroutines establish.
 func eventually(t *testing.T, failure string, done func() bool) {
 	t.Helper()
 	for start := time.Now(); !done(); runtime.Gosched() {
@@ -157,10 +157,11 @@ func (n *network) wantCounter(which Counter, want uint64) {
 	}
 }
 
-// loopback is a Config for guests that talk to servers of the test.
+// loopback returns a Config for guests that use servers of the test.
 func loopback() Config { return Config{HostLoopback: true} }
 
-// gatewayPort is where the guest finds a port of the host's loopback network.
+// gatewayPort returns the address at which the guest reaches a port of the host's
+// loopback network.
 func gatewayPort(a net.Addr) netip.AddrPort {
 	return netip.AddrPortFrom(netip.MustParseAddr("10.0.2.2"), netip.MustParseAddrPort(a.String()).Port())
 }
@@ -176,7 +177,7 @@ func (n *network) dial(l net.Listener) *stack.TCPConn {
 	return c.(*stack.TCPConn)
 }
 
-// listen makes a listener of the host.
+// listen returns a listener of the host.
 func listen(t *testing.T) *net.TCPListener {
 	t.Helper()
 	l, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.MustParseAddrPort("127.0.0.1:0")))
@@ -187,7 +188,7 @@ func listen(t *testing.T) *net.TCPListener {
 	return l
 }
 
-// accept takes a connection.
+// accept accepts a connection.
 func accept(t *testing.T, l *net.TCPListener) *net.TCPConn {
 	t.Helper()
 	l.SetDeadline(time.Now().Add(patience))
@@ -199,7 +200,7 @@ func accept(t *testing.T, l *net.TCPListener) *net.TCPConn {
 	return c
 }
 
-// pair is a connection through the gateway, both of its ends.
+// pair returns both ends of a connection through the gateway.
 func (n *network) pair() (guest *stack.TCPConn, host *net.TCPConn) {
 	n.t.Helper()
 	l := listen(n.t)
@@ -215,7 +216,7 @@ func send(t *testing.T, w io.Writer, text string) {
 	}
 }
 
-// want reads a short message.
+// want reads a short message and compares it.
 func want(t *testing.T, r io.Reader, text string) {
 	t.Helper()
 	buf := make([]byte, len(text))
@@ -224,7 +225,7 @@ func want(t *testing.T, r io.Reader, text string) {
 	}
 }
 
-// wantEOF reads the end of a stream.
+// wantEOF checks that the stream has ended.
 func wantEOF(t *testing.T, r io.Reader) {
 	t.Helper()
 	if n, err := r.Read(make([]byte, 1)); n != 0 || err != io.EOF {
@@ -276,7 +277,7 @@ func TestNewThatFailsLeavesNothing(t *testing.T) {
 	}
 }
 
-// ctx ends when a test has waited for too long.
+// ctx returns a context that ends when a test has waited too long.
 func ctx(t *testing.T) context.Context {
 	t.Helper()
 	c, cancel := context.WithTimeout(t.Context(), patience)

@@ -9,37 +9,36 @@ import (
 	"loam/usernet/hand"
 )
 
-// Connections of published ports that are handed to the program. Where it runs as a
-// process of this host, neither this process nor a second TCP need stand between it and
-// its client: the program gets the descriptor of the connection that was accepted here,
-// and the kernel does the rest. What stays here is whether there is room for the
-// connection, and what is counted.
+// Passing connections to published ports to the program. If the program is a process of
+// this host, its connections need neither this process nor a second TCP in their path.
+// The program gets the descriptor of the accepted connection, and the kernel does the
+// rest. The gateway still enforces the connection limit and counts.
 //
-// The program is not trusted: it names connections that have ended by their client's
-// port, and what names none counts for nothing.
+// The program is not trusted. It identifies ended connections by the client's port; a
+// report with an unknown port is ignored.
 
-// Ports of the gateway's that stand for the clients of such connections. They are below
-// those that its stack takes for connections of its own (stack/port).
+// Ports of the gateway that represent the clients of such connections. They are below the
+// ports that the stack selects for its own connections (stack/port).
 const (
 	firstClient = 16384
 	lastClient  = 32767
 )
 
-// handing is the gateway's side of a socket to the program.
+// handing is the gateway's side of the socket to the program.
 type handing struct {
 	conn *net.UnixConn
 
 	mu   sync.Mutex
-	out  map[uint16]uint16 // the program's ports of connections that it has, by their clients'; nil: it has gone
-	next uint16            // the port to try next
+	out  map[uint16]uint16 // the program's ports of open connections, by client port; nil: the program has gone
+	next uint16            // the client port to try next
 }
 
 func newHanding(conn *net.UnixConn) *handing {
 	return &handing{conn: conn, out: make(map[uint16]uint16), next: firstClient}
 }
 
-// take finds a port for a client of a port of the program; false: the program has gone, or
-// no port is free.
+// take allocates a client port for a connection to the program's port to. It returns
+// false if the program has gone or no port is free.
 func (h *handing) take(to uint16) (uint16, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -59,8 +58,8 @@ func (h *handing) take(to uint16) (uint16, bool) {
 	return 0, false
 }
 
-// give gives a client's port back, and returns that of the program; false: no connection
-// has it.
+// give releases a client port and returns the program's port of its connection. It
+// returns false if the port is not allocated.
 func (h *handing) give(port uint16) (to uint16, taken bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -69,7 +68,7 @@ func (h *handing) give(port uint16) (to uint16, taken bool) {
 	return to, taken
 }
 
-// end is for a program that has gone; it returns how many connections it had.
+// end marks the program as gone and returns how many connections it had.
 func (h *handing) end() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -78,7 +77,8 @@ func (h *handing) end() int {
 	return n
 }
 
-// startHanding has the connections of all forwards to the program be handed over.
+// startHanding prepares all TCP forwards to Config.Guest for passing connections to the
+// program.
 func (g *Gateway) startHanding() (err error) {
 	if g.handing == nil {
 		return nil
@@ -94,8 +94,8 @@ func (g *Gateway) startHanding() (err error) {
 	return nil
 }
 
-// acceptHost accepts a connection of a socket that listens, as the kernel gives it, without the options that
-// package net would set.
+// acceptHost accepts a connection without setting the socket options that package net
+// would set. It returns a non-blocking descriptor that the caller owns.
 func acceptHost(l syscall.Conn) (fd int, err error) {
 	raw, err := l.SyscallConn()
 	if err != nil {
@@ -111,15 +111,15 @@ func acceptHost(l syscall.Conn) (fd int, err error) {
 	return fd, err
 }
 
-// resetHost ends with a reset a connection that has only a descriptor.
+// resetHost closes the connection of a plain descriptor with a reset.
 func resetHost(fd int) {
 	syscall.SetsockoptLinger(fd, syscall.SOL_SOCKET, syscall.SO_LINGER, &syscall.Linger{Onoff: 1})
 	syscall.Close(fd)
 }
 
-// handConn hands a connection over and keeps its place among the connections until the
-// program says that it has ended. It waits while the program does not take what it is
-// handed; who connects then waits with the kernel.
+// handConn passes a connection to the program. The connection counts against the limit
+// until the program reports its end. handConn blocks while the program does not read its
+// messages; new clients then wait in the kernel's accept queue.
 func (g *Gateway) handConn(to uint16, fd int) {
 	g.tally.count(PublishTCP)
 	port, ok := g.handing.take(to)
@@ -137,13 +137,14 @@ func (g *Gateway) handConn(to uint16, fd int) {
 		return
 	}
 	resetHost(fd)
-	if _, taken := g.handing.give(port); taken { // else it went with the program
+	if _, taken := g.handing.give(port); taken { // otherwise end has released it
 		g.connections.give()
 		g.tally.count(PublishFailed)
 	}
 }
 
-// hearEnds is told of connections that have ended, until the program has gone.
+// hearEnds processes the program's reports of ended connections until the program has
+// gone.
 func (g *Gateway) hearEnds() {
 	b := make([]byte, os.Getpagesize())
 	for {
@@ -165,7 +166,7 @@ func (g *Gateway) hearEnds() {
 	}
 }
 
-// ended is told of one.
+// ended processes one report. A report about an unknown port is ignored.
 func (g *Gateway) ended(e hand.End) {
 	port, taken := g.handing.give(e.Client)
 	if !taken {

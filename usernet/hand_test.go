@@ -11,8 +11,8 @@ import (
 	"loam/usernet/hand"
 )
 
-// handingOver is a network whose gateway hands connections of one forward to port 80 over
-// to a program, where it is on the host, and the program's socket.
+// handingOver returns a network whose gateway passes connections for port 80 to a
+// program, the host address of the forward, and the program's socket.
 func handingOver(t *testing.T, limits Limits) (*network, string, *net.UnixConn) {
 	t.Helper()
 	checkLeaks(t)
@@ -42,7 +42,7 @@ func packetPair(t *testing.T) (a, b *net.UnixConn) {
 	return pair[0], pair[1]
 }
 
-// taken is a connection that the program was handed.
+// taken returns a connection that the program has received.
 func taken(t *testing.T, program *net.UnixConn) (hand.Connection, *net.TCPConn) {
 	t.Helper()
 	b, control := make([]byte, 100), make([]byte, 100)
@@ -106,7 +106,7 @@ func TestHand(t *testing.T) {
 	n.wantCounter(TCPResets, 0)
 }
 
-// What is handed over has the options that the kernel gives it, and no others.
+// A descriptor passed to the program has the kernel's default options.
 func TestHandedOptions(t *testing.T) {
 	_, addr, program := handingOver(t, Limits{})
 	host := dialHostPort(t, addr)
@@ -126,7 +126,7 @@ func TestHandedOptions(t *testing.T) {
 	}
 }
 
-// A connection counts until its end is told, and that only once.
+// A connection counts against the limit until its end is reported, and is released once.
 func TestHandedCountAmongTheConnections(t *testing.T) {
 	n, addr, program := handingOver(t, Limits{Connections: 1})
 	host := dialHostPort(t, addr)
@@ -135,7 +135,7 @@ func TestHandedCountAmongTheConnections(t *testing.T) {
 	n.wantCounter(PublishLimit, 1)
 	conn.Close()
 	host.Close()
-	tell(t, program, hand.End{Client: c.Client + 1}) // of no connection
+	tell(t, program, hand.End{Client: c.Client + 1}) // no such connection
 	wantResetAt(t, addr)
 	tell(t, program, hand.End{Client: c.Client, Reset: true}, hand.End{Client: c.Client, Reset: true})
 	n.wantCounter(TCPResets, 1)
@@ -149,7 +149,7 @@ func TestHandedCountAmongTheConnections(t *testing.T) {
 	host.Close()
 }
 
-// A program that refuses, or has gone, shows as a reset.
+// If the program refuses or has gone, the client gets a reset.
 func TestHandedToNobody(t *testing.T) {
 	n, addr, program := handingOver(t, Limits{})
 	host := dialHostPort(t, addr)
@@ -171,7 +171,7 @@ func TestHandedToNobody(t *testing.T) {
 	n.wantCounter(PublishFailed, 2)
 }
 
-// A program that takes nothing keeps who connects waiting, and takes all in the end.
+// While a program reads no messages, clients wait; in the end it gets all connections.
 func TestHandedLate(t *testing.T) {
 	n, addr, program := handingOver(t, Limits{})
 	const many = 600 // more than the socket holds
@@ -187,7 +187,7 @@ func TestHandedLate(t *testing.T) {
 	eventually(t, "places are taken", func() bool { return len(n.connections) == 0 })
 }
 
-// A gateway that closes takes nothing along that was handed over, and leaves nothing.
+// Closing a gateway does not affect connections passed to the program, and leaks nothing.
 func TestHandingCloses(t *testing.T) {
 	n, addr, program := handingOver(t, Limits{})
 	host := dialHostPort(t, addr)
@@ -199,7 +199,7 @@ func TestHandingCloses(t *testing.T) {
 	host.Close()
 }
 
-// What leads to another address than the program's is relayed.
+// A forward to an address other than the program's is relayed.
 func TestNotHanded(t *testing.T) {
 	ours, theirs := packetPair(t)
 	defer theirs.Close()

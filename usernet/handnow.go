@@ -9,36 +9,37 @@ import (
 	"loam/stack"
 )
 
-// Little that the guest sends is handed to the host where it is noticed: in the turn of
-// the stack's shard, on the thread that has just read it from the link. To wake the
-// relay's goroutine for it, as a rule on another thread, takes longer than the handing
-// over. What is more than a little, what the host does not take at once, the end of the
-// stream and errors are left to the goroutine.
+// Small amounts of data from the guest are written to the host's socket immediately: in
+// the turn of the stack's shard, on the thread that read them from the link. Waking the
+// relay's goroutine, usually on another thread, would take longer than the write. The
+// goroutine handles larger amounts, data that the host does not accept at once, the end
+// of the stream, and errors.
 
-// littleBytes is how much is little.
+// littleBytes is the largest amount that is written immediately, in bytes.
 const littleBytes = 16 << 10
 
 var littleBuffers = sync.Pool{New: func() any { return new([littleBytes]byte) }}
 
-// handover is the guest's stream on its way to the host.
+// handover is the state of the guest's stream towards the host.
 type handover struct {
-	mu   sync.Mutex // who holds it moves bytes; guards all that follows
-	rest []byte     // was read from the guest and not taken by the host; goes first
-	err  error      // what the last read from the guest came to, or the last write
+	mu   sync.Mutex // held while moving bytes; guards the fields below
+	rest []byte     // read from the guest and not yet accepted by the host; sent first
+	err  error      // result of the last read from the guest or the last write
 
 	raw  syscall.RawConn      // the host's socket
-	send func(socket uintptr) // trySend, made a func value once
-	p    []byte               // what it is to send
-	sent int                  // how much of it was taken
+	send func(socket uintptr) // trySend as a func value, allocated once
+	p    []byte               // argument of trySend
+	sent int                  // result of trySend: bytes accepted
 }
 
+// init prepares the handover for the host's socket.
 func (h *handover) init(host syscall.Conn) (err error) {
 	h.raw, err = host.SyscallConn()
 	h.send = h.trySend
 	return err
 }
 
-// trySend is called with the socket.
+// trySend writes p to the socket without blocking. It is called by raw.Control.
 func (h *handover) trySend(socket uintptr) {
 	if h.sent, h.err = fd.Send(socket, h.p); h.err != nil {
 		h.sent = 0
@@ -48,15 +49,15 @@ func (h *handover) trySend(socket uintptr) {
 	}
 }
 
-// hear is told what happens to the guest's connection. It is called in a turn.
+// hear is the relay's event function for Watch. It runs in a turn and must not block.
 func (r *relay) hear(e stack.Events) {
 	if e != stack.Readable || !r.handNow() {
 		r.bell.ring(e)
 	}
 }
 
-// handNow hands over what there is, without waiting, and reports false if the goroutine
-// has something left to do.
+// handNow moves available data to the host without blocking. It returns false if work
+// remains for the relay's goroutine.
 func (r *relay) handNow() bool {
 	h := &r.out
 	if r.guest.Buffered() > littleBytes || !h.mu.TryLock() {
@@ -68,7 +69,7 @@ func (r *relay) handNow() bool {
 	}
 	buf := littleBuffers.Get().(*[littleBytes]byte)
 	defer littleBuffers.Put(buf)
-	for { // twice: the second read finds nothing, and asks to be told of what comes next
+	for { // two iterations: the second read finds no data and requests the next event
 		n, err := r.guest.TryRead(buf[:])
 		if err == stack.ErrWouldBlock {
 			return true
@@ -79,8 +80,8 @@ func (r *relay) handNow() bool {
 	}
 }
 
-// take hands p to the host, keeps what the host does not take, and reports whether it
-// took all. The caller holds mu.
+// take writes p to the host, keeps what the host does not accept, and reports whether it
+// accepted everything. The caller holds mu.
 func (h *handover) take(p []byte, t *tally) bool {
 	h.p, h.sent = p, 0
 	if err := h.raw.Control(h.send); err != nil {
@@ -92,7 +93,7 @@ func (h *handover) take(p []byte, t *tally) bool {
 	return len(h.rest) == 0 && h.err == nil
 }
 
-// finish writes what handNow has left over, and returns the error that it left.
+// finish writes the data that handNow has kept, and returns the error that it recorded.
 func (h *handover) finish(host io.Writer, t *tally) error {
 	if len(h.rest) > 0 && h.err == nil {
 		n, err := host.Write(h.rest)

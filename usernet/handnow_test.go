@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Small writes of a guest arrive whole and in order, whether the gateway hands them over
-// at once or, while the host's program does not read, later.
+// Small writes of a guest arrive complete and in order, whether the gateway forwards them
+// at once or later because the host's program does not read.
 func TestTCPSmallWritesWhileTheHostDoesNotRead(t *testing.T) {
 	n := newNetwork(t, loopback())
 	guest, host := n.pair()
@@ -37,12 +37,12 @@ func TestTCPSmallWritesWhileTheHostDoesNotRead(t *testing.T) {
 	n.wantCounter(TCPResets, 0)
 }
 
-// holdsBack reports whether a relay has bytes for the host, or waits for it.
+// holdsBack reports whether a relay has bytes for the host, or is blocked writing to it.
 func (n *network) holdsBack() (held bool) {
 	n.relays.Range(func(key, _ any) bool {
 		h := &key.(*relay).out
 		if !h.mu.TryLock() {
-			held = true // the goroutine waits for the host, or is about to be done
+			held = true // the goroutine is blocked in a write, or about to finish
 			return false
 		}
 		held = len(h.rest) > 0
@@ -52,8 +52,8 @@ func (n *network) holdsBack() (held bool) {
 	return held
 }
 
-// What was handed over at once is with the host when nothing but the link's thread has
-// run: no relay's goroutine holds up a request and its answer.
+// Data forwarded immediately reaches the host although only the link's thread runs: a
+// relay's goroutine does not delay a request or its reply.
 func TestTCPRequestAndAnswer(t *testing.T) {
 	n := newNetwork(t, loopback())
 	guest, host := n.pair()

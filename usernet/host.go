@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// dialTimeout bounds an attempt to connect. The guest's own patience ends
-// sooner, as a rule; what it has given up is still tried until then.
+// dialTimeout bounds a connection attempt to the host. The guest usually gives up
+// earlier, but the attempt continues until then.
 const dialTimeout = 30 * time.Second
 
-// HostHasIPv6 reports whether this host has an address of IPv6 that is known beyond one
-// link: without one, nobody can be reached by IPv6 but the host itself.
+// HostHasIPv6 reports whether this host has a global unicast IPv6 address. Without one,
+// no other host is reachable over IPv6.
 func HostHasIPv6() bool {
 	list, err := net.InterfaceAddrs()
 	return err == nil && slices.ContainsFunc(list, func(a net.Addr) bool {
@@ -22,7 +22,7 @@ func HostHasIPv6() bool {
 	})
 }
 
-// dialHost connects from the host.
+// dialHost connects to an address from the host.
 func dialHost(ctx context.Context, to netip.AddrPort) (*net.TCPConn, error) {
 	d := net.Dialer{Timeout: dialTimeout}
 	c, err := d.DialContext(ctx, "tcp", to.String())

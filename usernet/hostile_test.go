@@ -10,16 +10,15 @@ import (
 	"loam/wire"
 )
 
-// Guests that are no stack at all: frames made by hand, sent as fast as the
-// gateway takes them. Each test ends with the gateway being closed, after which
-// nothing may be left: see checkLeaks.
+// Guests without a stack: frames made by hand, sent as fast as the gateway accepts them.
+// Each test ends with closing the gateway and a check for leaks: see checkLeaks.
 
 // rawGuest is the far end of the gateway's link.
 type rawGuest struct {
 	*Gateway
 	t      *testing.T
 	device link.Device
-	mac    wire.MAC // of the gateway
+	mac    wire.MAC // the gateway's
 }
 
 func newRawGuest(t *testing.T, medium link.Medium, c Config) *rawGuest {
@@ -38,7 +37,7 @@ func newRawGuest(t *testing.T, medium link.Medium, c Config) *rawGuest {
 	return &rawGuest{g, t, far, near.Info().MAC}
 }
 
-// send sends a frame, when there is room.
+// send sends a frame when there is room.
 func (r *rawGuest) send(f *link.Frame) {
 	r.t.Helper()
 	q := r.device.Queues()[0]
@@ -85,7 +84,7 @@ func (r *rawGuest) sendSYN(src, dst netip.AddrPort) {
 	r.sendIP(wire.ProtoTCP, src.Addr(), dst.Addr(), f)
 }
 
-// discard reads frames and frees them until the link is closed.
+// discard reads and frees frames until the link is closed.
 func (r *rawGuest) discard() {
 	frames := make([]*link.Frame, link.BatchSize)
 	for {
@@ -97,7 +96,7 @@ func (r *rawGuest) discard() {
 	}
 }
 
-// wantPong pings the gateway and waits for its answer: it is alive and well.
+// wantPong pings the gateway and waits for the reply, to check that it still works.
 func (r *rawGuest) wantPong() {
 	r.t.Helper()
 	f := link.NewFrame(wire.ICMPv4Len)
@@ -120,20 +119,19 @@ func (r *rawGuest) wantPong() {
 
 var guestAddr = netip.MustParseAddr("10.0.2.15")
 
-// anywhere is an address that changes with i.
+// anywhere returns an address derived from i.
 func anywhere(i int) netip.AddrPort {
 	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 2, byte(20 + i%200)}), uint16(1024+i))
 }
 
-// SYNs from everywhere, for a server that accepts, and no handshake is ever
-// completed.
+// SYNs to many addresses for a server that accepts, without completing any handshake.
 func TestHostileSYNFlood(t *testing.T) {
 	const limit, flood = 8, 2000
 	c := loopback()
 	c.Limits.Connections = limit
 	r := newRawGuest(t, link.IP, c)
 	l := listen(t)
-	accepted := make(chan struct{}, flood) // a token for each connection of the host
+	accepted := make(chan struct{}, flood) // one token per connection of the host
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -162,7 +160,7 @@ func TestHostileSYNFlood(t *testing.T) {
 	<-done
 }
 
-// Datagrams from everywhere to everywhere.
+// Datagrams between many addresses.
 func TestHostileUDPFlood(t *testing.T) {
 	const limit, flood = 16, 2000
 	c := loopback()
@@ -181,8 +179,8 @@ func TestHostileUDPFlood(t *testing.T) {
 	eventually(t, "sockets of flows that were ended are left", func() bool { return openDescriptors(t) <= sockets+2*limit })
 }
 
-// A guest that sends and never receives a frame: the link stays full. With an
-// Ethernet link it does not even answer ARP.
+// A guest that sends but never receives keeps the link full. On an Ethernet link it does
+// not even answer ARP.
 func TestHostileGuestThatReceivesNothing(t *testing.T) {
 	for medium, name := range map[link.Medium]string{link.IP: "IP", link.Ethernet: "Ethernet"} {
 		t.Run(name, func(t *testing.T) {
@@ -191,7 +189,7 @@ func TestHostileGuestThatReceivesNothing(t *testing.T) {
 			c.Limits.Flows = 4
 			r := newRawGuest(t, medium, c)
 			host := listenUDP(t)
-			go func() { // answers everything tenfold
+			go func() { // sends ten replies to each datagram
 				buf := make([]byte, 2048)
 				for {
 					n, from, err := host.ReadFromUDPAddrPort(buf)
@@ -209,8 +207,8 @@ func TestHostileGuestThatReceivesNothing(t *testing.T) {
 				r.sendUDP(netip.AddrPortFrom(guestAddr, uint16(1024+i%16)), gatewayPort(host.LocalAddr()), payload)
 				most = max(most, link.Outstanding())
 			}
-			// Two full links of 256 frames, what four flows and those being closed
-			// may hold, and what waits to be resolved.
+			// Two full links of 256 frames, the frames held by four flows and by flows
+			// being closed, and packets waiting for resolution.
 			if bound := 256*2 + 20*2*guestDatagrams/2048 + 256; most > bound {
 				t.Errorf("%d frames were held at once, want at most %d", most, bound)
 			}
@@ -219,7 +217,7 @@ func TestHostileGuestThatReceivesNothing(t *testing.T) {
 	}
 }
 
-// What is malformed at every layer is counted and disturbs nothing.
+// Malformed input at every layer is counted and does no harm.
 func TestHostileRubbish(t *testing.T) {
 	r := newRawGuest(t, link.IP, Config{Resolvers: []netip.AddrPort{refusedPort(t)}})
 	random := rand.New(rand.NewPCG(1, 2))

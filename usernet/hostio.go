@@ -7,31 +7,68 @@ import (
 	"loam/link/fd"
 )
 
-// Reading the host's sockets. A connection may be idle for hours, and thousands
-// may be; so a goroutine takes a buffer only when there is something to read,
-// and gives it back before it waits again. Waiting is the runtime poller's, by
-// way of syscall.RawConn.
+// Reading the host's sockets. Thousands of connections may be idle for hours. So a
+// goroutine takes a buffer only when there is data to read, and returns it before it
+// waits again. It waits in the runtime's poller, through syscall.RawConn.
 //
-// Rejected: a small buffer for each connection and a large one when the small
-// one comes back full, which costs a system call more for each burst.
+// Rejected: a small buffer per connection, and a large one when the small one is filled.
+// That costs an additional system call per burst.
 
-// bufferSize holds the largest UDP datagram. For a stream, 256 KiB gained nothing
-// that could be measured (BenchmarkTCP).
+// bufferSize is the size of a read buffer, in bytes. It holds the largest UDP datagram.
+// For streams, larger buffers brought no measurable gain (BenchmarkTCP).
 const bufferSize = 256 << 10
 
 type buffer [bufferSize]byte
 
 var buffers = sync.Pool{New: func() any { return new(buffer) }}
 
-// hostReader reads one socket. It belongs to one goroutine.
-type hostReader struct {
-	raw syscall.RawConn
-	buf *buffer // nil: none is held
-	n   int
-	err error
-	try func(fd uintptr) bool // tryRead, made a func value once
+// room holds a buffer of one of two sizes, or none. It belongs to one goroutine.
+type room struct {
+	large *buffer
+	small *[littleBytes]byte
 }
 
+// take gets a buffer from its pool if the room has none. little selects the small size.
+func (r *room) take(little bool) {
+	switch {
+	case r.large != nil || r.small != nil:
+	case little:
+		r.small = littleBuffers.Get().(*[littleBytes]byte)
+	default:
+		r.large = buffers.Get().(*buffer)
+	}
+}
+
+// bytes returns the buffer. The room must have one.
+func (r *room) bytes() []byte {
+	if r.small != nil {
+		return r.small[:]
+	}
+	return r.large[:]
+}
+
+// give returns the buffer to its pool.
+func (r *room) give() {
+	if r.small != nil {
+		littleBuffers.Put(r.small)
+	}
+	if r.large != nil {
+		buffers.Put(r.large)
+	}
+	*r = room{}
+}
+
+// hostReader reads one socket. It belongs to one goroutine.
+type hostReader struct {
+	raw    syscall.RawConn
+	buf    room
+	little func() bool // reports whether to use small buffers; nil: never
+	n      int
+	err    error
+	try    func(fd uintptr) bool // tryRead as a func value, allocated once
+}
+
+// newHostReader returns a reader of the socket c, which stays owned by the caller.
 func newHostReader(c syscall.Conn) (*hostReader, error) {
 	raw, err := c.SyscallConn()
 	if err != nil {
@@ -42,8 +79,8 @@ func newHostReader(c syscall.Conn) (*hostReader, error) {
 	return r, nil
 }
 
-// read waits for bytes and returns them; they are good until the next call of
-// read or release. For a stream, none without an error is its end.
+// read waits for data and returns it. The slice is valid until the next call of read or
+// release. For a stream, no bytes and no error mean its end.
 func (r *hostReader) read() ([]byte, error) {
 	if err := r.raw.Read(r.try); err != nil {
 		r.release()
@@ -53,16 +90,14 @@ func (r *hostReader) read() ([]byte, error) {
 		r.release()
 		return nil, r.err
 	}
-	return r.buf[:r.n], nil
+	return r.buf.bytes()[:r.n], nil
 }
 
-// tryRead is called by the poller; false means wait until there is something.
+// tryRead is called by the poller. It returns false to wait for data.
 func (r *hostReader) tryRead(socket uintptr) bool {
-	if r.buf == nil {
-		r.buf = buffers.Get().(*buffer)
-	}
+	r.buf.take(r.little != nil && r.little())
 	for {
-		r.n, r.err = fd.Read(socket, r.buf[:])
+		r.n, r.err = fd.Read(socket, r.buf.bytes())
 		switch r.err {
 		case syscall.EINTR:
 		case syscall.EAGAIN:
@@ -74,10 +109,10 @@ func (r *hostReader) tryRead(socket uintptr) bool {
 	}
 }
 
-// waitReset waits, on a stream that has ended, until the connection is reset, is
-// closed, or its read deadline has passed. Reading would go on to tell of the
-// end of the stream; the socket's error does not. The runtime's poller reports
-// changes, of which the reset is the next one.
+// waitReset waits, after the end of a stream, until the connection is reset or closed, or
+// its read deadline has passed. It checks the socket error, because a read would only
+// return the end of the stream again. The runtime's poller reports changes, and after the
+// end of the stream a reset is the next change.
 func (r *hostReader) waitReset() {
 	r.raw.Read(func(fd uintptr) bool {
 		pending, err := syscall.GetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_ERROR)
@@ -85,10 +120,5 @@ func (r *hostReader) waitReset() {
 	})
 }
 
-// release gives the buffer back.
-func (r *hostReader) release() {
-	if r.buf != nil {
-		buffers.Put(r.buf)
-		r.buf = nil
-	}
-}
+// release returns the buffer to its pool.
+func (r *hostReader) release() { r.buf.give() }

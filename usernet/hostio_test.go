@@ -9,7 +9,7 @@ import (
 	"loam/internal/race"
 )
 
-// socketPair is a connection of the host.
+// socketPair returns both ends of a connection of the host.
 func socketPair(t *testing.T) (a, b *net.TCPConn) {
 	t.Helper()
 	l := listen(t)
@@ -36,7 +36,7 @@ func TestHostReaderHoldsNoBufferWhileItWaits(t *testing.T) {
 			t.Error("there is something to read")
 		}
 	})
-	if r.buf != nil {
+	if r.buf != (room{}) {
 		t.Error("a reader that waits holds a buffer")
 	}
 	send(t, b, "bytes")
@@ -49,7 +49,7 @@ func TestHostReaderHoldsNoBufferWhileItWaits(t *testing.T) {
 		t.Errorf("the end of the stream is %q, %v", p, err)
 	}
 	a.Close()
-	if _, err := r.read(); !errors.Is(err, net.ErrClosed) || r.buf != nil {
+	if _, err := r.read(); !errors.Is(err, net.ErrClosed) || r.buf != (room{}) {
 		t.Errorf("a closed socket gives %v", err)
 	}
 }

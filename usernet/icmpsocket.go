@@ -11,24 +11,24 @@ import (
 	"loam/wire"
 )
 
-// An icmpSocket sends echo requests from the host. Linux has a kind for
-// everybody (icmp(7), "ping sockets"), as far as net.ipv4.ping_group_range
-// allows; root may have a raw one instead, which hears all ICMP there is.
+// An icmpSocket sends echo requests from the host. It is a ping socket (icmp(7)) if
+// net.ipv4.ping_group_range permits it, otherwise a raw socket, which requires root and
+// receives all ICMP messages.
 //
-// A ping socket puts an identifier of its own into what it sends, and is given
-// only what answers that; a raw one has to do both itself.
+// The kernel sets the identifier in requests of a ping socket and delivers only matching
+// replies. A raw socket has to do both itself.
 type icmpSocket struct {
 	*icmpVersion
-	conn net.PacketConn // *net.UDPConn of a ping socket, *net.IPConn of a raw one
-	id   uint16         // of a raw socket
+	conn net.PacketConn // *net.UDPConn for a ping socket, *net.IPConn for a raw socket
+	id   uint16         // identifier, for a raw socket
 	raw  bool
 }
 
-// icmpVersion is what differs between the versions of IP.
+// icmpVersion has the differences between the versions of IP.
 type icmpVersion struct {
-	domain, protocol int    // of a ping socket
-	network, any     string // of a raw one
-	echo, reply      uint8  // types of messages
+	domain, protocol int    // for a ping socket
+	network, any     string // for a raw socket
+	echo, reply      uint8  // message types
 }
 
 var (
@@ -36,7 +36,7 @@ var (
 	ipv6 = &icmpVersion{syscall.AF_INET6, syscall.IPPROTO_ICMPV6, "ip6:ipv6-icmp", "::", uint8(wire.ICMPv6Echo), uint8(wire.ICMPv6EchoReply)}
 )
 
-// newICMPSocket opens the best socket that the host allows.
+// newICMPSocket opens a ping socket or, if that is not permitted, a raw socket.
 func newICMPSocket(v *icmpVersion) (*icmpSocket, error) {
 	conn, err := pingSocket(v)
 	if err == nil {
@@ -48,20 +48,20 @@ func newICMPSocket(v *icmpVersion) (*icmpSocket, error) {
 	return nil, fmt.Errorf("ping sockets are not allowed (%w): have net.ipv4.ping_group_range include this user's group", err)
 }
 
-// pingSocket makes a ping socket. Package net has no name for these, but takes
-// them for what they resemble: UDP sockets.
+// pingSocket creates a ping socket. Package net has no type for ping sockets; it treats
+// them as UDP sockets.
 func pingSocket(v *icmpVersion) (net.PacketConn, error) {
 	fd, err := syscall.Socket(v.domain, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK, v.protocol)
 	if err != nil {
 		return nil, err
 	}
 	file := os.NewFile(uintptr(fd), "ping")
-	defer file.Close() // FilePacketConn duplicates it
+	defer file.Close() // FilePacketConn duplicates the descriptor
 	return net.FilePacketConn(file)
 }
 
-// send sends an echo request. Messages of both versions are alike, but for the type; the
-// checksum of ICMPv6 is the kernel's business (RFC 3542 section 3.1).
+// send sends an echo request. Requests of both versions differ only in their type. For
+// ICMPv6 the kernel replaces the checksum (RFC 3542 section 3.1).
 func (s *icmpSocket) send(dst netip.Addr, seq uint16, data []byte) error {
 	msg := make([]byte, wire.ICMPv4Len+len(data))
 	wire.ICMPv4{Type: wire.ICMPv4Type(s.echo), Rest: wire.EchoRest(s.id, seq)}.Put(msg)
@@ -75,7 +75,7 @@ func (s *icmpSocket) send(dst netip.Addr, seq uint16, data []byte) error {
 	return err
 }
 
-// receive waits for an ICMP message.
+// receive waits for an ICMP message and returns its source. msg is a part of buf.
 func (s *icmpSocket) receive(buf []byte) (from netip.Addr, msg []byte, err error) {
 	n, addr, err := s.conn.ReadFrom(buf)
 	if err != nil {
@@ -92,7 +92,8 @@ func (s *icmpSocket) receive(buf []byte) (from netip.Addr, msg []byte, err error
 	return from.Unmap(), buf[:n], nil
 }
 
-// answered reads the sequence number of a reply that answers us; false: msg is none.
+// answered returns the sequence number of an echo reply to this socket. It returns false
+// if msg is not such a reply.
 func (s *icmpSocket) answered(msg []byte) (seq uint16, ok bool) {
 	h, _, err := wire.ParseICMPv4(msg)
 	if err != nil || uint8(h.Type) != s.reply || s.raw && h.EchoID() != s.id {

@@ -9,13 +9,13 @@ import (
 	"loam/wire"
 )
 
-// IPv6 for the guest. Its flows end here as those of IPv4 do, and go on from sockets of
-// the host; what is different is that the gateway is a router that advertises itself
-// (RFC 4861), and that the host may have no IPv6. Then the gateway leads nowhere, which
-// the guest knows: it is told "network is unreachable" by its own kernel, at once.
+// IPv6 for the guest. As with IPv4, flows end here and continue from host sockets. There
+// are two differences: the gateway is a router that advertises itself (RFC 4861), and the
+// host may have no IPv6. In that case the gateway does not advertise itself as a default
+// router, so the guest's kernel reports "network is unreachable" at once.
 
-// startIPv6 gives the gateway its addresses of IPv6 and advertises it, where the device
-// can carry IPv6.
+// startIPv6 configures and advertises the gateway's IPv6 addresses. It does nothing if
+// the device cannot carry IPv6.
 func (g *Gateway) startIPv6(ifc *stack.Interface) error {
 	c := &g.config
 	if c.NoIPv6 {
@@ -26,7 +26,7 @@ func (g *Gateway) startIPv6(ifc *stack.Interface) error {
 		return nil
 	}
 	if err == nil {
-		err = g.stack.AddAddress(linkName, netip.PrefixFrom(c.DNS6, c.Prefix6.Bits())) // a longer one would be spoken from
+		err = g.stack.AddAddress(linkName, netip.PrefixFrom(c.DNS6, c.Prefix6.Bits())) // a longer prefix would become the preferred source address
 	}
 	if err == nil {
 		err = g.startDNS(c.DNS6)
@@ -34,13 +34,13 @@ func (g *Gateway) startIPv6(ifc *stack.Interface) error {
 	if err == nil {
 		err = ifc.Advertise(c.advertisement())
 	}
-	if errors.Is(err, stack.ErrFamily) { // a link without stations, which has no such messages
+	if errors.Is(err, stack.ErrFamily) { // no link-layer addresses, so no router advertisements
 		return nil
 	}
 	return err
 }
 
-// advertisement is what the gateway says of itself.
+// advertisement returns the gateway's router advertisement.
 func (c *Config) advertisement() wire.RouterAdvertisement {
 	const lifetime = uint32(autoconf.DefaultLifetime)
 	a := wire.RouterAdvertisement{

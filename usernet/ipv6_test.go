@@ -19,7 +19,7 @@ import (
 	"loam/wire"
 )
 
-// IPv6 through the gateway. The world that the guest reaches is this machine's ::1.
+// IPv6 through the gateway. The guest reaches ::1 of this machine.
 
 var (
 	gateway6 = netip.MustParseAddr("fd6c:6f61:6d00::2")
@@ -27,7 +27,7 @@ var (
 	far6     = netip.MustParseAddrPort("[2001:db8::1]:80")
 )
 
-// needLoopback6 skips a test where the host has no ::1.
+// needLoopback6 skips a test if the host has no ::1.
 func needLoopback6(t *testing.T) {
 	t.Helper()
 	l, err := net.Listen("tcp6", "[::1]:0")
@@ -37,8 +37,7 @@ func needLoopback6(t *testing.T) {
 	l.Close()
 }
 
-// newNetwork6 makes a gateway and a guest that has configured itself by what the gateway
-// advertises.
+// newNetwork6 returns a gateway and a guest configured by the gateway's advertisements.
 func newNetwork6(t *testing.T, c Config, hostIPv6 bool) *network {
 	t.Helper()
 	needLoopback6(t)
@@ -147,7 +146,7 @@ func TestIPv6Pings(t *testing.T) {
 	n.wantCounter(PingIn, 1)
 }
 
-// The guest pings an address of the world by IPv6, and a socket of the host does it.
+// An IPv6 ping of the guest is sent by a socket of the host.
 func TestIPv6PingThroughTheGateway(t *testing.T) {
 	ownNamespace(t, "192.0.2.1/32")
 	if err := os.WriteFile("/proc/sys/net/ipv6/conf/lo/disable_ipv6", []byte("0"), 0); err != nil {
@@ -157,7 +156,7 @@ func TestIPv6PingThroughTheGateway(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	n := newNetwork6(t, Config{}, true)
-	eventually(t, "the kernel does not answer at its new address", func() bool { // which it tries in the background
+	eventually(t, "the kernel does not answer at its new address", func() bool { // until duplicate detection has finished in the background
 		soon, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		defer cancel()
 		_, err := n.guest.Ping(soon, far6.Addr(), 0)
@@ -171,7 +170,7 @@ func TestIPv6PingThroughTheGateway(t *testing.T) {
 	}
 }
 
-// A host without IPv6: whoever tries both versions goes on with the other at once.
+// On a host without IPv6, a client that tries both versions continues with IPv4 at once.
 func TestIPv6LeadsNowhere(t *testing.T) {
 	n := newNetwork6(t, Config{}, false)
 	for _, network := range []string{"tcp", "udp"} {
@@ -184,7 +183,7 @@ func TestIPv6LeadsNowhere(t *testing.T) {
 	}
 }
 
-// A host that has IPv6, and loses it: the guest is refused, at once.
+// On a host that loses IPv6, the guest's connections are refused at once.
 func TestIPv6IsLost(t *testing.T) {
 	n := newNetwork6(t, Config{dial: func(context.Context, netip.AddrPort) (*net.TCPConn, error) {
 		return nil, syscall.ENETUNREACH
@@ -203,7 +202,7 @@ func TestIPv6DNS(t *testing.T) {
 	}
 }
 
-// A port that is published without an address is one of ::1, too.
+// A port published without an address is published on ::1 too.
 func TestIPv6Published(t *testing.T) {
 	needLoopback6(t)
 	n, at := publishing(t, "tcp", Limits{})
@@ -221,8 +220,8 @@ func TestIPv6Published(t *testing.T) {
 	}
 }
 
-// A listener for IPv6 alone gets what nobody takes by IPv4, from the gateway's address of IPv6; one for
-// both gets it by IPv4.
+// A listener for IPv6 only receives the connections refused over IPv4, from the gateway's
+// IPv6 address. A listener for both receives them over IPv4.
 func TestIPv6PublishedToIPv6Alone(t *testing.T) {
 	needLoopback6(t)
 	guest6 := netip.MustParseAddr("fd6c:6f61:6d00::f")
@@ -294,7 +293,7 @@ func TestIPv6Config(t *testing.T) {
 	}
 }
 
-// What the gateway says of itself lives as long as it does.
+// The lifetimes in the gateway's advertisement are nonzero and finite.
 func TestIPv6Advertisement(t *testing.T) {
 	c := Config{Prefix6: defaultPrefix6, DNS6: dns6, hostIPv6: func() bool { return true }}
 	a := c.advertisement()

@@ -10,33 +10,32 @@ import (
 	"loam/stack"
 )
 
-// Ping. One ICMP socket of the host, for each version of IP, carries the echo requests of the guest, with
-// sequence numbers of our own; when the real host's reply comes, the request is
-// answered. Nothing is answered that nobody answered.
+// A pinger forwards echo requests of the guest over one ICMP socket of the host per
+// version of IP. It uses its own sequence numbers. The guest gets a reply only when the
+// real destination has replied.
 //
-// What waits is in a ring of Limits.Pings places, by sequence number: a request
-// takes the place of the one that many before it, which has been waiting
-// longest. So there is no timer, and a guest that pings what never answers holds
-// no more than the ring.
+// Pending requests are in a ring of Limits.Pings places, indexed by sequence number. A
+// new request overwrites the oldest one. So no timer is needed, and a guest that pings a
+// silent host holds at most the ring.
 type pinger struct {
 	tally  *tally
-	socket *icmpSocket // nil: the host does not let us ping
-	refuse func()      // then: called for the first request
+	socket *icmpSocket // nil: the host does not permit ICMP sockets
+	refuse func()      // called for each request if socket is nil; logs once
 
-	mu      sync.Mutex // guards what follows
-	seq     uint16     // of the last request
-	waiting []echo     // by seq modulo length
+	mu      sync.Mutex // guards the fields below
+	seq     uint16     // sequence number of the last request
+	waiting []echo     // by seq modulo its length
 }
 
-// echo is a request on its way. The zero value is none.
+// echo is a pending request. The zero value is an empty place.
 type echo struct {
 	dst   netip.Addr
 	seq   uint16
-	reply func() // answers the guest
+	reply func() // sends the reply to the guest
 }
 
-// newPinger makes a pinger with the socket, if there is one. Why there is none
-// is told to log when the guest first pings.
+// newPinger creates a pinger. If socket is nil, the reason why is logged at the guest's
+// first ping.
 func newPinger(places int, socket *icmpSocket, why error, t *tally, log *slog.Logger) *pinger {
 	return &pinger{
 		tally: t, socket: socket, waiting: make([]echo, places),
@@ -44,7 +43,7 @@ func newPinger(places int, socket *icmpSocket, why error, t *tally, log *slog.Lo
 	}
 }
 
-// handlePing sends a request of the guest on.
+// handlePing forwards an echo request of the guest.
 func (g *Gateway) handlePing(r *stack.PingRequest) {
 	dst, ok := g.config.reach(r.Dst)
 	if !ok {
@@ -58,7 +57,7 @@ func (g *Gateway) handlePing(r *stack.PingRequest) {
 	p.send(dst, r.Data, r.Reply)
 }
 
-// send asks dst and has reply called when it has answered.
+// send sends an echo request to dst. reply is called when dst has replied.
 func (p *pinger) send(dst netip.Addr, data []byte, reply func()) {
 	if p.socket == nil {
 		p.tally.count(PingNoSocket)
@@ -82,7 +81,7 @@ func (p *pinger) send(dst netip.Addr, data []byte, reply func()) {
 	p.tally.count(PingOut)
 }
 
-// take takes the request out that a reply is for.
+// take removes and returns the request that a reply from the address from matches.
 func (p *pinger) take(from netip.Addr, seq uint16) (echo, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -95,7 +94,7 @@ func (p *pinger) take(from netip.Addr, seq uint16) (echo, bool) {
 	return e, true
 }
 
-// loop takes the replies until the socket is closed.
+// loop processes replies until the socket is closed.
 func (p *pinger) loop() {
 	buf := new(buffer)
 	for {
@@ -103,12 +102,12 @@ func (p *pinger) loop() {
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		if err != nil { // ICMP about a request; the guest's ping will time out
+		if err != nil { // ICMP error about a request: the guest's ping will time out
 			continue
 		}
 		seq, ok := p.socket.answered(msg)
 		if !ok {
-			continue // a raw socket hears everybody's
+			continue // a raw socket receives the replies to other programs too
 		}
 		if e, ok := p.take(from, seq); ok {
 			p.tally.count(PingIn)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// newTestPinger is a pinger with whatever socket this machine allows.
+// newTestPinger returns a pinger with the kind of socket that this machine permits.
 func newTestPinger(t *testing.T, places int) (*pinger, *tally) {
 	t.Helper()
 	socket, err := newICMPSocket(ipv4)
@@ -45,7 +45,7 @@ func TestPingRequestsWithoutAnAnswerAreBounded(t *testing.T) {
 		t.Skip(err)
 	}
 	defer socket.close()
-	p := newPinger(places, socket, nil, counts, nil) // and nobody who takes the replies
+	p := newPinger(places, socket, nil, counts, nil) // no goroutine reads the replies
 	for range many {
 		p.send(hostLoopback, nil, func() { t.Error("answered") })
 	}

@@ -10,15 +10,14 @@ import (
 	"loam/internal/netns"
 )
 
-// ownNamespace moves the test to a network namespace of its own, with an address
-// that is its loopback device's, for as long as its goroutine lives. It needs
-// root.
+// ownNamespace moves the test to a new network namespace whose loopback device has the
+// given address, for the life of its goroutine. It needs root.
 func ownNamespace(t *testing.T, address string) {
 	t.Helper()
 	if os.Getuid() != 0 {
 		t.Skip("making a network namespace needs root")
 	}
-	runtime.LockOSThread() // for good: the thread, and with it the namespace, ends with the test
+	runtime.LockOSThread() // never unlocked: the thread, and with it the namespace, ends with the test
 	if err := syscall.Unshare(syscall.CLONE_NEWNET); err != nil {
 		t.Skip("no network namespaces here: ", err)
 	}
@@ -26,7 +25,7 @@ func ownNamespace(t *testing.T, address string) {
 	netns.Address(t, "lo", netip.MustParsePrefix(address))
 }
 
-// The guest pings an address of the world, and a ping socket of the host does it.
+// A ping of the guest is sent by a ping socket of the host.
 func TestPingThroughTheGateway(t *testing.T) {
 	ownNamespace(t, "192.0.2.1/32")
 	if err := os.WriteFile("/proc/sys/net/ipv4/ping_group_range", []byte("0 2147483647"), 0); err != nil {

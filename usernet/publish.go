@@ -8,18 +8,18 @@ import (
 	"syscall"
 )
 
-// Port forwards: sockets of the host on which the gateway listens for the guest.
-// They are all bound before anything else happens, so that a port that is taken
-// is one clear error and nothing is left behind.
+// Port forwards: host sockets on which the gateway listens for the guest. All are bound
+// before anything else is started, so that a port in use leads to one clear error and
+// leaves nothing behind.
 
-// published is the host's side of the forwards.
+// published has the host sockets of the forwards.
 type published struct {
 	tcp []publishedTCP
 	udp []publishedUDP
 }
 
-// bindForwards listens on all ports of the forwards, and puts the ports that
-// the host chose into list.
+// bindForwards binds all forwards, and sets the ports in list that the host has selected.
+// On error, nothing stays bound.
 func bindForwards(list []Forward) (*published, error) {
 	p := new(published)
 	for i := range list {
@@ -31,7 +31,8 @@ func bindForwards(list []Forward) (*published, error) {
 	return p, nil
 }
 
-// bindForward listens on the port of one forward, at both addresses if none was given.
+// bindForward binds one forward. If no host address was given, it binds both loopback
+// addresses.
 func (p *published) bindForward(f *Forward) error {
 	chosen := f.Host.Port() != 0
 	if err := p.bind(f); err != nil {
@@ -43,12 +44,12 @@ func (p *published) bindForward(f *Forward) error {
 	six := *f
 	six.Host = netip.AddrPortFrom(hostLoopback6, f.Host.Port())
 	if err := p.bindLoopback6(six, chosen); err != nil {
-		return forwardError(&six, err, true) // it is ours now
+		return forwardError(&six, err, true) // the IPv4 address is bound by us now
 	}
 	return nil
 }
 
-// canBind reports whether a forward could be at another address of the host.
+// canBind reports whether a forward could be bound to another host address.
 func canBind(f Forward, address netip.Addr) bool {
 	f.Host = netip.AddrPortFrom(address, f.Host.Port())
 	var p published
@@ -63,8 +64,8 @@ func (p *published) bind(f *Forward) error {
 	return p.bindUDP(f)
 }
 
-// bindLoopback6 listens at ::1, which f is of, where the host has that; a port that nobody has
-// chosen may be taken there.
+// bindLoopback6 binds a forward to ::1 if the host has that address. If the port was not
+// chosen by the user, a port in use at ::1 is not an error.
 func (p *published) bindLoopback6(f Forward, chosen bool) error {
 	err := p.bind(&f)
 	switch {
@@ -76,6 +77,7 @@ func (p *published) bindLoopback6(f Forward, chosen bool) error {
 	return err
 }
 
+// bindTCP listens on a TCP port and sets f.Host to the actual address.
 func (p *published) bindTCP(f *Forward) error {
 	l, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(f.Host))
 	if err != nil {
@@ -86,6 +88,7 @@ func (p *published) bindTCP(f *Forward) error {
 	return nil
 }
 
+// bindUDP binds a UDP socket and sets f.Host to the actual address.
 func (p *published) bindUDP(f *Forward) error {
 	c, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(f.Host))
 	if err != nil {
@@ -100,19 +103,19 @@ func withPort(a netip.AddrPort, port int) netip.AddrPort {
 	return netip.AddrPortFrom(a.Addr(), uint16(port))
 }
 
-// close stops listening.
+// close closes all listening sockets.
 func (p *published) close() {
 	for _, l := range p.tcp {
 		l.listener.Close()
-		l.plain.Close() // also of none
+		l.plain.Close() // plain may be nil
 	}
 	for _, c := range p.udp {
 		c.conn.Close()
 	}
 }
 
-// forwardError says what to do about a port that could not be had. half: it was one of the two
-// loopback addresses, and the other one can be had.
+// forwardError returns an error that explains why a port cannot be bound. half means that
+// the port was for both loopback addresses and the other address is free.
 func forwardError(f *Forward, err error, half bool) error {
 	e := &ForwardError{Forward: *f, Err: err}
 	why := err.Error()
@@ -137,7 +140,7 @@ func forwardError(f *Forward, err error, half bool) error {
 	return e
 }
 
-// otherLoopback is 127.0.0.1 for ::1 and ::1 for 127.0.0.1.
+// otherLoopback returns 127.0.0.1 for ::1 and ::1 for 127.0.0.1.
 func otherLoopback(a netip.Addr) netip.Addr {
 	if a == hostLoopback6 {
 		return hostLoopback
@@ -145,13 +148,13 @@ func otherLoopback(a netip.Addr) netip.Addr {
 	return hostLoopback6
 }
 
-// ForwardError is the error of New for a port forward that cannot be.
+// ForwardError is the error of New if a port cannot be forwarded.
 type ForwardError struct {
-	Forward Forward // with the address that could not be had
-	// Free is the other of the addresses 127.0.0.1 and ::1, if the forward was for both, one is
-	// taken and this one is not.
+	Forward Forward // with the host address that is not available
+	// Free is the other loopback address with the same port, if the forward was for both
+	// 127.0.0.1 and ::1 and only one of them is in use. Otherwise it is zero.
 	Free netip.AddrPort
-	Err  error // the host's
+	Err  error // the host's error
 	why  string
 }
 

@@ -14,8 +14,8 @@ import (
 	"loam/stack"
 )
 
-// publishing is a network with one forward to port 80 of the guest, and where
-// it is on the host.
+// publishing returns a network with one forward to port 80 of the guest, and its host
+// address.
 func publishing(t *testing.T, proto string, limits Limits) (*network, string) {
 	t.Helper()
 	n := newNetwork(t, Config{Limits: limits, Forwards: []Forward{{Proto: proto, Guest: netip.MustParseAddrPort("10.0.2.15:80")}}})
@@ -44,8 +44,8 @@ func dialHostPort(t *testing.T, addr string) *net.TCPConn {
 	return c.(*net.TCPConn)
 }
 
-// wantResetAt connects to a port that is reset at once; that may show in
-// connecting already.
+// wantResetAt connects to a port and expects a reset, possibly already during the
+// connect.
 func wantResetAt(t *testing.T, addr string) {
 	t.Helper()
 	c, err := net.Dial("tcp", addr)
@@ -88,7 +88,7 @@ func TestPublishTCPToAGuestThatDoesNotListen(t *testing.T) {
 	wantResetAt(t, addr)
 	n.wantCounter(PublishFailed, 1)
 
-	l := n.listenGuest() // later it does
+	l := n.listenGuest() // the guest listens only now
 	host := dialHostPort(t, addr)
 	guest, err := l.AcceptTCP()
 	if err != nil {
@@ -204,7 +204,7 @@ func TestPublishPortThatIsTakenIsAClearError(t *testing.T) {
 	}
 }
 
-// Of a port at 127.0.0.1 and ::1 that is taken at one of them, it is said at which.
+// If a port is in use at only one of 127.0.0.1 and ::1, the error names that address.
 func TestIPv6PublishedPortIsTakenAtOneAddress(t *testing.T) {
 	needLoopback6(t)
 	for _, taken := range []netip.Addr{hostLoopback, hostLoopback6} {
@@ -223,7 +223,7 @@ func TestIPv6PublishedPortIsTakenAtOneAddress(t *testing.T) {
 	}
 }
 
-// takeOne has a port at one of the loopback addresses that is free at the other.
+// takeOne binds a port at one loopback address that is free at the other, and returns it.
 func takeOne(t *testing.T, proto string, at netip.Addr) netip.AddrPort {
 	t.Helper()
 	var p published

@@ -12,22 +12,23 @@ import (
 	"loam/stack"
 )
 
-// TCP from the host to the guest. The guest sees the gateway as the client. The
-// host's handshake is complete before the guest has been asked; a guest that
-// refuses, or that does not listen yet, shows as a reset.
+// TCP from the host to the guest. The guest sees the gateway as the client. The host
+// completes the handshake before the guest is contacted, so a guest that refuses or does
+// not listen yet appears to the client as a reset.
 
-// publishedTCP is a port of the host that leads to one of the guest.
+// publishedTCP is a host port that is forwarded to a guest port.
 type publishedTCP struct {
 	listener *net.TCPListener
 	guest    netip.AddrPort
-	plain    *os.File // the same socket, for who accepts without package net; nil: nobody does
+	plain    *os.File // a duplicate of listener, to accept without package net; nil: relay
 }
 
-// acceptPause is how long nothing is accepted when the host is out of
+// acceptPause is the pause after an accept error, such as the host being out of
 // descriptors.
 const acceptPause = 50 * time.Millisecond
 
-// runPublishedTCP accepts connections until the gateway closes, and the listener with it.
+// runPublishedTCP accepts connections until the gateway, and with it the listener, is
+// closed.
 func (g *Gateway) runPublishedTCP(p publishedTCP) {
 	next := g.acceptToRelay
 	if p.plain != nil {
@@ -48,7 +49,7 @@ func (g *Gateway) runPublishedTCP(p publishedTCP) {
 	}
 }
 
-// acceptToRelay accepts a connection, and has it relayed.
+// acceptToRelay accepts a connection and starts a relay for it.
 func (g *Gateway) acceptToRelay(p publishedTCP) error {
 	c, err := p.listener.AcceptTCP()
 	if err != nil {
@@ -66,7 +67,7 @@ func (g *Gateway) acceptToRelay(p publishedTCP) error {
 	return nil
 }
 
-// acceptToHand accepts a connection and hands it over.
+// acceptToHand accepts a connection and passes it to the program.
 func (g *Gateway) acceptToHand(p publishedTCP) error {
 	fd, err := acceptHost(p.plain)
 	if err != nil {
@@ -81,7 +82,8 @@ func (g *Gateway) acceptToHand(p publishedTCP) error {
 	return nil
 }
 
-// publishFailed counts a connection that the guest did not take, and tells who asked.
+// publishFailed counts a connection that the guest did not accept, and calls
+// Config.Refused.
 func (g *Gateway) publishFailed(port uint16) {
 	g.tally.count(PublishFailed)
 	if g.config.Refused != nil && g.ctx.Err() == nil {
@@ -89,10 +91,11 @@ func (g *Gateway) publishFailed(port uint16) {
 	}
 }
 
-// guestPatience bounds connecting to the guest.
+// guestPatience bounds a connection attempt to the guest.
 const guestPatience = 10 * time.Second
 
-// dialGuest connects to a port of the guest: to one that refuses by IPv4, by IPv6.
+// dialGuest connects to a port of the guest. If the guest refuses over IPv4, it tries
+// Config.Guest6.
 func (g *Gateway) dialGuest(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
 	c, err := g.stack.DialContext(ctx, "tcp", to.String())
 	if six := g.config.Guest6; errors.Is(err, syscall.ECONNREFUSED) && six.IsValid() && to.Addr() == g.config.Guest {
@@ -101,7 +104,7 @@ func (g *Gateway) dialGuest(ctx context.Context, to netip.AddrPort) (net.Conn, e
 	return c, err
 }
 
-// publishConn joins a connection of the host to one to the guest.
+// publishConn connects to the guest and relays between the two connections.
 func (g *Gateway) publishConn(to netip.AddrPort, host *net.TCPConn) {
 	g.tally.count(PublishTCP)
 	ctx, cancel := context.WithTimeout(g.ctx, guestPatience)
@@ -113,6 +116,6 @@ func (g *Gateway) publishConn(to netip.AddrPort, host *net.TCPConn) {
 		return
 	}
 	guest := c.(*stack.TCPConn)
-	guest.SetOptions(func(o *stack.TCPOptions) { *o = guestOptions() })
+	guest.SetOptions(func(o *stack.TCPOptions) { *o = guestOptions(g.memory.next()) })
 	g.relay(guest, host)
 }

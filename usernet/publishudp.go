@@ -8,18 +8,18 @@ import (
 	"loam/stack"
 )
 
-// UDP from the host to the guest. Each client is a flow, with a socket of the
-// gateway's stack that is connected to the guest: so the guest sees the clients
-// as different ports of the gateway, and its answers find their way.
+// UDP from the host to the guest. Each client is a flow with its own socket of the
+// gateway's stack, connected to the guest. The guest sees clients as different ports of
+// the gateway, so that its replies can be returned to the right client.
 
-// publishedUDP is a port of the host that leads to one of the guest.
+// publishedUDP is a host port that is forwarded to a guest port.
 type publishedUDP struct {
 	conn  *net.UDPConn
 	guest netip.AddrPort
 	flows *flowTable // by client
 }
 
-// runPublishedUDP moves datagrams to the guest until the socket is closed.
+// runPublishedUDP forwards datagrams to the guest until the socket is closed.
 func (g *Gateway) runPublishedUDP(p publishedUDP) {
 	buf := new(buffer)
 	for {
@@ -27,7 +27,7 @@ func (g *Gateway) runPublishedUDP(p publishedUDP) {
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		if err != nil { // ICMP about an answer of the guest
+		if err != nil { // ICMP error about a reply of the guest
 			g.tally.count(UDPRefused)
 			continue
 		}
@@ -41,7 +41,7 @@ func (g *Gateway) runPublishedUDP(p publishedUDP) {
 	}
 }
 
-// beginPublished begins the flow of a client; nil when that is not possible.
+// beginPublished creates the flow of a client. It returns nil on failure.
 func (g *Gateway) beginPublished(p publishedUDP, client netip.AddrPort) *flow {
 	guest, err := g.stack.ListenUDP(netip.AddrPortFrom(g.config.Gateway, 0), stack.UDPOptions{})
 	if err == nil {
@@ -73,5 +73,5 @@ func (p clientPeer) send(b []byte) error {
 	return err
 }
 
-// close leaves the socket open: it belongs to all clients.
+// close does nothing: all clients share the socket.
 func (p clientPeer) close() {}

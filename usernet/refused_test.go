@@ -8,7 +8,7 @@ import (
 	"loam/usernet/hand"
 )
 
-// wantTold waits for the port of a connection that was refused.
+// wantTold waits for the port of a refused connection.
 func wantTold(t *testing.T, told <-chan uint16) {
 	t.Helper()
 	select {
@@ -21,7 +21,7 @@ func wantTold(t *testing.T, told <-chan uint16) {
 	}
 }
 
-// A guest that does not listen at a published port is told of, by the port.
+// If the guest does not listen on a published port, Refused is called with the port.
 func TestRefusedIsTold(t *testing.T) {
 	told := make(chan uint16, 10)
 	n := newNetwork(t, Config{
@@ -32,7 +32,7 @@ func TestRefusedIsTold(t *testing.T) {
 	wantTold(t, told)
 }
 
-// So is a program that refuses what it is handed, and no other.
+// Refused is also called if a program refuses a connection passed to it, and only then.
 func TestRefusedByTheProgramIsTold(t *testing.T) {
 	checkLeaks(t)
 	told := make(chan uint16, 10)

@@ -11,47 +11,45 @@ import (
 	"loam/stack"
 )
 
-// A relay joins a TCP connection of the guest to one of the host, so that to
-// both ends they are one connection:
+// A relay connects a TCP connection of the guest with a TCP connection of the host, so
+// that both ends see one connection:
 //
-//   - bytes go both ways, each way in a goroutine of its own, which holds at most
-//     one buffer: a reader that stops has the writer stop too, by way of the TCP
-//     windows; little that the guest sends does not wait for it (handnow.go);
-//   - the end of a stream (FIN) is passed on behind its last byte, and the other
-//     direction goes on;
-//   - a reset is passed on as a reset.
+//   - Each direction has its own goroutine, which holds at most one buffer. If a reader
+//     stops, the TCP windows stop the writer too. Small amounts from the guest do not
+//     wait for the goroutine (handnow.go).
+//   - The end of a stream (FIN) is passed on after its last byte; the other direction
+//     continues.
+//   - A reset is passed on as a reset.
 //
-// The gateway acknowledges bytes before the other end has them, as every proxy
-// does. What it has taken from one side and could not hand to the other is lost
-// with a reset, never silently.
+// Like every proxy, the gateway acknowledges bytes before the other end has them. If it
+// cannot deliver bytes that it has acknowledged, it resets the connection; it never loses
+// them silently.
 type relay struct {
 	guest   *stack.TCPConn
 	host    *net.TCPConn
 	tally   *tally
 	linger  time.Duration
-	out     handover     // of the guest's stream
-	bell    bell         // of the guest's connection
-	ended   atomic.Int32 // streams that have ended, one or both
+	window  window
+	out     handover     // the guest's stream
+	bell    bell         // rung by events of the guest's connection
+	ended   atomic.Int32 // number of streams that have ended, 0 to 2
 	aborted atomic.Bool
-	over    chan struct{} // closed by who ends the relay: the second stream to end, or abort
+	over    chan struct{} // closed when the relay ends, by the second stream to end or by abort
 	once    sync.Once     // guards closing over
 
-	handedOver atomic.Bool // all of the guest's stream, to its end, is with the host
+	handedOver atomic.Bool // the guest's stream, including its end, is in the host's socket
 }
 
-// guestOptions are those of the gateway's end of a connection with the guest.
-// The link is short, so that half a megabyte is more than its bandwidth-delay
-// product by far; and since the guest decides how many connections there are,
-// what each may hold is fixed. Keep-alive finds guests that forgot a connection.
-func guestOptions() stack.TCPOptions {
-	const window = 2048 << 10
+// guestOptions returns the options of the gateway's connection to the guest, with a
+// window as in memory.go. Keep-alive detects guests that have lost a connection.
+func guestOptions(window int) stack.TCPOptions {
 	return stack.TCPOptions{
 		ReceiveBuffer: window, SendBuffer: window,
 		KeepAlive: true, KeepAliveIdle: time.Minute, KeepAliveInterval: 15 * time.Second, KeepAliveCount: 4,
 	}
 }
 
-// relay owns both connections and returns when both are closed.
+// relay owns both connections. It returns when both are closed.
 func (g *Gateway) relay(guest *stack.TCPConn, host *net.TCPConn) {
 	r := &relay{
 		guest: guest, host: host, tally: &g.tally, linger: g.config.linger,
@@ -59,6 +57,8 @@ func (g *Gateway) relay(guest *stack.TCPConn, host *net.TCPConn) {
 	}
 	g.relays.Store(r, nil)
 	defer g.relays.Delete(r)
+	g.memory.join(r)
+	defer g.memory.leave(r)
 	if err := r.out.init(host); err != nil {
 		reset(host)
 		guest.Abort()
@@ -74,8 +74,8 @@ func (g *Gateway) relay(guest *stack.TCPConn, host *net.TCPConn) {
 	r.finish()
 }
 
-// fromGuest moves the guest's stream to the host, and then stays to see a reset
-// as long as the other stream goes on.
+// fromGuest moves the guest's stream to the host. It then watches for a reset while the
+// other stream is open.
 func (r *relay) fromGuest() {
 	for {
 		switch err := r.moveFromGuest(); {
@@ -103,20 +103,21 @@ func (r *relay) fromGuest() {
 	}
 }
 
-// moveFromGuest moves what there is. It always returns an error: ErrWouldBlock
-// when that was all for now.
+// moveFromGuest moves available data. It always returns an error: ErrWouldBlock if there
+// is no more data for now.
 func (r *relay) moveFromGuest() error {
 	r.out.mu.Lock()
 	defer r.out.mu.Unlock()
 	if err := r.out.finish(r.host, r.tally); err != nil {
 		return err
 	}
-	buf := buffers.Get().(*buffer)
-	defer buffers.Put(buf)
+	var buf room
+	buf.take(r.window.little())
+	defer buf.give()
 	for {
-		n, err := r.guest.TryRead(buf[:])
+		n, err := r.guest.TryRead(buf.bytes())
 		if n > 0 {
-			if _, err := r.host.Write(buf[:n]); err != nil {
+			if _, err := r.host.Write(buf.bytes()[:n]); err != nil {
 				return err
 			}
 			r.tally.add(TCPBytesOut, n)
@@ -127,11 +128,12 @@ func (r *relay) moveFromGuest() error {
 	}
 }
 
-// fromHost moves the host's stream to the guest, and then stays to see a reset
-// as long as the other stream goes on.
+// fromHost moves the host's stream to the guest. It then watches for a reset while the
+// other stream is open.
 func (r *relay) fromHost() {
 	in, err := newHostReader(r.host)
 	if err == nil {
+		in.little = r.window.little
 		err = r.moveFromHost(in)
 	}
 	if err == io.EOF {
@@ -147,7 +149,7 @@ func (r *relay) fromHost() {
 	}
 }
 
-// moveFromHost returns io.EOF at the end of the stream.
+// moveFromHost moves data until the stream ends, and returns io.EOF at its end.
 func (r *relay) moveFromHost(in *hostReader) error {
 	defer in.release()
 	for {
@@ -165,9 +167,9 @@ func (r *relay) moveFromHost(in *hostReader) error {
 	}
 }
 
-// endGuest passes on the end of the host's stream. That may come before the
-// guest has acknowledged the handshake, and a connection cannot be half closed
-// that is not one yet; Write waits for it.
+// endGuest passes on the end of the host's stream. The guest may not have acknowledged
+// the handshake yet, and CloseWrite fails on such a connection. Write waits for the
+// handshake.
 func (r *relay) endGuest() error {
 	if _, err := r.guest.Write(nil); err != nil {
 		return err
@@ -175,8 +177,8 @@ func (r *relay) endGuest() error {
 	return r.guest.CloseWrite()
 }
 
-// end is called once for each stream, when it has ended. The second time it
-// wakes whoever waits for a reset that does not matter any more.
+// end is called once per stream when it has ended. The second call wakes the goroutines
+// that watch for a reset.
 func (r *relay) end() {
 	if r.ended.Add(1) == 2 {
 		r.once.Do(func() { close(r.over) })
@@ -184,7 +186,7 @@ func (r *relay) end() {
 	}
 }
 
-// abort resets both connections; whoever waits for one of them wakes up.
+// abort resets both connections and wakes goroutines that wait for either of them.
 func (r *relay) abort() {
 	if r.aborted.Swap(true) {
 		return
@@ -193,22 +195,22 @@ func (r *relay) abort() {
 	r.once.Do(func() { close(r.over) })
 	r.guest.Abort()
 	if r.handedOver.Load() {
-		r.host.Close() // a reset would take back what the host's kernel has yet to send
+		r.host.Close() // a reset would discard data that the host's kernel has not sent yet
 	} else {
 		reset(r.host)
 	}
 }
 
-// reset ends a connection of the host with a reset.
+// reset closes a host connection with a reset.
 func reset(c *net.TCPConn) {
 	c.SetLinger(0)
 	c.Close()
 }
 
-// finish closes both connections after their streams have ended. What the guest
-// has not acknowledged yet is memory that it holds, so the relay keeps its place
-// among the connections until that is gone, and loses patience at last. Of the
-// host's side the kernel takes care.
+// finish closes both connections after both streams have ended. Bytes that the guest has
+// not acknowledged still use memory, so the relay counts against the connection limit
+// until they are acknowledged or linger has passed. The host's kernel completes the
+// host's side.
 func (r *relay) finish() {
 	r.host.Close()
 	patience := time.NewTimer(r.linger)

@@ -9,26 +9,25 @@ import (
 	"time"
 )
 
-// The host's resolver configuration, resolv.conf(5), as far as a forwarder and a
-// DHCP server need it: which servers to ask, and the search list.
+// The host's resolver configuration, resolv.conf(5), as far as the forwarder and the DHCP
+// server need it: name servers and search list.
 
-// resolvers is what a resolv.conf says.
+// resolvers is the content of a resolv.conf.
 type resolvers struct {
 	servers []netip.AddrPort
-	search  []string // domains, without a dot at the end; the first is the host's own
+	search  []string // domains without a trailing dot; the first is the host's own
 }
 
-// Limits of resolv.conf(5): MAXNS, and what older versions of glibc allowed of a
-// search list; it also keeps DHCP's options small.
+// Limits of resolv.conf(5): MAXNS, and the search list limit of older glibc versions,
+// which also keeps the DHCP options small.
 const (
 	maxServers = 3
 	maxSearch  = 6
 	dnsPort    = 53
 )
 
-// parseResolvConf reads the text of a resolv.conf. What it does not understand
-// it passes over, as every resolver does. A file without a server means one on
-// the host itself.
+// parseResolvConf parses a resolv.conf. Unknown lines are ignored, as by every resolver.
+// Without a nameserver line, the server is the host itself.
 func parseResolvConf(text []byte) resolvers {
 	var r resolvers
 	for line := range bytes.Lines(text) {
@@ -43,7 +42,7 @@ func parseResolvConf(text []byte) resolvers {
 				r.servers = append(r.servers, netip.AddrPortFrom(a, dnsPort))
 			}
 		case "domain":
-			r.search = domains(fields[1:2]) // search and domain: the last one counts
+			r.search = domains(fields[1:2]) // of search and domain, the last one applies
 		case "search":
 			r.search = domains(fields[1:])
 		}
@@ -54,7 +53,8 @@ func parseResolvConf(text []byte) resolvers {
 	return r
 }
 
-// domains leaves out the root, which systemd writes for "no search list".
+// domains returns the search list without the root domain, which systemd writes for an
+// empty list.
 func domains(fields []string) (list []string) {
 	for _, f := range fields {
 		if f = strings.TrimSuffix(f, "."); f != "" && len(list) < maxSearch {
@@ -64,27 +64,27 @@ func domains(fields []string) (list []string) {
 	return list
 }
 
-// checkEvery is how often at most the file is looked at.
+// checkEvery is the minimum interval between two checks of the file.
 const checkEvery = time.Second
 
-// resolvConf follows a resolv.conf.
+// resolvConf is a resolv.conf that is read again when it changes.
 type resolvConf struct {
 	path string
 
-	mu      sync.Mutex // guards what follows
-	checked time.Time  // when the file was last looked at
-	stamp   fileStamp  // of what has been read
+	mu      sync.Mutex // guards the fields below
+	checked time.Time  // time of the last check
+	stamp   fileStamp  // of the version that was read
 	current resolvers
 }
 
-// fileStamp tells one version of a file from another.
+// fileStamp distinguishes versions of a file.
 type fileStamp struct {
 	modified time.Time
 	size     int64
 }
 
-// get returns what the file says now. A file that cannot be read is an empty
-// one.
+// get returns the current content of the file. A file that cannot be read counts as
+// empty.
 func (r *resolvConf) get() resolvers {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,13 +1,13 @@
 package usernet
 
-// slots bounds how many of something there are at once: a channel that each of
-// them has sent to. When it is full there is no room for another, and whoever
-// wanted it is refused; nobody waits for a slot. It is never closed.
+// slots is a semaphore that never blocks. Each holder has sent one element to the
+// channel. If the channel is full, take fails and the caller refuses the request. The
+// channel is never closed.
 type slots chan struct{}
 
 func newSlots(n int) slots { return make(slots, n) }
 
-// take takes a slot if one is free.
+// take acquires a slot and reports whether one was free.
 func (s slots) take() bool {
 	select {
 	case s <- struct{}{}:
@@ -17,5 +17,5 @@ func (s slots) take() bool {
 	}
 }
 
-// give gives a slot back.
+// give releases a slot.
 func (s slots) give() { <-s }

@@ -2,12 +2,12 @@ package usernet
 
 import "loam/stack"
 
-// TCP from the guest. The host is dialled first, and the guest's handshake is
-// completed only when that has worked: so a port that is closed is closed for
-// the guest too, and a host that does not answer does not seem to.
+// TCP from the guest. The gateway first connects to the destination from the host, and
+// completes the guest's handshake only if that succeeds. So a closed port appears closed
+// to the guest, and a host that does not answer appears silent.
 
-// handleTCP decides a connection attempt and serves the connection.
-func (g *Gateway) handleTCP(r *stack.TCPRequest) { // returning without Accept refuses
+// handleTCP decides on a connection attempt and relays the connection.
+func (g *Gateway) handleTCP(r *stack.TCPRequest) { // returning without Accept refuses the attempt
 	g.tally.count(TCPAttempts)
 	to, ok := g.config.reachPort(r.Local())
 	if !ok {
@@ -29,7 +29,7 @@ func (g *Gateway) handleTCP(r *stack.TCPRequest) { // returning without Accept r
 		g.tally.count(TCPFailed)
 		return
 	}
-	guest, err := r.Accept(guestOptions())
+	guest, err := r.Accept(guestOptions(g.memory.next()))
 	if err != nil {
 		reset(host)
 		return

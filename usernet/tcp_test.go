@@ -18,7 +18,7 @@ import (
 	"loam/stack"
 )
 
-// noise writes n bytes that are the same every time, and closes the stream.
+// noise writes n bytes that depend only on the seed, and closes the stream.
 func noise(t *testing.T, w interface {
 	io.Writer
 	CloseWrite() error
@@ -31,7 +31,7 @@ func noise(t *testing.T, w interface {
 	}
 }
 
-// wantNoise reads a stream to its end.
+// wantNoise reads a stream to its end and compares it.
 func wantNoise(t *testing.T, r io.Reader, seed byte, n int64) {
 	got, want := sha256.New(), sha256.New()
 	io.Copy(want, io.LimitReader(rand.NewChaCha8([32]byte{seed}), n))
@@ -243,8 +243,8 @@ func TestTCPConnectionsAreBounded(t *testing.T) {
 	}
 }
 
-// A guest that sends SYNs as fast as it can gets a bounded number of sockets of
-// the host, and a reset for the others.
+// A guest that sends SYNs as fast as it can gets a bounded number of host sockets, and a
+// reset for further attempts.
 func TestTCPAttemptsAtOnceAreBounded(t *testing.T) {
 	const flood, limit = 300, 5
 	c := Config{dial: func(ctx context.Context, _ netip.AddrPort) (*net.TCPConn, error) {
@@ -261,13 +261,13 @@ func TestTCPAttemptsAtOnceAreBounded(t *testing.T) {
 		defer conn.Abort()
 	}
 	eventually(t, "more or fewer attempts than the limit are under way", func() bool {
-		c := n.Counters() // those that were refused may have asked again
+		c := n.Counters() // refused attempts may have been repeated
 		attempts := c.Get(TCPAttempts)
 		return attempts >= flood && attempts-c.Get(TCPDialLimit) == limit
 	})
 }
 
-// fill writes until nothing moves any more, and returns how much it wrote.
+// fill writes until the connection is blocked, and returns the number of bytes written.
 func fill(t *testing.T, w net.Conn) (total int) {
 	t.Helper()
 	chunk := make([]byte, 64<<10)
@@ -317,8 +317,8 @@ func TestTCPReaderThatStopsIsFeltByTheWriter(t *testing.T) {
 	n.wantCounter(TCPResets, 0)
 }
 
-// A guest that never reads the end of its stream does not keep its place, and
-// what is in it, for ever.
+// A guest that never reads the end of its stream does not keep its connection slot and
+// buffers forever.
 func TestTCPFinishedConnectionIsGivenUpWhenTheGuestDoesNotRead(t *testing.T) {
 	c := loopback()
 	c.linger = 300 * time.Millisecond
@@ -327,7 +327,7 @@ func TestTCPFinishedConnectionIsGivenUpWhenTheGuestDoesNotRead(t *testing.T) {
 	guest.SetOptions(func(o *stack.TCPOptions) { o.ReceiveBuffer = 32 << 10 })
 	guest.CloseWrite()
 	wantEOF(t, host)
-	noise(t, host, 1, 400<<10) // more than the guest's window, less than the gateway takes
+	noise(t, host, 1, 400<<10) // more than the guest's window, less than the gateway buffers
 	n.wantCounter(TCPLingered, 1)
 	if _, err := io.Copy(io.Discard, guest); !errors.Is(err, syscall.ECONNRESET) {
 		t.Errorf("the guest's stream ends with %v", err)
@@ -336,7 +336,7 @@ func TestTCPFinishedConnectionIsGivenUpWhenTheGuestDoesNotRead(t *testing.T) {
 	guest.Close()
 }
 
-// A guest that reads slowly gets everything although the host is long gone.
+// A guest that reads slowly gets all data even long after the host has closed.
 func TestTCPFinishedConnectionIsKeptForAGuestThatReads(t *testing.T) {
 	const size = 400 << 10
 	n := newNetwork(t, loopback())

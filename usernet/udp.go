@@ -8,13 +8,11 @@ import (
 	"loam/stack"
 )
 
-// UDP from the guest: each pair of an address of the guest and one that it sends
-// to is a flow, with a connected socket of the host, so that answers come only
-// from where the guest sent to. Of the behaviours that RFC 4787 names this is
-// address and port dependent mapping and filtering.
+// UDP from the guest. Each pair of a guest address and a destination is a flow with a
+// connected host socket, so the guest receives replies only from the destination. In the
+// terms of RFC 4787 this is address and port-dependent mapping and filtering.
 
-// handleUDP begins a flow. The stack waits for it to return, so it only starts
-// goroutines.
+// handleUDP creates a flow. The stack waits for it to return, so it does not block.
 func (g *Gateway) handleUDP(guest *stack.UDPConn) {
 	dst := guest.LocalAddrPort()
 	to, ok := g.config.reachPort(dst)
@@ -44,8 +42,8 @@ func (g *Gateway) handleUDP(guest *stack.UDPConn) {
 	g.wg.Go(func() { f.runFromHost(g, in) })
 }
 
-// admit enters a flow into a table and closes what had to leave for it. It
-// returns false, and closes f, when the gateway is being closed.
+// admit adds a flow to a table and closes the flow that was evicted for it. If the
+// gateway is being closed, it closes f and returns false.
 func (g *Gateway) admit(t *flowTable, f *flow) bool {
 	evicted, ok := t.add(g.now(), f)
 	if evicted != nil {
@@ -58,7 +56,7 @@ func (g *Gateway) admit(t *flowTable, f *flow) bool {
 	return ok
 }
 
-// udpPeer is the host's end of a flow that the guest began.
+// udpPeer is the host's side of a flow begun by the guest.
 type udpPeer struct{ conn *net.UDPConn }
 
 func (p udpPeer) send(b []byte) error {
@@ -68,7 +66,7 @@ func (p udpPeer) send(b []byte) error {
 
 func (p udpPeer) close() { p.conn.Close() }
 
-// runFromHost moves the answers to the guest until the flow is closed.
+// runFromHost forwards replies to the guest until the flow is closed.
 func (f *flow) runFromHost(g *Gateway, in *hostReader) {
 	defer in.release()
 	for {
@@ -84,8 +82,8 @@ func (f *flow) runFromHost(g *Gateway, in *hostReader) {
 	}
 }
 
-// refused passes on that the host's network refused an earlier datagram (ICMP,
-// which a connected socket reports at its next use).
+// refused reports to the guest that the host's network refused an earlier datagram. A
+// connected host socket returns such an ICMP error at its next use.
 func (f *flow) refused(g *Gateway, err error) {
 	g.tally.count(UDPRefused)
 	if errors.Is(err, syscall.ECONNREFUSED) {

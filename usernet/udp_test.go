@@ -12,7 +12,7 @@ import (
 	"loam/stack"
 )
 
-// listenUDP is a socket of the host.
+// listenUDP returns a UDP socket of the host.
 func listenUDP(t *testing.T) *net.UDPConn {
 	t.Helper()
 	c, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.MustParseAddrPort("127.0.0.1:0")))
@@ -24,7 +24,7 @@ func listenUDP(t *testing.T) *net.UDPConn {
 	return c
 }
 
-// dialUDP connects a socket of the guest to one of the host.
+// dialUDP connects a socket of the guest to a socket of the host.
 func (n *network) dialUDP(host *net.UDPConn) *stack.UDPConn {
 	n.t.Helper()
 	c, err := n.guest.Dial("udp", gatewayPort(host.LocalAddr()).String())
@@ -100,7 +100,7 @@ func TestUDPDestinationsOutOfReachGetNothing(t *testing.T) {
 	n.wantCounter(UDPFlows, 0)
 }
 
-// wantRefused reads an error that came by ICMP.
+// wantRefused reads an error caused by ICMP.
 func wantRefused(t *testing.T, guest *stack.UDPConn) {
 	t.Helper()
 	if n, err := guest.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNREFUSED) {
@@ -130,15 +130,15 @@ func TestUDPFlowThatIsIdleEnds(t *testing.T) {
 	if n.flows.len() != 0 {
 		t.Error("the flow is still there")
 	}
-	send(t, guest, "two") // begins another
+	send(t, guest, "two") // starts another flow
 	if second := wantFrom(t, host, []byte("two")); second == first {
 		t.Logf("the kernel gave the same port twice")
 	}
 	n.wantCounter(UDPFlows, 2)
 }
 
-// A guest that sends from everywhere to everywhere gets a bounded number of
-// sockets of the host; the flows that are used last stay.
+// A guest that sends between many addresses gets a bounded number of host sockets. The
+// flows used last are kept.
 func TestUDPFlowsAreBounded(t *testing.T) {
 	const limit, flood = 10, 200
 	c := loopback()
@@ -156,7 +156,7 @@ func TestUDPFlowsAreBounded(t *testing.T) {
 	n.wantCounter(UDPEvicted, flood-limit)
 }
 
-// A guest that does not take what is sent to it loses it, and nobody else does.
+// A guest that does not read loses its datagrams; other flows lose none.
 func TestUDPGuestThatDoesNotReadLosesDatagrams(t *testing.T) {
 	n := newNetwork(t, loopback())
 	host := listenUDP(t)

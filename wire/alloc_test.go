@@ -2,8 +2,7 @@ package wire
 
 import "testing"
 
-// Parsing and writing headers is what the stack does for every packet: it must
-// not allocate.
+// The stack parses and writes headers for every packet, so this must not allocate.
 func TestNoAllocation(t *testing.T) {
 	frame := make([]byte, 2048)
 	src, dst := addr("10.0.2.15"), addr("10.0.2.2")

@@ -16,11 +16,11 @@ const (
 	ARPReply   ARPOp = 2
 )
 
-// ARPLen is the size of an ARP packet for IPv4 over Ethernet.
+// ARPLen is the size of an ARP packet for IPv4 over Ethernet in bytes.
 const ARPLen = 28
 
-// ARP is one packet. Both IP addresses are IPv4; "none", as the sender of a
-// probe has (RFC 5227 section 1.1), is 0.0.0.0 and not the zero netip.Addr.
+// ARP is an ARP packet. Both IP addresses are IPv4. A missing address, such as the sender of a probe (RFC
+// 5227 section 1.1), is 0.0.0.0 and not the zero netip.Addr.
 type ARP struct {
 	Op                 ARPOp
 	SenderMAC          MAC
@@ -28,7 +28,7 @@ type ARP struct {
 	TargetMAC          MAC
 }
 
-// ParseARP accepts requests and replies for IPv4 over Ethernet only.
+// ParseARP parses a request or reply for IPv4 over Ethernet, and rejects all other packets.
 func ParseARP(b []byte) (a ARP, err error) {
 	if len(b) < ARPLen {
 		return a, ErrShort
@@ -51,7 +51,7 @@ func ParseARP(b []byte) (a ARP, err error) {
 	return a, nil
 }
 
-// Len is ARPLen.
+// Len returns ARPLen.
 func (a *ARP) Len() int { return ARPLen }
 
 // Put writes the packet into the first ARPLen bytes of b.

@@ -6,23 +6,20 @@ import (
 	"net/netip"
 )
 
-// The Internet checksum (RFC 1071): the ones' complement of the ones'
-// complement sum of all 16-bit words. A sum here is a partial sum, not yet
-// complemented, in network byte order as a number; what goes into a header is
-// its complement.
+// The Internet checksum (RFC 1071): the ones' complement of the ones' complement sum of all 16-bit words. In
+// this file, a sum is a partial sum: not complemented, in network byte order as a number. A header contains
+// the complement of the sum.
 //
-// Two properties of the sum make it fast (RFC 1071 section 2). It does not care
-// in which order the words are added, nor how wide the words are, so eight bytes
-// are added at a time with the carry fed back, and the result is folded to 16
-// bits at the end. And it does not care about byte order, as long as the result
-// is swapped once at the end, so words are loaded the way the machine has them.
+// Two properties of the sum make it fast (RFC 1071 section 2). The order and width of the words do not
+// matter, so eight bytes are added at a time with the carry fed back, and the result is folded to 16 bits at
+// the end. The byte order of the words does not matter either, as long as the result is swapped once at the
+// end. Words are therefore loaded in the byte order of the machine.
 //
-// Not taken: adding the two halves of each word to two wide sums, which needs no
-// carry but one instruction more for each word, and is slower by a third.
+// Rejected: adding the two halves of each word to two wide sums. That needs no carry, but one more
+// instruction for each word, and is slower by a third.
 
-// Sum adds the bytes of b to the partial sum initial. b counts as if it began
-// at an even offset and, if its length is odd, was followed by a zero byte; so
-// only the last of several pieces may have an odd length.
+// Sum adds the bytes of b to the partial sum initial. b is taken to begin at an even offset. If its length is
+// odd, a zero byte is added behind it. Of several pieces, only the last may therefore have an odd length.
 func Sum(b []byte, initial uint16) uint16 {
 	acc := uint64(bits.ReverseBytes16(initial))
 	var c uint64
@@ -35,7 +32,7 @@ func Sum(b []byte, initial uint16) uint16 {
 		acc, c = bits.Add64(acc, binary.LittleEndian.Uint64(p[8:]), c)
 		acc, c = bits.Add64(acc, binary.LittleEndian.Uint64(p[16:]), c)
 		acc, c = bits.Add64(acc, binary.LittleEndian.Uint64(p[24:]), c)
-		acc += c // does not carry: where c is 1, acc is at most 1<<64-2
+		acc += c // no carry: if c is 1, acc is at most 1<<64-2
 		b = b[32:]
 	}
 	for len(b) >= 8 {
@@ -59,12 +56,11 @@ func Sum(b []byte, initial uint16) uint16 {
 	return bits.ReverseBytes16(fold(acc + c))
 }
 
-// sumBlock is the number of bytes that sumBlocks takes at a time.
+// sumBlock is the number of bytes that sumBlocks adds at a time.
 const sumBlock = 128
 
-// sumBlocks adds the whole blocks at the front of b, little-endian, and returns
-// what is left. Each block is two chains of carries that do not wait for each
-// other; a machine that executes several instructions at once runs both.
+// sumBlocks adds the whole blocks at the front of b, little-endian, and returns the rest of b. Each block is
+// summed in two independent carry chains, which a superscalar processor executes in parallel.
 func sumBlocks(b []byte, acc uint64) (uint64, []byte) {
 	var odd, c uint64
 	for len(b) >= sumBlock {
@@ -93,7 +89,7 @@ func sumBlocks(b []byte, acc uint64) (uint64, []byte) {
 	return acc + c, b
 }
 
-// fold adds the four 16-bit words of acc, with the carries.
+// fold adds the four 16-bit words of acc, including the carries.
 func fold(acc uint64) uint16 {
 	acc = acc>>32 + acc&0xffffffff
 	acc = acc>>32 + acc&0xffffffff // 32 bits
@@ -101,16 +97,15 @@ func fold(acc uint64) uint16 {
 	return uint16(acc>>16 + acc)
 }
 
-// AddSums adds two partial sums.
+// AddSums returns the sum of two partial sums.
 func AddSums(a, b uint16) uint16 {
 	s := uint32(a) + uint32(b)
 	return uint16(s>>16 + s)
 }
 
-// PseudoSum is the partial sum of the pseudo header that TCP, UDP and ICMPv6
-// checksums cover: RFC 9293 section 3.1 for IPv4, RFC 8200 section 8.1 for
-// IPv6. length is that of the transport header and payload, in bytes. Both
-// addresses are of one family, that of the IP header.
+// PseudoSum returns the partial sum of the pseudo header that TCP, UDP and ICMPv6 checksums cover: RFC 9293
+// section 3.1 for IPv4, RFC 8200 section 8.1 for IPv6. length is the size of the transport header and payload
+// in bytes. Both addresses must be of the family of the IP header.
 func PseudoSum(proto Protocol, src, dst netip.Addr, length int) uint16 {
 	acc := uint64(proto) + uint64(length)
 	if src.Is4() {

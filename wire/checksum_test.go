@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// slowSum is RFC 1071 section 1 word by word, without any of the tricks of Sum.
+// slowSum implements RFC 1071 section 1 word by word, without the optimizations of Sum.
 func slowSum(b []byte, initial uint16) uint16 {
 	sum := uint32(initial)
 	for i := 0; i < len(b); i += 2 {
@@ -18,13 +18,13 @@ func slowSum(b []byte, initial uint16) uint16 {
 		}
 		sum += word
 		if sum > 0xffff {
-			sum -= 0xffff // the carry comes back in at the bottom
+			sum -= 0xffff // add the carry at the bottom
 		}
 	}
 	return uint16(sum)
 }
 
-// sameSum compares in ones' complement arithmetic, where zero has two forms.
+// sameSum compares in ones' complement arithmetic, where zero has two representations.
 func sameSum(a, b uint16) bool { return a%0xffff == b%0xffff }
 
 // The example of RFC 1071 section 3: the sum of these words is ddf2.
@@ -59,8 +59,8 @@ func TestSumAgreesWithTheSlowSum(t *testing.T) {
 	}
 }
 
-// A sum is zero only if everything that was added is zero: a receiver compares
-// with 0xffff, and never has to think of the other zero.
+// A sum is zero only if everything added is zero. Receivers compare with 0xffff and can ignore the other
+// zero.
 func TestSumOfSomethingIsNotZero(t *testing.T) {
 	b := make([]byte, 300)
 	if got := Sum(b, 0); got != 0 {
@@ -95,7 +95,7 @@ func TestPseudoSum(t *testing.T) {
 	v4 := [2]netip.Addr{netip.MustParseAddr("10.0.2.15"), netip.MustParseAddr("255.254.253.252")}
 	v6 := [2]netip.Addr{netip.MustParseAddr("2001:db8::7"), netip.MustParseAddr("fe80::ffff:1")}
 	for _, length := range []int{0, 8, 1480, 65535, 1 << 20} {
-		// The pseudo header written out: RFC 9293 figure 2, RFC 8200 section 8.1.
+		// The encoded pseudo header: RFC 9293 figure 2, RFC 8200 section 8.1.
 		b4 := append(v4[0].AsSlice(), v4[1].AsSlice()...)
 		b4 = append(b4, 0, byte(ProtoTCP), byte(length>>8), byte(length))
 		if length <= 65535 {
@@ -122,9 +122,9 @@ func FuzzSum(f *testing.F) {
 	})
 }
 
-// The sizes are an IPv4 header, the smallest frame, an ordinary packet and the
-// largest GSO frame. Beside Sum stand what the machine needs to copy the same
-// bytes and to read them eight at a time, the floor for any sum in plain Go.
+// The sizes are an IPv4 header, the smallest frame, an ordinary packet and the largest GSO frame. For
+// comparison, the other benchmarks copy the same bytes and read them eight at a time, which is the lower
+// bound for a sum in plain Go.
 func BenchmarkSum(b *testing.B)  { benchmarkBytes(b, func(p, _ []byte) { sink += uint64(Sum(p, 0)) }) }
 func BenchmarkCopy(b *testing.B) { benchmarkBytes(b, func(p, q []byte) { copy(q, p) }) }
 func BenchmarkRead(b *testing.B) { benchmarkBytes(b, func(p, _ []byte) { sink += readWords(p) }) }
@@ -143,7 +143,7 @@ func benchmarkBytes(b *testing.B, f func(p, q []byte)) {
 	}
 }
 
-// readWords touches every whole word of b once, in four independent chains.
+// readWords reads each whole word of b once, in four independent chains.
 func readWords(b []byte) uint64 {
 	var w, x, y, z uint64
 	for len(b) >= 64 {

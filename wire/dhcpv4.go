@@ -6,11 +6,11 @@ import (
 	"net/netip"
 )
 
-// DHCP for IPv4: the message (RFC 2131 section 2). Its options are in
-// dhcpv4option.go, what the usual ones mean in dhcpv4value.go.
+// DHCP for IPv4: the message (RFC 2131 section 2). Its options are in dhcpv4option.go, the meaning of the
+// common ones in dhcpv4value.go.
 //
-// Only Ethernet is supported as hardware. A message without a message type is
-// plain BOOTP (RFC 951), which Loam does not speak.
+// Ethernet is the only supported hardware type. A message without a message type is plain BOOTP (RFC 951),
+// which Loam does not support.
 
 // UDP ports (RFC 2131 section 4.1).
 const (
@@ -18,7 +18,7 @@ const (
 	DHCPv4ClientPort = 68
 )
 
-// DHCPv4Op says in which direction a message goes.
+// DHCPv4Op is the direction of a message.
 type DHCPv4Op uint8
 
 // Directions.
@@ -29,13 +29,13 @@ const (
 
 // Sizes in bytes.
 const (
-	// DHCPv4MinLen is the fixed part with the magic cookie in front of the options.
+	// DHCPv4MinLen is the fixed part with the magic cookie, in front of the options.
 	DHCPv4MinLen = 240
-	// DHCPv4MinSent is what Put fills up to: the size of a BOOTP packet (RFC 951
-	// section 3), below which some servers and relays do not accept a message.
+	// DHCPv4MinSent is the size to which Put pads a message: the size of a BOOTP packet (RFC 951 section 3).
+	// Some servers and relays reject shorter messages.
 	DHCPv4MinSent = 300
-	// DHCPv4MaxSize is the largest IP packet with a message in it that everybody
-	// accepts (RFC 2131 section 2); for more there is DHCPv4OptMaxMessageSize.
+	// DHCPv4MaxSize is the largest IP packet with a message that every host accepts (RFC 2131 section 2).
+	// DHCPv4OptMaxMessageSize allows larger ones.
 	DHCPv4MaxSize = 576
 
 	dhcpv4Cookie    = 0x63825363
@@ -48,28 +48,27 @@ const (
 	dhcpv4FileEnd = 236
 )
 
-// DHCPv4 is a message. An address that is the zero Addr is not given: 0.0.0.0 on
-// the wire.
+// DHCPv4 is a DHCP message. A zero Addr means that an address is not given (0.0.0.0 on the wire).
 type DHCPv4 struct {
 	Op         DHCPv4Op
-	Hops       uint8 // relay agents on the way
+	Hops       uint8 // number of relay agents passed
 	XID        uint32
-	Secs       uint16     // since the client began
-	Broadcast  bool       // the client asks for replies to 255.255.255.255
-	CIAddr     netip.Addr // the client has this address and answers ARP for it
-	YIAddr     netip.Addr // "your" address, for the client to take
-	SIAddr     netip.Addr // the server for the next step of booting
-	GIAddr     netip.Addr // the relay agent
+	Secs       uint16     // seconds since the client began
+	Broadcast  bool       // the client requests replies to 255.255.255.255
+	CIAddr     netip.Addr // address that the client uses and answers ARP for
+	YIAddr     netip.Addr // "your" address, assigned to the client
+	SIAddr     netip.Addr // server for the next step of booting
+	GIAddr     netip.Addr // relay agent
 	CHAddr     MAC
 	ServerName []byte // at most 64 bytes; aliases the message
 	BootFile   []byte // at most 128 bytes; aliases the message
 	DHCPv4Options
 }
 
-// ParseDHCPv4 checks the message, the structure of all options, including those
-// in the fields of server name and boot file (DHCPv4OptOverload), and the
-// lengths of the options that decide how a message is handled. Other options may
-// still be malformed inside: their accessors then report that there is none.
+// ParseDHCPv4 parses and checks a message: the structure of all options, including those in the server name
+// and boot file fields (DHCPv4OptOverload), and the lengths of the options that determine how a message is
+// handled. Other options may still have invalid contents; their accessors then report that the option is
+// absent.
 func ParseDHCPv4(b []byte) (m DHCPv4, err error) {
 	if len(b) < DHCPv4MinLen {
 		return m, ErrShort
@@ -108,7 +107,7 @@ func ParseDHCPv4(b []byte) (m DHCPv4, err error) {
 	return m, nil
 }
 
-// givenAddr is the address at the front of b, or the zero Addr for 0.0.0.0.
+// givenAddr returns the address at the front of b, or the zero Addr for 0.0.0.0.
 func givenAddr(b []byte) netip.Addr {
 	a := netip.AddrFrom4([4]byte(b))
 	if a == netip.IPv4Unspecified() {
@@ -117,6 +116,7 @@ func givenAddr(b []byte) netip.Addr {
 	return a
 }
 
+// putGivenAddr is the inverse of givenAddr.
 func putGivenAddr(b []byte, a netip.Addr) {
 	var v [4]byte
 	if a.IsValid() {
@@ -125,7 +125,7 @@ func putGivenAddr(b []byte, a netip.Addr) {
 	copy(b, v[:])
 }
 
-// untilZero is the text in a field that is filled up with zeros, nil if none.
+// untilZero returns the text in a zero-padded field, or nil if it is empty.
 func untilZero(b []byte) []byte {
 	if i := bytes.IndexByte(b, 0); i >= 0 {
 		b = b[:i]
@@ -136,13 +136,12 @@ func untilZero(b []byte) []byte {
 	return b
 }
 
-// Len is the size of the message, at least DHCPv4MinSent.
+// Len returns the size of the message in bytes, at least DHCPv4MinSent.
 func (m *DHCPv4) Len() int {
 	return max(DHCPv4MinSent, DHCPv4MinLen+m.DHCPv4Options.len()+1)
 }
 
-// Put writes the message into the first Len bytes of b. All options go into the
-// options field.
+// Put writes the message into the first Len bytes of b. All options are written to the options field.
 func (m *DHCPv4) Put(b []byte) {
 	b = b[:m.Len()]
 	clear(b)

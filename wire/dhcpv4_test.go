@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// dhcpv4Bytes is a message in three parts: up to and including the hardware
-// address; server name and boot file, filled up with zeros; options.
+// dhcpv4Bytes returns a message from three parts: the header up to the hardware address; the zero-padded
+// server name and boot file; and the options.
 func dhcpv4Bytes(head, names, options string) []byte {
 	b := append(unhex(head), make([]byte, 10)...) // the rest of chaddr
 	names = strings.Join(strings.Fields(names), "")
@@ -21,7 +21,7 @@ func dhcpv4Bytes(head, names, options string) []byte {
 }
 
 var (
-	// udhcpc asks, dnsmasq answers.
+	// Captured: udhcpc asks, dnsmasq answers.
 	capturedDiscover = dhcpv4Bytes(
 		"01 01 06 00 a739bb70 0000 0000 00000000 00000000 00000000 00000000 0e12036ec250", "",
 		`35 01 01 39 02 0240 37 0a 0103060c0f1a1c2a7779 0c 05 6775657374
@@ -34,13 +34,12 @@ var (
 		 06 08 0a000203 0a000204 03 04 0a000202 ff`)
 )
 
-// bare is the shortest message there can be, with these options.
+// bare returns the shortest possible message with these options.
 func bare(options string) []byte {
 	return dhcpv4Bytes("01 01 06 00 00000000 0000 0000 00000000 00000000 00000000 00000000 020000000001", "", options)
 }
 
-// sameDHCPv4 compares two messages by what they say: options may be in other
-// fields, and in pieces of another size.
+// sameDHCPv4 compares two messages by content: options may be in other fields and in pieces of other sizes.
 func sameDHCPv4(a, b *DHCPv4) bool {
 	x, y := *a, *b
 	x.DHCPv4Options, y.DHCPv4Options = DHCPv4Options{}, DHCPv4Options{}
@@ -70,7 +69,7 @@ func TestDHCPv4OfACapturedOffer(t *testing.T) {
 	}); !reflect.DeepEqual(fixed, want) {
 		t.Errorf("parsed %+v, want %+v", fixed, want)
 	}
-	// Each line: what the accessor gives, and what dnsmasq was told to say.
+	// Each line compares an accessor with the configuration of dnsmasq.
 	bits, _ := m.SubnetMask()
 	lease, _ := m.LeaseTime()
 	t1, _ := m.T1()
@@ -193,8 +192,8 @@ func TestDHCPv4ClasslessRoutesOfTheRFC(t *testing.T) {
 	}
 }
 
-// RFC 3396: pieces of an option are joined in the order of options field, boot
-// file, server name; RFC 2132 section 9.3 says which of these hold options.
+// RFC 3396: pieces of an option are joined in the order options field, boot file, server name. RFC 2132
+// section 9.3 defines which of them hold options.
 func TestDHCPv4OverloadAndPieces(t *testing.T) {
 	long := bytes.Repeat([]byte("0123456789"), 60)
 	sname := fmt.Sprintf("%-128s", "38 02 7576 00 38 02 7778 ff ee") // server name: 64 bytes
@@ -234,7 +233,7 @@ func TestDHCPv4OverloadAndPieces(t *testing.T) {
 	}
 }
 
-// Adding to a message that was parsed leaves the bytes that it came from alone.
+// Adding options to a parsed message does not change its input.
 func TestDHCPv4AddDoesNotWriteIntoTheInput(t *testing.T) {
 	b := bare("350101 38 01 61 ff 38 01 62 00000000")
 	before := bytes.Clone(b)
@@ -286,8 +285,7 @@ func TestDHCPv4Refuses(t *testing.T) {
 	})
 }
 
-// An option that configures something optional does not spoil the message: it is
-// as if it were not there.
+// An invalid option of optional configuration does not make the message invalid. It counts as absent.
 func TestDHCPv4OptionsThatMakeNoSense(t *testing.T) {
 	m, err := ParseDHCPv4(bare(`350101 03 03 010203 06 00 2a 05 0102030405 1c 02 0102 1a 02 0043 39 02 023f
 		77 03 03 6161 79 05 21 01020304 3d 01 00 01 04 ff00ff00 32 04 00000000 0c 03 690000`))
@@ -322,8 +320,7 @@ func TestDHCPv4SubnetMasks(t *testing.T) {
 	}
 }
 
-// One message must not be made to fill memory: 64 KiB of pointers to one long
-// name would be 8 MB of names.
+// A single message must not exhaust memory: 64 KiB of pointers to one long name would become 8 MB of names.
 func TestDHCPv4DomainSearchIsBounded(t *testing.T) {
 	long := strings.Repeat(strings.Repeat("a", 63)+".", 3) + "b"
 	name := dnsName(long)

@@ -6,18 +6,16 @@ import (
 	"time"
 )
 
-// DHCP options for IPv4 (RFC 2132 and those named below): a code octet, a length
-// octet that counts the data only, the data. They stand in the options field,
-// and, if that says so (option overload), also in the fields that otherwise hold
-// boot file and server name.
+// DHCP options for IPv4 (RFC 2132 and the RFCs named below): a code octet, a length octet that counts only
+// the data, and the data. They are in the options field. With option overload, they are also in the fields
+// that otherwise hold the boot file and the server name.
 //
-// An option may come in several pieces, because it is longer than 255 bytes or
-// because it did not fit into one field; the pieces are joined in the order of
-// options field, boot file, server name (RFC 3396). So options stay bytes here,
-// in the order in which they came, and are looked up by code; a table of 254
-// slices for each message would cost more than the few look-ups.
+// An option may be split into several pieces, because it is longer than 255 bytes or because it does not fit
+// into one field. The pieces are joined in the order options field, boot file, server name (RFC 3396).
+// Options are therefore kept as bytes in their original order and looked up by code. A table of 254 slices
+// for each message would cost more than the few lookups.
 
-// DHCPv4Option is the code of an option.
+// DHCPv4Option is the code of a DHCP option.
 type DHCPv4Option uint8
 
 // Codes (IANA bootp-dhcp-parameters).
@@ -37,11 +35,11 @@ const (
 	DHCPv4OptMessageType      DHCPv4Option = 53
 	DHCPv4OptServerID         DHCPv4Option = 54
 	DHCPv4OptParameterRequest DHCPv4Option = 55
-	DHCPv4OptMessage          DHCPv4Option = 56 // for people
+	DHCPv4OptMessage          DHCPv4Option = 56 // text for users
 	DHCPv4OptMaxMessageSize   DHCPv4Option = 57
 	DHCPv4OptT1               DHCPv4Option = 58  // renewal time
 	DHCPv4OptT2               DHCPv4Option = 59  // rebinding time
-	DHCPv4OptVendorClass      DHCPv4Option = 60  // of the client
+	DHCPv4OptVendorClass      DHCPv4Option = 60  // vendor class of the client
 	DHCPv4OptClientID         DHCPv4Option = 61  // also RFC 6842
 	DHCPv4OptDomainSearch     DHCPv4Option = 119 // RFC 3397
 	DHCPv4OptClasslessRoutes  DHCPv4Option = 121 // RFC 3442
@@ -69,15 +67,14 @@ const (
 	DHCPv4Inform   DHCPv4Type = 8
 )
 
-// DHCPv4Options are the options of a message. The zero value is none. The Add
-// methods allocate, and so does looking up an option that came in pieces.
+// DHCPv4Options holds the options of a message. The zero value has none. The Add methods allocate, and so
+// does the lookup of an option that is split into pieces.
 type DHCPv4Options struct {
 	areas [3][]byte // options field, boot file, server name; without end and padding
 }
 
-// nextDHCPv4Option splits the first option off area; ok is false at the end and
-// where the option is malformed (bad is then true). A missing end is forgiven:
-// not everybody writes it.
+// nextDHCPv4Option splits the first option off area. ok is false at the end and for a malformed option; bad
+// is true only for the latter. A missing end option is accepted, since some senders omit it.
 func nextDHCPv4Option(area []byte) (code DHCPv4Option, data, rest []byte, ok, bad bool) {
 	for len(area) > 0 && area[0] == uint8(DHCPv4OptPad) {
 		area = area[1:]
@@ -92,9 +89,9 @@ func nextDHCPv4Option(area []byte) (code DHCPv4Option, data, rest []byte, ok, ba
 	return DHCPv4Option(area[0]), area[2:n:n], area[n:], true, false
 }
 
-// parseOptions takes the areas out of the message b and checks them.
+// parseOptions extracts the areas from the message b and checks them.
 func (o *DHCPv4Options) parseOptions(b []byte) (overload int, err error) {
-	var size [256]int32 // bytes of each option, all pieces together
+	var size [256]int32 // total bytes of each option, over all pieces
 	for i := range size {
 		size[i] = -1 // absent
 	}
@@ -123,8 +120,7 @@ func (o *DHCPv4Options) parseOptions(b []byte) (overload int, err error) {
 	return overload, checkDHCPv4Sizes(&size, o)
 }
 
-// parseArea checks one area, keeps it without what is behind its last option,
-// and adds up the sizes.
+// parseArea checks one area, stores it without the data behind its last option, and adds up the sizes.
 func (o *DHCPv4Options) parseArea(i int, area []byte, size *[256]int32) error {
 	rest := area
 	for {
@@ -134,7 +130,7 @@ func (o *DHCPv4Options) parseArea(i int, area []byte, size *[256]int32) error {
 		}
 		if !ok {
 			n := len(area) - len(rest)
-			o.areas[i] = area[:n:n] // so that adding to it does not overwrite the message
+			o.areas[i] = area[:n:n] // limits the capacity, so that appending does not overwrite the message
 			return nil
 		}
 		size[code] = max(size[code], 0) + int32(len(data))
@@ -142,7 +138,7 @@ func (o *DHCPv4Options) parseArea(i int, area []byte, size *[256]int32) error {
 	}
 }
 
-// overload is the value of the overload option in the options field.
+// overload returns the value of the overload option in the options field, or 0.
 func (o *DHCPv4Options) overload() int {
 	for area := o.areas[0]; ; {
 		code, data, rest, ok, _ := nextDHCPv4Option(area)
@@ -156,8 +152,8 @@ func (o *DHCPv4Options) overload() int {
 	}
 }
 
-// checkDHCPv4Sizes holds the options that decide how a message is handled to the
-// lengths that RFC 2132 gives them. Two of one kind are one of twice the length.
+// checkDHCPv4Sizes checks the lengths (RFC 2132) of the options that determine how a message is handled. A
+// repeated option counts as one option of the total length.
 func checkDHCPv4Sizes(size *[256]int32, o *DHCPv4Options) error {
 	for _, fixed := range [...]struct {
 		code DHCPv4Option
@@ -177,8 +173,8 @@ func checkDHCPv4Sizes(size *[256]int32, o *DHCPv4Options) error {
 	return nil
 }
 
-// Each calls yield for every option, or piece of one, in the order in which
-// pieces are joined, until yield returns false. Overload is not among them.
+// Each calls yield with each option, or piece of an option, in the order in which pieces are joined, until
+// yield returns false. It omits the overload option.
 func (o *DHCPv4Options) Each(yield func(code DHCPv4Option, data []byte) bool) {
 	for _, area := range o.areas {
 		for {
@@ -194,8 +190,8 @@ func (o *DHCPv4Options) Each(yield func(code DHCPv4Option, data []byte) bool) {
 	}
 }
 
-// Get returns the data of an option, its pieces joined; ok reports whether the
-// option is there, since it may be empty.
+// Get returns the data of an option with its pieces joined. ok reports whether the option is present, since
+// its data may be empty.
 func (o *DHCPv4Options) Get(code DHCPv4Option) (data []byte, ok bool) {
 	o.Each(func(c DHCPv4Option, piece []byte) bool {
 		switch {
@@ -203,14 +199,14 @@ func (o *DHCPv4Options) Get(code DHCPv4Option) (data []byte, ok bool) {
 		case !ok:
 			data, ok = piece, true
 		default:
-			data = append(data, piece...) // has no room behind it: goes to new memory
+			data = append(data, piece...) // allocates, because piece has no spare capacity
 		}
 		return true
 	})
 	return data, ok
 }
 
-// len is the number of bytes that put writes.
+// len returns the number of bytes that put writes, without the end option.
 func (o *DHCPv4Options) len() (n int) {
 	o.Each(func(_ DHCPv4Option, data []byte) bool {
 		n += 2 + len(data)
@@ -219,7 +215,7 @@ func (o *DHCPv4Options) len() (n int) {
 	return n
 }
 
-// put writes all options and the end.
+// put writes all options and the end option.
 func (o *DHCPv4Options) put(b []byte) {
 	n := 0
 	o.Each(func(code DHCPv4Option, data []byte) bool {
@@ -230,7 +226,7 @@ func (o *DHCPv4Options) put(b []byte) {
 	b[n] = uint8(DHCPv4OptEnd)
 }
 
-// Add appends an option, in pieces if it is longer than 255 bytes.
+// Add appends an option, split into pieces if it is longer than 255 bytes.
 func (o *DHCPv4Options) Add(code DHCPv4Option, data []byte) {
 	for first := true; first || len(data) > 0; first = false {
 		n := min(len(data), 255)
@@ -248,8 +244,8 @@ func (o *DHCPv4Options) AddUint16(code DHCPv4Option, v uint16) {
 	o.Add(code, binary.BigEndian.AppendUint16(nil, v))
 }
 
-// AddDuration appends a time in seconds, DHCPv4Infinite for ever. It is at least
-// 0 and otherwise below 1<<32-1 seconds; fractions are cut off.
+// AddDuration appends a time in seconds. DHCPv4Infinite means forever. Any other duration must be at least 0
+// and less than 1<<32-1 seconds; fractions are truncated.
 func (o *DHCPv4Options) AddDuration(code DHCPv4Option, d time.Duration) {
 	v := uint32(1<<32 - 1)
 	if d != DHCPv4Infinite {
@@ -268,12 +264,12 @@ func (o *DHCPv4Options) AddAddrs(code DHCPv4Option, addrs ...netip.Addr) {
 	o.Add(code, data)
 }
 
-// AddSubnetMask appends the mask of a prefix of bits bits.
+// AddSubnetMask appends the mask of a prefix with the given number of bits.
 func (o *DHCPv4Options) AddSubnetMask(bits int) {
 	o.Add(DHCPv4OptSubnetMask, binary.BigEndian.AppendUint32(nil, ^uint32(1<<(32-bits)-1)))
 }
 
-// AddDomainSearch appends a search list (RFC 3397), without compression.
+// AddDomainSearch appends a search list (RFC 3397) without compression.
 func (o *DHCPv4Options) AddDomainSearch(names ...DNSName) {
 	var data []byte
 	for _, name := range names {
@@ -282,8 +278,8 @@ func (o *DHCPv4Options) AddDomainSearch(names ...DNSName) {
 	o.Add(DHCPv4OptDomainSearch, data)
 }
 
-// AddClasslessRoutes appends routes (RFC 3442). A client that knows this option
-// ignores DHCPv4OptRouter, so the default route is among them.
+// AddClasslessRoutes appends routes (RFC 3442). They must include the default route, because a client that
+// supports this option ignores DHCPv4OptRouter.
 func (o *DHCPv4Options) AddClasslessRoutes(routes ...DHCPv4Route) {
 	var data []byte
 	for _, r := range routes {

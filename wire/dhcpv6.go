@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// DHCP for IPv6 (RFC 8415), as far as hosts use it: for addresses that are not temporary, and for
-// name servers. Messages of relay agents are not here; other options are skipped.
+// DHCP for IPv6 (RFC 8415), as far as hosts use it: for non-temporary addresses and for name servers.
+// Messages of relay agents are not supported. Other options are skipped.
 
 // DHCPv6Type is the type of a message (section 7.3).
 type DHCPv6Type uint8
@@ -56,47 +56,46 @@ const (
 	opt6InfMaxRT    = 83
 )
 
-// Lengths in bytes: of the header, and of what stands in front of the options in an IA_NA and in
-// an address of it.
+// Lengths in bytes: the header, and the parts in front of the options in an IA_NA and in an IA Address.
 const (
 	dhcpv6Len       = 4
 	dhcpv6IALen     = 12
 	dhcpv6IAAddrLen = 24
 )
 
-// DHCPv6 is a message. Identifiers are those of section 11, without the option's header.
+// DHCPv6 is a message. ClientID and ServerID are DUIDs (section 11) without the header of the option.
 type DHCPv6 struct {
 	Type        DHCPv6Type
 	Transaction uint32 // 24 bits
 	ClientID    []byte
 	ServerID    []byte
-	IA          *DHCPv6IA // nil: there is none
-	Preference  uint8     // of the server that advertises: the highest wins
-	RapidCommit bool      // four messages may be two
-	Elapsed     uint16    // a client's: hundredths of a second since it asked first
-	Status      uint16    // an answer's
+	IA          *DHCPv6IA // nil: none
+	Preference  uint8     // of an advertising server; the highest wins
+	RapidCommit bool      // two messages may replace four
+	Elapsed     uint16    // client: hundredths of a second since its first message of the exchange
+	Status      uint16    // server: status code
 	DNS         []netip.Addr
-	Refresh     uint32 // an answer's: seconds that what it says is good for; 0: not said
-	SolMaxRT    uint32 // an answer's: the most seconds between Solicits; 0: not said
-	InfMaxRT    uint32 // likewise, between Information-requests
+	Refresh     uint32 // server: seconds for which the information is valid; 0: not given
+	SolMaxRT    uint32 // server: maximum seconds between Solicits; 0: not given
+	InfMaxRT    uint32 // server: likewise, between Information-requests
 }
 
-// DHCPv6IA is an identity association for addresses that are not temporary (section 21.4).
+// DHCPv6IA is an identity association for non-temporary addresses (section 21.4).
 type DHCPv6IA struct {
 	ID        uint32
-	T1, T2    uint32 // seconds until the client is to ask its server, and all servers, for more time; 0: as it likes
+	T1, T2    uint32 // seconds until the client asks its server, and all servers, to extend the lease; 0: the client decides
 	Status    uint16
 	Addresses []DHCPv6Address
 }
 
-// DHCPv6Address is an address of one (section 21.6), with its lifetimes in seconds.
+// DHCPv6Address is an address of an identity association (section 21.6), with lifetimes in seconds.
 type DHCPv6Address struct {
 	Addr             netip.Addr
 	Preferred, Valid uint32
 }
 
-// ParseDHCPv6 reads the payload of a datagram. What it returns holds nothing of b. Of an option
-// that comes more than once the last counts.
+// ParseDHCPv6 parses the payload of a datagram. The result does not alias b. If an option is repeated, the
+// last one counts. It returns ErrShort or ErrOption for an invalid message.
 func ParseDHCPv6(b []byte) (m DHCPv6, err error) {
 	if len(b) < dhcpv6Len {
 		return m, ErrShort
@@ -108,7 +107,7 @@ func ParseDHCPv6(b []byte) (m DHCPv6, err error) {
 	return m, nil
 }
 
-// options6 gives set each of the options in b; false: one cannot be, or set says so.
+// options6 calls set with each option in b. It returns false if an option is malformed or set returns false.
 func options6(b []byte, set func(kind uint16, data []byte) bool) bool {
 	for len(b) > 0 {
 		if len(b) < 4 || len(b)-4 < int(binary.BigEndian.Uint16(b[2:])) {
@@ -123,7 +122,7 @@ func options6(b []byte, set func(kind uint16, data []byte) bool) bool {
 	return true
 }
 
-// setOption takes what an option says; false: it cannot say so.
+// setOption stores the value of an option. It returns false if the option is invalid.
 func (m *DHCPv6) setOption(kind uint16, data []byte) bool {
 	switch kind {
 	case opt6ClientID:
@@ -157,10 +156,10 @@ func (m *DHCPv6) setOption(kind uint16, data []byte) bool {
 	return true
 }
 
-// assign is true.
+// assign sets *to and returns true.
 func assign[T any](to *T, value T) bool { *to = value; return true }
 
-// parse reads the option, without its header.
+// parse parses the option without its header. It returns false if the option is invalid.
 func (ia *DHCPv6IA) parse(b []byte) bool {
 	if len(b) < dhcpv6IALen {
 		return false
@@ -182,7 +181,7 @@ func (ia *DHCPv6IA) parse(b []byte) bool {
 	})
 }
 
-// append appends the option, without its header, to b.
+// append appends the option without its header to b.
 func (ia *DHCPv6IA) append(b []byte) []byte {
 	b = binary.BigEndian.AppendUint32(b, ia.ID)
 	b = binary.BigEndian.AppendUint32(b, ia.T1)
@@ -198,8 +197,8 @@ func (ia *DHCPv6IA) append(b []byte) []byte {
 	return b
 }
 
-// Append appends the message to b. What a client asks for beside addresses is name servers, and how
-// often it may ask (sections 21.7, 21.23 to 21.25).
+// Append appends the message to b. Besides addresses, a client's message requests name servers and the limits
+// of its retransmission times (sections 21.7, 21.23 to 21.25).
 func (m *DHCPv6) Append(b []byte) []byte {
 	b = binary.BigEndian.AppendUint32(b, uint32(m.Type)<<24|m.Transaction&0xffffff)
 	if len(m.ClientID) > 0 {
@@ -220,7 +219,7 @@ func (m *DHCPv6) Append(b []byte) []byte {
 	return m.appendAnswer(b)
 }
 
-// appendQuestion appends what only clients say.
+// appendQuestion appends the options that only clients send.
 func (m *DHCPv6) appendQuestion(b []byte) []byte {
 	switch m.Type {
 	case DHCPv6InformationRequest:
@@ -231,7 +230,7 @@ func (m *DHCPv6) appendQuestion(b []byte) []byte {
 	return appendOption6(b, opt6Elapsed, binary.BigEndian.AppendUint16(nil, m.Elapsed))
 }
 
-// appendAnswer appends what only servers say.
+// appendAnswer appends the options that only servers send.
 func (m *DHCPv6) appendAnswer(b []byte) []byte {
 	if m.Preference != 0 {
 		b = appendOption6(b, opt6Preference, []byte{m.Preference})
@@ -258,7 +257,7 @@ func (m *DHCPv6) appendAnswer(b []byte) []byte {
 	return b
 }
 
-// appendOption6 appends an option.
+// appendOption6 appends one option.
 func appendOption6(b []byte, kind uint16, data []byte) []byte {
 	b = binary.BigEndian.AppendUint16(b, kind)
 	b = binary.BigEndian.AppendUint16(b, uint16(len(data)))

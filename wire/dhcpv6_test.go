@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Messages written out from RFC 8415 sections 8 and 21 and RFC 3646 section 3.
+// Messages encoded by hand from RFC 8415 sections 8 and 21 and RFC 3646 section 3.
 var (
 	dhcpv6Question = unhex(`0b 123456  0001 000a 00030001 02000000000a  0006 0006 0017 0020 0053  0008 0002 0064`)
 	dhcpv6Answer   = unhex(`07 123456  0001 000a 00030001 02000000000a  0002 000a 00030001 02000000000b

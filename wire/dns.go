@@ -5,13 +5,12 @@ import (
 	"net/netip"
 )
 
-// DNS messages (RFC 1035 section 4), as much as a forwarder needs: to read a
-// question, to refuse or to answer it with addresses, and to read the addresses
-// in somebody else's answer. EDNS (RFC 6891) is understood as far as the size of
-// a reply goes. Zones, other record types and DNSSEC pass through untouched.
+// DNS messages (RFC 1035 section 4), as far as a forwarder needs them: it parses a question, refuses it or
+// answers it with addresses, and extracts the addresses from another server's answer. EDNS (RFC 6891) is
+// supported for the size of a reply. Zones, other record types and DNSSEC pass through unchanged.
 //
-// Messages are small and their names compressed, so Len and Put would do the
-// same work twice: what builds a message appends it.
+// Messages are small and their names are compressed, so Len and Put would do the same work twice. Functions
+// that build a message append it to a buffer instead.
 
 // DNSType is a record or question type (IANA dns-parameters).
 type DNSType uint16
@@ -35,15 +34,15 @@ type DNSClass uint16
 // DNSClassIN is the Internet.
 const DNSClassIN DNSClass = 1
 
-// DNSRCode says how a query went (RFC 1035 section 4.1.1).
+// DNSRCode is the response code of a query (RFC 1035 section 4.1.1).
 type DNSRCode uint8
 
 // Response codes.
 const (
 	DNSNoError  DNSRCode = 0
-	DNSFormErr  DNSRCode = 1 // the query makes no sense
+	DNSFormErr  DNSRCode = 1 // the server cannot interpret the query
 	DNSServFail DNSRCode = 2
-	DNSNXDomain DNSRCode = 3 // there is no such name
+	DNSNXDomain DNSRCode = 3 // the name does not exist
 	DNSNotImp   DNSRCode = 4
 	DNSRefused  DNSRCode = 5
 )
@@ -64,13 +63,13 @@ const (
 	dnsOpcode DNSFlags = 0xf << 11
 )
 
-// Opcode is 0 for a standard query, the only kind that Loam knows.
+// Opcode returns the operation code. 0 is a standard query, the only kind that Loam supports.
 func (f DNSFlags) Opcode() int { return int(f & dnsOpcode >> 11) }
 
-// RCode is the response code.
+// RCode returns the response code.
 func (f DNSFlags) RCode() DNSRCode { return DNSRCode(f & 0xf) }
 
-// Sizes in bytes: of the header; of the largest message by UDP without EDNS.
+// Sizes in bytes: the header, and the largest message over UDP without EDNS.
 const (
 	DNSHeaderLen = 12
 	MaxDNSByUDP  = 512
@@ -78,7 +77,7 @@ const (
 	dnsFixedRecord = 10 // type, class, TTL and length of the data
 )
 
-// DNSQuestion is what a query asks. The zero value is none.
+// DNSQuestion is the question of a query. The zero value means no question.
 type DNSQuestion struct {
 	Name  DNSName
 	Type  DNSType
@@ -94,8 +93,7 @@ type DNSRecord struct {
 	Data  []byte // aliases the message
 }
 
-// Addr is the address in an A or AAAA record that EachAnswer gave, and the zero
-// Addr for any other record.
+// Addr returns the address in an A or AAAA record from EachAnswer, and the zero Addr for any other record.
 func (r *DNSRecord) Addr() netip.Addr {
 	switch {
 	case r.Class == DNSClassIN && r.Type == DNSTypeA:
@@ -106,24 +104,23 @@ func (r *DNSRecord) Addr() netip.Addr {
 	return netip.Addr{}
 }
 
-// DNS is a message.
+// DNS is a DNS message.
 type DNS struct {
 	ID       uint16
 	Flags    DNSFlags
 	Question DNSQuestion
-	EDNS     bool   // there is an OPT record
-	UDPSize  uint16 // and this is the reply size in it, as it came
+	EDNS     bool   // the message has an OPT record
+	UDPSize  uint16 // reply size in the OPT record, as received
 
 	msg     []byte
 	answers int // offset of the answer section in msg
-	count   int // records there
+	count   int // number of records in the answer section
 }
 
-// ParseDNS checks the whole message: its one question (more are an error by RFC
-// 9619; a response may repeat none), the bounds and names of all records, and
-// the size of addresses. Bytes behind the last record are ignored. When it
-// returns an error, ID and Flags are good unless that is ErrShort and b is below
-// DNSHeaderLen, so that a server can answer with DNSFormErr.
+// ParseDNS parses and checks the whole message: its question (more than one is an error by RFC 9619; a
+// response may have none), the bounds and names of all records, and the sizes of addresses. Bytes behind the
+// last record are ignored. On error, ID and Flags are still valid unless the error is ErrShort and b is
+// shorter than DNSHeaderLen, so a server can answer with DNSFormErr.
 func ParseDNS(b []byte) (m DNS, err error) {
 	if len(b) < DNSHeaderLen {
 		return m, ErrShort
@@ -151,7 +148,7 @@ func ParseDNS(b []byte) (m DNS, err error) {
 	return m, m.checkRecords()
 }
 
-// checkRecords walks the three sections of records.
+// checkRecords checks the three sections of records.
 func (m *DNS) checkRecords() error {
 	m.count = int(binary.BigEndian.Uint16(m.msg[6:]))
 	authority := int(binary.BigEndian.Uint16(m.msg[8:]))
@@ -168,7 +165,7 @@ func (m *DNS) checkRecords() error {
 		if r.Type != DNSTypeOPT {
 			continue
 		}
-		// RFC 6891 section 6.1.1: one at most, in the additional section, of the root.
+		// RFC 6891 section 6.1.1: at most one OPT record, in the additional section, for the root.
 		if m.EDNS || i < m.count+authority || r.Name.n != 1 {
 			m.count = 0
 			return ErrField
@@ -178,7 +175,7 @@ func (m *DNS) checkRecords() error {
 	return nil
 }
 
-// parse reads the record at offset at of msg and returns the offset behind it.
+// parse parses the record at offset at of msg and returns the offset behind it.
 func (r *DNSRecord) parse(msg []byte, at int) (next int, err error) {
 	if at, err = r.Name.parse(msg, at); err != nil {
 		return 0, err
@@ -201,33 +198,32 @@ func (r *DNSRecord) parse(msg []byte, at int) (next int, err error) {
 	return at + n, nil
 }
 
-// EachAnswer calls yield for every record of the answer section until yield
-// returns false. It has the shape of an iter.Seq.
+// EachAnswer calls yield with each record of the answer section until yield returns false. It can be used as
+// an iter.Seq.
 func (m *DNS) EachAnswer(yield func(DNSRecord) bool) {
 	var r DNSRecord
 	at := m.answers
 	for range m.count {
-		at, _ = r.parse(m.msg, at) // ParseDNS has checked it
+		at, _ = r.parse(m.msg, at) // cannot fail: ParseDNS has checked it
 		if !yield(r) {
 			return
 		}
 	}
 }
 
-// UDPLimit is the largest message that the sender of m takes by UDP (RFC 6891
-// section 6.2.5). Beyond it, a reply is cut and says so: DNSTruncated.
+// UDPLimit returns the largest message that the sender of m accepts over UDP (RFC 6891 section 6.2.5). A
+// larger reply must be truncated and marked with DNSTruncated.
 func (m *DNS) UDPLimit() int { return max(MaxDNSByUDP, int(m.UDPSize)) }
 
-// AppendReply appends to b a reply to the query m without any record, such as a
-// refusal. Of flags, DNSAuthoritative and DNSTruncated make sense.
+// AppendReply appends to b a reply to the query m without records, such as a refusal. flags may contain
+// DNSAuthoritative and DNSTruncated.
 func (m *DNS) AppendReply(b []byte, flags DNSFlags, rcode DNSRCode) []byte {
 	return m.appendReply(b, flags|DNSFlags(rcode), 0, nil)
 }
 
-// AppendAnswer appends to b a reply to the query m with an A record for every
-// IPv4 address and an AAAA record for every other. The addresses have to be of
-// the type that the question asks for; without a question there are none. ttl is
-// in seconds.
+// AppendAnswer appends to b a reply to the query m, with an A record for each IPv4 address and an AAAA record
+// for each IPv6 address. The addresses must be of the type that the question asks for. Without a question
+// there must be none. ttl is in seconds.
 func (m *DNS) AppendAnswer(b []byte, flags DNSFlags, ttl uint32, addrs ...netip.Addr) []byte {
 	return m.appendReply(b, flags, ttl, addrs)
 }
@@ -255,8 +251,8 @@ func (m *DNS) appendReply(b []byte, flags DNSFlags, ttl uint32, addrs []netip.Ad
 	return b
 }
 
-// ednsSize is the size that replies announce: what crosses every link without
-// fragments (the DNS flag day of 2020).
+// ednsSize is the message size that replies announce in bytes. Such a message crosses every link without
+// fragmentation (DNS flag day 2020).
 const ednsSize = 1232
 
 // AppendDNSQuery appends to b a query for q that asks for recursion.
@@ -280,7 +276,7 @@ func appendDNSHeader(b []byte, id uint16, flags DNSFlags, q *DNSQuestion, answer
 	return binary.BigEndian.AppendUint16(b, uint16(q.Class))
 }
 
-// appendDNSRecord appends the fixed part of a record, between name and data.
+// appendDNSRecord appends the fixed part of a record, between name and data. n is the size of the data.
 func appendDNSRecord(b []byte, t DNSType, class uint16, ttl uint32, n int) []byte {
 	b = binary.BigEndian.AppendUint16(b, uint16(t))
 	b = binary.BigEndian.AppendUint16(b, class)

@@ -8,7 +8,7 @@ import (
 )
 
 var (
-	// dig a.loam.test, with EDNS and a cookie, and what dnsmasq answered.
+	// The query of dig a.loam.test, with EDNS and a cookie, and the reply of dnsmasq.
 	capturedDNSQuery = unhex(`0a40 0120 0001 0000 0000 0001 01 61 04 6c6f616d 04 74657374 00 0001 0001
 		00 0029 04d0 00000000 000c 000a 0008 acea4c7d21afbd61`)
 	capturedDNSAnswer = unhex(`0a40 8580 0001 0001 0000 0001 01 61 04 6c6f616d 04 74657374 00 0001 0001
@@ -18,7 +18,7 @@ var (
 	capturedDNSAlias = unhex(`0d17 8580 0001 0002 0000 0001 03 777777 04 6c6f616d 04 74657374 00 0001 0001
 		c00c 0005 0001 00000000 000d 01 62 04 6c6f616d 04 74657374 00
 		c02b 0001 0001 00000000 0004 c0000208 00 0029 04d0 00000000 0000`)
-	// A question without EDNS, and the refusal of a server that knows nobody to ask.
+	// A query without EDNS, and the refusal of a server without a forwarder.
 	capturedDNSPlain   = unhex(`bb3c 0120 0001 0000 0000 0000 04 6e6f7065 07 6578616d706c65 00 0001 0001`)
 	capturedDNSRefusal = unhex(`bb3c 8185 0001 0000 0000 0000 04 6e6f7065 07 6578616d706c65 00 0001 0001`)
 )
@@ -43,7 +43,7 @@ func TestDNSOfACapturedQuery(t *testing.T) {
 	}
 }
 
-// answers collects what a message answers.
+// answers returns the names and addresses in a message's answers.
 func answers(m *DNS) (names []string, addrs []netip.Addr) {
 	m.EachAnswer(func(r DNSRecord) bool {
 		names = append(names, r.Name.String())
@@ -82,7 +82,7 @@ func TestDNSOfCapturedAnswers(t *testing.T) {
 	}
 }
 
-// What Loam answers is, bit for bit, what dnsmasq answered to the same question.
+// Loam's reply is identical to that of dnsmasq to the same question.
 func TestDNSAnswerLikeTheCapturedOne(t *testing.T) {
 	m, _ := ParseDNS(capturedDNSQuery)
 	if got := m.AppendAnswer(nil, DNSAuthoritative, 0, addr("192.0.2.7")); !bytes.Equal(got, capturedDNSAnswer) {

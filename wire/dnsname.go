@@ -2,34 +2,32 @@ package wire
 
 import "strconv"
 
-// Domain names (RFC 1035 sections 2.3.4, 3.1 and 4.1.4), for DNS messages and
-// for the DHCP option that carries a search list in the same form.
+// Domain names (RFC 1035 sections 2.3.4, 3.1 and 4.1.4), for DNS messages and for the DHCP option with a
+// search list in the same encoding.
 //
-// On the wire a name may end in a pointer to an earlier place of the message,
-// whose labels continue it. A careless reader can be led round in a circle, or
-// through thousands of pointers for each of thousands of names. Two rules bound
-// the work here: a pointer has to lead in front of the labels that it continues,
-// and a name has at most as many pointers as it can have labels.
+// An encoded name may end in a pointer to an earlier place of the message, whose labels continue it. A
+// careless parser can be led in a circle, or through thousands of pointers for each of thousands of names.
+// Two rules bound the work: a pointer must lead in front of the labels that it continues, and a name has at
+// most as many pointers as it can have labels.
 
-// Limits of RFC 1035 section 2.3.4 in bytes, and what follows from them.
+// Limits of RFC 1035 section 2.3.4 in bytes, and the resulting number of labels.
 const (
 	maxDNSName   = 255
 	maxDNSLabel  = 63
 	maxDNSLabels = 127 // of one byte each
 )
 
-// DNSName is a domain name as RFC 1035 section 3.1 writes it, without
-// compression: every label behind its length, the empty label of the root last.
-// It is comparable, as written; Lower makes names comparable as the DNS compares
-// them. The zero value is no name at all (the root is one byte long).
+// DNSName is an uncompressed domain name in the encoding of RFC 1035 section 3.1: each label behind its
+// length, then the empty label of the root. It is comparable byte by byte; compare the results of Lower to
+// ignore case as the DNS does. The zero value is no name (the root is one byte long).
 type DNSName struct {
 	octets [maxDNSName]byte
 	n      uint8
 }
 
-// parse reads the name at offset at of msg and returns the offset behind it.
+// parse parses the name at offset at of msg and returns the offset behind it.
 func (d *DNSName) parse(msg []byte, at int) (next int, err error) {
-	*d = DNSName{} // what is behind n takes part in comparisons
+	*d = DNSName{} // the octets behind n take part in comparisons
 	start, pointers := at, 0
 	for at < len(msg) {
 		switch c := int(msg[at]); c & 0xc0 {
@@ -60,25 +58,24 @@ func (d *DNSName) parse(msg []byte, at int) (next int, err error) {
 				return 0, ErrField
 			}
 			start = at
-		default: // reserved; the one use of it was given up (RFC 6891 section 5)
+		default: // reserved; its only use was withdrawn (RFC 6891 section 5)
 			return 0, ErrField
 		}
 	}
 	return 0, ErrLength
 }
 
-// ParseDNSName reads a name in the form that people write: labels with dots
-// between them, with or without a dot at the end, and in a label \. for a dot,
-// \\ for a backslash and \DDD for the byte with that decimal number (RFC 1035
-// section 5.1). The root is ".". It returns ErrLength for an empty or too long
-// label or name, and ErrField for a malformed escape.
+// ParseDNSName parses the text form of a name: labels separated by dots, with an optional dot at the end.
+// Inside a label, \. is a dot, \\ a backslash, and \DDD the byte with that decimal number (RFC 1035 section
+// 5.1). The root is ".". It returns ErrLength for an empty or too long label or name, and ErrField for a
+// malformed escape.
 func ParseDNSName(s string) (d DNSName, err error) {
 	if s == "." {
 		d.n = 1
 		return d, nil
 	}
-	label := 0 // where the length of the present label goes
-	n := 1     // where its next byte goes
+	label := 0 // offset of the length of the current label
+	n := 1     // offset of its next byte
 	for i := 0; i < len(s); i++ {
 		c := s[i]
 		switch {
@@ -116,7 +113,7 @@ func ParseDNSName(s string) (d DNSName, err error) {
 	return d, nil
 }
 
-// endLabel writes the length of the label between at and end.
+// endLabel writes the length of the label between at and end. It returns false if the length is invalid.
 func (d *DNSName) endLabel(at, end int) bool {
 	n := end - at - 1
 	if n == 0 || n > maxDNSLabel || end >= maxDNSName {
@@ -126,7 +123,7 @@ func (d *DNSName) endLabel(at, end int) bool {
 	return true
 }
 
-// unescape reads what follows a backslash. used is 0 if it makes no sense.
+// unescape decodes the text behind a backslash. used is 0 if it is invalid.
 func unescape(s string) (c byte, used int) {
 	if s == "" {
 		return 0, 0
@@ -144,8 +141,8 @@ func unescape(s string) (c byte, used int) {
 	return byte(v), 3
 }
 
-// String is the form that ParseDNSName reads, without a dot at the end; empty
-// for the zero value. Nothing in it can upset a terminal or a log.
+// String returns the text form that ParseDNSName accepts, without a dot at the end. It is empty for the zero
+// value. Unprintable bytes are escaped, so the result is safe for a terminal or a log.
 func (d DNSName) String() string {
 	if d.n == 1 {
 		return "."
@@ -171,19 +168,19 @@ func (d DNSName) String() string {
 	return string(b)
 }
 
-// IsZero reports whether d is no name at all.
+// IsZero reports whether d is the zero value, which is no name.
 func (d DNSName) IsZero() bool { return d.n == 0 }
 
-// Len is the number of bytes that the name takes on the wire.
+// Len returns the encoded size of the name in bytes.
 func (d *DNSName) Len() int { return int(d.n) }
 
-// AppendTo appends the name, uncompressed, to b.
+// AppendTo appends the uncompressed name to b.
 func (d *DNSName) AppendTo(b []byte) []byte { return append(b, d.octets[:d.n]...) }
 
-// Lower is d with the letters A to Z in lower case. Two names are the same to
-// the DNS if their lower forms are equal (RFC 4343 section 3).
+// Lower returns d with the letters A to Z in lower case. Two names are equal in the DNS if their lower-case
+// forms are equal (RFC 4343 section 3).
 func (d DNSName) Lower() DNSName {
-	for i, c := range d.octets[:d.n] { // a length is at most 63, so below 'A'
+	for i, c := range d.octets[:d.n] { // also covers the length octets: they are at most 63, below 'A'
 		if 'A' <= c && c <= 'Z' {
 			d.octets[i] = c + 'a' - 'A'
 		}

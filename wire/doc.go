@@ -1,33 +1,31 @@
-// Package wire turns bytes into typed headers and back, one file a protocol.
+// Package wire parses network protocol headers into typed values and writes them, one file per protocol.
 //
-// Every protocol follows one pattern. ParseX(b) checks everything that the
-// header claims about itself (lengths, versions, offsets) once and returns a
-// value X and the payload; a value returned without an error can be trusted,
-// and nothing below looks at the bytes again. X.Len is the number of bytes that
-// the header takes, and X.Put writes exactly these into the front of a buffer
-// that the caller made large enough, so that headers are written in place, in
-// front of a payload that is already there.
+// All protocols follow one pattern. ParseX(b) checks once everything that the header claims about itself
+// (lengths, versions, offsets) and returns a value X and the payload. A value returned without an error can
+// be trusted, and no other code needs to look at the bytes again. X.Len returns the size of the header. X.Put
+// writes exactly that many bytes to the front of a buffer that the caller made large enough. Headers are thus
+// written in place, in front of a payload that is already there.
 //
-// DNS differs in one point: what builds a message appends it, since its length
-// is only known when it is built.
+// DNS and DHCPv6 are exceptions: their functions append to a buffer, because the length of a message is known
+// only after it has been built.
 //
-// Nothing here keeps state, reads a clock or starts a goroutine, and parsing and
-// writing do not allocate; what does, says so (the lists in DHCP options).
-// Slices in a parsed value (options, payloads) alias the bytes that were
-// parsed: the value is good for as long as the caller leaves these alone.
+// The package keeps no state, reads no clock and starts no goroutine. Parsing and writing do not allocate
+// unless the documentation says so (the lists in DHCP options, for example). Slices in a parsed value
+// (options, payloads) alias the parsed bytes. The value is valid as long as the caller does not change those
+// bytes.
 //
-// Checksums are not part of parsing, since a device may have verified them
-// already: each protocol has a function of its own for that (see checksum.go).
+// Parsing does not verify checksums, since a device may have done so already. Each protocol has a separate
+// function for that (see checksum.go).
 package wire
 
-// Error says why bytes were refused. It is comparable, costs no allocation, and
-// is meant to be counted by reason.
+// Error is the reason why a packet was rejected. It is comparable and does not allocate. Callers count errors
+// by value.
 type Error uint8
 
 const (
 	ErrShort    Error = iota + 1 // fewer bytes than the fixed header
-	ErrLength                    // a length field points outside of the bytes or inside the header
-	ErrVersion                   // not the version that was asked for
+	ErrLength                    // a length field points outside the bytes or inside the header
+	ErrVersion                   // not the expected version
 	ErrChecksum                  // the checksum does not match
 	ErrOption                    // an option is malformed
 	ErrField                     // a field holds a value that the standard forbids

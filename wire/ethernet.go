@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Ethernet II framing with IEEE 802.1Q tags (IEEE 802.3 clause 3, 802.1Q
-// clause 9). 802.3 length framing is refused: nothing that Loam speaks uses it.
+// Ethernet II framing with IEEE 802.1Q tags (IEEE 802.3 clause 3, 802.1Q clause 9). 802.3 length framing is
+// rejected, because no protocol in Loam uses it.
 
 // MAC is a 48-bit link-layer address.
 type MAC [6]byte
@@ -14,18 +14,18 @@ type MAC [6]byte
 // Broadcast is the address of all stations on a link.
 var Broadcast = MAC{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
 
-// IsMulticast reports whether the group bit is set; broadcast is included.
+// IsMulticast reports whether the group bit is set. It is true for Broadcast, too.
 func (m MAC) IsMulticast() bool { return m[0]&1 != 0 }
 
-// IsZero reports whether m is the zero value: no address.
+// IsZero reports whether m is the zero value, which means no address.
 func (m MAC) IsZero() bool { return m == MAC{} }
 
-// String is the usual colon form.
+// String returns the usual colon notation.
 func (m MAC) String() string {
 	return fmt.Sprintf("%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4], m[5])
 }
 
-// EtherType says what an Ethernet frame carries.
+// EtherType identifies the protocol inside an Ethernet frame.
 type EtherType uint16
 
 // EtherTypes (IANA ieee-802-numbers).
@@ -35,14 +35,38 @@ const (
 	TypeVLAN EtherType = 0x8100 // IEEE 802.1Q C-tag
 	TypeQinQ EtherType = 0x88a8 // IEEE 802.1ad S-tag
 	TypeIPv6 EtherType = 0x86dd
-	TypeTEB  EtherType = 0x6558 // in GRE: an Ethernet frame (RFC 7637 section 3.2)
+	TypeTEB  EtherType = 0x6558 // Ethernet frame in GRE (RFC 7637 section 3.2)
 	TypeMPLS EtherType = 0x8847 // unicast or downstream-assigned label (RFC 5332)
 
-	MinEtherType EtherType = 0x0600 // below this the field is a length (802.3)
+	MinEtherType EtherType = 0x0600 // smaller values are a length (802.3)
 )
 
-// Sizes of Ethernet headers in bytes, and the smallest payload that IEEE 802.3
-// lets through without padding.
+// String returns the name of the type, the number of bytes for a length, or the number in hexadecimal, as
+// IANA writes it.
+func (t EtherType) String() string {
+	switch t {
+	case TypeIPv4:
+		return "IPv4"
+	case TypeARP:
+		return "ARP"
+	case TypeVLAN:
+		return "VLAN"
+	case TypeQinQ:
+		return "QinQ"
+	case TypeIPv6:
+		return "IPv6"
+	case TypeTEB:
+		return "TEB"
+	case TypeMPLS:
+		return "MPLS"
+	}
+	if t < MinEtherType {
+		return fmt.Sprintf("length %d", uint16(t))
+	}
+	return fmt.Sprintf("0x%04x", uint16(t))
+}
+
+// Sizes of Ethernet headers, and the smallest payload that IEEE 802.3 allows without padding, in bytes.
 const (
 	EthernetLen  = 14
 	VLANTagLen   = 4
@@ -50,24 +74,24 @@ const (
 	maxVLANDepth = 2
 )
 
-// VLAN is one tag: TPID and TCI. The zero value means no tag.
+// VLAN is one VLAN tag: TPID and TCI. The zero value means no tag.
 type VLAN struct {
 	TPID EtherType // TypeVLAN or TypeQinQ; zero: no tag
 	TCI  uint16    // priority (3 bits), drop eligible (1), VLAN identifier (12)
 }
 
-// ID is the VLAN identifier, 0 to 4095.
+// ID returns the VLAN identifier, 0 to 4095.
 func (v VLAN) ID() uint16 { return v.TCI & 0xfff }
 
-// Ethernet is the header of a frame with up to two tags, the outer one first.
+// Ethernet is a frame header with up to two VLAN tags, the outer one first.
 type Ethernet struct {
 	Dst, Src MAC
 	Tags     [maxVLANDepth]VLAN
-	Type     EtherType // of what follows the tags
+	Type     EtherType // type behind the tags
 }
 
-// ParseEthernet splits a frame. The payload may carry padding: what is inside
-// says how long it is.
+// ParseEthernet splits a frame into header and payload. The payload may include padding; the inner protocol
+// determines its real length.
 func ParseEthernet(b []byte) (h Ethernet, payload []byte, err error) {
 	if len(b) < EthernetLen {
 		return h, nil, ErrShort
@@ -92,7 +116,7 @@ func ParseEthernet(b []byte) (h Ethernet, payload []byte, err error) {
 	return h, b, nil
 }
 
-// Len is the size of the header with its tags.
+// Len returns the size of the header with its tags.
 func (h *Ethernet) Len() int {
 	n := EthernetLen
 	for _, t := range h.Tags {

@@ -4,8 +4,7 @@ import "encoding/binary"
 
 // GRE (RFC 2784) with key and sequence number (RFC 2890).
 
-// GREMinLen is the size of a header without options in bytes; each option takes
-// four more.
+// GREMinLen is the size of a header without options in bytes. Each option takes four more.
 const GREMinLen = 4
 
 const (
@@ -16,9 +15,9 @@ const (
 	greVersion  = 7
 )
 
-// GRE is a header.
+// GRE is a GRE header.
 type GRE struct {
-	Type        EtherType // of the payload
+	Type        EtherType // type of the payload
 	HasChecksum bool
 	HasKey      bool
 	HasSequence bool
@@ -26,9 +25,8 @@ type GRE struct {
 	Sequence    uint32
 }
 
-// ParseGRE checks the version. Bits that had a meaning in RFC 1701 only (routing,
-// and the rest of bits 1 to 5) are refused, as RFC 2784 section 2.3 wants; bits
-// 6 to 12 are ignored, and sent as zero.
+// ParseGRE parses a header. It checks the version. Bits used only by RFC 1701 (routing, and the rest of bits
+// 1 to 5) are rejected, as RFC 2784 section 2.3 requires. Bits 6 to 12 are ignored and sent as zero.
 func ParseGRE(b []byte) (h GRE, payload []byte, err error) {
 	if len(b) < GREMinLen {
 		return h, nil, ErrShort
@@ -64,11 +62,11 @@ func ParseGRE(b []byte) (h GRE, payload []byte, err error) {
 	return h, b[at:], nil
 }
 
-// GREChecksumOK verifies the checksum over header and payload b, which ParseGRE
-// has accepted; a packet without one is fine.
+// GREChecksumOK verifies the checksum over header and payload b, which ParseGRE has accepted. A packet
+// without a checksum is valid.
 func GREChecksumOK(b []byte) bool { return b[0]&0x80 == 0 || Sum(b, 0) == 0xffff }
 
-// Len is the size of the header with its options.
+// Len returns the size of the header with its options.
 func (h *GRE) Len() int {
 	n := GREMinLen
 	for _, has := range [...]bool{h.HasChecksum, h.HasKey, h.HasSequence} {
@@ -79,8 +77,7 @@ func (h *GRE) Len() int {
 	return n
 }
 
-// Put writes the header, with an empty checksum if it has one, into the first
-// Len bytes of b.
+// Put writes the header into the first Len bytes of b, with a zero checksum if HasChecksum is set.
 func (h *GRE) Put(b []byte) {
 	_ = b[h.Len()-1]
 	var flags uint16
@@ -103,8 +100,7 @@ func (h *GRE) Put(b []byte) {
 	binary.BigEndian.PutUint16(b[2:], uint16(h.Type))
 }
 
-// PutGREChecksum fills in the checksum of header and payload b, whose header has
-// room for one.
+// PutGREChecksum fills in the checksum over header and payload b. The header must have a checksum field.
 func PutGREChecksum(b []byte) {
 	binary.BigEndian.PutUint16(b[4:], ^Sum(b, 0))
 }

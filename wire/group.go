@@ -7,14 +7,13 @@ import (
 	"time"
 )
 
-// Membership in multicast groups: IGMP for IPv4 (RFC 1112 appendix I, RFC 2236 section 2,
-// RFC 9776 section 4) and MLD for IPv6 (RFC 2710 section 3, RFC 9777 section 5). MLD is
-// IGMP with longer addresses, in messages of ICMPv6; MLDv1 is IGMPv2, MLDv2 IGMPv3. What
-// version a query is of is told by its length.
+// Multicast group membership: IGMP for IPv4 (RFC 1112 appendix I, RFC 2236 section 2, RFC 9776 section 4) and
+// MLD for IPv6 (RFC 2710 section 3, RFC 9777 section 5). MLD is IGMP with longer addresses, in ICMPv6
+// messages: MLDv1 corresponds to IGMPv2, MLDv2 to IGMPv3. The length of a query determines its version.
 //
-// Lists in a parsed message are copies, and are allocated.
+// Lists in a parsed message are allocated copies.
 
-// GroupProtocol says which of the two protocols a message is of.
+// GroupProtocol selects IGMP or MLD.
 type GroupProtocol uint8
 
 // Protocols.
@@ -23,7 +22,7 @@ const (
 	MLD
 )
 
-// String is the name.
+// String returns the name of the protocol.
 func (p GroupProtocol) String() string {
 	if p == IGMP {
 		return "IGMP"
@@ -31,7 +30,7 @@ func (p GroupProtocol) String() string {
 	return "MLD"
 }
 
-// Newest is the newest version of the protocol.
+// Newest returns the newest version of the protocol.
 func (p GroupProtocol) Newest() uint8 {
 	if p == IGMP {
 		return 3
@@ -39,7 +38,7 @@ func (p GroupProtocol) Newest() uint8 {
 	return 2
 }
 
-// addrLen is the size of an address in bytes.
+// addrLen returns the size of an address in bytes.
 func (p GroupProtocol) addrLen() int {
 	if p == IGMP {
 		return 4
@@ -47,8 +46,7 @@ func (p GroupProtocol) addrLen() int {
 	return 16
 }
 
-// shortLen is the size in bytes of a message about one group; longer queries begin with
-// one.
+// shortLen returns the size in bytes of a message about one group. Longer queries begin with the same part.
 func (p GroupProtocol) shortLen() int {
 	if p == IGMP {
 		return 8
@@ -56,7 +54,7 @@ func (p GroupProtocol) shortLen() int {
 	return 24
 }
 
-// unspecified is the group of a general query.
+// unspecified returns the group of a general query.
 func (p GroupProtocol) unspecified() netip.Addr {
 	if p == IGMP {
 		return netip.IPv4Unspecified()
@@ -64,7 +62,7 @@ func (p GroupProtocol) unspecified() netip.Addr {
 	return netip.IPv6Unspecified()
 }
 
-// addr reads the address at the front of b.
+// addr returns the address at the front of b.
 func (p GroupProtocol) addr(b []byte) netip.Addr {
 	if p == IGMP {
 		return netip.AddrFrom4([4]byte(b))
@@ -72,22 +70,22 @@ func (p GroupProtocol) addr(b []byte) netip.Addr {
 	return netip.AddrFrom16([16]byte(b))
 }
 
-// GroupKind says what a message is.
+// GroupKind is the kind of a message, independent of protocol and version.
 type GroupKind uint8
 
-// Kinds.
+// Kinds of messages.
 const (
-	GroupQuery  GroupKind = iota + 1 // a router asks who is in which group
-	GroupMember                      // the report of an older version: the sender is in Group
-	GroupLeave                       // the sender, in an older version, has left Group
-	GroupReport                      // the report of the newest version: Records
+	GroupQuery  GroupKind = iota + 1 // a router asks which groups have members
+	GroupMember                      // report of an older version: the sender is a member of Group
+	GroupLeave                       // older version: the sender has left Group
+	GroupReport                      // report of the newest version, with Records
 )
 
-// groupType is a value of the type octet.
+// groupType describes a value of the type octet.
 type groupType struct {
 	octet   uint8
 	kind    GroupKind
-	version uint8 // that sends it; of a query any
+	version uint8 // version that uses it; 0 for a query, which may have any version
 }
 
 // groupTypes lists the types of each protocol (IANA igmp-type-numbers, icmpv6-parameters).
@@ -96,7 +94,7 @@ var groupTypes = [...][]groupType{
 	MLD:  {{130, GroupQuery, 0}, {131, GroupMember, 1}, {132, GroupLeave, 1}, {143, GroupReport, 2}},
 }
 
-// Knows reports whether an octet is the type of a message of the protocol.
+// Knows reports whether octet is a message type of the protocol.
 func (p GroupProtocol) Knows(octet uint8) bool { return p.kindOf(octet).kind != 0 }
 
 func (p GroupProtocol) kindOf(octet uint8) groupType {
@@ -108,21 +106,20 @@ func (p GroupProtocol) kindOf(octet uint8) groupType {
 	return groupType{}
 }
 
-// RecordType says what a record tells of a group.
+// RecordType is the type of a group record.
 type RecordType uint8
 
-// Types of records (RFC 9776 section 4.2.13). The first two are answers, the others tell of
-// a change.
+// Types of records (RFC 9776 section 4.2.13). The first two report the current state, the others a change.
 const (
-	ModeIsInclude   RecordType = 1 // only Sources are heard
-	ModeIsExclude   RecordType = 2 // all but Sources are heard
+	ModeIsInclude   RecordType = 1 // only Sources are received
+	ModeIsExclude   RecordType = 2 // all sources except Sources are received
 	ChangeToInclude RecordType = 3
 	ChangeToExclude RecordType = 4
 	AllowNewSources RecordType = 5
 	BlockOldSources RecordType = 6
 )
 
-// GroupRecord is what a report says of one group.
+// GroupRecord is the part of a report about one group.
 type GroupRecord struct {
 	Type    RecordType
 	Group   netip.Addr
@@ -135,32 +132,31 @@ const recordLen = 4
 // groupReportLen is the size of a report without records in bytes.
 const groupReportLen = 8
 
-// Len is the size of the record in bytes.
+// Len returns the size of the record in bytes.
 func (r *GroupRecord) Len() int { return recordLen + r.Group.BitLen()/8*(1+len(r.Sources)) }
 
 // GroupMessage is a message of either protocol.
 type GroupMessage struct {
 	Protocol GroupProtocol
 	Kind     GroupKind
-	Version  uint8      // that it is of
-	Group    netip.Addr // a query's that is about one, or what a member or a leave is about; a general query's is unspecified
+	Version  uint8      // protocol version of the message
+	Group    netip.Addr // group of the query, member report or leave; unspecified in a general query
 
-	MaxDelay   time.Duration // query: in which the answer is to come
-	Sources    []netip.Addr  // query of the newest version: which of them are heard
-	Suppress   bool          // query of the newest version: other routers are not to go by it
-	Robustness uint8         // query of the newest version: the querier's; 0: not said
-	Interval   time.Duration // query of the newest version: between general queries; 0: not said
+	MaxDelay   time.Duration // query: time within which members answer
+	Sources    []netip.Addr  // query of the newest version: asks which of these sources are received
+	Suppress   bool          // query of the newest version: other routers do not update their timers
+	Robustness uint8         // query of the newest version: robustness of the querier; 0: not given
+	Interval   time.Duration // query of the newest version: time between general queries; 0: not given
 
 	Records []GroupRecord // report
 }
 
-// igmpv1Delay is what a query of IGMPv1 means, which cannot say it (RFC 9776 section 7.2.1).
+// igmpv1Delay is the response time for IGMPv1 queries, which have no field for it (RFC 9776 section 7.2.1).
 const igmpv1Delay = 10 * time.Second
 
-// ParseGroupMessage reads a whole message, which is an ICMPv6 message if it is of MLD. It
-// does not check the checksum: see IGMPChecksumOK and ICMPv6ChecksumOK. What follows the
-// message is ignored. Errors: ErrField for a type that is not Known, for a group that is
-// none, and for sources without a group.
+// ParseGroupMessage parses a whole message. For MLD, b is an ICMPv6 message. It does not verify the checksum:
+// see IGMPChecksumOK and ICMPv6ChecksumOK. Bytes behind the message are ignored. It returns ErrField for an
+// unknown type, for a group address that is not multicast, and for sources without a group.
 func ParseGroupMessage(p GroupProtocol, b []byte) (m GroupMessage, err error) {
 	if len(b) < groupReportLen {
 		return m, ErrShort
@@ -185,8 +181,7 @@ func ParseGroupMessage(p GroupProtocol, b []byte) (m GroupMessage, err error) {
 	return m, nil
 }
 
-// setQuery reads what a query says, and tells its version (RFC 9776 section 7.1, RFC 9777
-// section 8.1).
+// setQuery parses a query and determines its version (RFC 9776 section 7.1, RFC 9777 section 8.1).
 func (m *GroupMessage) setQuery(b []byte) error {
 	short := m.Protocol.shortLen()
 	switch {
@@ -210,7 +205,7 @@ func (m *GroupMessage) setQuery(b []byte) error {
 	return ErrField
 }
 
-// setOlderQuery reads what a query of the shortest form says.
+// setOlderQuery parses a query of the shortest form.
 func (m *GroupMessage) setOlderQuery(b []byte) {
 	switch code := b[1]; {
 	case m.Protocol == MLD:
@@ -222,10 +217,10 @@ func (m *GroupMessage) setOlderQuery(b []byte) {
 	}
 }
 
-// tenth is the unit of IGMP's delays.
+// tenth is the unit of delays in IGMP.
 const tenth = time.Second / 10
 
-// delay reads the longest delay out of a query of the newest version.
+// delay returns the maximum response delay in a query of the newest version.
 func (p GroupProtocol) delay(b []byte) time.Duration {
 	if p == IGMP {
 		return time.Duration(fromCode(uint32(b[1]), 8)) * tenth
@@ -233,9 +228,9 @@ func (p GroupProtocol) delay(b []byte) time.Duration {
 	return time.Duration(fromCode(uint32(binary.BigEndian.Uint16(b[4:])), 16)) * time.Millisecond
 }
 
-// fromCode reads a field of 8 or 16 bits: it is the number itself below half of its range,
-// and above that an exponent of three bits and a mantissa (RFC 9776 section 4.1.1, RFC 9777
-// section 5.1.3).
+// fromCode decodes a field of 8 or 16 bits. In the lower half of the range the code is the number itself; in
+// the upper half it consists of a three-bit exponent and a mantissa (RFC 9776 section 4.1.1, RFC 9777 section
+// 5.1.3).
 func fromCode(code uint32, width int) uint32 {
 	mantissa := width - 4
 	if code>>(width-1) == 0 {
@@ -245,8 +240,8 @@ func fromCode(code uint32, width int) uint32 {
 	return (code&(1<<mantissa-1) | 1<<mantissa) << (exp + 3)
 }
 
-// toCode is the reverse, of the next lower number that there is a code for (RFC 9776
-// section 8.8).
+// toCode is the inverse of fromCode. It rounds down to the next number that has a code (RFC 9776 section
+// 8.8).
 func toCode(v uint32, width int) uint32 {
 	mantissa := width - 4
 	if v>>(width-1) == 0 {
@@ -259,7 +254,7 @@ func toCode(v uint32, width int) uint32 {
 	return 1<<(width-1) | uint32(exp)<<mantissa | v>>(exp+3)&(1<<mantissa-1)
 }
 
-// addrs reads n addresses; nil for none.
+// addrs parses n addresses. It returns nil if n is 0.
 func (p GroupProtocol) addrs(b []byte, n int) (list []netip.Addr) {
 	for ; n > 0; n-- {
 		list = append(list, p.addr(b))
@@ -268,8 +263,8 @@ func (p GroupProtocol) addrs(b []byte, n int) (list []netip.Addr) {
 	return list
 }
 
-// setRecords reads a report. Auxiliary data is skipped, as every version does so far (RFC
-// 9776 section 4.2.11).
+// setRecords parses a report. Auxiliary data is skipped, since no version defines any (RFC 9776 section
+// 4.2.11).
 func (m *GroupMessage) setRecords(b []byte) error {
 	size, n := m.Protocol.addrLen(), int(binary.BigEndian.Uint16(b[6:]))
 	for b = b[groupReportLen:]; n > 0; n-- {
@@ -291,7 +286,7 @@ func (m *GroupMessage) setRecords(b []byte) error {
 	return nil
 }
 
-// Len is the size of the message in bytes.
+// Len returns the size of the message in bytes.
 func (m *GroupMessage) Len() int {
 	switch {
 	case m.Kind == GroupReport:
@@ -306,9 +301,8 @@ func (m *GroupMessage) Len() int {
 	return m.Protocol.shortLen()
 }
 
-// Put writes the message with an empty checksum into the first Len bytes of b: see
-// PutIGMPChecksum and PutICMPv6Checksum. Times that there is no code for become the next
-// lower ones.
+// Put writes the message with a zero checksum into the first Len bytes of b. See PutIGMPChecksum and
+// PutICMPv6Checksum. Times without an exact code are rounded down.
 func (m *GroupMessage) Put(b []byte) {
 	clear(b[:groupReportLen])
 	for _, t := range groupTypes[m.Protocol] {
@@ -337,7 +331,7 @@ func (m *GroupMessage) Put(b []byte) {
 	putAddrs(b[short+2:], m.Sources, b[short+recordLen:])
 }
 
-// putDelay writes the longest delay, as the query's version has it.
+// putDelay writes the maximum response delay in the format of the query's version.
 func (m *GroupMessage) putDelay(b []byte) {
 	older := m.Version < m.Protocol.Newest()
 	switch {
@@ -353,6 +347,7 @@ func (m *GroupMessage) putDelay(b []byte) {
 	}
 }
 
+// putRecords writes the number of records and the records of a report.
 func (m *GroupMessage) putRecords(b []byte) {
 	binary.BigEndian.PutUint16(b[6:], uint16(len(m.Records)))
 	b = b[groupReportLen:]
@@ -365,7 +360,7 @@ func (m *GroupMessage) putRecords(b []byte) {
 	}
 }
 
-// putAddrs writes how many addresses there are into count, and the addresses into b.
+// putAddrs writes the number of addresses to count and the addresses to b.
 func putAddrs(count []byte, list []netip.Addr, b []byte) {
 	binary.BigEndian.PutUint16(count, uint16(len(list)))
 	for _, a := range list {
@@ -383,14 +378,13 @@ func putAddr(b []byte, a netip.Addr) int {
 	return copy(b, sixteen[:])
 }
 
-// IGMPChecksumOK verifies the whole message b, with what follows it.
+// IGMPChecksumOK verifies the checksum of the whole message b, including bytes behind the message.
 func IGMPChecksumOK(b []byte) bool { return Sum(b, 0) == 0xffff }
 
-// PutIGMPChecksum fills in the checksum of the whole message b, whose checksum field is
-// empty.
+// PutIGMPChecksum fills in the checksum of the whole message b, whose checksum field must be zero.
 func PutIGMPChecksum(b []byte) { binary.BigEndian.PutUint16(b[2:], ^Sum(b, 0)) }
 
-// MulticastMAC is where a multicast group of either version is on Ethernet.
+// MulticastMAC returns the Ethernet address of an IPv4 or IPv6 multicast group.
 func MulticastMAC(group netip.Addr) MAC {
 	if group.Is4() {
 		return MulticastMAC4(group)
@@ -398,7 +392,7 @@ func MulticastMAC(group netip.Addr) MAC {
 	return MulticastMAC6(group)
 }
 
-// MulticastMAC4 is where an IPv4 multicast group is on Ethernet (RFC 1112 section 6.4).
+// MulticastMAC4 returns the Ethernet address of an IPv4 multicast group (RFC 1112 section 6.4).
 func MulticastMAC4(group netip.Addr) MAC {
 	a := group.As4()
 	return MAC{0x01, 0x00, 0x5e, a[1] & 0x7f, a[2], a[3]}

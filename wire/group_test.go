@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Messages written out from RFC 9776 sections 4.1 and 4.2, RFC 2236 section 2, RFC 1112
-// appendix I; RFC 9777 sections 5.1 and 5.2, RFC 2710 section 3. The queries of both are
-// about the same, and so are the reports.
+// Messages encoded by hand from RFC 9776 sections 4.1 and 4.2, RFC 2236 section 2, RFC 1112 appendix I; RFC
+// 9777 sections 5.1 and 5.2, RFC 2710 section 3. The queries and reports of both protocols have the same
+// contents.
 var (
 	igmpv1Query   = unhex(`11 00 0000 00000000`)
 	igmpv2Query   = unhex(`11 64 0000 ef010203`)
@@ -77,11 +77,11 @@ func TestGroupMessages(t *testing.T) {
 	}
 }
 
-// RFC 9776 sections 4.1.10, 4.2.11 and 4.2.12: what follows is for later versions.
+// RFC 9776 sections 4.1.10, 4.2.11 and 4.2.12: additional data is for later versions.
 func TestGroupMessagesWithMore(t *testing.T) {
 	for _, c := range groupMessages {
 		if c.want.Kind == GroupQuery && c.want.Version < c.want.Protocol.Newest() {
-			continue // whose length is its version
+			continue // its length determines its version
 		}
 		if m, err := ParseGroupMessage(c.want.Protocol, append(bytes.Clone(c.b), 1, 2, 3)); err != nil || !reflect.DeepEqual(m, c.want) {
 			t.Errorf("% x and more is %+v, %v\nwant %+v", c.b, m, err, c.want)

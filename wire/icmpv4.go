@@ -7,14 +7,14 @@ import (
 
 // ICMP for IPv4 (RFC 792, RFC 1191 for the next-hop MTU, RFC 1812 for codes).
 
-// ICMPv4Type is the type octet.
+// ICMPv4Type is the type octet of an ICMP message.
 type ICMPv4Type uint8
 
-// Types (IANA icmp-parameters).
+// ICMP message types (IANA icmp-parameters).
 const (
 	ICMPv4EchoReply      ICMPv4Type = 0
 	ICMPv4Unreachable    ICMPv4Type = 3
-	ICMPv4SourceQuench   ICMPv4Type = 4 // deprecated: RFC 6633 has it ignored
+	ICMPv4SourceQuench   ICMPv4Type = 4 // deprecated and ignored (RFC 6633)
 	ICMPv4Redirect       ICMPv4Type = 5
 	ICMPv4Echo           ICMPv4Type = 8
 	ICMPv4TimeExceeded   ICMPv4Type = 11
@@ -47,23 +47,23 @@ const (
 	CodeReassemblyExceeded = 1
 )
 
-// MaxCodeRedirect is the last code of ICMPv4Redirect: for a network, a host, and for either
-// with a type of service (RFC 792).
+// MaxCodeRedirect is the largest code of ICMPv4Redirect: redirects exist for a network and a host, each with
+// or without a type of service (RFC 792).
 const MaxCodeRedirect = 3
 
 // ICMPv4Len is the size of the fixed part in bytes.
 const ICMPv4Len = 8
 
-// ICMPv4 is the fixed part of a message; the rest is its payload. Rest is the
-// second word, whose meaning depends on the type.
+// ICMPv4 is the fixed part of an ICMP message; the rest is the payload. Rest is the second word, whose
+// meaning depends on the type.
 type ICMPv4 struct {
 	Type ICMPv4Type
 	Code uint8
 	Rest uint32
 }
 
-// ParseICMPv4 splits a message. It does not check the checksum, which covers
-// the payload too: see ICMPv4ChecksumOK.
+// ParseICMPv4 splits a message into fixed part and payload. It does not verify the checksum, which also
+// covers the payload: see ICMPv4ChecksumOK.
 func ParseICMPv4(b []byte) (h ICMPv4, payload []byte, err error) {
 	if len(b) < ICMPv4Len {
 		return h, nil, ErrShort
@@ -71,12 +71,11 @@ func ParseICMPv4(b []byte) (h ICMPv4, payload []byte, err error) {
 	return ICMPv4{ICMPv4Type(b[0]), b[1], binary.BigEndian.Uint32(b[4:])}, b[ICMPv4Len:], nil
 }
 
-// ICMPv4ChecksumOK verifies the whole message b.
+// ICMPv4ChecksumOK verifies the checksum of the whole message b.
 func ICMPv4ChecksumOK(b []byte) bool { return Sum(b, 0) == 0xffff }
 
-// IsError reports whether the message is about another packet, the front of
-// which is then its payload. An error is never answered by an error (RFC 1122
-// section 3.2.2).
+// IsError reports whether the message is an error. The payload then quotes the front of the packet that
+// caused it. An error must never be answered with an error (RFC 1122 section 3.2.2).
 func (h ICMPv4) IsError() bool {
 	switch h.Type {
 	case ICMPv4Unreachable, ICMPv4SourceQuench, ICMPv4Redirect, ICMPv4TimeExceeded, ICMPv4ParamProblem:
@@ -85,21 +84,21 @@ func (h ICMPv4) IsError() bool {
 	return false
 }
 
-// EchoID is the identifier of an echo or echo reply.
+// EchoID returns the identifier of an echo or echo reply.
 func (h ICMPv4) EchoID() uint16 { return uint16(h.Rest >> 16) }
 
-// EchoSeq is the sequence number of an echo or echo reply.
+// EchoSeq returns the sequence number of an echo or echo reply.
 func (h ICMPv4) EchoSeq() uint16 { return uint16(h.Rest) }
 
-// EchoRest joins what EchoID and EchoSeq split.
+// EchoRest returns the Rest field of an echo or echo reply.
 func EchoRest(id, seq uint16) uint32 { return uint32(id)<<16 | uint32(seq) }
 
-// NextHopMTU is the MTU that a "fragmentation needed" message names, 0 if the
-// router is too old to say (RFC 1191 section 4).
+// NextHopMTU returns the MTU in a "fragmentation needed" message, or 0 if the router is too old to report it
+// (RFC 1191 section 4).
 func (h ICMPv4) NextHopMTU() int { return int(h.Rest & 0xffff) }
 
-// QuoteLen is how many bytes of the payload are the packet that an error is about, padding with
-// them; 0: the message does not say (RFC 4884 section 4).
+// QuoteLen returns how many bytes of the payload, including padding, belong to the quoted packet. It returns
+// 0 if the message does not specify it (RFC 4884 section 4).
 func (h ICMPv4) QuoteLen() int {
 	switch h.Type {
 	case ICMPv4Unreachable, ICMPv4TimeExceeded, ICMPv4ParamProblem:
@@ -108,28 +107,26 @@ func (h ICMPv4) QuoteLen() int {
 	return 0
 }
 
-// Gateway is the first hop that a redirect names.
+// Gateway returns the first hop given in a redirect.
 func (h ICMPv4) Gateway() netip.Addr {
 	return netip.AddrFrom4([4]byte{byte(h.Rest >> 24), byte(h.Rest >> 16), byte(h.Rest >> 8), byte(h.Rest)})
 }
 
-// Pointer is the offset of the byte that a parameter problem is about, counted
-// from the front of the packet in the payload.
+// Pointer returns the offset of the byte that a parameter problem is about, from the front of the quoted
+// packet.
 func (h ICMPv4) Pointer() int { return int(h.Rest >> 24) }
 
-// Len is ICMPv4Len.
+// Len returns ICMPv4Len.
 func (h ICMPv4) Len() int { return ICMPv4Len }
 
-// Put writes the fixed part with an empty checksum into the first ICMPv4Len
-// bytes of b.
+// Put writes the fixed part with a zero checksum into the first ICMPv4Len bytes of b.
 func (h ICMPv4) Put(b []byte) {
 	_ = b[ICMPv4Len-1]
 	b[0], b[1], b[2], b[3] = uint8(h.Type), h.Code, 0, 0
 	binary.BigEndian.PutUint32(b[4:], h.Rest)
 }
 
-// PutICMPv4Checksum fills in the checksum of the whole message b, whose
-// checksum field is empty.
+// PutICMPv4Checksum fills in the checksum of the whole message b, whose checksum field must be zero.
 func PutICMPv4Checksum(b []byte) {
 	binary.BigEndian.PutUint16(b[2:], ^Sum(b, 0))
 }

@@ -32,30 +32,30 @@ const (
 	ipv4MF = 1 << 13
 )
 
-// IPv4 is a header. Its total length is derived: header plus payload. The
-// reserved bit beside the two fragment bits is ignored, and sent as zero.
+// IPv4 is an IPv4 header. The total length is derived from header and payload. The reserved bit in front of
+// the two fragment bits is ignored when parsing and sent as zero.
 type IPv4 struct {
 	TOS          uint8 // DSCP in the upper six bits, ECN in the lower two
 	ID           uint16
 	DontFragment bool
 	MoreFragment bool
-	FragOffset   int // bytes, a multiple of 8
+	FragOffset   int // in bytes, a multiple of 8
 	TTL          uint8
 	Protocol     Protocol
 	Src, Dst     netip.Addr
 	Options      []byte // whole 32-bit words; aliases the packet
-	PayloadLen   int    // bytes after the header
+	PayloadLen   int    // bytes behind the header
 }
 
-// IsFragment reports whether the packet is a piece of a larger one.
+// IsFragment reports whether the packet is a fragment of a larger one.
 func (h *IPv4) IsFragment() bool { return h.MoreFragment || h.FragOffset != 0 }
 
-// ParseIPv4 checks version, lengths, the options' structure and the fragment
-// arithmetic (no byte of the whole datagram lies beyond MaxIPv4, and every
-// fragment but the last is a multiple of eight bytes), and cuts link-layer
-// padding off the payload. It does not check the header checksum: see
-// IPv4ChecksumOK. A time to live of zero is not an error for the host that the
-// packet is meant for (RFC 1122 section 3.2.1.7).
+// ParseIPv4 parses a header and returns the payload without link-layer padding. It checks the version, the
+// lengths, the structure of the options and the fragment fields: no byte of the whole datagram lies beyond
+// MaxIPv4, and every fragment but the last is a multiple of eight bytes.
+//
+// ParseIPv4 does not check the header checksum: see IPv4ChecksumOK. A TTL of zero is no error for the host to
+// which the packet is addressed (RFC 1122 section 3.2.1.7).
 func ParseIPv4(b []byte) (h IPv4, payload []byte, err error) {
 	if len(b) < IPv4MinLen {
 		return h, nil, ErrShort
@@ -95,18 +95,16 @@ func ParseIPv4(b []byte) (h IPv4, payload []byte, err error) {
 	return h, b[hlen:total], nil
 }
 
-// IPv4ChecksumOK reports whether the header at the front of b, which ParseIPv4
-// has accepted, carries the right checksum.
+// IPv4ChecksumOK verifies the checksum of the header at the front of b, which ParseIPv4 has accepted.
 func IPv4ChecksumOK(b []byte) bool {
 	return Sum(b[:int(b[0]&0xf)*4], 0) == 0xffff
 }
 
-// Len is the size of the header with its options.
+// Len returns the size of the header with its options.
 func (h *IPv4) Len() int { return IPv4MinLen + len(h.Options) }
 
-// Put writes the header, checksum included, into the first Len bytes of b.
-// len(Options) must be a multiple of four and at most 40, and header and payload
-// together at most MaxIPv4.
+// Put writes the header, including the checksum, into the first Len bytes of b. len(Options) must be a
+// multiple of four and at most 40. Header and payload together must be at most MaxIPv4.
 func (h *IPv4) Put(b []byte) {
 	_ = b[IPv4MinLen-1]
 	hlen := h.Len()
@@ -134,7 +132,7 @@ func (h *IPv4) Put(b []byte) {
 // IPv4Option is the type octet of an option (RFC 791 section 3.1).
 type IPv4Option uint8
 
-// Options. The top bit says that fragments carry a copy.
+// Options. If the top bit is set, every fragment carries a copy of the option.
 const (
 	OptEnd         IPv4Option = 0
 	OptNop         IPv4Option = 1
@@ -158,9 +156,8 @@ func validIPv4Options(opts []byte) bool {
 	}
 }
 
-// EachOption calls yield for every option of h with its data, the type and
-// length octets left off, until yield returns false. It has the shape of an
-// iter.Seq2.
+// EachOption calls yield with each option of h and its data, without the type and length octets, until yield
+// returns false. It can be used as an iter.Seq2.
 func (h *IPv4) EachOption(yield func(IPv4Option, []byte) bool) {
 	opts := h.Options
 	for {

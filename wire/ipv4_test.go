@@ -91,7 +91,7 @@ func TestIPv4RoundTrip(t *testing.T) {
 		{Src: a, Dst: b, TOS: 0xb8 | 3, ID: 0xffff, TTL: 255, Protocol: 255, DontFragment: true, PayloadLen: 1},
 		{Src: a, Dst: b, MoreFragment: true, PayloadLen: 8},
 		{Src: a, Dst: b, MoreFragment: true, DontFragment: true, FragOffset: 65504, PayloadLen: 8},
-		{Src: a, Dst: b, FragOffset: 65512, PayloadLen: 3}, // up to the last byte that there can be
+		{Src: a, Dst: b, FragOffset: 65512, PayloadLen: 3}, // up to the last possible byte
 		{Src: a, Dst: b, PayloadLen: MaxIPv4 - IPv4MinLen},
 		{Src: a, Dst: b, Options: unhex("94 04 0000"), PayloadLen: 2},
 	} {
@@ -111,7 +111,7 @@ func TestIPv4ChecksumNoticesEveryBit(t *testing.T) {
 	for i := range capturedECT {
 		for bit := range 8 {
 			if i == 0 && bit < 4 {
-				continue // the header length: where the checksum ends
+				continue // the header length, which determines the checksummed bytes
 			}
 			b := patch(capturedECT, i, capturedECT[i]^1<<bit)
 			if IPv4ChecksumOK(b) {

@@ -5,8 +5,7 @@ import (
 	"net/netip"
 )
 
-// IPv6 (RFC 8200). Only the fixed header: extension headers are payload here,
-// and whoever meets one in NextHeader looks into it, or refuses it.
+// IPv6 (RFC 8200), only the fixed header. Extension headers are part of the payload here; see ipv6ext.go.
 
 // Sizes in bytes.
 const (
@@ -17,18 +16,18 @@ const (
 // MaxFlowLabel is the largest flow label, of 20 bits (RFC 6437).
 const MaxFlowLabel = 1<<20 - 1
 
-// IPv6 is a fixed header.
+// IPv6 is a fixed IPv6 header.
 type IPv6 struct {
 	TrafficClass uint8    // DSCP in the upper six bits, ECN in the lower two
 	FlowLabel    uint32   // 0 to MaxFlowLabel
-	NextHeader   Protocol // of an extension header, or of the transport
+	NextHeader   Protocol // type of the extension header or transport header that follows
 	HopLimit     uint8
 	Src, Dst     netip.Addr
-	PayloadLen   int // bytes after this header, extension headers included
+	PayloadLen   int // bytes behind this header, including extension headers
 }
 
-// ParseIPv6 checks version and length, and cuts link-layer padding off the
-// payload. A jumbogram has a length of 0, and so an empty payload.
+// ParseIPv6 parses a header and returns the payload without link-layer padding. It checks the version and the
+// length. A jumbogram has a length of 0 and therefore an empty payload.
 func ParseIPv6(b []byte) (h IPv6, payload []byte, err error) {
 	if len(b) < IPv6Len {
 		return h, nil, ErrShort
@@ -53,7 +52,7 @@ func ParseIPv6(b []byte) (h IPv6, payload []byte, err error) {
 	return h, b[IPv6Len : IPv6Len+n], nil
 }
 
-// Len is IPv6Len.
+// Len returns IPv6Len.
 func (h *IPv6) Len() int { return IPv6Len }
 
 // Put writes the header into the first IPv6Len bytes of b. PayloadLen is at most

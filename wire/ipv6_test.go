@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// An echo request between two link-local addresses, written out from RFC 8200 and
-// RFC 4443, its checksum added up by hand.
+// An echo request between two link-local addresses, encoded by hand from RFC 8200 and RFC 4443, including its
+// checksum.
 var (
 	echo6    = unhex(`80 00 7299 0001 0002 0102030405060708`)
 	ipv6Echo = append(unhex(`60012345 0010 3a 40

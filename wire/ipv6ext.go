@@ -2,33 +2,32 @@ package wire
 
 import "encoding/binary"
 
-// Extension headers of IPv6 (RFC 8200 section 4). Hop-by-hop options, routing and
-// destination options have one form, which ParseIPv6Ext reads; the fragment header
-// has its own. What a header means for who receives it is not decided here.
+// IPv6 extension headers (RFC 8200 section 4). Hop-by-hop options, routing and destination options have a
+// common format, which ParseIPv6Ext parses. The fragment header has its own format. The receiver decides how
+// to act on a header.
 
-// Extension headers by the protocol numbers that name them.
+// Protocol numbers of the extension headers.
 const (
 	ProtoHopByHop     Protocol = 0
 	ProtoRouting      Protocol = 43
 	ProtoIPv6Fragment Protocol = 44
-	ProtoNoNext       Protocol = 59 // nothing follows
+	ProtoNoNext       Protocol = 59 // no next header
 	ProtoDestOptions  Protocol = 60
 )
 
-// IPv6ExtMinLen is the size of the shortest extension header in bytes, and the unit
-// of their lengths.
+// IPv6ExtMinLen is the size of the shortest extension header in bytes, and the unit of header lengths.
 const IPv6ExtMinLen = 8
 
 // IPv6FragmentLen is the size of a fragment header in bytes.
 const IPv6FragmentLen = 8
 
-// IPv6Ext is an extension header of the common form.
+// IPv6Ext is an extension header in the common format.
 type IPv6Ext struct {
-	Next Protocol // of what follows
-	Data []byte   // behind the two octets of the form: options, or a routing type and what belongs to it
+	Next Protocol // type of the next header
+	Data []byte   // behind the first two octets: options, or a routing type and its data
 }
 
-// ParseIPv6Ext reads the header at the front of b.
+// ParseIPv6Ext parses the header at the front of b. rest is the data behind it.
 func ParseIPv6Ext(b []byte) (h IPv6Ext, rest []byte, err error) {
 	if len(b) < IPv6ExtMinLen {
 		return h, nil, ErrShort
@@ -40,18 +39,17 @@ func ParseIPv6Ext(b []byte) (h IPv6Ext, rest []byte, err error) {
 	return IPv6Ext{Protocol(b[0]), b[2:n]}, b[n:], nil
 }
 
-// Len is the size of the header in bytes.
+// Len returns the size of the header in bytes.
 func (h *IPv6Ext) Len() int { return 2 + len(h.Data) }
 
-// Put writes the header into the first Len bytes of b; these are a multiple of
-// IPv6ExtMinLen.
+// Put writes the header into the first Len bytes of b. Len must be a multiple of IPv6ExtMinLen.
 func (h *IPv6Ext) Put(b []byte) {
 	b[0], b[1] = uint8(h.Next), uint8(h.Len()/IPv6ExtMinLen-1)
 	copy(b[2:], h.Data)
 }
 
-// IPv6OptRouterAlert is the option that has routers look at a packet which is not for them;
-// every host may skip it (RFC 2711). Its value is a number of two bytes, 0 for MLD.
+// IPv6OptRouterAlert is the option that makes routers examine packets not addressed to them (RFC 2711). Any
+// host may skip it. Its value is a two-byte number, 0 for MLD.
 const IPv6OptRouterAlert = 5
 
 // IPv6Option is an option of a hop-by-hop or destination options header.
@@ -61,9 +59,8 @@ type IPv6Option struct {
 	Data []byte
 }
 
-// NextIPv6Option returns the first option at or behind offset at of a header's Data,
-// padding skipped, and where to go on. ok is false at the end; a malformed option is
-// ErrOption.
+// NextIPv6Option returns the first option at or behind offset at in a header's Data, skipping padding, and
+// the offset of the next option. ok is false at the end. The error for a malformed option is ErrOption.
 func NextIPv6Option(data []byte, at int) (o IPv6Option, next int, ok bool, err error) {
 	const pad1, padN = 0, 1
 	for at < len(data) {
@@ -85,13 +82,13 @@ func NextIPv6Option(data []byte, at int) (o IPv6Option, next int, ok bool, err e
 
 // IPv6Fragment is a fragment header (RFC 8200 section 4.5).
 type IPv6Fragment struct {
-	Next   Protocol // of the first header behind it, in the first fragment
-	Offset int      // bytes, a multiple of 8, at most 65528
+	Next   Protocol // first header behind this one, in the first fragment
+	Offset int      // in bytes, a multiple of 8, at most 65528
 	More   bool
 	ID     uint32
 }
 
-// ParseIPv6Fragment reads the header at the front of b.
+// ParseIPv6Fragment parses the fragment header at the front of b.
 func ParseIPv6Fragment(b []byte) (h IPv6Fragment, payload []byte, err error) {
 	if len(b) < IPv6FragmentLen {
 		return h, nil, ErrShort
@@ -112,10 +109,9 @@ func (h *IPv6Fragment) Put(b []byte) {
 	binary.BigEndian.PutUint32(b[4:], h.ID)
 }
 
-// SkipIPv6Ext finds the protocol behind the extension headers at the front of b, the
-// first of which next names: for who wants to know what a packet is about and has not
-// to obey the headers. later tells that the packet is a fragment other than the first,
-// which does not show its protocol. ok is false if b ends too soon.
+// SkipIPv6Ext returns the protocol behind the extension headers at the front of b. next is the type of the
+// first one. It is for callers that only classify a packet and need not obey the headers. later reports that
+// the packet is a fragment other than the first, so its protocol is unknown. ok is false if b ends too early.
 func SkipIPv6Ext(next Protocol, b []byte) (proto Protocol, rest []byte, later, ok bool) {
 	for {
 		switch next {

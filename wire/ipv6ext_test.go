@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Headers written out from RFC 8200 sections 4.2 to 4.6.
+// Headers encoded by hand from RFC 8200 sections 4.2 to 4.6.
 var (
 	hopByHop6 = unhex(`11 00 0502 0000 0100`)                      // router alert, PadN
 	fragment6 = unhex(`11 00 0591 deadbeef`)                       // offset 1424, more
@@ -56,7 +56,7 @@ func TestIPv6ExtRefuses(t *testing.T) {
 	})
 }
 
-// What a packet is about, whatever stands in front.
+// The protocol of a packet is found behind any extension headers.
 func TestSkipIPv6Ext(t *testing.T) {
 	first := patch(fragment6, 2, 0, 1)
 	for name, c := range map[string]struct {

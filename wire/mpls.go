@@ -2,16 +2,15 @@ package wire
 
 import "encoding/binary"
 
-// MPLS label stacks (RFC 3032, the traffic class by RFC 5462). One entry at a
-// time: BottomOfStack says whether another follows. What follows the last entry
-// is not named in the packet; a receiver knows it from the label, a tool guesses
-// it from the first four bits.
+// MPLS label stacks (RFC 3032, the traffic class by RFC 5462). One entry is parsed at a time; BottomOfStack
+// is clear if another follows. The packet does not identify the payload behind the last entry: a receiver
+// knows its type from the label, and a tool guesses it from the first four bits.
 
 // MPLSLen is the size of one entry in bytes.
 const MPLSLen = 4
 
-// MaxLabel is the largest label, of 20 bits. Labels 0 to 15 have meanings of
-// their own (RFC 3032 section 2.1, IANA mpls-label-values).
+// MaxLabel is the largest label, of 20 bits. Labels 0 to 15 are reserved (RFC 3032 section 2.1, IANA
+// mpls-label-values).
 const MaxLabel = 1<<20 - 1
 
 // MPLS is one entry of a label stack.
@@ -22,7 +21,7 @@ type MPLS struct {
 	TTL           uint8
 }
 
-// ParseMPLS splits the first entry off b.
+// ParseMPLS parses the first entry of b. rest is the data behind it.
 func ParseMPLS(b []byte) (h MPLS, rest []byte, err error) {
 	if len(b) < MPLSLen {
 		return h, nil, ErrShort
@@ -32,7 +31,7 @@ func ParseMPLS(b []byte) (h MPLS, rest []byte, err error) {
 	return h, b[MPLSLen:], nil
 }
 
-// Len is MPLSLen.
+// Len returns MPLSLen.
 func (h MPLS) Len() int { return MPLSLen }
 
 // Put writes the entry into the first MPLSLen bytes of b.

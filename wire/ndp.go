@@ -5,20 +5,20 @@ import (
 	"net/netip"
 )
 
-// Neighbor Discovery for IPv6 (RFC 4861 section 4): solicitations and advertisements
-// of neighbours, which are ICMPv6 messages.
+// Neighbour Discovery for IPv6 (RFC 4861 section 4): neighbour solicitations and advertisements, which are
+// ICMPv6 messages.
 
 // NeighborLen is the size of a message without an option in bytes.
 const NeighborLen = 24
 
-// NDHopLimit is the hop limit of every message of Neighbor Discovery: none has
-// passed a router (RFC 4861 section 11.2).
+// NDHopLimit is the hop limit of every Neighbour Discovery message. It proves that the message has not passed
+// a router (RFC 4861 section 11.2).
 const NDHopLimit = 255
 
 const (
 	optSourceLinkAddr = 1
 	optTargetLinkAddr = 2
-	linkAddrOptionLen = 8 // of Ethernet
+	linkAddrOptionLen = 8 // for Ethernet addresses
 )
 
 // Flags of an advertisement.
@@ -30,17 +30,17 @@ const (
 
 // Neighbor is a neighbour solicitation or advertisement.
 type Neighbor struct {
-	Advertisement bool       // it answers, or tells; else it asks
-	Target        netip.Addr // whom it is about
-	LinkAddr      MAC        // a solicitation's: the source's; an advertisement's: the target's; zero: not said
+	Advertisement bool       // otherwise it is a solicitation
+	Target        netip.Addr // address that the message is about
+	LinkAddr      MAC        // of the source in a solicitation, of the target in an advertisement; zero: not given
 	Router        bool       // advertisement: the target is a router
-	Solicited     bool       // advertisement: it answers a solicitation
-	Override      bool       // advertisement: what is known already is to be replaced
+	Solicited     bool       // advertisement: answers a solicitation
+	Override      bool       // advertisement: replaces a known link-layer address
 }
 
-// ParseNeighbor reads a whole ICMPv6 message of one of the two types, by sections
-// 7.1.1 and 7.1.2 as far as they are about the message itself: code, length, target
-// and the structure of options. It does not check the checksum.
+// ParseNeighbor parses a whole ICMPv6 message of either type. It performs the checks of sections 7.1.1 and
+// 7.1.2 that concern the message itself: code, length, target and the structure of the options. It does not
+// verify the checksum.
 func ParseNeighbor(b []byte) (n Neighbor, err error) {
 	if len(b) < NeighborLen {
 		return n, ErrShort
@@ -63,8 +63,8 @@ func ParseNeighbor(b []byte) (n Neighbor, err error) {
 	return n, err
 }
 
-// linkAddrOf is the address in the last option of a kind that has one, or zero. Errors: ErrOption,
-// ErrField for an address of a group, which no station has.
+// linkAddrOf returns the address in the last well-formed option of the wanted kind, or zero. It returns
+// ErrOption for a malformed option list, and ErrField for a multicast address.
 func linkAddrOf(options []byte, wanted uint8) (addr MAC, err error) {
 	for len(options) > 0 {
 		kind, data, rest, ok := nextNDOption(options)
@@ -81,13 +81,13 @@ func linkAddrOf(options []byte, wanted uint8) (addr MAC, err error) {
 	return addr, nil
 }
 
-// isStation reports whether the data of an option are the address of one station.
+// isStation reports whether the data of an option is the address of a single station.
 func isStation(data []byte) bool {
 	return len(data) == linkAddrOptionLen-2 && !MAC(data).IsMulticast()
 }
 
-// nextNDOption splits the first option off b. Their lengths count units of eight
-// bytes; none is of length zero (section 4.6).
+// nextNDOption splits the first option off b. The length field counts units of eight bytes and must not be
+// zero (section 4.6).
 func nextNDOption(b []byte) (kind uint8, data, rest []byte, ok bool) {
 	if len(b) < 8 || b[1] == 0 || int(b[1])*8 > len(b) {
 		return 0, nil, nil, false
@@ -96,7 +96,7 @@ func nextNDOption(b []byte) (kind uint8, data, rest []byte, ok bool) {
 	return b[0], b[2:n], b[n:], true
 }
 
-// Len is the size of the message in bytes.
+// Len returns the size of the message in bytes.
 func (n *Neighbor) Len() int {
 	if n.LinkAddr.IsZero() {
 		return NeighborLen
@@ -104,8 +104,7 @@ func (n *Neighbor) Len() int {
 	return NeighborLen + linkAddrOptionLen
 }
 
-// Put writes the message with an empty checksum into the first Len bytes of b: see
-// PutICMPv6Checksum.
+// Put writes the message with a zero checksum into the first Len bytes of b. See PutICMPv6Checksum.
 func (n *Neighbor) Put(b []byte) {
 	h, link := ICMPv6{Type: ICMPv6NeighborSolicitation}, uint8(optSourceLinkAddr)
 	if n.Advertisement {
@@ -128,27 +127,27 @@ func flag(on bool, bit uint32) uint32 {
 	return 0
 }
 
-// IsHost6 reports whether a can be the address of one host that is not this one: what others
-// may give as an address, or as that of a server.
+// IsHost6 reports whether a can be the address of another single host, for example an assigned address or the
+// address of a server.
 func IsHost6(a netip.Addr) bool {
 	return a.Is6() && !a.IsMulticast() && !a.IsUnspecified() && !a.IsLoopback() && !a.Is4In6()
 }
 
-// SolicitedNode is the multicast group that a host hears for an address of its (RFC
-// 4291 section 2.7.1).
+// SolicitedNode returns the solicited-node multicast group that a host joins for its address a (RFC 4291
+// section 2.7.1).
 func SolicitedNode(a netip.Addr) netip.Addr {
 	b := a.As16()
 	return netip.AddrFrom16([16]byte{0xff, 2, 11: 1, 12: 0xff, 13: b[13], 14: b[14], 15: b[15]})
 }
 
-// MulticastMAC6 is where an IPv6 multicast group is on Ethernet (RFC 2464 section 7).
+// MulticastMAC6 returns the Ethernet address of an IPv6 multicast group (RFC 2464 section 7).
 func MulticastMAC6(group netip.Addr) MAC {
 	b := group.As16()
 	return MAC{0x33, 0x33, b[12], b[13], b[14], b[15]}
 }
 
-// LinkLocal6 is the link-local address of a station: fe80::/64 and its modified
-// EUI-64 (RFC 4291 appendix A, RFC 2464 section 5).
+// LinkLocal6 returns the link-local address of a station: fe80::/64 with the modified EUI-64 (RFC 4291
+// appendix A, RFC 2464 section 5).
 func LinkLocal6(m MAC) netip.Addr {
 	return netip.AddrFrom16([16]byte{
 		0xfe, 0x80, 8: m[0] ^ 2, 9: m[1], 10: m[2], 11: 0xff, 12: 0xfe, 13: m[3], 14: m[4], 15: m[5],

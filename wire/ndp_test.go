@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A solicitation and its answer, written out from RFC 4861 sections 4.3 and 4.4.
+// A solicitation and its answer, encoded by hand from RFC 4861 sections 4.3 and 4.4.
 var (
 	solicitation6  = unhex(`87 00 0000 00000000 20010db8000000000000000000000001 0101 02000000000b`)
 	advertisement6 = unhex(`88 00 0000 60000000 20010db8000000000000000000000001 0201 02000000000a`)
@@ -36,7 +36,7 @@ func TestNeighbor(t *testing.T) {
 	}
 }
 
-// Section 7.1: what a host has to ignore.
+// Section 7.1: messages that a host must ignore.
 func TestNeighborRefuses(t *testing.T) {
 	testRefusals(t, func(b []byte) error { _, err := ParseNeighbor(b); return err }, []refusal{
 		{"nothing", nil, ErrShort},
@@ -80,7 +80,7 @@ func FuzzNeighbor(f *testing.F) {
 	})
 }
 
-// What others may give as an address of a host: nobody's, a group's, our own or IPv4's is none.
+// Unspecified, multicast, loopback and IPv4-mapped addresses are not addresses of other hosts.
 func TestIsHost6(t *testing.T) {
 	for a, want := range map[string]bool{
 		"2001:db8::1": true, "fe80::1": true, "fd00::1": true, "::2": true,

@@ -1,13 +1,11 @@
 package wire
 
-// IPv4 (RFC 791 section 3.1) and TCP (RFC 9293 section 3.1) write their options
-// alike: a kind octet, and, except for kinds 0 (end of the list) and 1 (no
-// operation, for alignment), a length octet that counts both of them and the
-// data.
+// IPv4 (RFC 791 section 3.1) and TCP (RFC 9293 section 3.1) encode options in the same way: a kind octet and
+// a length octet, which counts both octets and the data. Kinds 0 (end of the list) and 1 (no operation, for
+// alignment) have no length octet.
 
-// nextOption splits the first option off opts, no-operations skipped. ok is
-// false at the end, where the rest is padding, and where the option is
-// malformed; bad is then true.
+// nextOption splits the first option off opts and skips no-operation options. ok is false at the end of the
+// list, where only padding follows, and for a malformed option. bad is true only for the latter.
 func nextOption(opts []byte) (kind uint8, data, rest []byte, ok, bad bool) {
 	const end, nop = 0, 1
 	for len(opts) > 0 {

@@ -2,23 +2,21 @@ package wire
 
 import "net/netip"
 
-// Redirects of IPv6 (RFC 4861 section 4.5): a router says which neighbour packets to a
-// destination are better given to.
+// IPv6 redirects (RFC 4861 section 4.5): a router names a better first hop for a destination.
 
 // RedirectLen is the size of the message without options in bytes.
 const RedirectLen = 40
 
-// Redirect is such a message. What it quotes of the packet that it is about is skipped: the
-// hop limit says that a neighbour has sent it.
+// Redirect is a redirect message. The quoted packet is skipped, because the hop limit already shows that a
+// neighbour has sent the message.
 type Redirect struct {
 	Target   netip.Addr // the better first hop: a router's link-local address, or the destination itself
-	Dst      netip.Addr // of the packets
-	LinkAddr MAC        // the target's; zero: not said
+	Dst      netip.Addr // destination of the redirected packets
+	LinkAddr MAC        // link-layer address of the target; zero: not given
 }
 
-// ParseRedirect reads a whole ICMPv6 message, by section 8.1 as far as that is about the
-// message itself: code, length, both addresses, and the structure of options. It does not
-// check the checksum.
+// ParseRedirect parses a whole ICMPv6 message. It performs the checks of section 8.1 that concern the message
+// itself: code, length, both addresses and the structure of the options. It does not verify the checksum.
 func ParseRedirect(b []byte) (r Redirect, err error) {
 	if err := checkRouterMessage(b, ICMPv6Redirect, RedirectLen); err != nil {
 		return r, err
@@ -31,11 +29,10 @@ func ParseRedirect(b []byte) (r Redirect, err error) {
 	return r, err
 }
 
-// Len is the size of the message in bytes.
+// Len returns the size of the message in bytes.
 func (r *Redirect) Len() int { return RedirectLen + r.LinkAddr.optionLen() }
 
-// Put writes the message with an empty checksum into the first Len bytes of b: see
-// PutICMPv6Checksum.
+// Put writes the message with a zero checksum into the first Len bytes of b. See PutICMPv6Checksum.
 func (r *Redirect) Put(b []byte) {
 	ICMPv6{Type: ICMPv6Redirect}.Put(b)
 	target, dst := r.Target.As16(), r.Dst.As16()

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A redirect to another router, written out from RFC 4861 section 4.5, with the target's
-// station and the front of a packet.
+// A redirect to another router, encoded by hand from RFC 4861 section 4.5, with the target's link-layer
+// address and the front of a packet.
 var (
 	redirect6 = unhex(`89 00 0000 00000000 fe800000000000000000000000000002 20010db8000f00000000000000000001 0201 02000000000c`)
 	quoting6  = append(bytes.Clone(redirect6), unhex("0401 000000000000")...)
@@ -37,7 +37,7 @@ func TestRedirect(t *testing.T) {
 	}
 }
 
-// RFC 4861 section 8.1: what a host has to ignore.
+// RFC 4861 section 8.1: messages that a host must ignore.
 func TestRedirectRefuses(t *testing.T) {
 	testRefusals(t, func(b []byte) error { _, err := ParseRedirect(b); return err }, []refusal{
 		{"less than 40 octets", redirect6[:39], ErrShort},

@@ -5,10 +5,9 @@ import (
 	"net/netip"
 )
 
-// Router discovery (RFC 4861 sections 4.1 and 4.2): the question of a host for the
-// routers of its link, and what a router says of itself and of the link. The options
-// are those of RFC 4861 sections 4.6.1, 4.6.2 and 4.6.4, of RFC 4191 section 2.3 and of
-// RFC 8106 section 5.1; others are skipped.
+// Router discovery (RFC 4861 sections 4.1 and 4.2): router solicitations from hosts, and router
+// advertisements with the parameters of the router and the link. The supported options are those of RFC 4861
+// sections 4.6.1, 4.6.2 and 4.6.4, RFC 4191 section 2.3 and RFC 8106 section 5.1. Other options are skipped.
 
 // Sizes of the messages without options, in bytes.
 const (
@@ -27,14 +26,13 @@ const (
 	mtuOptionLen  = 8
 )
 
-// LifetimeForever is a lifetime that does not end, in the fields of 32 bits that count
-// seconds.
+// LifetimeForever is an unlimited lifetime in the 32-bit fields that count seconds.
 const LifetimeForever uint32 = 1<<32 - 1
 
-// Preference says which of several routers is to be taken (RFC 4191 section 2.1).
+// Preference is the preference of a router among several (RFC 4191 section 2.1).
 type Preference int8
 
-// Preferences; the zero value is the one of routers that do not know of any.
+// Preferences. The zero value applies to routers that do not send a preference.
 const (
 	PreferLow    Preference = -1
 	PreferMedium Preference = 0
@@ -43,51 +41,51 @@ const (
 	preferReserved Preference = -2
 )
 
-// RouterSolicitation asks the routers of a link to advertise themselves.
+// RouterSolicitation asks the routers of a link for advertisements.
 type RouterSolicitation struct {
-	LinkAddr MAC // the source's; zero: not said
+	LinkAddr MAC // link-layer address of the source; zero: not given
 }
 
-// RouterAdvertisement is what a router says. Lifetimes are in seconds.
+// RouterAdvertisement is the message of a router. Lifetimes are in seconds.
 type RouterAdvertisement struct {
-	HopLimit      uint8      // for packets of hosts; 0: not said
-	Managed       bool       // addresses are to be had by DHCPv6
-	Other         bool       // other configuration is
+	HopLimit      uint8      // for packets of hosts; 0: not given
+	Managed       bool       // addresses are available by DHCPv6
+	Other         bool       // other configuration is available by DHCPv6
 	Preference    Preference // as a default router
-	Lifetime      uint16     // as a default router; 0: it is none
-	ReachableTime uint32     // milliseconds; 0: not said
-	RetransTimer  uint32     // milliseconds; 0: not said
-	LinkAddr      MAC        // the router's; zero: not said
-	MTU           uint32     // of the link; 0: not said
+	Lifetime      uint16     // as a default router; 0: not a default router
+	ReachableTime uint32     // milliseconds; 0: not given
+	RetransTimer  uint32     // milliseconds; 0: not given
+	LinkAddr      MAC        // link-layer address of the router; zero: not given
+	MTU           uint32     // of the link; 0: not given
 	Prefixes      []PrefixInfo
 	Routes        []RouteInfo
 	DNS           []DNSServers
 }
 
-// PrefixInfo is about a prefix of the link.
+// PrefixInfo describes a prefix of the link.
 type PrefixInfo struct {
 	Prefix     netip.Prefix // masked
-	OnLink     bool         // addresses in it are reached without a router
-	Autonomous bool         // hosts may make addresses of it
-	Valid      uint32       // lifetime of what is said, from now on
-	Preferred  uint32       // lifetime of addresses as preferred ones
+	OnLink     bool         // addresses in it are reachable without a router
+	Autonomous bool         // hosts may form addresses from it
+	Valid      uint32       // lifetime of the prefix, in seconds from now
+	Preferred  uint32       // lifetime of addresses as preferred ones, in seconds from now
 }
 
-// RouteInfo is about a network that the router leads to.
+// RouteInfo describes a network that is reachable through the router.
 type RouteInfo struct {
 	Prefix     netip.Prefix // masked
 	Preference Preference
 	Lifetime   uint32
 }
 
-// DNSServers are name servers.
+// DNSServers is a list of name servers.
 type DNSServers struct {
 	Servers  []netip.Addr
 	Lifetime uint32
 }
 
-// ParseRouterSolicitation reads a whole ICMPv6 message, by section 6.1.1 as far as that
-// is about the message itself. It does not check the checksum.
+// ParseRouterSolicitation parses a whole ICMPv6 message. It performs the checks of section 6.1.1 that concern
+// the message itself. It does not verify the checksum.
 func ParseRouterSolicitation(b []byte) (s RouterSolicitation, err error) {
 	if err := checkRouterMessage(b, ICMPv6RouterSolicitation, RouterSolicitationLen); err != nil {
 		return s, err
@@ -100,21 +98,20 @@ func ParseRouterSolicitation(b []byte) (s RouterSolicitation, err error) {
 	return s, err
 }
 
-// Len is the size of the message in bytes.
+// Len returns the size of the message in bytes.
 func (s *RouterSolicitation) Len() int {
 	return RouterSolicitationLen + s.LinkAddr.optionLen()
 }
 
-// Put writes the message with an empty checksum into the first Len bytes of b: see
-// PutICMPv6Checksum.
+// Put writes the message with a zero checksum into the first Len bytes of b. See PutICMPv6Checksum.
 func (s *RouterSolicitation) Put(b []byte) {
 	ICMPv6{Type: ICMPv6RouterSolicitation}.Put(b)
 	s.LinkAddr.putOption(b[RouterSolicitationLen:])
 }
 
-// ParseRouterAdvertisement reads a whole ICMPv6 message, by section 6.1.2 as far as that
-// is about the message itself. What it returns holds nothing of b. An option that makes no
-// sense is skipped. It does not check the checksum.
+// ParseRouterAdvertisement parses a whole ICMPv6 message. It performs the checks of section 6.1.2 that
+// concern the message itself, and does not verify the checksum. Invalid options are skipped. The result does
+// not alias b.
 func ParseRouterAdvertisement(b []byte) (a RouterAdvertisement, err error) {
 	if err := checkRouterMessage(b, ICMPv6RouterAdvertisement, RouterAdvertisementLen); err != nil {
 		return a, err
@@ -132,6 +129,7 @@ func ParseRouterAdvertisement(b []byte) (a RouterAdvertisement, err error) {
 	return a, err
 }
 
+// checkRouterMessage checks the length, type and code of a message.
 func checkRouterMessage(b []byte, kind ICMPv6Type, least int) error {
 	switch {
 	case len(b) < least:
@@ -142,7 +140,7 @@ func checkRouterMessage(b []byte, kind ICMPv6Type, least int) error {
 	return nil
 }
 
-// eachNDOption calls f with what is in each option, without its first two bytes.
+// eachNDOption calls f with the kind and data of each option, without its first two bytes.
 func eachNDOption(b []byte, f func(kind uint8, data []byte)) error {
 	for len(b) > 0 {
 		kind, data, rest, ok := nextNDOption(b)
@@ -155,15 +153,15 @@ func eachNDOption(b []byte, f func(kind uint8, data []byte)) error {
 	return nil
 }
 
-// preferenceOf reads the preference out of an octet of flags.
+// preferenceOf returns the preference in an octet of flags.
 func preferenceOf(flags uint8) Preference {
 	return Preference(int8(flags<<3) >> 6)
 }
 
-// flags is the reverse.
+// flags is the inverse of preferenceOf.
 func (p Preference) flags() uint8 { return uint8(p) & 3 << 3 }
 
-// setOption takes what an option says, if that makes sense.
+// setOption stores the value of an option if it is valid.
 func (a *RouterAdvertisement) setOption(kind uint8, data []byte) {
 	switch {
 	case kind == optSourceLinkAddr && isStation(data):
@@ -188,14 +186,14 @@ func (a *RouterAdvertisement) setOption(kind uint8, data []byte) {
 	}
 }
 
-// prefixOf is the prefix of so many bits whose first bytes are b.
+// prefixOf returns the prefix with the given number of bits whose first bytes are b.
 func prefixOf(b []byte, bits uint8) netip.Prefix {
 	var a [16]byte
 	copy(a[:], b)
 	return netip.PrefixFrom(netip.AddrFrom16(a), int(bits)).Masked()
 }
 
-// Len is the size of the message in bytes.
+// Len returns the size of the message in bytes.
 func (a *RouterAdvertisement) Len() int {
 	n := RouterAdvertisementLen + a.LinkAddr.optionLen() + prefixInfoLen*len(a.Prefixes)
 	if a.MTU != 0 {
@@ -210,11 +208,10 @@ func (a *RouterAdvertisement) Len() int {
 	return n
 }
 
-// optionLen is the shortest that the prefix fits in (RFC 4191 section 2.3).
+// optionLen returns the smallest size in bytes that holds the prefix (RFC 4191 section 2.3).
 func (r *RouteInfo) optionLen() int { return 8 + (r.Prefix.Bits()+63)/64*8 }
 
-// Put writes the message with an empty checksum into the first Len bytes of b: see
-// PutICMPv6Checksum.
+// Put writes the message with a zero checksum into the first Len bytes of b. See PutICMPv6Checksum.
 func (a *RouterAdvertisement) Put(b []byte) {
 	ICMPv6{Type: ICMPv6RouterAdvertisement}.Put(b)
 	b[4], b[5] = a.HopLimit, uint8(flag(a.Managed, 0x80)|flag(a.Other, 0x40))|a.Preference.flags()
@@ -253,7 +250,7 @@ func (a *RouterAdvertisement) Put(b []byte) {
 	}
 }
 
-// put writes the option and returns what is behind it.
+// put writes the option and returns the rest of b.
 func (p *PrefixInfo) put(b []byte) []byte {
 	b = begunOption(b, optPrefixInfo, prefixInfoLen)
 	b[2], b[3] = uint8(p.Prefix.Bits()), uint8(flag(p.OnLink, 0x80)|flag(p.Autonomous, 0x40))
@@ -264,14 +261,14 @@ func (p *PrefixInfo) put(b []byte) []byte {
 	return b[prefixInfoLen:]
 }
 
-// begunOption writes the beginning of an option of n bytes, and zeros for the rest of it.
+// begunOption writes the first two octets of an option of n bytes and clears the rest of it.
 func begunOption(b []byte, kind uint8, n int) []byte {
 	clear(b[:n])
 	b[0], b[1] = kind, uint8(n/8)
 	return b
 }
 
-// optionLen is the size of the option that says where the source is; 0 for none.
+// optionLen returns the size of the source link-layer address option, 0 for the zero MAC.
 func (m MAC) optionLen() int {
 	if m.IsZero() {
 		return 0

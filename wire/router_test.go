@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Messages written out from RFC 4861 sections 4.1, 4.2 and 4.6, RFC 4191 section 2 and
-// RFC 8106 section 5.1.
+// Messages encoded by hand from RFC 4861 sections 4.1, 4.2 and 4.6, RFC 4191 section 2 and RFC 8106 section
+// 5.1.
 var (
 	routerSolicitation  = unhex(`85 00 0000 00000000 0101 02000000000b`)
 	routerAdvertisement = unhex(`86 00 0000 40 c8 0708 00007530 000003e8
@@ -62,8 +62,7 @@ func TestRouterAdvertisement(t *testing.T) {
 	}
 }
 
-// What stands in an option that makes no sense is as good as not said, and the rest
-// counts.
+// An invalid option counts as absent; the rest of the message is used.
 func TestRouterAdvertisementSkips(t *testing.T) {
 	head := routerAdvertisement[:RouterAdvertisementLen]
 	for name, option := range map[string]string{
@@ -89,7 +88,7 @@ func TestRouterAdvertisementSkips(t *testing.T) {
 	}
 }
 
-// Section 6.1: what a node has to ignore.
+// Section 6.1: messages that a node must ignore.
 func TestRouterMessagesRefuse(t *testing.T) {
 	testRefusals(t, func(b []byte) error { _, err := ParseRouterAdvertisement(b); return err }, []refusal{
 		{"nothing", nil, ErrShort},

@@ -33,8 +33,8 @@ const flagLetters = "FSRPAUECN"
 
 const allFlags = AE<<1 - 1
 
-// String lists the flags that are set, each by its first letter ("SA" is SYN and
-// ACK), and AE by N, after the nonce sum that had this bit before.
+// String returns the first letter of each flag that is set: "SA" is SYN and ACK. AE is shown as N, after the
+// nonce sum that used the same bit earlier.
 func (f TCPFlags) String() string {
 	var b [len(flagLetters)]byte
 	n := 0
@@ -47,10 +47,10 @@ func (f TCPFlags) String() string {
 	return string(b[:n])
 }
 
-// Has reports whether all of want is set.
+// Has reports whether all flags of want are set.
 func (f TCPFlags) Has(want TCPFlags) bool { return f&want == want }
 
-// TCP is a header with its options.
+// TCP is a TCP header with its options.
 type TCP struct {
 	SrcPort, DstPort uint16
 	Seq, Ack         uint32
@@ -60,8 +60,8 @@ type TCP struct {
 	TCPOptions
 }
 
-// ParseTCP checks the data offset and the structure of the options. The three
-// reserved bits are ignored (RFC 9293 section 3.1), and sent as zero.
+// ParseTCP parses a header and returns the payload. It checks the data offset and the structure of the
+// options. The three reserved bits are ignored; Put sends them as zero (RFC 9293 section 3.1).
 func ParseTCP(b []byte) (h TCP, payload []byte, err error) {
 	if len(b) < TCPMinLen {
 		return h, nil, ErrShort
@@ -85,19 +85,19 @@ func ParseTCP(b []byte) (h TCP, payload []byte, err error) {
 	return h, b[hlen:], nil
 }
 
-// RawTCPOptions returns the options of a segment that ParseTCP has accepted, as
-// they arrived, for EachTCPOption.
+// RawTCPOptions returns the options of a segment that ParseTCP has accepted, as received, for use with
+// EachTCPOption.
 func RawTCPOptions(b []byte) []byte { return b[TCPMinLen : int(b[12]>>4)*4] }
 
-// TCPChecksumOK verifies the whole segment b between src and dst.
+// TCPChecksumOK verifies the checksum of the whole segment b, sent from src to dst.
 func TCPChecksumOK(b []byte, src, dst netip.Addr) bool {
 	return Sum(b, PseudoSum(ProtoTCP, src, dst, len(b))) == 0xffff
 }
 
-// Len is the size of the header with its options, a multiple of four.
+// Len returns the size of the header with its options, a multiple of four.
 func (h *TCP) Len() int { return TCPMinLen + h.TCPOptions.Len() }
 
-// Put writes the header with an empty checksum into the first Len bytes of b.
+// Put writes the header with a zero checksum into the first Len bytes of b.
 func (h *TCP) Put(b []byte) {
 	_ = b[TCPMinLen-1]
 	hlen := h.Len()
@@ -112,8 +112,7 @@ func (h *TCP) Put(b []byte) {
 	h.TCPOptions.put(b[TCPMinLen:hlen])
 }
 
-// PutTCPChecksum fills in the checksum of the whole segment b, whose checksum
-// field is empty.
+// PutTCPChecksum fills in the checksum of the whole segment b, whose checksum field must be zero.
 func PutTCPChecksum(b []byte, src, dst netip.Addr) {
 	binary.BigEndian.PutUint16(b[16:], ^Sum(b, PseudoSum(ProtoTCP, src, dst, len(b))))
 }

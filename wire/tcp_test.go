@@ -11,7 +11,7 @@ var (
 	capturedACK    = unhex(`b52a 0050 97b84f23 89f45a7e 8010 003f 8dd5 0000 0101080a26d406fd0fa61258`)
 	capturedRST    = unhex(`0051 a4d8 00000000 98714671 5014 0000 13b4 0000`)
 	capturedData   = unhex(`9466 0050 cee8769e 39913658 8018 003f e921 0000 0101080a16a4e9d3130fd6be 68656c6c6f2c206c6f616d`)
-	// The answer to a segment that had come before: a duplicate SACK (RFC 2883).
+	// The answer to a segment that had already arrived: a duplicate SACK (RFC 2883).
 	capturedSACK = unhex(`0050 9466 39913658 cee876ae b010 0040 5cc8 0000
 		0101080a130fe18916a4eaff 0101050acee8769ecee876a9`)
 )
@@ -151,8 +151,8 @@ func FuzzTCP(f *testing.F) {
 	})
 }
 
-// leaveOutSACK does what Len says: Loam aligns its options, so that blocks which
-// a more tightly packed header held may not fit any more.
+// leaveOutSACK applies the rule of Len. Loam aligns its options, so blocks from a more tightly packed header
+// may not fit.
 func leaveOutSACK(o *TCPOptions) {
 	others := *o
 	others.NumSACK = 0

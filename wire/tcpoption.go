@@ -2,14 +2,13 @@ package wire
 
 import "encoding/binary"
 
-// TCP options (RFC 9293 section 3.2, IANA tcp-parameters). The ones that Loam
-// acts upon are parsed into fields; others are skipped, as section 3.1 requires,
-// and can be looked at with EachTCPOption.
+// TCP options (RFC 9293 section 3.2, IANA tcp-parameters). Options that Loam uses are parsed into fields.
+// Others are skipped, as section 3.1 requires; EachTCPOption returns them.
 
-// TCPOption is the kind octet of an option.
+// TCPOption is the kind octet of a TCP option.
 type TCPOption uint8
 
-// Kinds.
+// Kinds of TCP options.
 const (
 	TCPOptEnd           TCPOption = 0
 	TCPOptNop           TCPOption = 1
@@ -27,33 +26,31 @@ const (
 	TCPOptAccECN1       TCPOption = 174 // RFC 9768
 )
 
-// MaxSACKBlocks is what fits into a header without timestamps.
+// MaxSACKBlocks is the number of SACK blocks that fit into a header without timestamps.
 const MaxSACKBlocks = 4
 
-// MaxWindowScale is the largest shift (RFC 7323 section 2.3); a larger one that
-// arrives is read as this.
+// MaxWindowScale is the largest shift (RFC 7323 section 2.3). A larger received shift is read as this.
 const MaxWindowScale = 14
 
 // SACKBlock is a range of sequence numbers [Left, Right).
 type SACKBlock struct{ Left, Right uint32 }
 
-// TCPOptions are the options that Loam acts upon. The zero value is none.
+// TCPOptions holds the options that Loam uses. The zero value has none.
 type TCPOptions struct {
-	MSS            uint16 // 0: absent, or nonsense: the default of RFC 9293 section 3.7.1 holds
+	MSS            uint16 // 0: absent or invalid, then the default of RFC 9293 section 3.7.1 applies
 	HasWindowScale bool
 	WindowScale    uint8 // 0 to MaxWindowScale
 	SACKPermitted  bool
 	HasTimestamps  bool
-	NumSACK        uint8 // blocks of SACK in use
+	NumSACK        uint8 // number of blocks in SACK
 	HasUserTimeout bool
 	UserTimeout    uint16 // granularity bit (minutes) and 15 bits of time
 	TSVal, TSEcr   uint32
 	SACK           [MaxSACKBlocks]SACKBlock
 }
 
-// EachTCPOption calls yield for every option in opts, which RawTCPOptions gives,
-// with its data, until yield returns false. It reports whether the options were
-// well formed as far as it went.
+// EachTCPOption calls yield with each option in opts and its data, until yield returns false. opts comes from
+// RawTCPOptions. EachTCPOption reports whether the options it visited were well-formed.
 func EachTCPOption(opts []byte, yield func(TCPOption, []byte) bool) bool {
 	for {
 		kind, data, rest, ok, bad := nextOption(opts)
@@ -67,11 +64,10 @@ func EachTCPOption(opts []byte, yield func(TCPOption, []byte) bool) bool {
 	}
 }
 
-// parse fills o. An option of a known kind with a wrong length makes the
-// segment malformed; one that is out of place (MSS without SYN) is ignored. Of
-// an option that comes twice, the last one counts.
+// parse fills o. It returns false if an option of a known kind has a wrong length. A misplaced option (MSS
+// without SYN) is ignored. If an option is repeated, the last one counts.
 func (o *TCPOptions) parse(opts []byte, syn bool) bool {
-	// The layout that nearly every segment of an established connection has.
+	// Fast path: the layout of nearly every segment of an established connection.
 	if len(opts) == 12 && binary.BigEndian.Uint32(opts) == 0x0101080a {
 		o.HasTimestamps = true
 		o.TSVal, o.TSEcr = binary.BigEndian.Uint32(opts[4:]), binary.BigEndian.Uint32(opts[8:])
@@ -89,6 +85,7 @@ func (o *TCPOptions) parse(opts []byte, syn bool) bool {
 	}
 }
 
+// set stores the value of one option. It returns false if the length is wrong for a known kind.
 func (o *TCPOptions) set(kind TCPOption, data []byte, syn bool) bool {
 	switch kind {
 	case TCPOptMSS:
@@ -131,7 +128,7 @@ func (o *TCPOptions) setSACK(data []byte) bool {
 	if len(data) == 0 || len(data)%8 != 0 {
 		return false
 	}
-	o.NumSACK = uint8(len(data) / 8) // at most MaxSACKBlocks: a header has room for 40 bytes
+	o.NumSACK = uint8(len(data) / 8) // at most MaxSACKBlocks: the options have at most 40 bytes
 	o.SACK = [MaxSACKBlocks]SACKBlock{}
 	for i := range o.NumSACK {
 		at := data[8*i:]
@@ -140,9 +137,8 @@ func (o *TCPOptions) setSACK(data []byte) bool {
 	return true
 }
 
-// Len is the size of the options with padding, a multiple of four and at most
-// 40. SACK blocks that do not fit behind the others are left out, the last ones
-// first: with timestamps there is room for three.
+// Len returns the size of the options with padding, a multiple of four and at most 40. SACK blocks that do
+// not fit behind the other options are omitted, the last ones first. With timestamps, three fit.
 func (o *TCPOptions) Len() int {
 	n := 0
 	if o.MSS != 0 {
@@ -165,14 +161,13 @@ func (o *TCPOptions) Len() int {
 	return n
 }
 
-// sackRoom is the number of blocks that fit behind n bytes of other options.
+// sackRoom returns the number of blocks that fit behind n bytes of other options.
 func (o *TCPOptions) sackRoom(n int) int {
 	return max(0, min(int(o.NumSACK), (40-n-4)/8))
 }
 
-// put writes the options, each padded in front to a multiple of four, so that
-// timestamps stand where parse looks first. SACK-permitted fills the padding of
-// the timestamps.
+// put writes the options. Each is padded in front to a multiple of four, so that timestamps are where the
+// fast path of parse expects them. SACK-permitted takes the place of the padding of the timestamps.
 func (o *TCPOptions) put(b []byte) {
 	n := 0
 	if o.MSS != 0 {

@@ -58,7 +58,7 @@ func TestTCPOptionsParse(t *testing.T) {
 	}
 }
 
-// RFC 9293 MUST-7: an implementation has to be prepared for an illegal length.
+// RFC 9293 MUST-7: an implementation must handle an illegal length.
 func TestTCPOptionsRefused(t *testing.T) {
 	for _, opts := range []string{
 		"02 00", "02 01", "08 00 0000",
@@ -67,7 +67,7 @@ func TestTCPOptionsRefused(t *testing.T) {
 		"02 03 05", "02 05 05b4", // a known kind of another length
 		"03 02", "03 04 0707", "04 03 00", "05 02", "05 09 00000000000000", "05 06 00000000",
 		"08 09 00000000000000", "08 0b 000000000000000000", "1c 03 00", "1c 05 000000",
-		"fe 00", "fe 01", "fe 29", // an unknown kind, yet its length has to make sense
+		"fe 00", "fe 01", "fe 29", // an unknown kind, but its length must be valid
 	} {
 		for _, flags := range []TCPFlags{SYN, ACK} {
 			if got, err := parseOptions(flags, unhex(opts)); err != ErrOption {
@@ -125,7 +125,7 @@ func TestTCPOptionsRoundTrip(t *testing.T) {
 	})
 }
 
-// The room that RFC 2018 section 3 names: four blocks, three with timestamps.
+// The limits of RFC 2018 section 3: four blocks, three with timestamps.
 func TestTCPRoomForSACK(t *testing.T) {
 	for _, test := range []struct {
 		o    TCPOptions
@@ -143,7 +143,7 @@ func TestTCPRoomForSACK(t *testing.T) {
 	}
 }
 
-// Whatever TCP carries in options today can be read, even without a field.
+// EachTCPOption reads all options in use today, including those without a field.
 func TestEachTCPOption(t *testing.T) {
 	opts := unhex(`01 22 0a 0102030405060708 ac 0b 000001 000002 000003
 		1e 04 0080 1d 04 0102 13 04 abcd 00 ff`)

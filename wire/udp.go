@@ -10,14 +10,14 @@ import (
 // UDPLen is the size of a UDP header in bytes.
 const UDPLen = 8
 
-// UDP is a header. PayloadLen is at most 65535-UDPLen.
+// UDP is a UDP header. PayloadLen is at most 65535-UDPLen.
 type UDP struct {
 	SrcPort, DstPort uint16
 	PayloadLen       int
-	NoChecksum       bool // the sender computed none (IPv4 only)
+	NoChecksum       bool // the sender computed no checksum (IPv4 only)
 }
 
-// ParseUDP checks the length field and cuts off what lies behind it.
+// ParseUDP parses a header. It checks the length field and cuts off bytes behind the datagram.
 func ParseUDP(b []byte) (h UDP, payload []byte, err error) {
 	if len(b) < UDPLen {
 		return h, nil, ErrShort
@@ -35,9 +35,8 @@ func ParseUDP(b []byte) (h UDP, payload []byte, err error) {
 	return h, b[UDPLen:n], nil
 }
 
-// UDPChecksumOK verifies the datagram at the front of b, which ParseUDP has
-// accepted, between src and dst. A datagram without a checksum is accepted over
-// IPv4 and refused over IPv6 (RFC 8200 section 8.1).
+// UDPChecksumOK verifies the datagram at the front of b, sent from src to dst, which ParseUDP has accepted. A
+// datagram without a checksum is accepted over IPv4 and rejected over IPv6 (RFC 8200 section 8.1).
 func UDPChecksumOK(b []byte, src, dst netip.Addr) bool {
 	n := int(binary.BigEndian.Uint16(b[4:]))
 	if b[6] == 0 && b[7] == 0 {
@@ -46,11 +45,11 @@ func UDPChecksumOK(b []byte, src, dst netip.Addr) bool {
 	return Sum(b[:n], PseudoSum(ProtoUDP, src, dst, n)) == 0xffff
 }
 
-// Len is UDPLen.
+// Len returns UDPLen.
 func (h *UDP) Len() int { return UDPLen }
 
-// Put writes the header with an empty checksum into the first UDPLen bytes of b:
-// without PutUDPChecksum after it, the datagram has none.
+// Put writes the header with a zero checksum into the first UDPLen bytes of b. Unless PutUDPChecksum is
+// called afterwards, the datagram has no checksum.
 func (h *UDP) Put(b []byte) {
 	_ = b[UDPLen-1]
 	binary.BigEndian.PutUint16(b[0:], h.SrcPort)
@@ -59,9 +58,8 @@ func (h *UDP) Put(b []byte) {
 	b[6], b[7] = 0, 0
 }
 
-// PutUDPChecksum fills in the checksum of the whole datagram b (header, with an
-// empty checksum, and payload). A sum of zero is sent as 0xffff, since zero
-// means that there is none.
+// PutUDPChecksum fills in the checksum of the whole datagram b, header and payload. The checksum field must
+// be zero. A computed checksum of zero is sent as 0xffff, since zero means no checksum.
 func PutUDPChecksum(b []byte, src, dst netip.Addr) {
 	sum := ^Sum(b, PseudoSum(ProtoUDP, src, dst, len(b)))
 	if sum == 0 {

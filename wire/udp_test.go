@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// "hi\n" to port 9999, with a checksum that no network card had a part in.
+// "hi\n" to port 9999, with a checksum computed in software.
 var capturedUDP = unhex(`a013 270f 000b ae3b 68690a`)
 
 func TestUDPOfACapturedDatagram(t *testing.T) {
@@ -36,7 +36,7 @@ func TestUDPChecksumIsNeverZero(t *testing.T) {
 	b := make([]byte, UDPLen+2)
 	h.Put(b)
 	PutUDPChecksum(b, src, dst)
-	copy(b[8:], b[6:8]) // the complement of the sum so far brings the sum to ffff
+	copy(b[8:], b[6:8]) // the complement of the sum so far makes the sum 0xffff
 	b[6], b[7] = 0, 0
 	PutUDPChecksum(b, src, dst)
 	if b[6] != 0xff || b[7] != 0xff {
@@ -68,7 +68,7 @@ func TestUDPRoundTrip(t *testing.T) {
 			b := make([]byte, h.Len()+n, h.Len()+n+5)
 			h.Put(b)
 			PutUDPChecksum(b, addr(src), addr(src))
-			got, payload, err := ParseUDP(b[:cap(b)]) // with what an IP packet may hold behind it
+			got, payload, err := ParseUDP(b[:cap(b)]) // with further bytes behind the datagram, as in an IP packet
 			if err != nil || got != h || len(payload) != n {
 				t.Errorf("put and parsed: %+v, %d bytes, error %v; want %+v", got, len(payload), err, h)
 			}

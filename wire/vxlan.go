@@ -15,13 +15,13 @@ const MaxVNI = 1<<24 - 1
 
 const vxlanHasVNI = 1 << 27 // the I flag, in the first word
 
-// VXLAN is a header.
+// VXLAN is a VXLAN header.
 type VXLAN struct {
 	VNI uint32 // 0 to MaxVNI
 }
 
-// ParseVXLAN checks the I flag, which "MUST be set to 1 for a valid VXLAN
-// Network ID". The reserved bits are ignored, and sent as zero.
+// ParseVXLAN parses a header. It checks the I flag, which "MUST be set to 1 for a valid VXLAN Network ID".
+// The reserved bits are ignored and sent as zero.
 func ParseVXLAN(b []byte) (h VXLAN, frame []byte, err error) {
 	if len(b) < VXLANLen {
 		return h, nil, ErrShort
@@ -32,7 +32,7 @@ func ParseVXLAN(b []byte) (h VXLAN, frame []byte, err error) {
 	return VXLAN{binary.BigEndian.Uint32(b[4:]) >> 8}, b[VXLANLen:], nil
 }
 
-// Len is VXLANLen.
+// Len returns VXLANLen.
 func (h VXLAN) Len() int { return VXLANLen }
 
 // Put writes the header into the first VXLANLen bytes of b.

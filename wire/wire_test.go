@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// What the tests of all protocols share. The frames in them were captured
-// between two Linux 6 hosts (10.0.2.15 and 10.0.2.2), unless it says otherwise.
+// Helpers for the tests of all protocols. Unless stated otherwise, the frames were captured between two Linux
+// 6 hosts (10.0.2.15 and 10.0.2.2).
 
 // unhex decodes hexadecimal digits with white space between them.
 func unhex(s string) []byte {
@@ -30,8 +30,7 @@ func patch(b []byte, at int, p ...byte) []byte {
 	return b
 }
 
-// refusal is a line of a table of malformed input: what is wrong with it, and
-// the error that says so.
+// refusal is a line in a table of malformed input: the defect and the expected error.
 type refusal struct {
 	name string
 	b    []byte

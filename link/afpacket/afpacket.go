@@ -1,21 +1,21 @@
 //go:build linux
 
-// Package afpacket is a device on any Ethernet interface of Linux, through packet
-// sockets (packet(7)): what the interface receives is copied to the device, and
-// what the device sends leaves by the interface. The kernel goes on using the
-// interface too, and so does everybody else; it takes CAP_NET_RAW.
+// Package afpacket is a device on any Ethernet interface of Linux, using packet sockets
+// (packet(7)). Frames that the interface receives are copied to the device, and frames that the
+// device sends leave by the interface. The kernel and all other programs continue to use the
+// interface. Opening a device requires CAP_NET_RAW.
 //
-// There are two kinds of queue. The plain one (plain.go) moves a batch by one
-// sendmmsg or recvmmsg, and has the kernel copy each frame. The ring (queue.go)
-// shares memory with the kernel: TxRing, of PACKET_TX_RING in version 2, and
-// RxRing, of PACKET_RX_RING in version 3, which others use by themselves too.
+// There are two kinds of queue. The plain queue (plain.go) transfers a batch with one sendmmsg or
+// recvmmsg, and the kernel copies each frame. The ring queue (rings.go) shares memory with the
+// kernel. It consists of a TxRing (PACKET_TX_RING, version 2) and an RxRing (PACKET_RX_RING,
+// version 3), which other packages also use on their own.
 //
-// Both carry the virtio-net header, so that frames of 64 kB with unfinished
-// checksums cross as one. A device of several queues joins their sockets in a
-// fanout group: the kernel spreads flows over them.
+// Both kinds carry the virtio-net header, so frames of 64 kB with unfinished checksums cross as one
+// frame. A device with several queues joins their sockets to a fanout group: the kernel distributes
+// flows over them.
 //
-// The kernel takes VLAN tags out of the frames before it copies them here, and
-// the device puts them back.
+// The kernel removes VLAN tags from received frames before it delivers them, and the device
+// restores the tags.
 package afpacket
 
 import (
@@ -32,21 +32,21 @@ import (
 type Config struct {
 	Interface string
 	Queues    int // default 1
-	// Ring shares memory with the kernel instead of copying by system calls.
+	// Ring selects memory shared with the kernel instead of copying by system calls.
 	Ring bool
-	// NoOffloads has the kernel finish all checksums and cut up all frames, in both
-	// directions as far as it does: what the kernel of this machine, or of a
-	// container at the other end of a veth, left undone stays so.
+	// NoOffloads makes the kernel finish all checksums and segment all frames, as far as it can.
+	// Received frames may still have unfinished checksums if this machine sent them, or a container
+	// at the other end of a veth.
 	NoOffloads bool
-	// Bypass goes round the queueing discipline of the interface: no queue, and no
-	// software that cuts up what the interface cannot (PACKET_QDISC_BYPASS).
+	// Bypass skips the queueing discipline of the interface (PACKET_QDISC_BYPASS). There is then no
+	// queue, and no software segmentation of frames that the interface cannot segment.
 	Bypass bool
-	// Promiscuous takes frames to any address, for as long as the device is open.
+	// Promiscuous receives frames for any address while the device is open.
 	Promiscuous bool
 }
 
-// Device is the interface. It has the interface's own address, unless the stack
-// on it is given another and the interface is promiscuous.
+// Device is a device on a Linux interface. It has the address of the interface. With another
+// address on the stack, the interface must be promiscuous.
 type Device struct {
 	info   link.Info
 	ends   []end
@@ -60,7 +60,7 @@ type end interface {
 	close() error
 }
 
-// Open opens the interface, which exists and is up.
+// Open opens the interface, which must exist. To carry traffic it must be up.
 func Open(c Config) (*Device, error) {
 	info, index, err := describe(c.Interface)
 	if err != nil {
@@ -94,7 +94,7 @@ func (d *Device) open(c Config, index int, group *fanout) (end, error) {
 	return openPlain(c, &d.info, index, group)
 }
 
-// describe finds the interface.
+// describe returns the description and the index of an interface.
 func describe(name string) (info link.Info, index int, err error) {
 	i, err := net.InterfaceByName(name)
 	if err != nil {
@@ -108,7 +108,7 @@ func describe(name string) (info link.Info, index int, err error) {
 	return info, i.Index, nil
 }
 
-// explain says what to do about an error of opening.
+// explain adds advice to an error of opening an interface.
 func explain(name string, err error) error {
 	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) {
 		return fmt.Errorf("%s: %w: packet sockets need CAP_NET_RAW: run as root", name, err)

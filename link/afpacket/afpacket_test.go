@@ -26,7 +26,7 @@ func open(t testing.TB, c afpacket.Config) *afpacket.Device {
 	return d
 }
 
-// maker opens both ends of a veth pair.
+// maker returns a function that opens both ends of a veth pair.
 func maker(c afpacket.Config, mtu int) linktest.Make {
 	return func(t testing.TB) (link.Device, link.Device) {
 		from, to := c, c
@@ -53,8 +53,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// Several queues share what arrives: a flow stays in one of them, and nothing
-// comes twice.
+// Several queues share the received frames: a flow stays in one queue, and no frame arrives twice.
 func TestFanout(t *testing.T) {
 	for name, ring := range map[string]bool{"plain": false, "ring": true} {
 		t.Run(name, func(t *testing.T) {
@@ -63,7 +62,8 @@ func TestFanout(t *testing.T) {
 			defer a.Close()
 			b := open(t, afpacket.Config{Interface: to, Queues: 2, Ring: ring})
 			const flows, each = 32, 8
-			// From the receivers, which end with the device. It has room for all, twice.
+			// Filled by the receivers, which end with the device. It has room for all frames,
+			// twice.
 			arrived := make(chan arrival, 2*flows*each)
 			var receivers sync.WaitGroup
 			for i, q := range b.Queues() {
@@ -96,8 +96,8 @@ func TestFanout(t *testing.T) {
 	}
 }
 
-// What others of this host send by the interface is not received, by several queues no more
-// than by one.
+// Frames that other programs of this host send by the interface are not received, with several
+// queues as with one.
 func TestFanoutIgnoresOutgoing(t *testing.T) {
 	from, to := netns.Veth(t, 1500, 1)
 	near := open(t, afpacket.Config{Interface: from})
@@ -115,7 +115,7 @@ func TestFanoutIgnoresOutgoing(t *testing.T) {
 			t.Fatal(n, err)
 		}
 	}
-	if got := <-arrived; got.round != 1 { // of one flow, so in order
+	if got := <-arrived; got.round != 1 { // all of one flow, so in order
 		t.Error("a frame that left came in")
 	}
 	if err := b.Close(); err != nil {
@@ -124,10 +124,10 @@ func TestFanoutIgnoresOutgoing(t *testing.T) {
 	receivers.Wait()
 }
 
-// arrival is a frame of TestFanout that came to a queue.
+// arrival is a frame of TestFanout, with the queue that received it.
 type arrival struct{ queue, flow, round int }
 
-// Places in its frames, which are alike in front of the first.
+// Offsets in the frames of TestFanout. All frames are equal before flowAt.
 const (
 	flowAt  = 29 // last byte of the source address
 	roundAt = 61 // last byte of the payload
@@ -139,8 +139,8 @@ func flowFrame(flow, round int) *link.Frame {
 	return f
 }
 
-// receiveFlows tells of what comes to queue i. What somebody else has sent is logged, and
-// belongs to no flow: between binding and joining a group a socket has all that arrives.
+// receiveFlows sends an arrival for each frame received by queue i. Frames of other programs are
+// logged and ignored: between bind and joining the group, a socket receives all frames.
 func receiveFlows(t *testing.T, q link.Queue, i int, arrived chan<- arrival) {
 	model := flowFrame(0, 0)
 	defer model.Free()
@@ -161,7 +161,7 @@ func receiveFlows(t *testing.T, q link.Queue, i int, arrived chan<- arrival) {
 	}
 }
 
-// The kernel takes tags out of frames, and the device puts them back.
+// The kernel removes VLAN tags from frames, and the device restores them.
 func TestTags(t *testing.T) {
 	for name, c := range map[string]afpacket.Config{
 		"plain": {}, "plain, no offloads": {NoOffloads: true}, "ring": {Ring: true}, "ring, no offloads": {Ring: true, NoOffloads: true},
@@ -195,7 +195,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// Promiscuous mode ends with the device, also when others want it.
+// Promiscuous mode ends with the device, even if other programs also requested it.
 func TestPromiscuous(t *testing.T) {
 	from, _ := netns.Veth(t, 1500, 1)
 	count := func() string {

@@ -10,8 +10,8 @@ import (
 	"loam/internal/netns"
 )
 
-// The first number that the kernel gives a group after a boot is 0, which is one as any other:
-// the second member joins it, and does not begin a group of its own, or all would come twice.
+// The kernel gives number 0 to the first group after boot, which is a valid number. The second
+// member joins that group instead of starting its own. Otherwise all frames would arrive twice.
 func TestFanoutGroupZero(t *testing.T) {
 	netns.Need(t)
 	sockets := [2]int{}

@@ -12,20 +12,20 @@ import (
 	"loam/wire"
 )
 
-// plain is a queue on a socket without rings: a batch of frames by one system
-// call, each with its virtio-net header in front.
+// plain is a queue on a socket without rings. One system call transfers a batch of frames, each
+// preceded by its virtio-net header.
 type plain struct {
 	info     *link.Info
 	file     *fd.File
 	room     *fd.Room
 	counters link.Counters
-	header   int // bytes of virtio-net header in front of each frame
+	header   int // length of the virtio-net header before each frame, or 0
 
 	in  *fd.Receiver
 	out writer
 }
 
-// writer is the sending half; it implements link.Sender.
+// writer is the sending half of the queue. It implements link.Sender.
 type writer struct {
 	q        *plain
 	try      func(fd uintptr) // w.tryWrite
@@ -36,6 +36,7 @@ type writer struct {
 	messages *fd.Messages
 }
 
+// openPlain opens a plain queue on the interface with the given index.
 func openPlain(c Config, info *link.Info, index int, group *fanout) (end, error) {
 	s, err := newSocket()
 	if err != nil {
@@ -63,7 +64,7 @@ func openPlain(c Config, info *link.Info, index int, group *fanout) (end, error)
 	q.room = fd.NewRoom(q.file, fd.Writable)
 	way := fd.Way{Messages: link.BatchSize, Size: info.MaxLen() + 2*wire.VLANTagLen, Control: auxSpace, Take: q.take, Failed: q.failed}
 	if q.header > 0 {
-		way.Messages, way.Size = 16, link.MaxFrame // large buffers are few
+		way.Messages, way.Size = 16, link.MaxFrame // few, because each needs a large buffer
 	}
 	q.in = fd.NewReceiver(q.file, &q.counters, way)
 	q.out.q, q.out.try, q.out.messages = q, q.out.tryWrite, fd.NewMessages(link.BatchSize, 0)
@@ -78,19 +79,19 @@ func (q *plain) stats() link.Stats { return q.counters.Stats() }
 // Recv implements link.Queue.
 func (q *plain) Recv(fs []*link.Frame) (int, error) { return q.in.Recv(fs) }
 
-// failed is fd.Way.Failed.
+// failed implements fd.Way.Failed.
 func (q *plain) failed(err error) error {
 	switch err {
-	case unix.EINVAL: // a frame whose metadata the virtio-net header has no words for
+	case unix.EINVAL: // a frame whose metadata cannot be expressed in a virtio-net header
 		q.counters.RxError()
 		return nil
-	case unix.ENETDOWN: // told once, when it goes down; frames come when it is up again
+	case unix.ENETDOWN: // reported once when the interface goes down; frames arrive again when it is up
 		return nil
 	}
 	return fmt.Errorf("%s: %w", q.info.Name, err)
 }
 
-// take is fd.Way.Take.
+// take implements fd.Way.Take.
 func (q *plain) take(f *link.Frame, control []byte) bool {
 	if f.Len() < q.header+wire.EthernetLen || q.header > 0 && !accept(f) {
 		return false
@@ -99,7 +100,8 @@ func (q *plain) take(f *link.Frame, control []byte) bool {
 	return true
 }
 
-// accept takes the virtio-net header off f and makes metadata of it.
+// accept removes the virtio-net header from f and stores it as metadata. It returns false if the
+// header is not valid.
 func accept(f *link.Frame) bool {
 	offload, ok := link.ParseOffload(f.Bytes(), f.Len()-link.VirtioHeaderLen)
 	f.TrimFront(link.VirtioHeaderLen)
@@ -112,7 +114,7 @@ func (q *plain) Send(fs []*link.Frame) (int, error) {
 	return link.Transmit(q.info, &q.counters, &q.out, fs)
 }
 
-// Send takes frames that the device carries.
+// Send implements link.Sender for frames that the device carries.
 func (w *writer) Send(fs []*link.Frame) (int, error) {
 	w.fs, w.n, w.short, w.err = fs, 0, false, nil
 	err := w.q.file.Do(w.try)
@@ -126,6 +128,8 @@ func (w *writer) Send(fs []*link.Frame) (int, error) {
 	return w.n, err
 }
 
+// tryWrite sends the frames of w.fs in batches, until the socket takes no more or an error ends the
+// queue. A frame that was not sent loses its virtio-net header again.
 func (w *writer) tryWrite(fd uintptr) {
 	for w.n < len(w.fs) && !w.short && w.err == nil {
 		batch := w.fs[w.n:min(len(w.fs), w.n+w.messages.Len())]
@@ -146,16 +150,16 @@ func (w *writer) tryWrite(fd uintptr) {
 	}
 }
 
-// judge decides about the frame that did not go.
+// judge handles the error of a frame that was not sent.
 func (w *writer) judge(err error) {
 	switch err {
 	case nil:
 	case unix.EAGAIN:
 		w.short = true
-	case unix.EINVAL, unix.EMSGSIZE: // the kernel does not believe the header
+	case unix.EINVAL, unix.EMSGSIZE: // the kernel rejects the virtio-net header
 		w.q.counters.TxError()
 		w.skip()
-	case unix.ENOBUFS, unix.ENOMEM, unix.ENETDOWN: // lost on the way, as on a wire
+	case unix.ENOBUFS, unix.ENOMEM, unix.ENETDOWN: // lost, as on a wire
 		w.q.counters.TxDropped(1)
 		w.skip()
 	default:
@@ -163,13 +167,13 @@ func (w *writer) judge(err error) {
 	}
 }
 
-// skip gives up the frame at the front.
+// skip frees the first frame not sent yet and moves past it.
 func (w *writer) skip() {
 	w.fs[w.n].Free()
 	w.n++
 }
 
-// close may be called more than once.
+// close closes the socket and frees the buffers. It may be called more than once.
 func (q *plain) close() error {
 	err := q.file.Close()
 	q.room.Close()

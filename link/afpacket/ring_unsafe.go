@@ -7,16 +7,18 @@ import (
 	"unsafe"
 )
 
-// The one word of a slot or a block that says whose it is, in memory that is
-// shared with the kernel. Safety: off is a multiple of four inside of mem, which
-// is page aligned and stays mapped while its ring is open.
+// The status word of a slot or block, in memory shared with the kernel. It says whether the kernel
+// or the program owns the slot or block.
+//
+// Safety: off is a multiple of four inside mem. mem is page-aligned and stays mapped while its ring
+// is open.
 
-// loadWord reads it; what the kernel wrote before it is seen after.
+// loadWord reads a status word. Everything that the kernel wrote before it is visible afterwards.
 func loadWord(mem []byte, off int) uint32 {
 	return atomic.LoadUint32((*uint32)(unsafe.Pointer(&mem[off])))
 }
 
-// storeWord writes it; what was written before it is seen by the kernel.
+// storeWord writes a status word. The kernel sees everything that was written before.
 func storeWord(mem []byte, off int, v uint32) {
 	atomic.StoreUint32((*uint32)(unsafe.Pointer(&mem[off])), v)
 }

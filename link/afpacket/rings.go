@@ -12,9 +12,8 @@ import (
 	"loam/wire"
 )
 
-// rings is a queue of two sockets, one with a ring to send and one with a ring to
-// receive: a socket has one version for both, and the versions that are best
-// differ.
+// rings is a queue of two sockets: one with a ring to send, and one with a ring to receive. One
+// socket would need the same ring version in both directions, and the best versions differ.
 type rings struct {
 	*fd.RingQueue
 	counters link.Counters
@@ -22,12 +21,13 @@ type rings struct {
 	tx       *TxRing
 }
 
-// Slots of the ring to send: with offloads each has room for 64 kB.
+// Slots of the send ring. With offloads, each slot has room for 64 kB.
 const (
 	manySlots  = 512
 	largeSlots = 128
 )
 
+// openRings opens a ring queue on the interface with the given index.
 func openRings(c Config, info *link.Info, index int, group *fanout) (_ end, err error) {
 	q := &rings{rx: &RxRing{fd: -1}, tx: &TxRing{fd: -1}}
 	t := TxConfig{Slots: manySlots, Size: info.MaxLen() + 2*wire.VLANTagLen, Bypass: c.Bypass}
@@ -83,7 +83,8 @@ func (q *rings) Take(fs []*link.Frame) (n, bytes int) {
 	return n, bytes
 }
 
-// accept makes a frame, nil if it was cut or makes no sense.
+// accept copies a received frame to a new link.Frame. It returns nil if the frame was truncated or
+// is not valid.
 func (q *rings) accept(got Received) *link.Frame {
 	if got.Wire > len(got.Frame) || len(got.Frame) < wire.EthernetLen || len(got.Frame) > link.MaxFrame {
 		return nil
@@ -118,7 +119,7 @@ func (q *rings) Put(fs []*link.Frame) (n int, short bool, err error) {
 		q.tx.Put(q.tx.header + f.Len())
 		f.Free()
 	}
-	// What the kernel did not take waits in the ring for the next kick.
+	// Frames that the kernel has not taken stay in the ring until the next kick.
 	switch err := q.tx.Kick(); err {
 	case nil, unix.EINVAL:
 		return n, short, nil
@@ -132,15 +133,15 @@ func (q *rings) Put(fs []*link.Frame) (n int, short bool, err error) {
 	}
 }
 
-// HasRoom implements fd.Rings. It kicks too, since what a Put left in the ring must
-// not wait for the next one; and it works on the copy of the descriptor only.
+// HasRoom implements fd.Rings. It also kicks, because frames that Put left in the ring must not
+// wait for the next Put. It uses only the duplicate of the descriptor.
 func (q *rings) HasRoom(d uintptr) bool {
 	const patience = 1000
 	for range patience {
 		switch fd.Nudge(d) {
 		case unix.EAGAIN:
-			return false // there will be an event
-		case unix.ENOBUFS, unix.ENOMEM: // the interface is full, and does not tell when it no longer is
+			return false // the poller will report an event
+		case unix.ENOBUFS, unix.ENOMEM: // the interface is full, and nothing signals the end of that
 			time.Sleep(20 * time.Microsecond)
 		default:
 			return fd.Writable(d)
@@ -149,7 +150,7 @@ func (q *rings) HasRoom(d uintptr) bool {
 	return true
 }
 
-// close may be called more than once.
+// close closes the queue and both rings. It may be called more than once.
 func (q *rings) close() error {
 	return q.Close(func() {
 		q.rx.Close()

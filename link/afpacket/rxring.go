@@ -15,47 +15,49 @@ import (
 	"loam/wire"
 )
 
-// RxRing receives frames into memory that is shared with the kernel:
-// PACKET_RX_RING, version 3. It is used by one goroutine, but for Drops.
+// RxRing receives frames in memory shared with the kernel: PACKET_RX_RING, version 3. Only one
+// goroutine at a time may use it, except for Drops.
 //
-// The ring is a circle of blocks. The kernel fills a block with frames of any
-// length, one behind the other, and hands it over when it is full or a time after
-// its first frame (RxConfig.Retire); when all its frames have been looked at it
-// is given back. So a frame costs no system call and no slot of the longest
-// length, at the price of that delay. Since blocks are handed over by the time too, the
-// ring holds no more than Blocks times Retire of thin traffic, however large they are:
-// a reader that is elsewhere for longer loses frames. So blocks are many and small.
+// The ring is a circle of blocks. The kernel fills a block with frames of any length, one after
+// another. It hands the block over when the block is full, or RxConfig.Retire after its first
+// frame. Once all frames of the block have been read, the block is returned to the kernel. So a
+// frame costs no system call, and no slot of maximum length; the price is the delay of up to
+// Retire.
+//
+// Because blocks are also handed over by time, the ring holds at most Blocks times Retire of light
+// traffic, however large the blocks are. A reader that stays away longer loses frames. Therefore
+// blocks are many and small.
 type RxRing struct {
 	fd      int
 	mem     []byte
 	block   int // bytes
 	blocks  int
-	current int  // the block that is read next
+	current int  // index of the block being read
 	ours    bool // the kernel has handed it over
-	left    int  // frames of it not yet returned
-	at      int  // offset of the next
-	header  int  // virtio-net header in front of each frame, or 0
+	left    int  // frames of the block not yet returned by Next
+	at      int  // offset in mem of the next of them
+	header  int  // length of the virtio-net header before each frame, or 0
 	dropped atomic.Uint64
 }
 
-// RxConfig says what ring to open.
+// RxConfig describes a receive ring to open.
 type RxConfig struct {
 	Interface   string
-	Blocks      int           // default 128
-	BlockSize   int           // bytes, a power of two; default 128 kB: twice the longest frame
-	Retire      time.Duration // how long a frame may wait for its block to fill, in ms; default 1 ms
-	Offloads    bool          // frames may be long and unfinished: see Received.Offload
+	Blocks      int           // number of blocks, default 128
+	BlockSize   int           // bytes, a power of two; default 128 kB, twice the longest frame
+	Retire      time.Duration // longest time that a frame waits for its block to fill, in whole milliseconds; default 1 ms
+	Offloads    bool          // frames may be longer than the MTU and unfinished: see Received.Offload
 	Promiscuous bool
-	Hardware    bool // times are the device's, where it has taken one: see Received.Device
+	Hardware    bool // use time stamps of the network card where it takes them: see Received.Device
 }
 
-// Received is one frame in the ring, valid until the next call of Next.
+// Received is one frame in the ring. It is valid until the next call of Next.
 type Received struct {
 	Frame   []byte
-	Wire    int   // length on the wire: more than len(Frame) if it was cut
-	At      int64 // ns since 1970
-	Device  bool  // At is by the clock of the device
-	Offload []byte
+	Wire    int    // length on the wire in bytes; larger than len(Frame) if the frame was truncated
+	At      int64  // time of arrival in ns since 1970
+	Device  bool   // At is from the clock of the network card
+	Offload []byte // virtio-net header of the frame; empty without RxConfig.Offloads
 }
 
 // Offsets in struct tpacket_block_desc and struct tpacket3_hdr.
@@ -82,6 +84,8 @@ func OpenRx(c RxConfig) (*RxRing, error) {
 	return r, nil
 }
 
+// open creates the socket and maps the ring, without binding the socket. On error, the caller calls
+// Close.
 func (r *RxRing) open(c RxConfig) (err error) {
 	if r.fd, err = newSocket(); err != nil {
 		return err
@@ -94,7 +98,7 @@ func (r *RxRing) open(c RxConfig) (err error) {
 		option{"PACKET_VNET_HDR", unix.PACKET_VNET_HDR, 1, c.Offloads},
 		option{"PACKET_IGNORE_OUTGOING", unix.PACKET_IGNORE_OUTGOING, 1, true},
 		option{"PACKET_TIMESTAMP", unix.PACKET_TIMESTAMP, unix.SOF_TIMESTAMPING_RAW_HARDWARE, c.Hardware},
-		option{"PACKET_RESERVE", unix.PACKET_RESERVE, 16, true}) // for a VLAN tag
+		option{"PACKET_RESERVE", unix.PACKET_RESERVE, 16, true}) // 16 bytes: room for a VLAN tag
 	if err != nil {
 		return err
 	}
@@ -105,7 +109,7 @@ func (r *RxRing) open(c RxConfig) (err error) {
 	if r.block == 0 {
 		r.block = 1 << 17
 	}
-	const frame = 2048 // means nothing for version 3, but has to divide a block
+	const frame = 2048 // unused by version 3, but must divide the block size
 	req := unix.TpacketReq3{
 		Block_size:     uint32(r.block),
 		Block_nr:       uint32(r.blocks),
@@ -120,7 +124,7 @@ func (r *RxRing) open(c RxConfig) (err error) {
 	return os.NewSyscallError("mmap", err)
 }
 
-// Next returns the next frame that is there, without waiting.
+// Next returns the next received frame. It does not block; ok is false if there is none.
 func (r *RxRing) Next() (f Received, ok bool) {
 	for r.left == 0 {
 		if r.ours {
@@ -152,7 +156,7 @@ func (r *RxRing) giveBack() {
 func (r *RxRing) word(at int) uint32 { return binary.NativeEndian.Uint32(r.mem[at:]) }
 func (r *RxRing) half(at int) uint16 { return binary.NativeEndian.Uint16(r.mem[at:]) }
 
-// read makes a Received of the frame whose header is at h.
+// read returns the frame whose header is at offset h.
 func (r *RxRing) read(h int) (f Received) {
 	start, length := h+int(r.half(h+v3Mac)), int(r.word(h+v3Caplen))
 	f.At = int64(r.word(h+v3Sec))*1e9 + int64(r.word(h+v3Nsec))
@@ -160,7 +164,7 @@ func (r *RxRing) read(h int) (f Received) {
 	f.Wire = int(r.word(h + v3Len))
 	f.Offload = r.mem[start-r.header : start]
 	if t := newTag(r.word(h+v3Status), r.half(h+v3TCI), r.half(h+v3TPID)); t.valid && length >= wire.EthernetLen {
-		if r.header > 0 { // stands where the tag is written
+		if r.header > 0 { // the tag is written over it
 			f.Offload = append([]byte(nil), f.Offload...)
 		}
 		start, length, f.Wire = start-wire.VLANTagLen, length+wire.VLANTagLen, f.Wire+wire.VLANTagLen
@@ -170,12 +174,13 @@ func (r *RxRing) read(h int) (f Received) {
 	return f
 }
 
-// Wait waits until there may be a frame or the timeout is over.
+// Wait blocks until a frame may have arrived or the timeout expires.
 func (r *RxRing) Wait(timeout time.Duration) error { return poll(r.fd, unix.POLLIN, timeout) }
 
-// Drops is how many frames found no room in the ring.
+// Drops returns the number of frames dropped because the ring was full. Any goroutine may call it
+// while the ring is open.
 func (r *RxRing) Drops() uint64 {
-	// The kernel starts its count anew each time that it is asked.
+	// Each query resets the kernel's counter.
 	s, err := unix.GetsockoptTpacketStatsV3(r.fd, unix.SOL_PACKET, unix.PACKET_STATISTICS)
 	if err != nil {
 		return r.dropped.Load()
@@ -183,7 +188,7 @@ func (r *RxRing) Drops() uint64 {
 	return r.dropped.Add(uint64(s.Drops))
 }
 
-// Close ends the ring.
+// Close closes the socket and unmaps the ring. It may be called more than once.
 func (r *RxRing) Close() error {
 	if r.fd < 0 {
 		return nil

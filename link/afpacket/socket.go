@@ -9,24 +9,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Packet sockets before they are bound: options have to be set first, since
-// frames arrive from the moment of binding on.
+// Packet sockets. All options must be set before a socket is bound, because frames arrive from the
+// moment of binding.
 
-// allProtocols is ETH_P_ALL in network byte order, as bind takes it.
+// allProtocols is ETH_P_ALL in network byte order, as bind(2) expects it.
 const allProtocols = unix.ETH_P_ALL>>8 | unix.ETH_P_ALL&0xff<<8
 
-// bufferSize is what a socket may hold of frames that nobody has read or that
-// have not left, in bytes of the kernel's own accounting.
+// bufferSize is the size of a socket's receive buffer and of its send buffer, in bytes as the
+// kernel counts them.
 const bufferSize = 16 << 20
 
-// newSocket makes a packet socket that receives nothing yet.
+// newSocket returns a packet socket that receives nothing until it is bound.
 func newSocket() (int, error) {
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
 		return -1, os.NewSyscallError("socket", err)
 	}
-	// The first of each takes CAP_NET_ADMIN, the second is cut to the limit of the
-	// system: both are wishes.
+	// Best effort: the first option of each pair requires CAP_NET_ADMIN, and the second is limited
+	// by a system setting.
 	for _, option := range [][2]int{{unix.SO_RCVBUFFORCE, unix.SO_RCVBUF}, {unix.SO_SNDBUFFORCE, unix.SO_SNDBUF}} {
 		if unix.SetsockoptInt(fd, unix.SOL_SOCKET, option[0], bufferSize) != nil {
 			unix.SetsockoptInt(fd, unix.SOL_SOCKET, option[1], bufferSize)
@@ -35,14 +35,15 @@ func newSocket() (int, error) {
 	return fd, nil
 }
 
-// option is one socket option of level SOL_PACKET.
+// option is a socket option of level SOL_PACKET. It is set if when is true.
 type option struct {
-	name  string // for the error
+	name  string // for error messages
 	value int
 	to    int
 	when  bool
 }
 
+// set sets those options whose condition holds.
 func set(fd int, options ...option) error {
 	for _, o := range options {
 		if !o.when {
@@ -55,16 +56,17 @@ func set(fd int, options ...option) error {
 	return nil
 }
 
-// bind ties the socket to the interface; with protocol 0 it only sends.
+// bind binds the socket to the interface. With protocol 0, the socket only sends.
 func bind(fd, index int, protocol uint16) error {
 	return os.NewSyscallError("bind", unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: protocol, Ifindex: index}))
 }
 
-// receive has the socket take what the interface receives, its share if it is one
-// of several in a group.
+// receive makes the socket receive the frames that arrive at the interface. With several queues, it
+// joins the fanout group and receives its share.
 func receive(fd, index int, c Config, group *fanout) error {
 	if c.Promiscuous {
-		// The kernel counts who wants this, and forgets us with the socket.
+		// The kernel counts requests for promiscuous mode, and drops this one when the socket is
+		// closed.
 		m := unix.PacketMreq{Ifindex: int32(index), Type: unix.PACKET_MR_PROMISC}
 		if err := unix.SetsockoptPacketMreq(fd, unix.SOL_PACKET, unix.PACKET_ADD_MEMBERSHIP, &m); err != nil {
 			return os.NewSyscallError("promiscuous mode", err)
@@ -79,16 +81,17 @@ func receive(fd, index int, c Config, group *fanout) error {
 	return nil
 }
 
-// fanout is a group of sockets that share what arrives, by flow.
+// fanout is a group of sockets to which the kernel distributes received frames by flow.
 type fanout struct {
-	begun bool // there is a member
-	id    int  // its number, of 16 bits; the first that the kernel gives after a boot is 0
+	begun bool // the group has a member
+	id    int  // 16 bits; 0 is valid: the kernel assigns it to the first group after boot
 }
 
-// join adds a socket that receives. The first gets a number that the kernel knows
-// to be free.
+// join adds a receiving socket to the group. The kernel assigns a free group number to the first
+// one.
 func (g *fanout) join(fd int) error {
-	// A group does not look at PACKET_IGNORE_OUTGOING of its members.
+	// The kernel ignores PACKET_IGNORE_OUTGOING of the members of a group, so the group needs the
+	// flag.
 	mode := unix.PACKET_FANOUT_HASH | unix.PACKET_FANOUT_FLAG_IGNORE_OUTGOING
 	if !g.begun {
 		mode |= unix.PACKET_FANOUT_FLAG_UNIQUEID
@@ -104,8 +107,8 @@ func (g *fanout) join(fd int) error {
 	return os.NewSyscallError("fanout", err)
 }
 
-// hasUSO reports whether the kernel takes UDP segments by the virtio-net header:
-// from Linux 6.2 on.
+// hasUSO reports whether the kernel accepts UDP segmentation in the virtio-net header: Linux 6.2 or
+// later.
 func hasUSO() bool {
 	var u unix.Utsname
 	if unix.Uname(&u) != nil {

@@ -11,13 +11,13 @@ import (
 	"loam/wire"
 )
 
-// tag is a VLAN tag that the kernel took out of a frame.
+// tag is a VLAN tag that the kernel removed from a frame.
 type tag struct {
 	tci, tpid uint16
 	valid     bool
 }
 
-// newTag reads what struct tpacket_auxdata and the headers of the rings say.
+// newTag returns the tag described by struct tpacket_auxdata or by a frame header of a ring.
 func newTag(status uint32, tci, tpid uint16) tag {
 	if status&unix.TP_STATUS_VLAN_TPID_VALID == 0 {
 		tpid = uint16(wire.TypeVLAN)
@@ -25,8 +25,8 @@ func newTag(status uint32, tci, tpid uint16) tag {
 	return tag{tci, tpid, status&unix.TP_STATUS_VLAN_VALID != 0}
 }
 
-// auxTag finds the tag in the ancillary data of a message: one cmsghdr with a
-// struct tpacket_auxdata, as packet(7) has it.
+// auxTag returns the tag in the ancillary data of a message: one cmsghdr with a struct
+// tpacket_auxdata (packet(7)).
 func auxTag(control []byte) tag {
 	const header = 16 // cmsghdr
 	if len(control) < header+auxLen {
@@ -42,10 +42,10 @@ func auxTag(control []byte) tag {
 // auxLen is the size of struct tpacket_auxdata.
 const auxLen = 20
 
-// auxSpace is the room for the ancillary data of one message, with its padding.
+// auxSpace is the size of the ancillary data of one message, padding included.
 const auxSpace = 40
 
-// putBack puts the tag between the addresses and the type of frame f.
+// putBack inserts the tag between the addresses and the EtherType of frame f.
 func (t tag) putBack(f *link.Frame) {
 	if t.valid && f.Len() >= wire.EthernetLen {
 		f.Prepend(wire.VLANTagLen)
@@ -53,8 +53,8 @@ func (t tag) putBack(f *link.Frame) {
 	}
 }
 
-// write moves the addresses, which stand behind room for a tag, to the front of b
-// and writes the tag behind them.
+// write inserts the tag. On entry, b has room for a tag in front, followed by the frame. It moves
+// the addresses to the front of b and writes the tag after them.
 func (t tag) write(b []byte) {
 	const addresses = 2 * len(wire.MAC{})
 	copy(b, b[wire.VLANTagLen:][:addresses])

@@ -14,57 +14,54 @@ import (
 	"loam/link"
 )
 
-// TxRing sends frames out of memory that is shared with the kernel:
-// PACKET_TX_RING, version 2 (Documentation/networking/packet_mmap.rst of the
-// kernel). It is used by one goroutine.
+// TxRing sends frames from memory shared with the kernel: PACKET_TX_RING, version 2
+// (Documentation/networking/packet_mmap.rst of the kernel). Only one goroutine at a time may use
+// it.
 //
-// The ring is a circle of slots, each with a status word. A slot goes round:
+// The ring is a circle of slots, each with a status word. A slot passes through these states:
 //
-//	available     ours: Slot returns it, Put fills it
+//	available     owned by the program: Slot returns it, Put fills it
 //	send request  the kernel takes it at the next Kick, in order
-//	sending       in a buffer of the kernel that points into the slot
-//	available     the kernel has freed that buffer: the frame has left
+//	sending       a buffer of the kernel points into the slot
+//	available     the kernel has freed the buffer: the frame has left
 //
-// Version 3 of the transmit ring has nothing that this lacks. "Zero copy" means
-// between here and the kernel only: each frame still gets a buffer header of the
-// kernel, which is what the time goes to.
+// Version 3 of the transmit ring offers nothing more. Sending without copying applies only between
+// the program and the kernel: the kernel still allocates a buffer header for each frame, and that
+// takes most of the time.
 type TxRing struct {
 	fd     int
 	mem    []byte
-	stride int    // from slot to slot, a power of two
-	mask   uint64 // slots - 1
-	header int    // virtio-net header in front of each frame, or 0
-	head   uint64 // slots filled since the start
-	tail   uint64 // slots that have left
+	stride int    // distance between slots in bytes, a power of two
+	mask   uint64 // number of slots - 1
+	header int    // length of the virtio-net header before each frame, or 0
+	head   uint64 // number of slots filled since the ring was opened
+	tail   uint64 // number of slots whose frames have left
 }
 
-// TxConfig says what ring to open.
+// TxConfig describes a transmit ring to open.
 type TxConfig struct {
 	Interface string
-	Slots     int  // rounded up to a power of two; default 1024
-	Size      int  // longest frame; default: that of the interface
+	Slots     int  // number of slots, rounded up to a power of two; default 1024
+	Size      int  // longest frame in bytes; default: the longest frame of the interface
 	Offloads  bool // frames begin with a virtio-net header of link.VirtioHeaderLen bytes
-	Bypass    bool // go round the queueing discipline
-	// Opaque has the kernel not look into frames: see Unassigned. It is not for frames
-	// with offloads other than a header length, nor for those whose sender relies on
-	// the kernel's knowing where their headers are.
+	Bypass    bool // skip the queueing discipline
+	// Opaque stops the kernel from parsing frames: see Unassigned. Do not use it for frames with
+	// offloads other than a header length, or if the kernel must know where the headers are.
 	Opaque bool
 }
 
-// Unassigned is an EtherType that nobody has (RFC 7042 appendix B.2: reserved). A
-// packet socket that is bound to a protocol has the kernel take its frames for that,
-// whatever they are; one that is not has it read the EtherType and walk through the
-// headers of each frame (packet_parse_headers), for queueing disciplines and devices
-// that want to know where they are. Bound to this one, a socket saves that walk: 3 to
-// 5 % of a short frame's way out over veth. It receives nothing, since nobody sends
-// such frames. It is in network byte order.
+// Unassigned is a reserved EtherType that no protocol uses (RFC 7042 appendix B.2), in network byte
+// order. Binding a socket to it saves work when sending. If a packet socket is bound to a protocol,
+// the kernel takes its frames for that protocol without looking. Otherwise it reads the EtherType
+// and parses the headers of each frame (packet_parse_headers) for queueing disciplines and devices
+// that need their positions. Skipping that saves 3 to 5 % of the time to send a short frame over a
+// veth. The socket receives nothing, because nobody sends such frames.
 const Unassigned = 0xffff
 
-// txData is where the frame begins in a slot: TPACKET2_HDRLEN without the
-// sockaddr_ll.
+// txData is the offset of the frame in a slot: TPACKET2_HDRLEN without the sockaddr_ll.
 const txData = 32
 
-// Status words of version 2: offsets in struct tpacket2_hdr.
+// Offsets of the status and length words in struct tpacket2_hdr.
 const (
 	v2Status, v2Len = 0, 4
 )
@@ -76,7 +73,7 @@ func OpenTx(c TxConfig) (*TxRing, error) {
 		return nil, err
 	}
 	if c.Size == 0 {
-		c.Size = info.MaxLen() + 2*4 // tags
+		c.Size = info.MaxLen() + 2*4 // two VLAN tags
 	}
 	if c.Slots == 0 {
 		c.Slots = 1024
@@ -89,6 +86,7 @@ func OpenTx(c TxConfig) (*TxRing, error) {
 	return r, nil
 }
 
+// open creates the socket, maps the ring and binds the socket. On error, the caller calls Close.
 func (r *TxRing) open(c TxConfig, index int) (err error) {
 	if r.fd, err = newSocket(); err != nil {
 		return err
@@ -96,8 +94,8 @@ func (r *TxRing) open(c TxConfig, index int) (err error) {
 	if c.Offloads {
 		r.header = link.VirtioHeaderLen
 	}
-	// With PACKET_LOSS the kernel skips a frame that it does not like, instead of
-	// stopping there for good; Put lets none pass that is too long.
+	// With PACKET_LOSS, the kernel skips a frame that it rejects instead of stopping there
+	// permanently. Frames that are too long do not fit into a slot.
 	err = set(r.fd,
 		option{"PACKET_VERSION", unix.PACKET_VERSION, unix.TPACKET_V2, true},
 		option{"PACKET_LOSS", unix.PACKET_LOSS, 1, true},
@@ -131,8 +129,8 @@ func (r *TxRing) open(c TxConfig, index int) (err error) {
 	return bind(r.fd, index, 0)
 }
 
-// Slot returns the place for the next frame, behind room for the virtio-net
-// header if there is one in front; nil if the ring is full.
+// Slot returns the room for the next frame, or nil if the ring is full. With offloads, the room
+// begins with the virtio-net header.
 func (r *TxRing) Slot() []byte {
 	at := int(r.head&r.mask) * r.stride
 	if loadWord(r.mem, at+v2Status) != unix.TP_STATUS_AVAILABLE {
@@ -141,7 +139,8 @@ func (r *TxRing) Slot() []byte {
 	return r.mem[at+txData : at+r.stride : at+r.stride]
 }
 
-// Put marks the first n bytes of the slot that Slot returned for sending.
+// Put marks the slot that Slot returned for sending; its first n bytes are in use. The kernel takes
+// it at the next Kick.
 func (r *TxRing) Put(n int) {
 	at := int(r.head&r.mask) * r.stride
 	binary.NativeEndian.PutUint32(r.mem[at+v2Len:], uint32(n))
@@ -149,8 +148,8 @@ func (r *TxRing) Put(n int) {
 	r.head++
 }
 
-// PutAgain marks up to n slots for sending as they are, each with what was sent from
-// it before, and returns how many were free.
+// PutAgain marks up to n slots for sending with the contents they had before. It returns the number
+// of slots that were free.
 func (r *TxRing) PutAgain(n int) (put int) {
 	for ; put < n; put++ {
 		status := int(r.head&r.mask)*r.stride + v2Status
@@ -163,11 +162,11 @@ func (r *TxRing) PutAgain(n int) (put int) {
 	return put
 }
 
-// Slots is how many slots there are.
+// Slots returns the number of slots.
 func (r *TxRing) Slots() int { return int(r.mask) + 1 }
 
-// Kick has the kernel send what was put, without waiting. EAGAIN and ENOBUFS mean
-// that it could not take all: kick again.
+// Kick makes the kernel send the frames that were put, without blocking. EAGAIN and ENOBUFS mean
+// that it did not take all of them: call Kick again.
 func (r *TxRing) Kick() error {
 	for {
 		if err := unix.Send(r.fd, nil, unix.MSG_DONTWAIT); err != unix.EINTR {
@@ -176,13 +175,14 @@ func (r *TxRing) Kick() error {
 	}
 }
 
-// Descriptor is that of the socket, for who kicks by a call of his own.
+// Descriptor returns the file descriptor of the socket, for a caller that issues the kick system
+// call itself. The ring keeps ownership.
 func (r *TxRing) Descriptor() int { return r.fd }
 
-// Handed is how many frames have been put since the ring was opened.
+// Handed returns the number of frames put since the ring was opened.
 func (r *TxRing) Handed() uint64 { return r.head }
 
-// Left is how many frames the kernel has let go of.
+// Left returns the number of frames that the kernel has finished with.
 func (r *TxRing) Left() uint64 {
 	for r.tail < r.head && loadWord(r.mem, int(r.tail&r.mask)*r.stride+v2Status) == unix.TP_STATUS_AVAILABLE {
 		r.tail++
@@ -190,10 +190,11 @@ func (r *TxRing) Left() uint64 {
 	return r.tail
 }
 
-// Wait waits until a slot is free or the timeout is over.
+// Wait blocks until a slot is free or the timeout expires.
 func (r *TxRing) Wait(timeout time.Duration) error { return poll(r.fd, unix.POLLOUT, timeout) }
 
-// Close ends the ring. Frames that have not left are lost.
+// Close closes the socket and unmaps the ring. Frames that have not left are lost. It may be called
+// more than once.
 func (r *TxRing) Close() error {
 	if r.fd < 0 {
 		return nil
@@ -207,7 +208,7 @@ func (r *TxRing) Close() error {
 	return err
 }
 
-// poll waits for an event of the descriptor.
+// poll waits for events on the descriptor. The timeout is rounded up to whole milliseconds.
 func poll(fd int, events int16, timeout time.Duration) error {
 	fds := []unix.PollFd{{Fd: int32(fd), Events: events}}
 	_, err := unix.Poll(fds, int((timeout+time.Millisecond-1)/time.Millisecond))

@@ -1,25 +1,26 @@
 //go:build linux
 
-// Package afxdp is a device on any interface of Linux through AF_XDP sockets: a
-// program in the driver steers frames, before the kernel makes packets of them,
-// into memory that is shared with us, and what we write there leaves without
-// passing through the kernel's stack. Read Documentation/networking/af_xdp.rst of
-// the kernel before the code; then socket.go and memory.go, tx.go and rx.go, and
-// program.go. What is shared with the kernel is in ring_unsafe.go.
+// Package afxdp is a device on any interface of Linux, using AF_XDP sockets. A program in the
+// driver steers received frames into memory shared with the process, before the kernel creates
+// packets from them. Frames that the process writes to that memory are sent without passing through
+// the kernel's network stack.
 //
-// Three layers, each of use by itself:
+// Before the code, read Documentation/networking/af_xdp.rst of the kernel. Then read socket.go and
+// memory.go, tx.go and rx.go, and program.go. The data structures shared with the kernel are in
+// ring_unsafe.go.
 //
-//	Program  steers frames that agree with match rules; all others stay the kernel's
-//	Socket   one queue: a half to send, a half to receive, batches without calls
-//	Device   link.Device of them, for the stack
+// There are three layers, each usable on its own:
 //
-// Where the driver can, the device reads and writes the memory itself (zero copy);
-// else the kernel copies, which works on every interface.
+//	Program  steers frames that match rules; all others go to the kernel
+//	Socket   one queue: a sending half and a receiving half, with batches
+//	Device   a link.Device of sockets, for a stack
 //
-// A frame carries no metadata here: what the sender on this machine, or in a
-// container at the other end of a veth pair, leaves to hardware (checksums,
-// segmentation) arrives unfinished. Switch that off at the sender: ethtool -K IF tx
-// off. Segmentation towards a veth is switched off by the kernel itself.
+// If the driver supports it, the network card accesses the memory directly (zero copy). Otherwise
+// the kernel copies frames, which works on every interface.
+//
+// Frames carry no metadata here. Work that a sender on this machine, or in a container at the other
+// end of a veth pair, leaves to hardware (checksums, segmentation) is not done. Turn offloads off
+// at the sender: ethtool -K IF tx off. The kernel itself turns segmentation towards a veth off.
 package afxdp
 
 import (
@@ -37,32 +38,32 @@ import (
 // Config describes an interface to open.
 type Config struct {
 	Interface string
-	// Queue is the first queue, and Queues how many there are from it on. Default: all
-	// that the interface receives with. Frames that come to others stay the kernel's.
+	// Queue is the first queue, and Queues is the number of queues. The default is all receive
+	// queues from Queue on. Frames of other queues go to the kernel.
 	Queue, Queues int
-	Match         []match.Rule // what the device takes away from the kernel; no rule: every frame
+	Match         []match.Rule // frames that go to the device instead of the kernel; no rules: every frame
 	Copying       Copying
 	Mode          Mode
 	BusyPoll      time.Duration // see SocketConfig
-	Frames        int           // that may wait to be read, of each queue; default 4096
-	// Promiscuous takes frames to any address, for as long as the device is open.
+	Frames        int           // frames per queue that may wait to be read; default 4096
+	// Promiscuous receives frames for any address while the device is open.
 	Promiscuous bool
 }
 
-// Device is the interface. It has the interface's own address, unless the stack
-// on it is given another and the interface is promiscuous.
+// Device is a device on a Linux interface. It has the address of the interface. With another
+// address on the stack, the interface must be promiscuous.
 type Device struct {
 	info     link.Info
 	program  *Program
 	sockets  []*Socket
 	ends     []*queue
 	queues   []link.Queue  // the same as ends
-	closing  chan struct{} // one place: who puts something in closes
-	closed   chan struct{} // closed when that is done
+	closing  chan struct{} // buffer of one: the Close that can send to it does the work
+	closed   chan struct{} // closed when that Close is done
 	listener int           // packet socket that holds promiscuous mode, or -1
 }
 
-// Open opens the interface, which exists and is up.
+// Open opens the interface, which must exist. To carry traffic it must be up.
 func Open(c Config) (*Device, error) {
 	i, err := net.InterfaceByName(c.Interface)
 	if err != nil {
@@ -85,6 +86,8 @@ func Open(c Config) (*Device, error) {
 	return d, nil
 }
 
+// open attaches the program, opens the sockets, and steers frames to them last. On error, the caller
+// calls Close.
 func (d *Device) open(c Config, index int) (err error) {
 	size := d.info.MaxLen() + tags
 	d.program, err = Attach(ProgramConfig{Interface: c.Interface, Match: c.Match, Mode: c.Mode, Size: size})
@@ -117,8 +120,8 @@ func (d *Device) open(c Config, index int) (err error) {
 	return nil
 }
 
-// Promiscuous has the interface take frames to any address until the descriptor is
-// closed, or the process ends: the kernel counts who wants it.
+// Promiscuous makes the interface receive frames for any address until the returned descriptor is
+// closed or the process ends. The kernel counts such requests. index is the interface index.
 func Promiscuous(index int) (fd int, err error) {
 	fd, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -138,10 +141,10 @@ func (d *Device) Info() link.Info { return d.info }
 // Queues implements link.Device.
 func (d *Device) Queues() []link.Queue { return d.queues }
 
-// ZeroCopy reports whether the device reads and writes the memory itself.
+// ZeroCopy reports whether the network card accesses the memory directly.
 func (d *Device) ZeroCopy() bool { return d.sockets[0].ZeroCopy() }
 
-// Native reports whether the program runs in the driver.
+// Native reports whether the XDP program runs in the driver.
 func (d *Device) Native() bool { return d.program.Native() }
 
 // Stats implements link.Device.
@@ -168,10 +171,10 @@ func (d *Device) Close() error {
 		}
 	}
 	if d.program != nil {
-		keep(d.program.Close()) // first: the kernel has its traffic back at once
+		keep(d.program.Close()) // first, so that the kernel receives its traffic again at once
 	}
 	for _, q := range d.ends {
-		keep(q.Close(func() {})) // the sockets are closed together
+		keep(q.Close(func() {})) // the sockets are closed below, all together
 	}
 	closeSockets(d.sockets)
 	if len(d.sockets) > 0 {

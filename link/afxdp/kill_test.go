@@ -17,8 +17,8 @@ import (
 	"loam/link/linktest"
 )
 
-// victim is the environment variable by which this program, run again, is told to
-// open devices on two interfaces and send until it is killed.
+// victim is an environment variable. If it is set, this test program opens devices on two
+// interfaces and sends until it is killed.
 const victim = "LOAM_TEST_AFXDP_VICTIM"
 
 func TestMain(m *testing.M) {
@@ -46,8 +46,8 @@ func sendForEver(names []string) {
 	}
 }
 
-// A process that is killed while it sends and receives leaves nothing on its
-// interfaces: neither the program nor promiscuous mode, and the queue is free.
+// A process that is killed while it sends and receives leaves no program and no promiscuous mode on
+// its interfaces, and its queue is free.
 func TestKilled(t *testing.T) {
 	const runs = 10
 	from, to := netns.Veth(t, 1500, 1)
@@ -69,7 +69,7 @@ func TestKilled(t *testing.T) {
 		if line, err := bufio.NewReader(out).ReadString('\n'); err != nil {
 			t.Fatal(line, err)
 		}
-		time.Sleep(time.Duration(rand.Int64N(int64(20 * time.Millisecond)))) // any moment will do
+		time.Sleep(time.Duration(rand.Int64N(int64(20 * time.Millisecond)))) // at a random time
 		c.Process.Kill()
 		c.Wait()
 		checkClean(t, from)

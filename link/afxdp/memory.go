@@ -8,21 +8,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The memory that frames lie in, which the kernel calls UMEM: one piece, cut into
-// chunks of 2048 or 4096 bytes, shared by all sockets of a device. Each socket
-// has a part of its own, first the chunks that it sends from, then those that it
-// receives into, so that nobody has to ask whose a chunk is:
+// The memory that holds the frames, which the kernel calls UMEM. It is one mapping, cut into chunks
+// of 2048 or 4096 bytes and shared by all sockets of a device. Each socket owns a fixed part: first
+// the chunks that it sends from, then the chunks that it receives into. So the owner of a chunk
+// follows from its address:
 //
 //	socket 0                        | socket 1 ...
 //	tx slot 0, 1, ... | rx chunks   | tx slots | rx chunks
 //
-// A frame that is longer than a chunk takes several (XDP_USE_SG). A slot to send
-// from is so many chunks that the longest frame fits; they lie side by side, so
-// that whoever writes the frame sees one piece. What arrives is spread over any
-// chunks, and is copied together.
+// A frame longer than a chunk takes several chunks (XDP_USE_SG). A send slot has enough adjacent
+// chunks for the longest frame, so a frame is written as one piece. A received frame may be spread
+// over any chunks, and is copied into one piece.
 
-// Sizes. The kernel leaves XDP_PACKET_HEADROOM bytes free in front of each frame
-// that it receives, and takes no chunk that is longer than a page.
+// Sizes in bytes. The kernel leaves XDP_PACKET_HEADROOM bytes free before each frame that it
+// receives, and supports no chunk larger than a page.
 const (
 	smallChunk  = 2048
 	largeChunk  = 4096
@@ -30,16 +29,16 @@ const (
 	ethernetLen = 14
 )
 
-// shape is how a memory is cut up.
+// shape describes how a memory is divided.
 type shape struct {
 	chunk    int // bytes
-	slot     int // chunks of a frame to be sent
-	txSlots  int // of each socket
-	rxFrames int // of each socket, in chunks
-	longest  int // frame, bytes
+	slot     int // chunks of one send slot
+	txSlots  int // send slots of each socket
+	rxFrames int // receive chunks of each socket
+	longest  int // longest frame in bytes
 }
 
-// layOut finds the shape for frames of size bytes.
+// layOut returns the shape for frames of up to size bytes.
 func layOut(size, txFrames, rxFrames int) shape {
 	sh := shape{chunk: smallChunk, slot: 1, txSlots: txFrames, rxFrames: rxFrames, longest: size}
 	if size > smallChunk-rxHeadroom {
@@ -48,18 +47,18 @@ func layOut(size, txFrames, rxFrames int) shape {
 	if size > largeChunk-rxHeadroom {
 		sh.slot = (size + largeChunk - 1) / largeChunk
 		if sh.slot == 1 {
-			sh.slot = 2 // the headroom makes the difference: received in two pieces
+			sh.slot = 2 // with the headroom, such a frame is received in two pieces
 		}
-		// A frame takes several slots of a ring, and rings are powers of two.
+		// A frame takes several slots of a ring, and the length of a ring is a power of two.
 		for ; sh.slot&(sh.slot-1) != 0; sh.slot++ {
 		}
 	}
 	return sh
 }
 
-// stagger is how far into its slot the i-th frame to be sent begins, where the slot
-// has room for that. Slots lie a power of two apart: the first bytes of all of them
-// would share a few sets of the processor's first cache, and drive one another out.
+// stagger returns the offset in bytes of the i-th frame in its send slot, if the slot has room for
+// an offset. Slots are a power of two apart. Without the offset, the first bytes of all frames
+// would compete for a few sets of the processor's L1 cache.
 func (sh shape) stagger(i int) int {
 	const line, places = 64, 16
 	room := (sh.slot*sh.chunk - sh.longest) / line
@@ -72,16 +71,16 @@ func (sh shape) stagger(i int) int {
 // multi reports whether a frame may take several chunks.
 func (sh shape) multi() bool { return sh.slot > 1 }
 
-// txChunks is how many chunks a socket sends from.
+// txChunks returns the number of chunks that a socket sends from.
 func (sh shape) txChunks() int { return sh.txSlots * sh.slot }
 
-// chunks is how many chunks a socket has.
+// chunks returns the number of chunks of a socket.
 func (sh shape) chunks() int { return sh.txChunks() + sh.rxFrames }
 
 type memory struct {
 	shape
 	bytes []byte
-	owner int // descriptor of the socket that registered it
+	owner int // descriptor of the socket that registered the memory
 }
 
 func newMemory(sh shape, sockets int) (*memory, error) {
@@ -93,11 +92,11 @@ func newMemory(sh shape, sockets int) (*memory, error) {
 	return &memory{shape: sh, bytes: b, owner: -1}, nil
 }
 
-// txBase and rxBase are where the parts of the k-th socket begin.
+// txBase and rxBase return the offsets of the two parts of the k-th socket.
 func (m *memory) txBase(k int) uint64 { return uint64(k * m.chunks() * m.chunk) }
 func (m *memory) rxBase(k int) uint64 { return m.txBase(k) + uint64(m.txChunks()*m.chunk) }
 
-// close unmaps it. The kernel keeps the pages until its sockets are gone.
+// close unmaps the memory. The kernel keeps the pages until the sockets are closed.
 func (m *memory) close() {
 	if m.bytes != nil {
 		unix.Munmap(m.bytes)

@@ -17,10 +17,9 @@ import (
 	"loam/link/match"
 )
 
-// Program is an XDP program on an interface that steers frames which agree with
-// rules to sockets, and leaves all other traffic to the kernel. It is tied to a
-// descriptor of this process (a link of bpf(2)): when the process is gone, by
-// whatever death, so is the program.
+// Program is an XDP program on an interface. It steers frames that match rules to sockets, and
+// leaves all other traffic to the kernel. It is bound to a file descriptor of this process (a link
+// of bpf(2)), so the kernel removes it when the process ends, however that happens.
 type Program struct {
 	sockets *ebpf.Map
 	program *ebpf.Program
@@ -29,28 +28,28 @@ type Program struct {
 	name    string
 }
 
-// Mode is where a program runs.
+// Mode selects where a program runs.
 type Mode uint8
 
-// Modes.
+// The modes.
 const (
-	BestMode Mode = iota // in the driver where it has a hook, else in the kernel
-	Native               // in the driver, before there is a packet of the kernel
-	Generic              // in the kernel, behind the driver
+	BestMode Mode = iota // Native if the driver supports it, otherwise Generic
+	Native               // in the driver, before the kernel creates a packet
+	Generic              // in the kernel, after the driver
 )
 
-// ProgramConfig describes a program.
+// ProgramConfig describes a program to attach.
 type ProgramConfig struct {
 	Interface string
-	Match     []match.Rule // no rule: every frame
+	Match     []match.Rule // no rules: every frame
 	Mode      Mode
-	// Size is the longest frame of the sockets; above that of a page, the program
-	// says that it takes frames in pieces.
+	// Size is the longest frame of the sockets in bytes. If a frame does not fit into one chunk,
+	// the program declares that it supports frames in several pieces.
 	Size int
 }
 
-// Attach puts a program on an interface. Until it is told of sockets it passes all
-// frames to the kernel.
+// Attach attaches a program to an interface. Until Steer is called, it passes all frames to the
+// kernel.
 func Attach(c ProgramConfig) (*Program, error) {
 	i, err := net.InterfaceByName(c.Interface)
 	if err != nil {
@@ -71,7 +70,7 @@ func Attach(c ProgramConfig) (*Program, error) {
 	return p, nil
 }
 
-// load makes the map and the program.
+// load creates the map of sockets and loads the program.
 func (p *Program) load(c ProgramConfig) (err error) {
 	rx, _ := Queues(c.Interface)
 	p.sockets, err = ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.XSKMap, KeySize: 4, ValueSize: 4, MaxEntries: uint32(max(rx, minQueues))})
@@ -90,10 +89,12 @@ func (p *Program) load(c ProgramConfig) (err error) {
 	return err
 }
 
-// minQueues is how many queues a map has room for at least: an interface may be
-// given more while the program is there.
+// minQueues is the least number of queues that the map has room for: an interface may get more
+// queues while the program is attached.
 const minQueues = 64
 
+// attach attaches the program to the interface with the given index. With BestMode it falls back to
+// Generic, except for errors that Generic would return too.
 func (p *Program) attach(mode Mode, index int) (err error) {
 	o := link.XDPOptions{Program: p.program, Interface: index, Flags: link.XDPDriverMode}
 	p.native = mode != Generic
@@ -108,11 +109,11 @@ func (p *Program) attach(mode Mode, index int) (err error) {
 	return err
 }
 
-// linkPatience is how long a driver may take that restarts its device to take a
-// program in.
+// linkPatience is the longest time to wait for a driver that restarts its device to attach a
+// program.
 const linkPatience = 10 * time.Second
 
-// awaitLink waits until the interface runs again.
+// awaitLink waits until the interface is running again.
 func (p *Program) awaitLink() {
 	for end := time.Now().Add(linkPatience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		if i, err := net.InterfaceByName(p.name); err != nil || i.Flags&net.FlagRunning != 0 {
@@ -121,7 +122,7 @@ func (p *Program) awaitLink() {
 	}
 }
 
-// explain says what to do about an error of attaching.
+// explain adds advice to an error of attaching.
 func (p *Program) explain(err error) error {
 	say := func(why string) error { return fmt.Errorf("%s: %w: %s", p.name, err, why) }
 	switch {
@@ -137,7 +138,7 @@ func (p *Program) explain(err error) error {
 	return fmt.Errorf("%s: %w", p.name, err)
 }
 
-// Steer has frames that agree, and come to the queue of s, go to s.
+// Steer sends frames that match the rules and arrive at the queue of s to s.
 func (p *Program) Steer(s *Socket) error {
 	err := p.sockets.Put(uint32(s.queue), uint32(s.Rx.fd))
 	if err != nil {
@@ -146,8 +147,8 @@ func (p *Program) Steer(s *Socket) error {
 	return nil
 }
 
-// Forget leaves frames of that queue to the kernel again. Closing a socket does it
-// too.
+// Forget leaves the frames of a queue to the kernel again. Closing the queue's socket has the same
+// effect.
 func (p *Program) Forget(queue int) error {
 	if err := p.sockets.Delete(uint32(queue)); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
 		return fmt.Errorf("%s, queue %d: %w", p.name, queue, err)
@@ -158,7 +159,7 @@ func (p *Program) Forget(queue int) error {
 // Native reports whether the program runs in the driver.
 func (p *Program) Native() bool { return p.native }
 
-// Close takes the program off the interface. It may be called again.
+// Close detaches the program from the interface. It may be called more than once.
 func (p *Program) Close() error {
 	var all []error
 	if p.link != nil {
@@ -174,15 +175,15 @@ func (p *Program) Close() error {
 	return errors.Join(all...)
 }
 
-// Offset of the queue in struct xdp_md, and the verdict that leaves a frame to the
+// Offset of the queue index in struct xdp_md, and the verdict XDP_PASS, which leaves a frame to the
 // kernel.
 const (
 	mdQueue = 16
 	xdpPass = 2
 )
 
-// redirect passes the frame to the socket that the map holds for its queue; if
-// there is none, to the kernel.
+// redirect returns the instructions that pass the frame to the socket in the map for its queue, or
+// to the kernel if there is none.
 func redirect(sockets int) asm.Instructions {
 	return asm.Instructions{
 		asm.LoadMapPtr(asm.R1, sockets),

@@ -12,12 +12,12 @@ import (
 	"loam/wire"
 )
 
-// queue is a socket as link.Queue.
+// queue is a Socket as a link.Queue.
 type queue struct {
 	*fd.RingQueue
 	socket   *Socket
 	counters link.Counters
-	dropped  uint64 // of socket.Drops, what the counters have: only in WhileOpen
+	dropped  uint64 // value of socket.Drops already added to counters; accessed only in WhileOpen
 }
 
 func newQueue(info *link.Info, s *Socket) (q *queue, err error) {
@@ -37,8 +37,8 @@ func (q *queue) stats() link.Stats {
 	return q.counters.Stats()
 }
 
-// Take implements fd.Rings. A socket that polls looks at the device once more before
-// its reader sleeps.
+// Take implements fd.Rings. A socket with busy polling polls the device once more before its reader
+// sleeps.
 func (q *queue) Take(fs []*link.Frame) (n, bytes int) {
 	if n, bytes = q.take(fs); n == 0 && q.socket.Rx.busy {
 		q.socket.Rx.nudge()
@@ -47,6 +47,7 @@ func (q *queue) Take(fs []*link.Frame) (n, bytes int) {
 	return n, bytes
 }
 
+// take copies received frames into new frames, without polling the device.
 func (q *queue) take(fs []*link.Frame) (n, bytes int) {
 	for n < len(fs) {
 		got, ok := q.socket.Rx.Next()
@@ -78,7 +79,7 @@ func (q *queue) Put(fs []*link.Frame) (n int, short bool, err error) {
 		tx.Put(copy(slot, fs[n].Bytes()))
 		fs[n].Free()
 	}
-	// What the kernel did not take waits in the ring for the next kick.
+	// Frames that the kernel has not taken stay in the ring until the next kick.
 	switch err := tx.Kick(); err {
 	case nil:
 		tx.Reap()
@@ -90,16 +91,16 @@ func (q *queue) Put(fs []*link.Frame) (n int, short bool, err error) {
 	}
 }
 
-// HasRoom implements fd.Rings. It kicks too, since what a Put left in the ring must not
-// wait for the next one. It runs beside Put, and so works on the copy of the
-// descriptor and on shared words only.
+// HasRoom implements fd.Rings. It also kicks, because frames that Put left in the ring must not
+// wait for the next Put. It may run at the same time as Put, so it uses only the duplicate of the
+// descriptor and words shared with the kernel.
 func (q *queue) HasRoom(d uintptr) bool {
 	const patience = 1000
 	for range patience {
 		switch fd.Nudge(d) {
 		case nil, unix.EAGAIN:
-			return q.socket.Tx.room() // else the kernel gives memory back later, and tells
-		case unix.EBUSY, unix.ENOBUFS, unix.ENOMEM: // and does not tell when that is over
+			return q.socket.Tx.room() // if false, the kernel returns memory later and signals it
+		case unix.EBUSY, unix.ENOBUFS, unix.ENOMEM: // nothing signals the end of these conditions
 			time.Sleep(20 * time.Microsecond)
 		default:
 			return true

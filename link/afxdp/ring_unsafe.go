@@ -10,37 +10,36 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A ring is one of the four that a socket shares with the kernel
-// (Documentation/networking/af_xdp.rst): slots in a circle, an index that the
-// producer counts up and one that the consumer does, both without end, and a
-// word of flags.
+// ring is one of the four rings that a socket shares with the kernel
+// (Documentation/networking/af_xdp.rst). It is a circle of slots with two indices and a word of
+// flags. The producer increments one index and the consumer the other; both wrap around at 32 bits.
 //
-//	fill        we produce: memory for frames that arrive
-//	rx          we consume: frames that have arrived, as descriptors
-//	tx          we produce: frames to be sent, as descriptors
-//	completion  we consume: memory of frames that have left
+//	fill        the program produces: memory for frames that arrive
+//	rx          the program consumes: descriptors of received frames
+//	tx          the program produces: descriptors of frames to be sent
+//	completion  the program consumes: memory of frames that have left
 //
-// One side writes each index, and only after the slots that it covers; the other
-// loads it before it looks at them. Go's atomics order all that goes before a
-// store and after a load, which is more than the barriers of the kernel ask for.
-// Both indices are kept here too: what we own is published once a batch, and
-// what the kernel owns is loaded only when what is known of it runs out, since
-// each look takes the cache line away from the other side.
+// Each index is written by one side, and only after the slots that it covers. The other side loads
+// the index before it reads the slots. Go's atomics order everything before a store and after a
+// load, which is stronger than the barriers that the kernel requires.
 //
-// Safety, for every use of unsafe here: the words lie where the kernel said
-// (XDP_MMAP_OFFSETS) in a mapping of the size that the kernel prescribes, aligned
-// as it says, and the mapping stays until unmap, after which nobody uses the ring.
+// The ring also keeps local copies of both indices. The program's index is published once per
+// batch. The kernel's index is loaded only when the local copy does not suffice, because each load
+// takes the cache line away from the other side.
+//
+// Safety, for every use of unsafe here: the words are at the offsets that the kernel reports
+// (XDP_MMAP_OFFSETS), aligned, in a mapping of the required size. The mapping stays until unmap,
+// and the ring is not used after that.
 type ring[T uint64 | unix.XDPDesc] struct {
 	mem                       []byte
-	producer, consumer, flags *uint32 // shared
-	slots                     []T     // shared
-	mask                      uint32  // slots - 1
-	ours                      uint32  // our index: of the next slot to fill or to read
-	theirs                    uint32  // the kernel's, as it was when we looked
+	producer, consumer, flags *uint32 // shared with the kernel
+	slots                     []T     // shared with the kernel
+	mask                      uint32  // number of slots - 1
+	ours                      uint32  // the program's index: the next slot to fill or to read
+	theirs                    uint32  // the kernel's index when it was last loaded
 }
 
-// mapRing maps the ring of n slots, a power of two, at an offset that names which
-// ring it is.
+// mapRing maps the ring of n slots, a power of two. which is the mmap offset that selects the ring.
 func mapRing[T uint64 | unix.XDPDesc](fd int, which int64, at unix.XDPRingOffset, n int) (r ring[T], err error) {
 	var slot T
 	r.mem, err = unix.Mmap(fd, which, int(at.Desc)+n*int(unsafe.Sizeof(slot)), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_POPULATE)
@@ -61,12 +60,13 @@ func (r *ring[T]) unmap() {
 	}
 }
 
-// slot is the k-th slot from our index on.
+// slot returns the k-th slot after the program's index.
 func (r *ring[T]) slot(k uint32) *T { return &r.slots[(r.ours+k)&r.mask] }
 
-// For a ring that we produce.
+// Methods of a ring that the program produces.
 
-// free is how many slots are empty, for somebody who has use for want.
+// free returns the number of empty slots. It loads the kernel's index only if fewer than want are
+// known to be empty.
 func (r *ring[T]) free(want uint32) uint32 {
 	size := r.mask + 1
 	if n := size - (r.ours - r.theirs); n >= want {
@@ -76,26 +76,26 @@ func (r *ring[T]) free(want uint32) uint32 {
 	return size - (r.ours - r.theirs)
 }
 
-// produce hands n filled slots over. What follows is often a look at the kernel's
-// word of flags, which must not come before the kernel can see the slots: then each
-// would wait for the other. Go's atomic store is in order with such a load, but not
-// under the race detector, whose own runtime makes a plain move of it for memory that
-// is not in Go's heap. A swap is, everywhere, and the same instruction here.
+// produce hands n filled slots to the kernel. The caller often reads the kernel's flags next. That
+// load must not happen before the kernel can see the slots; otherwise the program and the kernel
+// could wait for each other. Go's atomic store is ordered with such a load, except under the race
+// detector: its runtime uses a plain move for memory outside Go's heap. A swap is ordered in both
+// cases, and compiles to the same instruction here.
 func (r *ring[T]) produce(n uint32) {
 	r.ours += n
 	atomic.SwapUint32(r.producer, r.ours)
 }
 
-// taken is the index up to which the kernel has read.
+// taken loads and returns the index up to which the kernel has read.
 func (r *ring[T]) taken() uint32 {
 	r.theirs = atomic.LoadUint32(r.consumer)
 	return r.theirs
 }
 
-// For a ring that we consume.
+// Methods of a ring that the program consumes.
 
-// ready is how many slots from our index on may be read. It looks again if less
-// than want are known of.
+// ready returns the number of slots that can be read. It loads the kernel's index only if fewer
+// than want are known to be ready.
 func (r *ring[T]) ready(want uint32) uint32 {
 	if n := r.theirs - r.ours; n >= want {
 		return n
@@ -104,28 +104,28 @@ func (r *ring[T]) ready(want uint32) uint32 {
 	return r.theirs - r.ours
 }
 
-// skip goes on by n slots, which stay ours until publish.
+// skip moves past n slots. The program keeps them until publish.
 func (r *ring[T]) skip(n uint32) { r.ours += n }
 
-// publish gives all slots before our index back.
+// publish returns all slots before the program's index to the kernel.
 func (r *ring[T]) publish() { atomic.StoreUint32(r.consumer, r.ours) }
 
-// waiting reports whether the kernel has produced what nobody has consumed. It
-// reads shared words only, and so may run beside the owner of the ring.
+// waiting reports whether the kernel has produced slots that are not consumed yet. It reads only
+// shared words, so any goroutine may call it.
 func (r *ring[T]) waiting() bool {
 	return atomic.LoadUint32(r.producer) != atomic.LoadUint32(r.consumer)
 }
 
-// needsWakeup reports whether the driver waits for a system call before it goes
-// on with a ring that we produce.
+// needsWakeup reports whether the driver waits for a system call before it continues with a ring
+// that the program produces.
 func (r *ring[T]) needsWakeup() bool {
 	return atomic.LoadUint32(r.flags)&unix.XDP_RING_NEED_WAKEUP != 0
 }
 
-// Options of sockets that package unix has no function for.
+// Socket options for which package unix has no function.
 
-// register makes memory the UMEM of socket fd. Safety: the kernel pins the pages
-// for as long as the socket lives; they are no memory of the collector.
+// register makes memory the UMEM of socket fd. Safety: memory is not in Go's heap, and the kernel
+// pins its pages while the socket exists.
 func register(fd int, memory []byte, chunk int) error {
 	reg := unix.XDPUmemReg{Addr: uint64(uintptr(unsafe.Pointer(&memory[0]))), Len: uint64(len(memory)), Size: uint32(chunk)}
 	_, _, errno := unix.Syscall6(unix.SYS_SETSOCKOPT, uintptr(fd), unix.SOL_XDP, unix.XDP_UMEM_REG, uintptr(unsafe.Pointer(&reg)), unsafe.Sizeof(reg), 0)
@@ -135,23 +135,23 @@ func register(fd int, memory []byte, chunk int) error {
 	return nil
 }
 
-// mapOffsets says where in the mappings of the rings of fd what is.
+// mapOffsets returns the offsets of the indices, flags and slots in the mappings of the rings of
+// fd.
 func mapOffsets(fd int) (o unix.XDPMmapOffsets, err error) {
 	return o, query(fd, unix.XDP_MMAP_OFFSETS, unsafe.Pointer(&o), unsafe.Sizeof(o))
 }
 
-// statistics are the kernel's counters of fd since it was opened.
+// statistics returns the kernel's counters of fd since it was opened.
 func statistics(fd int) (s unix.XDPStatistics, err error) {
 	return s, query(fd, unix.XDP_STATISTICS, unsafe.Pointer(&s), unsafe.Sizeof(s))
 }
 
-// options are the flags of XDP_OPTIONS.
+// options returns the flags of XDP_OPTIONS.
 func options(fd int) (flags uint32, err error) {
 	return flags, query(fd, unix.XDP_OPTIONS, unsafe.Pointer(&flags), unsafe.Sizeof(flags))
 }
 
-// query reads an option. Safety: the kernel writes to p, size bytes, during the
-// call only.
+// query reads a socket option. Safety: the kernel writes size bytes to p, only during the call.
 func query(fd, option int, p unsafe.Pointer, size uintptr) error {
 	length := uint32(size)
 	_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(fd), unix.SOL_XDP, uintptr(option), uintptr(p), uintptr(unsafe.Pointer(&length)), 0)
@@ -164,21 +164,21 @@ func query(fd, option int, p unsafe.Pointer, size uintptr) error {
 // channels is struct ethtool_channels of linux/ethtool.h.
 type channels struct {
 	command  uint32
-	_        [4]uint32 // the most that there may be of each
+	_        [4]uint32 // the maxima
 	rx, tx   uint32
-	_        uint32 // of neither
+	_        uint32 // channels for other events
 	combined uint32
 }
 
-// channelsRequest is struct ifreq with a pointer.
+// channelsRequest is struct ifreq with a pointer as its data.
 type channelsRequest struct {
 	name [unix.IFNAMSIZ]byte
 	data *channels
 	_    [16]byte
 }
 
-// Queues is how many receive and transmit queues an interface uses; 1 and 1 if its
-// driver does not say.
+// Queues returns the number of receive and transmit queues that an interface uses. It returns 1 and
+// 1 if the driver does not report them.
 func Queues(name string) (rx, tx int) {
 	s, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -188,8 +188,8 @@ func Queues(name string) (rx, tx int) {
 	c := channels{command: unix.ETHTOOL_GCHANNELS}
 	r := channelsRequest{data: &c}
 	copy(r.name[:unix.IFNAMSIZ-1], name)
-	// Safety: the kernel reads r and writes c during the call only; both are in the
-	// heap or on a stack that does not move while the call lasts.
+	// Safety: the kernel reads r and writes c only during the call. Both are on the heap, or on a
+	// stack that does not move during the call.
 	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(s), unix.SIOCETHTOOL, uintptr(unsafe.Pointer(&r))); errno != 0 {
 		return 1, 1
 	}

@@ -9,22 +9,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Rx is the receiving half of a socket. Every chunk of its part of the memory is
-// either in the fill ring, for the kernel to write to, or in the rx ring with a
-// frame in it, or held here until the next frames are looked for.
+// Rx is the receiving half of a socket. Only one goroutine at a time may use it. Each of its chunks
+// is in one of three places: in the fill ring, for the kernel to write to; in the rx ring, with a
+// frame; or held here, until frames are returned to the kernel.
 type Rx struct {
 	fd     int
 	memory *memory
 	ring   ring[unix.XDPDesc]
 	fill   ring[uint64]
-	held   uint32 // descriptors read and not yet given back
-	joined []byte // a frame of several pieces
+	held   uint32 // descriptors read and not yet returned to the kernel
+	joined []byte // buffer for a frame of several pieces
 	busy   bool
 	poll   [1]unix.PollFd
 }
 
-// giveBackEvery is after how many frames memory goes back to the kernel at the
-// latest, while there are more.
+// giveBackEvery is the number of frames after which memory is returned to the kernel at the latest,
+// while more frames arrive.
 const giveBackEvery = 64
 
 func (r *Rx) mapRings(at unix.XDPMmapOffsets, n int) (err error) {
@@ -35,7 +35,7 @@ func (r *Rx) mapRings(at unix.XDPMmapOffsets, n int) (err error) {
 	return err
 }
 
-// fillAll gives the kernel all receive chunks of the k-th socket of m.
+// fillAll gives all receive chunks of the k-th socket of m to the kernel.
 func (r *Rx) fillAll(m *memory, k int) {
 	r.memory = m
 	for i := range m.rxFrames {
@@ -44,8 +44,8 @@ func (r *Rx) fillAll(m *memory, k int) {
 	r.fill.produce(uint32(m.rxFrames))
 }
 
-// Next returns the next frame that is there, without waiting. It may be read and
-// written until the next call of Next.
+// Next returns the next received frame. It does not block; ok is false if there is none. The frame
+// may be read and written until the next call of Next.
 func (r *Rx) Next() (frame []byte, ok bool) {
 	if r.held >= giveBackEvery {
 		r.giveBack()
@@ -63,7 +63,8 @@ func (r *Rx) Next() (frame []byte, ok bool) {
 	return r.memory.bytes[d.Addr:][:d.Len], true
 }
 
-// join copies the pieces of a frame together. The kernel publishes a frame whole.
+// join copies the pieces of a frame into one buffer. The kernel publishes all pieces of a frame at
+// once.
 func (r *Rx) join() (frame []byte, ok bool) {
 	r.joined = r.joined[:0]
 	for more := true; more; {
@@ -79,13 +80,13 @@ func (r *Rx) join() (frame []byte, ok bool) {
 	return r.joined, true
 }
 
-// giveBack returns the memory of frames that have been looked at.
+// giveBack returns the memory of frames that have been read to the kernel.
 func (r *Rx) giveBack() {
 	if r.held == 0 {
 		return
 	}
 	for k := range r.held {
-		at := r.ring.slot(k - r.held).Addr // before our index
+		at := r.ring.slot(k - r.held).Addr // its slot is before our index
 		*r.fill.slot(k) = at &^ uint64(r.memory.chunk-1)
 	}
 	r.ring.publish()
@@ -96,13 +97,13 @@ func (r *Rx) giveBack() {
 	}
 }
 
-// nudge has the driver go on, or look at the device if this socket polls it.
+// nudge makes the driver continue with the fill ring. With busy polling, it polls the device.
 func (r *Rx) nudge() {
 	unix.Syscall6(unix.SYS_RECVFROM, uintptr(r.fd), 0, 0, unix.MSG_DONTWAIT, 0, 0) // unix.Recvfrom allocates
 }
 
-// Wait waits until there may be a frame or the timeout is over. A socket that
-// polls looks at the device first.
+// Wait blocks until a frame may have arrived or the timeout expires. With busy polling, it polls
+// the device first.
 func (r *Rx) Wait(timeout time.Duration) error {
 	if r.busy {
 		r.nudge()
@@ -120,7 +121,7 @@ func (r *Rx) close() error {
 	return closeHalf(&r.fd)
 }
 
-// wait waits for an event.
+// wait waits for an event or the timeout.
 func wait(fds []unix.PollFd, timeout time.Duration) error {
 	t := unix.NsecToTimespec(timeout.Nanoseconds())
 	_, err := unix.Ppoll(fds, &t, nil)

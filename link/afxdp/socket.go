@@ -13,38 +13,38 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Socket is one queue of an interface: a half to send and a half to receive, each
-// used by one goroutine. They share nothing, so that these may be different ones.
-// Nobody else can have the queue at the same time.
+// Socket is one queue of an interface. It has a sending half and a receiving half. Each half may be
+// used by one goroutine at a time. The halves share no state, so the two goroutines may differ. A
+// queue can have only one Socket at a time.
 //
-// For the kernel each half is a socket of its own, and the two share the queue
-// (XDP_SHARED_UMEM). With one for both, whoever waits for frames would send too,
-// since poll(2) does that in copy mode, and the two goroutines would wait for each
-// other: measured, for a fifth of their time.
+// In the kernel each half is a socket of its own, and the two share the queue (XDP_SHARED_UMEM).
+// With a single socket, a goroutine that waits for frames would also send, because poll(2) sends in
+// copy mode, and the two goroutines would block each other. Measured: that took a fifth of their
+// time.
 //
-// A socket that is open sends. It receives only what an XDP program of the
-// interface steers to it: see Program.
+// An open socket can send. It receives only the frames that an XDP program on the interface steers
+// to it: see Program.
 type Socket struct {
 	Tx Tx
 	Rx Rx
 
 	name     string
-	index    int // of the interface
+	index    int // interface index
 	queue    int
 	memory   *memory
-	own      bool // the memory is closed with the socket
+	own      bool // Close also closes the memory
 	zeroCopy bool
-	multi    bool // frames may take several chunks
+	multi    bool // a frame may take several chunks
 }
 
-// Copying says who copies frames between the memory and the device.
+// Copying selects what copies frames between the memory and the network card.
 type Copying uint8
 
-// Ways.
+// The copying modes.
 const (
-	BestCopying Copying = iota // the device reads and writes it where its driver can; else the kernel copies
+	BestCopying Copying = iota // ZeroCopy if the driver supports it, otherwise Copy
 	Copy                       // the kernel copies
-	ZeroCopy                   // the device does it, or opening fails
+	ZeroCopy                   // the network card accesses the memory directly; opening fails if the driver cannot
 )
 
 // SocketConfig describes a socket to open.
@@ -52,14 +52,14 @@ type SocketConfig struct {
 	Interface string
 	Queue     int
 	Copying   Copying
-	// TxFrames and RxFrames are how many frames may be under way, or wait to be read;
-	// rounded up to a power of two. Default 1024 and 4096.
+	// TxFrames is the number of frames that may be in transmission, and RxFrames the number that
+	// may wait to be read. Both are rounded up to a power of two. Default 1024 and 4096.
 	TxFrames, RxFrames int
-	// Size is the longest frame in bytes. Default: that of the interface, two tags
-	// included.
+	// Size is the longest frame in bytes. Default: the longest frame of the interface, with two
+	// VLAN tags.
 	Size int
-	// BusyPoll has a system call of this socket look at the device itself for so
-	// long, instead of waiting for interrupts (SO_PREFER_BUSY_POLL). 0: it does not.
+	// BusyPoll is how long a system call of this socket polls the device itself instead of waiting
+	// for interrupts (SO_PREFER_BUSY_POLL). 0 turns busy polling off.
 	BusyPoll time.Duration
 }
 
@@ -80,8 +80,8 @@ func OpenSocket(c SocketConfig) (*Socket, error) {
 	return sockets[0], nil
 }
 
-// openSockets opens sockets for n queues, from that of c on, which share one
-// memory (XDP_SHARED_UMEM). The caller closes it, after the sockets.
+// openSockets opens sockets for n queues, starting at c.Queue. They share one memory
+// (XDP_SHARED_UMEM). The caller closes the memory after the sockets.
 func openSockets(c SocketConfig, n int) (sockets []*Socket, err error) {
 	i, err := net.InterfaceByName(c.Interface)
 	if err != nil {
@@ -128,7 +128,7 @@ func powerOfTwo(n, ifZero int) (int, error) {
 	return 1 << bits.Len(uint(n-1)), nil
 }
 
-// open makes the k-th of those that share the memory.
+// open opens the k-th socket of those that share the memory. The first one registers the memory.
 func (s *Socket) open(c SocketConfig, k int) (err error) {
 	for _, fd := range []*int{&s.Rx.fd, &s.Tx.fd} {
 		if *fd, err = unix.Socket(unix.AF_XDP, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0); err != nil {
@@ -147,7 +147,7 @@ func (s *Socket) open(c SocketConfig, k int) (err error) {
 	if err := s.pollBusily(c.BusyPoll); err != nil {
 		return err
 	}
-	s.Rx.fillAll(s.memory, k) // before binding: some drivers look at it then
+	s.Rx.fillAll(s.memory, k) // before bind, because some drivers read it during bind
 	s.Tx.ownAll(s.memory, k)
 	if err := s.bind(s.Rx.fd, s.memory.owner, c.Copying); err != nil {
 		return err
@@ -161,15 +161,14 @@ func (s *Socket) open(c SocketConfig, k int) (err error) {
 	return err
 }
 
-// option is one that takes a number.
+// option is a socket option with an integer value.
 type option struct {
 	fd, level, name, to int
-	wish                bool // of a newer kernel, or of more privilege: its absence is no error
+	wish                bool // optional: an older kernel or a lack of privilege is not an error
 }
 
-// makeRings makes the four rings: those of the queue belong to the receiving half.
-// There are as many slots as chunks, so that none of ours ever overflows: a ring
-// has room for all that there is.
+// makeRings creates and maps the four rings. The fill and completion rings of the queue belong to
+// the receiving half. Every ring has as many slots as there are chunks, so no ring can overflow.
 func (s *Socket) makeRings() error {
 	tx, rx := s.memory.txChunks(), s.memory.rxFrames
 	err := set(
@@ -177,9 +176,9 @@ func (s *Socket) makeRings() error {
 		option{s.Rx.fd, unix.SOL_XDP, unix.XDP_UMEM_COMPLETION_RING, tx, false},
 		option{s.Rx.fd, unix.SOL_XDP, unix.XDP_RX_RING, rx, false},
 		option{s.Tx.fd, unix.SOL_XDP, unix.XDP_TX_RING, tx, false},
-		// In copy mode: how many frames one system call sends (Linux 6.17; 32 before).
+		// In copy mode: most frames that one system call sends (Linux 6.17; 32 before).
 		option{s.Tx.fd, unix.SOL_XDP, unix.XDP_MAX_TX_SKB_BUDGET, tx, true},
-		// In copy mode: what may be on the way, in bytes of the kernel's accounting.
+		// In copy mode: most bytes in transmission, as the kernel counts them.
 		option{s.Tx.fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, sendBuffer, true})
 	if err != nil {
 		return err
@@ -191,7 +190,7 @@ func (s *Socket) makeRings() error {
 	return errors.Join(s.Rx.mapRings(at, rx), s.Tx.mapRings(s.Rx.fd, at, tx))
 }
 
-// pollBusily has the halves look at the device themselves, for so long each time.
+// pollBusily makes both halves poll the device themselves, for d each time.
 func (s *Socket) pollBusily(d time.Duration) error {
 	s.Rx.busy = d > 0
 	if d == 0 {
@@ -211,7 +210,7 @@ func (s *Socket) pollBusily(d time.Duration) error {
 
 const (
 	sendBuffer = 64 << 20
-	busyBudget = 64 // frames that one look at the device takes at most
+	busyBudget = 64 // most frames that one poll of the device takes
 )
 
 func set(options ...option) error {
@@ -223,12 +222,12 @@ func set(options ...option) error {
 	return nil
 }
 
-// bindPatience is how long a queue may stay taken: the kernel frees that of a
-// socket which was closed in the background.
+// bindPatience is how long bind retries while a queue is in use. The kernel releases the queue of a
+// closed socket in the background.
 const bindPatience = time.Second
 
-// bind takes the queue for one half. One that shares the memory of another has that
-// one's flags.
+// bind binds one half to the queue. A half that shares the memory of socket owner also inherits its
+// flags.
 func (s *Socket) bind(fd, owner int, copying Copying) error {
 	a := unix.SockaddrXDP{Ifindex: uint32(s.index), QueueID: uint32(s.queue)}
 	if fd != owner {
@@ -253,7 +252,7 @@ func (s *Socket) bind(fd, owner int, copying Copying) error {
 	}
 }
 
-// explain says what to do about an error of opening.
+// explain adds advice to an error of opening.
 func (s *Socket) explain(err error) error {
 	say := func(why string) error { return fmt.Errorf("%s, queue %d: %w: %s", s.name, s.queue, err, why) }
 	switch {
@@ -277,14 +276,15 @@ func (s *Socket) explain(err error) error {
 	return fmt.Errorf("%s, queue %d: %w", s.name, s.queue, err)
 }
 
-// ZeroCopy reports whether the device reads and writes the memory itself.
+// ZeroCopy reports whether the network card accesses the memory directly.
 func (s *Socket) ZeroCopy() bool { return s.zeroCopy }
 
-// Queue is the queue of the interface that the socket has.
+// Queue returns the number of the socket's queue.
 func (s *Socket) Queue() int { return s.queue }
 
-// Drops is how many frames were steered to the socket and found no room, or were
-// longer than its frames. It may be called by anybody while the socket is open.
+// Drops returns the number of frames steered to the socket and dropped: because there was no room,
+// or because they were longer than SocketConfig.Size. Any goroutine may call it while the socket is
+// open.
 func (s *Socket) Drops() uint64 {
 	c, err := statistics(s.Rx.fd)
 	if err != nil {
@@ -293,8 +293,8 @@ func (s *Socket) Drops() uint64 {
 	return c.Rx_dropped + c.Rx_ring_full
 }
 
-// Close ends the socket; frames that have not left are lost. It is called when
-// nobody uses either half any more, and may be called again.
+// Close closes the socket. Frames that have not left are lost. No goroutine may use either half
+// during or after Close. It may be called more than once.
 func (s *Socket) Close() error {
 	err := errors.Join(s.Tx.close(), s.Rx.close())
 	if s.own {
@@ -303,7 +303,7 @@ func (s *Socket) Close() error {
 	return err
 }
 
-// closeHalf closes a descriptor once.
+// closeHalf closes a descriptor and sets it to -1, so that it is closed only once.
 func closeHalf(fd *int) error {
 	if *fd < 0 {
 		return nil

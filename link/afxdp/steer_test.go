@@ -20,8 +20,8 @@ import (
 	"loam/wire"
 )
 
-// A device takes what its rules name, and the kernel has all the rest: a packet
-// socket, which sees what comes to the kernel, sees that.
+// A device takes the frames that its rules match. A packet socket, which sees what the kernel
+// receives, sees all other frames.
 func TestLeavesOtherTrafficAlone(t *testing.T) {
 	for name, mode := range map[string]afxdp.Mode{"native": afxdp.Native, "generic": afxdp.Generic} {
 		t.Run(name, func(t *testing.T) {
@@ -61,7 +61,7 @@ func TestLeavesOtherTrafficAlone(t *testing.T) {
 	}
 }
 
-// send sends one frame, its checksum finished.
+// send sends one frame with a finished checksum.
 func send(t *testing.T, d link.Device, f *link.Frame) {
 	t.Helper()
 	f.FinishChecksum()
@@ -70,7 +70,7 @@ func send(t *testing.T, d link.Device, f *link.Frame) {
 	}
 }
 
-// What finds no room is counted, and what has room arrives.
+// Frames that find no room are counted, and the others arrive.
 func TestDropsAreCounted(t *testing.T) {
 	from, to := netns.Veth(t, 1500, 1)
 	a := open(t, afxdp.Config{Interface: from})
@@ -97,7 +97,7 @@ func TestDropsAreCounted(t *testing.T) {
 	}
 }
 
-// What goes wrong is said in one line, with what to do.
+// An error is reported in one line, with advice.
 func TestRefusals(t *testing.T) {
 	from, to := netns.Veth(t, 1500, 1)
 	taken := open(t, afxdp.Config{Interface: from})
@@ -126,8 +126,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// The kernel frees the queue of a closed socket in the background: who opens it
-// again does not notice.
+// The kernel frees the queue of a closed socket in the background. Opening it again at once still
+// works.
 func TestOpenedAgainAtOnce(t *testing.T) {
 	from, _ := netns.Veth(t, 1500, 1)
 	for range 10 {
@@ -167,7 +167,7 @@ func checkClean(t *testing.T, name string) {
 	}
 }
 
-// A frame that was handed over is known to have left, and neither way allocates.
+// A frame that was handed over is reported as sent, and neither direction allocates.
 func TestSocket(t *testing.T) {
 	from, to := netns.Veth(t, 1500, 1)
 	a, err := afxdp.OpenSocket(afxdp.SocketConfig{Interface: from, TxFrames: 64})
@@ -220,7 +220,7 @@ func TestSocket(t *testing.T) {
 	if a.Tx.Invalid() != 0 || b.Drops() != 0 {
 		t.Errorf("%d refused, %d dropped", a.Tx.Invalid(), b.Drops())
 	}
-	for range 2 { // the kernel has the rest
+	for range 2 { // the kernel receives the remaining frames
 		if err := p.Forget(0); err != nil {
 			t.Error(err)
 		}
@@ -235,7 +235,7 @@ func TestSocket(t *testing.T) {
 	}
 }
 
-// A slot that is full stays full until frames have left; then all are there again.
+// A full slot stays full until its frame has left; then all slots are free again.
 func TestSlotsComeBack(t *testing.T) {
 	from, _ := netns.Veth(t, 9000, 1)
 	s, err := afxdp.OpenSocket(afxdp.SocketConfig{Interface: from, TxFrames: 4})

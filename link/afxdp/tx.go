@@ -9,45 +9,43 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Tx is the sending half of a socket. A frame is written where it lies until it
-// has left: Slot returns a place, Put says how long the frame is, Kick hands over
-// what was put.
+// Tx is the sending half of a socket. Only one goroutine at a time may use it. A frame stays where
+// it was written until it has left. Slot returns room for a frame, Put sets its length, and Kick
+// hands over the frames that were put.
 //
-// Places that are free are kept on a stack, not in a circle: the one that was
-// used last is used next, while it is still in the cache. In copy mode a batch has
-// left when Kick returns, and so a few kilobytes go to and fro, where a circle
-// would walk through megabytes.
+// Free slots are kept on a stack, not in a circle. The slot used last is used next, while it is
+// still in the cache. In copy mode a batch has left when Kick returns, so the same few kilobytes
+// are used again and again; a circle would touch megabytes.
 //
-// Kick makes a system call unless the driver has said that it looks at the ring
-// anyway (XDP_USE_NEED_WAKEUP), and also then if the ring is full, or was empty,
-// lest the driver and we wait for each other. In copy mode the call does the work: it makes a
-// packet of the kernel of each frame and gives it to the driver.
+// Kick makes a system call unless the driver has stated that it polls the ring
+// (XDP_USE_NEED_WAKEUP). It also makes the call if the ring is full, or was empty, so that the
+// driver and the program never wait for each other. In copy mode the call does the work: it creates
+// a kernel packet from each frame and passes it to the driver.
 type Tx struct {
 	fd       int
 	memory   *memory
 	ring     ring[unix.XDPDesc]
-	done     ring[uint64] // completion
+	done     ring[uint64] // the completion ring
 	zeroCopy bool
 
-	base    uint64   // of our part of the memory
-	free    []uint64 // addresses of slots that are free; the top is the last
-	same    uint64   // address of the slot of Repeat, which is never free; noSlot before
-	pending []uint8  // by slot: chunks that have not left, where slots have several
+	base    uint64   // offset of this socket's part of the memory
+	free    []uint64 // stack of the offsets of free slots; the top is the last
+	same    uint64   // offset of the slot used by Repeat, which is never free; noSlot before the first Repeat
+	pending []uint8  // per slot of several chunks: chunks that have not left
 	staged  uint32   // descriptors put and not yet handed over
-	handed  uint64   // frames put
-	left    uint64   // frames that have left
+	handed  uint64   // number of frames put
+	left    uint64   // number of frames that have left
 	poll    [1]unix.PollFd
 }
 
-// noSlot is the address of none.
+// noSlot is the address of no slot.
 const noSlot = ^uint64(0)
 
-// ErrFull is what Kick returns while the kernel takes no more for now: nothing is
-// lost, and the next Kick goes on.
+// ErrFull is the error of Kick if the kernel accepts no more frames for now. No frame is lost, and
+// the next Kick continues.
 var ErrFull = errors.New("afxdp: the kernel takes no more for now")
 
-// mapRings maps the ring of this half, and the completion ring, which belongs to
-// owner.
+// mapRings maps the tx ring of this half, and the completion ring, which belongs to socket owner.
 func (t *Tx) mapRings(owner int, at unix.XDPMmapOffsets, n int) (err error) {
 	if t.ring, err = mapRing[unix.XDPDesc](t.fd, unix.XDP_PGOFF_TX_RING, at.Tx, n); err != nil {
 		return err
@@ -56,7 +54,7 @@ func (t *Tx) mapRings(owner int, at unix.XDPMmapOffsets, n int) (err error) {
 	return err
 }
 
-// ownAll puts all slots of the k-th socket of m on the stack.
+// ownAll puts all send slots of the k-th socket of m on the stack.
 func (t *Tx) ownAll(m *memory, k int) {
 	t.memory, t.base = m, m.txBase(k)
 	t.free = make([]uint64, m.txSlots)
@@ -67,8 +65,8 @@ func (t *Tx) ownAll(m *memory, k int) {
 	}
 }
 
-// Slot returns the place for the next frame, nil if all are under way. It holds
-// whatever was sent from it before, and is the same place until Put.
+// Slot returns the room for the next frame, or nil if all slots are in transmission. It contains
+// the bytes of an earlier frame. Slot returns the same room until Put.
 func (t *Tx) Slot() []byte {
 	if (len(t.free) == 0 || t.places() == 0) && t.Reap() == 0 {
 		return nil
@@ -78,15 +76,15 @@ func (t *Tx) Slot() []byte {
 	return m.bytes[at:end:end]
 }
 
-// places is for how many more frames the rings have room.
+// places returns the number of further frames that the rings have room for.
 func (t *Tx) places() int { return t.memory.txSlots - int(t.handed-t.left) }
 
-// Repeat puts a frame up to n times, as often as there is room, and returns how often
-// that was. The frame is written once, to a slot that is kept for it: it is the same
-// frame in each call. Nobody changes it on its way, so all may lie in one place.
+// Repeat puts the same frame up to n times, as long as there is room, and returns how often. Every
+// call must pass the same frame: it is written only once, to a slot reserved for it. All copies can
+// share that memory because the kernel does not modify frames.
 func (t *Tx) Repeat(frame []byte, n int) (put int) {
 	if t.memory.multi() {
-		for ; put < n; put++ { // of several pieces
+		for ; put < n; put++ { // a frame of several pieces
 			slot := t.Slot()
 			if slot == nil {
 				break
@@ -115,8 +113,8 @@ func (t *Tx) Repeat(frame []byte, n int) (put int) {
 	return n
 }
 
-// Put marks the first n bytes of the slot that Slot returned, at least one, as the
-// next frame. The ring has a place for each chunk that there is.
+// Put adds the slot that Slot returned to the tx ring as the next frame. n is the length of the
+// frame in bytes, at least 1. The ring has a place for every chunk, so there is always room.
 func (t *Tx) Put(n int) {
 	at := t.free[len(t.free)-1]
 	t.free = t.free[:len(t.free)-1]
@@ -129,7 +127,7 @@ func (t *Tx) Put(n int) {
 	t.staged++
 }
 
-// putPieces puts a frame as descriptors of a chunk each.
+// putPieces puts a frame as several descriptors of one chunk each.
 func (t *Tx) putPieces(at uint64, n int) {
 	chunk := t.memory.chunk
 	slot := t.slotOf(at)
@@ -146,17 +144,16 @@ func (t *Tx) putPieces(at uint64, n int) {
 
 func (t *Tx) slotOf(at uint64) int { return int(at-t.base) / (t.memory.slot * t.memory.chunk) }
 
-// Kick hands over what was put and has the kernel send it, without waiting for
+// Kick hands over the frames that were put and makes the kernel send them. It does not wait for
 // room: see ErrFull.
 func (t *Tx) Kick() error { return t.kick(wake) }
 
-// KickAtOnce is Kick without telling the scheduler, which takes a system call of
-// more than 20 µs for one that blocks, and gives the processor to another thread:
-// for senders that have a thread of their own and nothing else to do. The collector
-// waits for it, for as long as the kernel takes over what was put.
+// KickAtOnce is Kick without notifying the Go scheduler. The scheduler treats a system call of more
+// than 20 µs as blocked and gives the processor to another thread. KickAtOnce is for a sender with
+// a thread of its own and nothing else to do. Garbage collection waits until the call returns.
 func (t *Tx) KickAtOnce() error { return t.kick(wakeAtOnce) }
 
-// wake is send(2) of nothing: the kernel looks at the ring.
+// wake makes the kernel process the ring: it calls send(2) without data.
 func wake(fd int) unix.Errno {
 	_, _, errno := unix.Syscall6(unix.SYS_SENDTO, uintptr(fd), 0, 0, unix.MSG_DONTWAIT, 0, 0)
 	return errno
@@ -167,9 +164,11 @@ func wakeAtOnce(fd int) unix.Errno {
 	return errno
 }
 
+// kick publishes the staged descriptors and calls wake unless the driver polls the ring. It repeats the
+// call while the kernel makes progress, and returns ErrFull when it does not.
 func (t *Tx) kick(wake func(fd int) unix.Errno) error {
 	before := t.ring.taken()
-	idle := before == t.ring.ours // the driver may not be looking at a ring that was empty
+	idle := before == t.ring.ours // the driver may not be polling a ring that was empty
 	if t.staged > 0 {
 		t.ring.produce(t.staged)
 		t.staged = 0
@@ -184,7 +183,7 @@ func (t *Tx) kick(wake func(fd int) unix.Errno) error {
 			return nil
 		case unix.EINTR:
 			continue
-		case unix.EAGAIN, unix.EBUSY: // as much as one call does, or no room behind
+		case unix.EAGAIN, unix.EBUSY: // the kernel has done as much as one call does, or the completion ring is full
 			after := t.ring.taken()
 			if after == t.ring.ours {
 				return nil
@@ -193,15 +192,14 @@ func (t *Tx) kick(wake func(fd int) unix.Errno) error {
 				before = after
 				continue
 			}
-			t.Reap() // the completion ring is what the kernel may have no room in
+			t.Reap() // the completion ring may be full
 			return ErrFull
 		}
 		return errno
 	}
 }
 
-// Reap takes back the slots of frames that have left and returns how many there
-// were.
+// Reap takes back the slots of frames that have left, and returns the number of frames.
 func (t *Tx) Reap() int {
 	n := t.done.ready(1)
 	frames := 0
@@ -227,16 +225,17 @@ func (t *Tx) Reap() int {
 	return frames
 }
 
-// Handed is how many frames have been put since the socket was opened.
+// Handed returns the number of frames put since the socket was opened.
 func (t *Tx) Handed() uint64 { return t.handed }
 
-// Left is how many of them have left: the kernel has given their memory back.
+// Left returns the number of frames that have left, which means that the kernel has returned their
+// memory.
 func (t *Tx) Left() uint64 {
 	t.Reap()
 	return t.left
 }
 
-// Invalid is how many descriptors the kernel refused: their frames do not leave.
+// Invalid returns the number of descriptors that the kernel rejected. Their frames are not sent.
 func (t *Tx) Invalid() uint64 {
 	c, err := statistics(t.fd)
 	if err != nil {
@@ -245,13 +244,13 @@ func (t *Tx) Invalid() uint64 {
 	return c.Tx_invalid_descs
 }
 
-// Wait waits until the kernel may take more, or the timeout is over.
+// Wait blocks until the kernel may accept more frames, or the timeout expires.
 func (t *Tx) Wait(timeout time.Duration) error {
 	t.poll[0] = unix.PollFd{Fd: int32(t.fd), Events: unix.POLLOUT}
 	return wait(t.poll[:], timeout)
 }
 
-// room reports whether a slot may be free. It may run beside the owner.
+// room reports whether a slot may be free. Any goroutine may call it.
 func (t *Tx) room() bool { return t.done.waiting() }
 
 func (t *Tx) close() error {

@@ -1,16 +1,14 @@
-// Package fault wraps a device and damages what passes it, each direction by its
-// own rates: frames are lost, doubled, corrupted, delayed and put out of order.
-// The same seed does the same to the same sequence of frames, whatever the
-// timing.
+// Package fault wraps a device and damages the frames that pass it. Each direction has its own
+// rates for loss, duplication, corruption, delay and reordering. The same seed does the same to the
+// same sequence of frames, regardless of timing.
 //
-// Every fault is counted, and nothing is lost that is not: a device that is too
-// slow, or more delay than Limit holds, holds up the sender.
+// Every fault is counted, and no frame is lost without being counted. If the device is too slow, or
+// more than Limit bytes are delayed, the sender has to wait.
 //
-// A frame is what the device sees. With segmentation offload that is up to 64 kB,
-// lost or delayed as one; to lose single segments, wrap a device without
-// offloads. A frame that is to be corrupted is finished first, as hardware would
-// do, so that the damage can be seen: its checksum is computed, and a GSO frame
-// is cut up and one of its segments is hit.
+// A frame is what the device sees. With segmentation offload it is up to 64 kB, which are lost or
+// delayed as a whole; to lose single segments, wrap a device without offloads. A frame is finished
+// before it is corrupted, as hardware would do, so that the receiver can detect the damage: its
+// checksum is computed, or, for a GSO frame, it is cut into segments and one segment is corrupted.
 package fault
 
 import (
@@ -22,52 +20,51 @@ import (
 	"loam/link/relay"
 )
 
-// Direction says what happens to the frames of one direction. Rates are
-// probabilities, from 0 to 1, for each frame.
+// Direction describes the faults of one direction. Rates are probabilities per frame, from 0 to 1.
 type Direction struct {
 	Loss      float64
 	Duplicate float64 // the copy follows the frame
-	Corrupt   float64 // one bit behind the link-layer header
-	// Reorder holds a frame back until a few later ones, at most ReorderDistance,
-	// have overtaken it; or for ReorderTime if no more come.
+	Corrupt   float64 // flips one bit behind the link-layer header
+	// Reorder delays a frame until a few later frames, at most ReorderDistance, have overtaken it,
+	// or until ReorderTime has passed.
 	Reorder         float64
 	ReorderDistance int           // default 3
 	ReorderTime     time.Duration // default 10 ms
-	// Delay holds up every frame, and Jitter by up to as much more. Frames stay in
-	// order: see Reorder.
+	// Delay is added to every frame, and up to Jitter more. Frames stay in order; to change the
+	// order use Reorder.
 	Delay, Jitter time.Duration
 }
 
-// none reports whether d leaves frames as they are.
+// none reports whether d has no faults.
 func (d *Direction) none() bool {
 	return d.Loss <= 0 && d.Duplicate <= 0 && d.Corrupt <= 0 && d.Reorder <= 0 && d.Delay <= 0 && d.Jitter <= 0
 }
 
-// Config describes the faults.
+// Config describes the faults of a device.
 type Config struct {
 	Seed       uint64
 	Send, Recv Direction
-	// Limit is how many bytes of buffers each direction of a queue holds; when they
-	// are full, the sender has to wait. Default 16 MiB.
+	// Limit is the size of the buffers in bytes that each direction of a queue holds. If it is
+	// reached, the sender has to wait. Default 16 MiB.
 	Limit int
 }
 
-// Counts are the faults so far.
+// Counts counts the faults of one direction.
 type Counts struct {
-	Frames     uint64 // that came, before anything happened to them
+	Frames     uint64 // frames before any fault
 	Lost       uint64
 	Duplicated uint64
 	Corrupted  uint64
-	Reordered  uint64 // overtaken by at least one frame
+	Reordered  uint64 // frames overtaken by at least one other
 }
 
-// Device is a device with faults.
+// Device is a device that damages frames.
 type Device struct {
 	*relay.Device
 	send, recv counters
 }
 
-// New wraps d, and closes it when it is closed itself.
+// New wraps d. Closing the returned device also closes d.
 func New(d link.Device, c Config) *Device {
 	if c.Limit <= 0 {
 		c.Limit = 16 << 20
@@ -86,11 +83,11 @@ func New(d link.Device, c Config) *Device {
 	return f
 }
 
-// Counts returns the faults of each direction, of all queues together. A
-// direction without faults counts nothing.
+// Counts returns the faults of each direction, summed over all queues. A direction without faults
+// counts nothing.
 func (f *Device) Counts() (send, recv Counts) { return f.send.read(), f.recv.read() }
 
-// counters are Counts that every queue adds to.
+// counters are Counts to which every queue adds.
 type counters struct {
 	frames, lost, duplicated, corrupted, reordered atomic.Uint64
 }

@@ -29,16 +29,15 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// arrival is a frame that came through: its number and when.
+// arrival is a frame that was delivered: its number and its time.
 type arrival struct {
 	number  uint32
 	at      time.Duration
 	damaged bool
 }
 
-// through sends count frames of 200 bytes, pause apart, through a device with
-// faults and returns what arrives, with the faults that it counts. It runs in
-// fake time.
+// through sends count frames of 200 bytes, one every pause, through a device with faults. It
+// returns the delivered frames and the counted faults. It runs in fake time.
 func through(t *testing.T, c fault.Config, count int, pause time.Duration) (got []arrival, faults fault.Counts) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -142,8 +141,8 @@ func TestCorrupt(t *testing.T) {
 	}
 }
 
-// Every frame that arrives behind one with a higher number was counted, and
-// lags by no more than the distance and those that lag with it.
+// Every frame that arrives after one with a higher number was counted. It is late by at most the
+// distance and the number of frames held with it.
 func TestReorder(t *testing.T) {
 	const count, distance = 5000, 5
 	got, faults := through(t, fault.Config{Seed: 4, Send: fault.Direction{Reorder: 0.1, ReorderDistance: distance}}, count, 0)
@@ -157,14 +156,13 @@ func TestReorder(t *testing.T) {
 			t.Errorf("frame %d is %d places late", a.number, late)
 		}
 	}
-	// Two that step aside together may come back in the order in which they left
-	// it, or the other way round: those count too.
+	// Two frames held at the same time may return in either order. Both orders count.
 	if overtaken != int(faults.Reordered) || len(got) != count || overtaken < 350 || overtaken > 650 {
 		t.Errorf("%d arrived, %d of them late, and %+v", len(got), overtaken, faults)
 	}
 }
 
-// A frame that nothing overtakes comes after ReorderTime, and is not counted.
+// A frame that nothing overtakes arrives after ReorderTime, and is not counted.
 func TestReorderAlone(t *testing.T) {
 	got, faults := through(t, fault.Config{Send: fault.Direction{Reorder: 1, ReorderTime: 20 * time.Millisecond}}, 3, time.Second)
 	for i, a := range got {
@@ -177,8 +175,8 @@ func TestReorderAlone(t *testing.T) {
 	}
 }
 
-// Delay holds up every frame alike, and jitter some more than others, without
-// changing the order.
+// Delay delays every frame equally. Jitter delays some frames more than others, without changing
+// the order.
 func TestDelay(t *testing.T) {
 	got, _ := through(t, fault.Config{Send: fault.Direction{Delay: 30 * time.Millisecond}}, 100, time.Millisecond)
 	for i, a := range got {
@@ -200,8 +198,8 @@ func TestDelay(t *testing.T) {
 	}
 }
 
-// The same seed does the same, whatever the timing; another one does not. One
-// rate does not move what another one hits.
+// The same seed has the same result regardless of timing; another seed has a different one.
+// Changing one rate does not change which frames the other rates select.
 func TestDeterministic(t *testing.T) {
 	all := fault.Direction{Loss: 0.1, Duplicate: 0.1, Corrupt: 0.1, Reorder: 0.1}
 	numbers := func(seed uint64, d fault.Direction, pause time.Duration) string {
@@ -236,8 +234,8 @@ func TestDeterministic(t *testing.T) {
 	}
 }
 
-// A corrupt frame is finished first, so that a checksum tells: of a GSO frame,
-// one segment is hit.
+// A frame is finished before it is corrupted, so that its checksum reveals the damage. Of a GSO
+// frame, one segment is corrupted.
 func TestCorruptIsDetectable(t *testing.T) {
 	for _, c := range []struct {
 		transport linktest.Transport
@@ -275,13 +273,13 @@ func TestCorruptIsDetectable(t *testing.T) {
 	}
 }
 
-// intact verifies all checksums of a TCP packet.
+// intact reports whether all checksums of a TCP packet are correct.
 func intact(f *link.Frame) bool {
 	h, segment, err := wire.ParseIPv4(f.Bytes())
 	return err == nil && wire.IPv4ChecksumOK(f.Bytes()) && h.Protocol == wire.ProtoTCP && wire.TCPChecksumOK(segment, h.Src, h.Dst)
 }
 
-// Frames that arrive have faults of their own.
+// Received frames have faults of their own.
 func TestRecv(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner, peer := pipe.New(pipe.Config{})
@@ -302,7 +300,7 @@ func TestRecv(t *testing.T) {
 	})
 }
 
-// More than Limit is not held: the sender has to wait, and nothing is lost.
+// No more than Limit is held: the sender has to wait, and nothing is lost.
 func TestLimit(t *testing.T) {
 	got, faults := through(t, fault.Config{Send: fault.Direction{Delay: time.Second}, Limit: 100_000}, 2000, 0)
 	if len(got) != 2000 || faults.Lost != 0 {

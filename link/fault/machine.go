@@ -9,9 +9,9 @@ import (
 	"loam/link/relay"
 )
 
-// machine is one direction of one queue. Frames stand in a line, in the order in
-// which they are due. One that is to be overtaken steps out of the line when its
-// turn comes, and back in behind the frame that is the last to overtake it.
+// machine is one direction of one queue. Frames wait in a line, in the order in which they are due.
+// When a frame that is to be overtaken is due, it moves from the line to aside. It returns after
+// the last frame that overtakes it.
 type machine struct {
 	Direction
 	medium  link.Medium
@@ -21,18 +21,18 @@ type machine struct {
 	dropped atomic.Uint64
 
 	line     relay.FIFO[entry] // in the order of due
-	aside    []entry           // in the order in which they stepped out
-	held     int               // bytes of buffers in both
+	aside    []entry           // in the order in which they left the line
+	held     int               // bytes of buffers in line and aside
 	lastDue  time.Duration
 	segments [link.BatchSize]*link.Frame
 }
 
-// entry is a frame that is held.
+// entry is a frame that the machine holds.
 type entry struct {
 	frame *link.Frame
-	due   time.Duration // when its turn comes; aside: when it need not wait any more
-	yield int           // how many frames may still overtake it
-	moved bool          // one has
+	due   time.Duration // when it is due; in aside: when it stops waiting to be overtaken
+	yield int           // number of frames that may still overtake it
+	moved bool          // at least one frame has overtaken it
 }
 
 func newMachine(d Direction, m link.Medium, limit int, source rand.Source, counts *counters) *machine {
@@ -45,8 +45,8 @@ func newMachine(d Direction, m link.Medium, limit int, source rand.Source, count
 	return &machine{Direction: d, medium: m, limit: limit, rng: rand.New(source), counts: counts}
 }
 
-// fate is what the dice say about a frame. They are thrown in the same number
-// for every frame, so that one rate does not change what the others hit.
+// fate is the random decision about a frame. The same number of random values is drawn for every
+// frame, so changing one rate does not change which frames the other rates select.
 type fate struct {
 	lose, double, corrupt, reorder bool
 	distance                       int
@@ -54,6 +54,7 @@ type fate struct {
 	bit                            uint32
 }
 
+// throw draws the random values for one frame.
 func (m *machine) throw() (f fate) {
 	f.lose = m.rng.Float64() < m.Loss
 	f.double = m.rng.Float64() < m.Duplicate
@@ -108,13 +109,13 @@ func (m *machine) push(e entry) {
 	m.line.Push(e)
 }
 
-// corrupt flips a bit of f or, if f is a GSO frame, of one of its segments. It
-// pushes all segments but the last, which it returns.
+// corrupt flips a bit of f, or of one of its segments if f is a GSO frame. It pushes all segments
+// except the last, which it returns.
 func (m *machine) corrupt(f *link.Frame, bit uint32) *link.Frame {
 	victim := int(bit) % f.Segments()
 	for f.GSO != link.GSONone {
 		n, ok := link.Segment(m.medium, f, m.segments[:])
-		if !ok { // the device will refuse it
+		if !ok { // the device will reject it
 			return f
 		}
 		for _, s := range m.segments[:n] {
@@ -182,8 +183,8 @@ func (m *machine) Pop(now time.Duration, fs []*link.Frame) (n int) {
 	return n
 }
 
-// released is the index of a frame aside that has been overtaken enough, or has
-// waited enough; -1: there is none.
+// released returns the index in aside of a frame that has been overtaken or has waited long enough,
+// or -1 if there is none.
 func (m *machine) released(now time.Duration) int {
 	for i, e := range m.aside {
 		if e.yield <= 0 || e.due <= now {

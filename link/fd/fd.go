@@ -1,12 +1,12 @@
 //go:build linux
 
-// Package fd drives a non-blocking file descriptor from the queue of a device,
-// with the runtime's own poller: a Recv that waits parks its goroutine and holds
-// no thread, and Send never waits. tap, unixsock and afpacket stand on it.
+// Package fd connects a non-blocking file descriptor to the queue of a device, using the poller of
+// the Go runtime. A Recv that waits parks its goroutine and occupies no thread. Send never waits.
+// Packages tap, unixsock and afpacket are built on it.
 //
-// The runtime's poller is edge triggered, and forgets an edge that came before
-// the wait was prepared. So every function that is handed to Read or to a Room
-// tries its system call first and only then asks to wait.
+// The runtime's poller is edge-triggered, and an edge that occurs before the wait was prepared is
+// lost. Therefore every function passed to Read or to NewRoom must first try its system call and
+// only then ask to wait.
 package fd
 
 import (
@@ -21,15 +21,15 @@ import (
 	"loam/link"
 )
 
-// File is an open descriptor. Its methods may be called from several goroutines,
-// Read from one at a time.
+// File is an open file descriptor registered with the poller. Its methods may be called from
+// several goroutines; only one goroutine at a time may call Read.
 type File struct {
 	file *os.File
 	raw  syscall.RawConn
 }
 
-// New takes over descriptor fd and makes it non-blocking. It closes fd if the
-// poller cannot wait for it.
+// New takes ownership of descriptor fd and makes it non-blocking. On error, fd is closed; one error
+// is that the poller cannot wait for fd.
 func New(fd int, name string) (*File, error) {
 	if err := syscall.SetNonblock(fd, true); err != nil {
 		syscall.Close(fd)
@@ -39,9 +39,9 @@ func New(fd int, name string) (*File, error) {
 	return wrap(os.NewFile(uintptr(fd), name))
 }
 
-// Dup makes a File of f, which is not to be used any more: descriptors that a
-// parent process passed come as files in blocking mode, and are duplicated; a file
-// that can be waited for is taken as it is.
+// Dup returns a File for f, and takes ownership of f. If the poller can wait for f, it uses f
+// itself. Otherwise it duplicates the descriptor and closes f: descriptors inherited from a parent
+// process arrive as files in blocking mode.
 func Dup(f *os.File) (*File, error) {
 	if f.SetDeadline(time.Time{}) == nil {
 		return wrap(f)
@@ -70,10 +70,11 @@ func duplicate(fd uintptr) (int, error) {
 	return int(n), nil
 }
 
+// wrap returns a File for f, or closes f if the poller does not support it.
 func wrap(f *os.File) (*File, error) {
 	raw, err := f.SyscallConn()
 	if err == nil {
-		err = f.SetDeadline(time.Time{}) // fails if the poller does not know the file
+		err = f.SetDeadline(time.Time{}) // fails if the poller does not support the file
 	}
 	if err != nil {
 		f.Close()
@@ -82,8 +83,8 @@ func wrap(f *os.File) (*File, error) {
 	return &File{file: f, raw: raw}, nil
 }
 
-// Do calls try with the descriptor. It returns link.ErrClosed, and does not call
-// it, once the file is closed.
+// Do calls try with the descriptor. If the file is closed, it returns link.ErrClosed without
+// calling try.
 func (f *File) Do(try func(fd uintptr)) error {
 	if f.raw.Control(try) != nil {
 		return link.ErrClosed
@@ -91,8 +92,8 @@ func (f *File) Do(try func(fd uintptr)) error {
 	return nil
 }
 
-// Read calls try at once and then whenever the descriptor becomes readable,
-// until it returns true. It returns link.ErrClosed when the file is closed.
+// Read calls try immediately, and again whenever the descriptor becomes readable, until try returns
+// true. It returns link.ErrClosed if the file is or gets closed.
 func (f *File) Read(try func(fd uintptr) bool) error {
 	if f.raw.Read(try) != nil {
 		return link.ErrClosed
@@ -100,8 +101,8 @@ func (f *File) Read(try func(fd uintptr) bool) error {
 	return nil
 }
 
-// Close closes the descriptor and wakes whoever waits for it. When it returns, no
-// function given to Do or Read is running. It may be called more than once.
+// Close closes the descriptor and wakes a Read that waits for it. When Close returns, no function
+// passed to Do or Read is running. It may be called more than once.
 func (f *File) Close() error {
 	if err := f.file.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
 		return err
@@ -109,17 +110,18 @@ func (f *File) Close() error {
 	return nil
 }
 
-// Room waits for a descriptor to become writable after a Send that came up
-// short, and rings. It has one goroutine, which starts with the first need.
+// Room implements link.Queue.Room for a descriptor: after a Send that did not take all frames, it
+// waits until the descriptor becomes writable, and signals. It has one goroutine, started on first
+// use.
 type Room struct {
 	file *File
-	// retry is called like the function given to Read, for writability. It returns
-	// true when there is room.
+	// retry is called like the function passed to Read, but for writability. It returns true if
+	// there is room.
 	retry func(fd uintptr) bool
 	bell  *link.Bell
 
-	// short has one place. Short sends (full: the goroutine has been told), the
-	// goroutine receives, Close closes.
+	// short has a buffer of one. Short sends to it (a full channel means that the goroutine has
+	// already been notified), the goroutine receives from it, and Close closes it.
 	short chan struct{}
 
 	mu      sync.Mutex // guards started and closed
@@ -128,15 +130,15 @@ type Room struct {
 	crew    crew.Crew
 }
 
-// NewRoom returns a Room that asks retry whether there is room again.
+// NewRoom returns a Room that calls retry to find out whether there is room again.
 func NewRoom(f *File, retry func(fd uintptr) bool) *Room {
 	return &Room{file: f, retry: retry, bell: link.NewBell(), short: make(chan struct{}, 1)}
 }
 
-// C is what link.Queue.Room returns.
+// C returns the channel for link.Queue.Room.
 func (r *Room) C() <-chan struct{} { return r.bell.C() }
 
-// Short says that a Send came up short: the bell will ring.
+// Short requests a signal: a Send did not take all frames.
 func (r *Room) Short() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -162,7 +164,7 @@ func (r *Room) loop() {
 	}
 }
 
-// Close ends the goroutine and closes the bell. The file has to be closed first.
+// Close ends the goroutine and closes the channel. The file must be closed first.
 func (r *Room) Close() {
 	r.mu.Lock()
 	if !r.closed {
@@ -174,6 +176,5 @@ func (r *Room) Close() {
 	r.bell.Close()
 }
 
-// Hang closes the bell while the file is still open: nothing can be sent any
-// more.
+// Hang closes the channel while the file is still open: nothing more can be sent.
 func (r *Room) Hang() { r.bell.Close() }

@@ -30,7 +30,7 @@ func socketPair(t *testing.T) (a, b *File) {
 	return a, b
 }
 
-// readByte is for Read: it reads one byte.
+// readByte is a function for Read. It reads one byte.
 func readByte(fd uintptr) bool {
 	var b [1]byte
 	_, err := syscall.Read(int(fd), b[:])
@@ -80,7 +80,7 @@ func TestCloseWakesRead(t *testing.T) {
 	}
 }
 
-// Room rings once for each Short, after the other end has read.
+// Room signals once for each Short, after the other end has read.
 func TestRoom(t *testing.T) {
 	a, b := socketPair(t)
 	r := NewRoom(a, Writable)
@@ -102,7 +102,7 @@ func TestRoom(t *testing.T) {
 	a.Close()
 	r.Close()
 	r.Close()
-	r.Short() // does nothing any more
+	r.Short() // has no effect after Close
 	for range r.C() {
 	}
 }
@@ -119,7 +119,7 @@ func TestCloseEndsRoom(t *testing.T) {
 	}
 }
 
-// dupReads checks that a file made of reader reads what is written to writer.
+// dupReads checks that a File made of reader reads what is written to writer.
 func dupReads(t *testing.T, reader, writer *os.File) {
 	t.Helper()
 	f, err := Dup(reader)
@@ -133,8 +133,8 @@ func dupReads(t *testing.T, reader, writer *os.File) {
 	}
 }
 
-// A file in blocking mode, as a parent passes it, works and is closed; one that
-// cannot be waited for is refused.
+// A file in blocking mode, as inherited from a parent, works and is closed. A file that the poller
+// does not support is rejected.
 func TestDup(t *testing.T) {
 	var pair [2]int
 	if err := syscall.Pipe2(pair[:], syscall.O_CLOEXEC); err != nil {

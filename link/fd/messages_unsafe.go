@@ -7,10 +7,12 @@ import (
 	"unsafe"
 )
 
-// Several messages by one call, for sockets that keep them apart: sendmmsg(2) and
-// recvmmsg(2). Safety, for every use of unsafe here: the kernel uses what the
-// pointers lead to during the call only; Messages hold them as Go pointers, so the
-// collector sees them until then, and are in the heap, so they do not move.
+// Several messages by one system call, for sockets that preserve message boundaries: sendmmsg(2)
+// and recvmmsg(2).
+//
+// Safety, for every use of unsafe here: the kernel uses the memory behind the pointers only during
+// the call. Messages holds it by Go pointers, so the garbage collector keeps it until then. It is
+// on the heap, so it does not move.
 
 // mmsghdr is struct mmsghdr of recvmmsg(2).
 type mmsghdr struct {
@@ -18,16 +20,15 @@ type mmsghdr struct {
 	length uint32
 }
 
-// Messages are what one call sends or receives.
+// Messages is a set of messages that one system call sends or receives.
 type Messages struct {
 	headers []mmsghdr
 	pieces  []syscall.Iovec
-	control []byte // of all messages
-	each    int    // bytes of control of one
+	control []byte // ancillary data of all messages
+	each    int    // bytes of control for each message
 }
 
-// NewMessages makes room for n messages, each with as many bytes of ancillary
-// data.
+// NewMessages returns room for n messages, each with control bytes of ancillary data.
 func NewMessages(n, control int) *Messages {
 	return &Messages{
 		headers: make([]mmsghdr, n),
@@ -37,10 +38,11 @@ func NewMessages(n, control int) *Messages {
 	}
 }
 
-// Len is how many messages there is room for.
+// Len returns the number of messages that there is room for.
 func (m *Messages) Len() int { return len(m.headers) }
 
-// Set makes b, if it is not empty, message i, or the place for it.
+// Set makes b the data of message i, or the buffer that it is received into. b may be empty. Set
+// resets the ancillary data of message i to the full room.
 func (m *Messages) Set(i int, b []byte) {
 	p := &m.pieces[i]
 	p.Base = unsafe.SliceData(b)
@@ -53,16 +55,15 @@ func (m *Messages) Set(i int, b []byte) {
 	m.headers[i] = mmsghdr{header: h}
 }
 
-// Send sends the n messages from first on without waiting, and returns how many
-// went. An error comes only if none did.
+// Send sends n messages starting with message first, without blocking. It returns the number of
+// messages sent. An error is returned only if none was sent.
 func (m *Messages) Send(fd uintptr, first, n int) (int, error) {
 	return m.call(sysSendmmsg, fd, first, n, syscall.MSG_NOSIGNAL|syscall.MSG_DONTWAIT)
 }
 
-// SendAtOnce is Send without telling the scheduler, which takes a system call of
-// more than 20 µs for one that blocks, and gives the processor to another thread:
-// a packet generator has none to give. The collector waits for it, for as long as
-// the kernel takes over the batch.
+// SendAtOnce is Send without notifying the Go scheduler. The scheduler treats a system call of more
+// than 20 µs as blocked and gives the processor to another thread, which a packet generator cannot
+// afford. In exchange, garbage collection waits until the kernel has taken over the batch.
 func (m *Messages) SendAtOnce(fd uintptr, first, n int) (int, error) {
 	const flags = syscall.MSG_NOSIGNAL | syscall.MSG_DONTWAIT
 	for {
@@ -77,11 +78,12 @@ func (m *Messages) SendAtOnce(fd uintptr, first, n int) (int, error) {
 	}
 }
 
-// Receive receives up to n messages without waiting.
+// Receive receives up to n messages into messages 0 to n-1, without blocking.
 func (m *Messages) Receive(fd uintptr, n int) (int, error) {
 	return m.call(syscall.SYS_RECVMMSG, fd, 0, n, syscall.MSG_DONTWAIT)
 }
 
+// call makes one system call on n messages starting with message first, and repeats it after EINTR.
 func (m *Messages) call(number, fd uintptr, first, n int, flags uintptr) (int, error) {
 	for {
 		done, _, errno := syscall.Syscall6(number, fd, uintptr(unsafe.Pointer(&m.headers[first])), uintptr(n), flags, 0, 0)
@@ -95,15 +97,15 @@ func (m *Messages) call(number, fd uintptr, first, n int, flags uintptr) (int, e
 	}
 }
 
-// Length is that of message i, after Receive; whole is false if it was longer
-// than its place.
+// Length returns the length in bytes of message i after Receive. whole is false if the message was
+// longer than its buffer and was truncated.
 func (m *Messages) Length(i int) (n int, whole bool) {
 	h := &m.headers[i]
 	return int(h.length), h.header.Flags&syscall.MSG_TRUNC == 0
 }
 
-// SetControl says how many of the bytes of Control are ancillary data of message i
-// that is to be sent: after Set.
+// SetControl sets the number of bytes of Control that are sent as ancillary data of message i. Call
+// it after Set.
 func (m *Messages) SetControl(i, n int) {
 	h := &m.headers[i].header
 	h.SetControllen(n)
@@ -112,8 +114,8 @@ func (m *Messages) SetControl(i, n int) {
 	}
 }
 
-// Control is the ancillary data of message i after Receive; after Set it is the room
-// for them.
+// Control returns the ancillary data of message i after Receive. After Set, it returns the room for
+// ancillary data.
 func (m *Messages) Control(i int) []byte {
 	return m.control[i*m.each:][:m.headers[i].header.Controllen]
 }

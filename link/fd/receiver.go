@@ -9,42 +9,43 @@ import (
 	"loam/link"
 )
 
-// Receiver is the receiving half of a queue over a socket that keeps frames apart:
-// several messages by one recvmmsg(2), each into a landing buffer, since nobody
-// knows how long it is. What is short is copied out of a large one.
+// Receiver is the receiving half of a queue over a socket that preserves message boundaries. One
+// recvmmsg(2) receives several messages. Each goes into a landing buffer of the largest size,
+// because the length is not known in advance. A short message is copied out of a large landing
+// buffer; a long one keeps the buffer.
 type Receiver struct {
 	file     *File
 	counters *link.Counters
 	way      Way
 
-	try func(fd uintptr) bool // r.tryRecv: made once, since making it allocates
-	fs  []*link.Frame         // what Recv passes to tryRecv, and what came of it
+	try func(fd uintptr) bool // r.tryRecv: created once, because creating it allocates
+	fs  []*link.Frame         // arguments of tryRecv, and below its results
 	n   int
 	err error
 
-	mu       sync.Mutex // guards all below between Recv and Close
+	mu       sync.Mutex // guards all fields below between Recv and Close
 	landing  []*link.Frame
 	messages *Messages
 }
 
-// Way is how a device receives.
+// Way describes how a device receives.
 type Way struct {
-	Messages int // that one call receives at most
-	Size     int // of the longest, with what stands in front of the frame
-	Control  int // bytes of ancillary data of each
+	Messages int // most messages received by one call
+	Size     int // largest message in bytes, including what precedes the frame in it
+	Control  int // bytes of ancillary data of each message
 
-	// EmptyEnds says that a message without bytes is the end of the link, as it is
-	// of a SOCK_SEQPACKET socket.
+	// EmptyEnds means that an empty message is the end of the link, as on a SOCK_SEQPACKET socket.
 	EmptyEnds bool
 
-	// Take makes what a message consists of a frame; false: it is damaged.
+	// Take converts the message in f and its ancillary data to a frame, in place. It returns false
+	// if the message is damaged.
 	Take func(f *link.Frame, control []byte) bool
 
-	// Failed returns what Recv fails with for an error of the socket; nil: go on.
+	// Failed returns the error that Recv returns for an error of the socket. nil means to continue.
 	Failed func(err error) error
 }
 
-// NewReceiver makes the receiving half of a queue that counts there.
+// NewReceiver returns the receiving half of a queue. It counts in counters.
 func NewReceiver(f *File, counters *link.Counters, w Way) *Receiver {
 	r := &Receiver{
 		file: f, counters: counters, way: w,
@@ -54,7 +55,7 @@ func NewReceiver(f *File, counters *link.Counters, w Way) *Receiver {
 	return r
 }
 
-// Recv is that of link.Queue.
+// Recv implements link.Queue.
 func (r *Receiver) Recv(fs []*link.Frame) (int, error) {
 	r.fs, r.n, r.err = fs, 0, nil
 	err := r.file.Read(r.try)
@@ -73,7 +74,7 @@ func (r *Receiver) Recv(fs []*link.Frame) (int, error) {
 	return r.n, nil
 }
 
-// tryRecv receives, and returns false if there is nothing.
+// tryRecv receives frames, and returns false if there are none now.
 func (r *Receiver) tryRecv(fd uintptr) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -94,7 +95,7 @@ func (r *Receiver) tryRecv(fd uintptr) bool {
 	return true
 }
 
-// land fills landing buffers.
+// land receives messages into landing buffers and returns their number.
 func (r *Receiver) land(fd uintptr) (int, error) {
 	places := min(len(r.fs), len(r.landing))
 	for i := range places {
@@ -106,11 +107,11 @@ func (r *Receiver) land(fd uintptr) (int, error) {
 	return r.messages.Receive(fd, places)
 }
 
-// take makes a frame of message i. It returns false at the end of the link.
+// take converts message i to a frame. It returns false at the end of the link.
 func (r *Receiver) take(i int) bool {
 	length, whole := r.messages.Length(i)
 	if length == 0 && r.way.EmptyEnds {
-		if r.n == 0 { // else the next Recv finds it again
+		if r.n == 0 { // otherwise the next Recv reads the end of the link again
 			r.err = link.ErrClosed
 		}
 		return false
@@ -137,7 +138,7 @@ func (r *Receiver) take(i int) bool {
 	return true
 }
 
-// Close frees the landing buffers. The file has to be closed first.
+// Close frees the landing buffers. The file must be closed first.
 func (r *Receiver) Close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

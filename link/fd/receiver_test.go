@@ -12,7 +12,8 @@ import (
 	"loam/link"
 )
 
-// receiver returns one over a socket that keeps messages apart, and what sends.
+// receiver returns a Receiver over a socket that preserves message boundaries, its counters, and a
+// function that sends messages to it.
 func receiver(t *testing.T, w Way) (*Receiver, *link.Counters, func(messages ...string)) {
 	t.Helper()
 	link.Track(true)
@@ -47,7 +48,7 @@ func receiver(t *testing.T, w Way) (*Receiver, *link.Counters, func(messages ...
 	}
 }
 
-// wantRecv receives once.
+// wantRecv receives once and compares the messages.
 func wantRecv(t *testing.T, r *Receiver, want ...string) {
 	t.Helper()
 	fs := make([]*link.Frame, 8)
@@ -65,7 +66,7 @@ func wantRecv(t *testing.T, r *Receiver, want ...string) {
 	}
 }
 
-// One call receives no more messages than it has places for; frames are counted.
+// One call receives at most as many messages as fs has elements, and frames are counted.
 func TestReceiver(t *testing.T) {
 	for _, size := range []int{100, link.MaxFrame} { // small landing buffers, and large ones
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
@@ -80,8 +81,7 @@ func TestReceiver(t *testing.T) {
 	}
 }
 
-// What is too long for its place, and what the device does not take, is counted
-// and disturbs nothing else.
+// A message that is too long, or that Take rejects, is counted and does not affect other messages.
 func TestReceiverRefuses(t *testing.T) {
 	r, counters, send := receiver(t, Way{Size: 8, Take: func(f *link.Frame, _ []byte) bool { return f.Bytes()[0] != '!' }})
 	send("ok", "longer than eight", "!bad", "fine")
@@ -91,8 +91,7 @@ func TestReceiverRefuses(t *testing.T) {
 	}
 }
 
-// A message without bytes ends the link where the device says so, behind what
-// came before it.
+// With EmptyEnds, an empty message ends the link after the messages before it.
 func TestReceiverEnds(t *testing.T) {
 	r, _, send := receiver(t, Way{Size: 8, EmptyEnds: true})
 	send("last", "")

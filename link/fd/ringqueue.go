@@ -11,20 +11,19 @@ import (
 	"loam/link"
 )
 
-// RingQueue is a queue whose frames go through rings in memory that is shared with the
-// kernel: one to receive and one to send, each with a descriptor that tells of events.
-// The rings are only touched by one goroutine each at a time, and only while their
-// descriptor is open.
+// RingQueue is a queue whose frames go through rings in memory shared with the kernel: one ring to
+// receive and one to send, each with a descriptor that signals events. At most one goroutine at a
+// time accesses a ring, and only while its descriptor is open.
 type RingQueue struct {
 	Counters *link.Counters
 
 	info    *link.Info
 	rings   Rings
-	in, out *File // of copies of the descriptors: the owner of the rings closes his
+	in, out *File // of duplicates of the descriptors: the owner of the rings closes the originals
 	room    *Room
 
-	// What Recv and Send pass to functions that are made once, since making them
-	// allocates, and what came of it.
+	// Arguments and results of tryRecv and trySend. The function values are created once, because
+	// creating them allocates.
 	recv struct {
 		sync.Mutex                       // guards the receiving ring between Recv and Close
 		try        func(fd uintptr) bool // q.tryRecv
@@ -42,20 +41,22 @@ type RingQueue struct {
 	}
 }
 
-// Rings are what a RingQueue drives.
+// Rings is the pair of rings that a RingQueue uses.
 type Rings interface {
-	// Take copies frames that are there into new ones: the stack keeps what it receives
-	// for longer than the kernel can do without the memory. It returns how many, and
-	// their bytes.
+	// Take copies received frames into new frames, because the stack keeps frames longer than the
+	// kernel can spare the memory. It returns the number of frames and their length in bytes.
 	Take(fs []*link.Frame) (n, bytes int)
-	// Put copies frames into the ring, frees these, and has the kernel send them. short
-	// says that more may go later: then room is waited for.
+	// Put copies frames into the ring, frees them, and makes the kernel send them. It returns the
+	// number of frames taken. short means that more frames can be sent later; the queue then waits
+	// for room.
 	Put(fs []*link.Frame) (n int, short bool, err error)
-	// HasRoom is the retry of a Room, with a copy of the descriptor. It runs beside Put.
+	// HasRoom is the retry function of a Room, called with a duplicate of the descriptor. It may
+	// run at the same time as Put.
 	HasRoom(fd uintptr) bool
 }
 
-// NewRingQueue makes a queue of rings with these descriptors, which stay the caller's.
+// NewRingQueue returns a queue over rings with the descriptors receive and send. It duplicates the
+// descriptors; the caller keeps the originals.
 func NewRingQueue(info *link.Info, counters *link.Counters, rings Rings, receive, send int) (q *RingQueue, err error) {
 	q = &RingQueue{Counters: counters, info: info, rings: rings}
 	if q.in, err = watch(receive, info.Name); err != nil {
@@ -70,7 +71,7 @@ func NewRingQueue(info *link.Info, counters *link.Counters, rings Rings, receive
 	return q, nil
 }
 
-// watch gives a copy of a descriptor to the poller.
+// watch registers a duplicate of a descriptor with the poller.
 func watch(fd int, name string) (*File, error) {
 	n, err := duplicate(uintptr(fd))
 	if err != nil {
@@ -108,10 +109,10 @@ func (q *RingQueue) Send(fs []*link.Frame) (int, error) {
 	return link.Transmit(q.info, q.Counters, (*ringSender)(q), fs)
 }
 
-// ringSender is the queue as link.Transmit sees it.
+// ringSender is a RingQueue as a link.Sender.
 type ringSender RingQueue
 
-// Send takes frames that the device carries.
+// Send sends frames that the device carries.
 func (q *ringSender) Send(fs []*link.Frame) (int, error) {
 	s := &q.send
 	s.fs, s.n, s.short, s.err = fs, 0, false, nil
@@ -136,8 +137,8 @@ func (q *RingQueue) trySend(uintptr) {
 	}
 }
 
-// WhileOpen calls look unless the queue is closed, by one goroutine at a time, and not
-// beside Rings.Take.
+// WhileOpen calls look unless the queue is closed. Calls do not overlap with each other or with
+// Rings.Take.
 func (q *RingQueue) WhileOpen(look func()) {
 	q.in.Do(func(uintptr) {
 		q.recv.Lock()
@@ -146,9 +147,9 @@ func (q *RingQueue) WhileOpen(look func()) {
 	})
 }
 
-// Close ends Recv, Send and the goroutine of Room, and then calls release, when nobody
-// touches the rings any more. It may be called more than once, and by several: release
-// is called each time, by one after the other.
+// Close ends Recv, Send and the goroutine of Room. It then calls release, when nothing accesses the
+// rings any more. It may be called more than once, also concurrently: every call runs release, one
+// at a time.
 func (q *RingQueue) Close(release func()) error {
 	err := errors.Join(q.in.Close(), q.out.Close())
 	q.room.Close()
@@ -160,7 +161,7 @@ func (q *RingQueue) Close(release func()) error {
 	return err
 }
 
-// Nudge is send(2) of nothing: the kernel looks at the ring of descriptor fd.
+// Nudge makes the kernel process the ring of descriptor fd: it calls send(2) without data.
 func Nudge(fd uintptr) error {
 	_, _, errno := syscall.Syscall6(syscall.SYS_SENDTO, fd, 0, 0, syscall.MSG_DONTWAIT, 0, 0)
 	if errno != 0 {

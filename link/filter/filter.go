@@ -1,7 +1,7 @@
 //go:build linux
 
-// Package filter makes instructions of eBPF of match rules: the front of a program
-// that the kernel runs for each frame which comes to an interface.
+// Package filter translates match rules to eBPF instructions: the first part of a program that the
+// kernel runs for each frame arriving at an interface.
 package filter
 
 import (
@@ -16,50 +16,49 @@ import (
 	"loam/wire"
 )
 
-// The program does what match.Any does, against which it is tested:
+// The program implements match.Any, and is tested against it:
 //
-//	r6 = context, r2 = first byte of the frame, r3 = behind its last
-//	no Ethernet header: pass; r5 = type
+//	r6 = context, r2 = first byte of the frame, r3 = end of the frame
+//	no Ethernet header: pass; r5 = EtherType
 //	for each rule, every field that is set:
-//	    agrees not: on to the next rule
+//	    no match: continue with the next rule
 //	    take
-//	pass: the kernel gets it, as if we were not there
-//	take: what the caller has in mind
+//	pass: the kernel processes the frame as usual
+//	take: the instructions of the caller
 //
-// A hook behind the driver (TC) may be given a frame in pieces: its front is put
-// together first.
+// A hook behind the driver (TC) may receive a frame in pieces. The program then first makes the
+// front of the frame contiguous.
 //
-// r2 and r3 stay as they are; r4, r7 and r8 are for looking at fields. Numbers in
-// frames are compared as they stand, in network order, but for ports, which are
-// ranges. The verifier of the kernel wants to see that each byte lies inside of
-// the frame before it is read: see within.
+// r2 and r3 never change; r4, r7 and r8 are scratch registers. Fields are compared in network byte
+// order, except for ports, which are ranges. Before each read, the kernel's verifier requires a
+// check that the bytes lie inside the frame: see within.
 
-// Context holds the context of the program where the instructions of take begin.
+// Context is the register that holds the program's context when the caller's instructions begin.
 const Context = asm.R6
 
-// Hook is a place of the kernel that runs programs.
+// Hook is a place in the kernel where programs run.
 type Hook struct {
-	data, dataEnd int16 // offsets in its context
-	pass          int32 // verdict: as if we were not there
+	data, dataEnd int16 // offsets in the context
+	pass          int32 // verdict that leaves the frame to the kernel
 	pieces        bool
 }
 
-// Hooks: struct xdp_md and struct __sk_buff of linux/bpf.h.
+// The hooks. Their contexts are struct xdp_md and struct __sk_buff of linux/bpf.h.
 var (
 	XDP = Hook{data: 0, dataEnd: 4, pass: 2}
 	TC  = Hook{data: 76, dataEnd: 80, pass: -1, pieces: true} // TCX_NEXT
 )
 
-// Front is how many bytes of a frame that comes in pieces are put together, if it
-// has as many: more than the headers of any rule.
+// Front is the number of bytes that are made contiguous if a frame arrives in pieces. It is more
+// than the headers that any rule reads.
 const Front = 192
 
-// Registers.
+// Registers and labels.
 const (
 	context  = Context
 	data     = asm.R2
 	dataEnd  = asm.R3
-	kind     = asm.R5 // EtherType, in network order
+	kind     = asm.R5 // EtherType, in network byte order
 	bound    = asm.R4
 	field    = asm.R7
 	segment  = asm.R8 // the transport header
@@ -77,17 +76,17 @@ const (
 	fragmentOffset                        = 0x1fff
 )
 
-// maxRules keeps the jumps of the program within reach.
+// maxRules keeps jumps within the range of a jump instruction.
 const maxRules = 256
 
-// assembler writes the program.
+// assembler collects the instructions of a program.
 type assembler struct {
 	hook  Hook
 	code  asm.Instructions
-	label string // for the next instruction
+	label string // label of the next instruction
 }
 
-// add appends an instruction, which has the label if one was set.
+// add appends an instruction and gives it the pending label, if any.
 func (a *assembler) add(in asm.Instruction) {
 	if a.label != "" {
 		in = in.WithSymbol(a.label)
@@ -96,13 +95,13 @@ func (a *assembler) add(in asm.Instruction) {
 	a.code = append(a.code, in)
 }
 
-// Assemble makes the program. take are the instructions for a frame that agrees;
-// they end the program.
+// Assemble returns the program for a hook. take are the instructions that run for a frame that
+// matches; they must end the program. It returns an error if there are more than 256 rules.
 func Assemble(hook Hook, rules []match.Rule, take asm.Instructions) (asm.Instructions, error) {
 	if len(rules) > maxRules {
 		return nil, fmt.Errorf("%d rules are more than %d", len(rules), maxRules)
 	}
-	// The verifier refuses code that nobody reaches.
+	// The verifier rejects unreachable code.
 	a := &assembler{hook: hook}
 	a.add(asm.Mov.Reg(context, asm.R1))
 	all := len(rules) == 0 || slices.Contains(rules, match.Rule{})
@@ -133,13 +132,13 @@ func Assemble(hook Hook, rules []match.Rule, take asm.Instructions) (asm.Instruc
 	return a.code, nil
 }
 
-// bounds looks where the frame is.
+// bounds loads the start and the end of the frame.
 func (a *assembler) bounds() {
 	a.add(asm.LoadMem(data, context, a.hook.data, asm.Word))
 	a.add(asm.LoadMem(dataEnd, context, a.hook.dataEnd, asm.Word))
 }
 
-// join has the front of the frame in one piece, as far as there is memory for that.
+// join makes the front of the frame contiguous if memory allows.
 func (a *assembler) join() {
 	const joined = "joined"
 	a.add(asm.LoadMem(segment, context, 0, asm.Word)) // length of the frame
@@ -155,8 +154,8 @@ func (a *assembler) join() {
 	a.label = joined
 }
 
-// impossible reports whether no frame agrees with r, since it asks for both
-// versions of IP, or for a message of what is not ICMP.
+// impossible reports whether no frame can match r, because r requires both IPv4 and IPv6, or an
+// ICMP message of another protocol.
 func impossible(r match.Rule) bool {
 	four, six := of(r.Remote, 4) || of(r.Local, 4), of(r.Remote, 6) || of(r.Local, 6)
 	if r.ICMP.Kind != match.AnyICMP {
@@ -167,16 +166,16 @@ func impossible(r match.Rule) bool {
 
 func ruleName(i int) string { return fmt.Sprintf("rule%d", i) }
 
-// within goes on only if n bytes from base on lie inside of the frame.
+// within jumps to otherwise unless n bytes from base lie inside the frame.
 func (a *assembler) within(base asm.Register, n int32, otherwise string) {
 	a.add(asm.Mov.Reg(bound, base))
 	a.add(asm.Add.Imm(bound, n))
 	a.add(asm.JGT.Reg(bound, dataEnd, otherwise))
 }
 
-// rule takes a frame that agrees and goes on to next with one that does not.
+// rule jumps to take if the frame matches r, and to next otherwise.
 func (a *assembler) rule(r *match.Rule, next string) {
-	a.add(asm.Mov.Imm(field, 0)) // a rule may have nothing to check, and its label needs a place
+	a.add(asm.Mov.Imm(field, 0)) // a rule may have nothing to check, but its label needs an instruction
 	if r.EtherType != 0 {
 		a.add(asm.JNE.Imm(kind, int32(swap16(uint16(r.EtherType))), next))
 	}
@@ -234,12 +233,12 @@ func (a *assembler) ipv6(r *match.Rule, next string) {
 	a.add(asm.Ja.Label(takeName))
 }
 
-// of reports whether p is a prefix of that version.
+// of reports whether p is a valid prefix of that IP version.
 func of(p netip.Prefix, version int) bool {
 	return p.IsValid() && p.Addr().Is4() == (version == 4)
 }
 
-// protocol compares the protocol, which has ports if the rule names some.
+// protocol compares the protocol. If the rule sets ports, the protocol must be TCP or UDP.
 func (a *assembler) protocol(r *match.Rule, at int16, next string) {
 	ports := r.Ports != match.Ports{}
 	if r.Protocol == 0 && !ports {
@@ -258,10 +257,10 @@ func (a *assembler) protocol(r *match.Rule, at int16, next string) {
 	}
 }
 
-// prefix compares the first bits of the address at an offset in the frame.
+// prefix compares the address at offset at of the frame with p.
 func (a *assembler) prefix(p netip.Prefix, at int16, next string) { a.bits(data, p, at, next) }
 
-// bits does so at an offset from base, four bytes at a time.
+// bits compares the address at offset at from base with p, four bytes at a time.
 func (a *assembler) bits(base asm.Register, p netip.Prefix, at int16, next string) {
 	if !p.IsValid() {
 		return
@@ -278,7 +277,7 @@ func (a *assembler) bits(base asm.Register, p netip.Prefix, at int16, next strin
 	}
 }
 
-// ports compares the destination port of the header at segment.
+// ports compares the destination port of the transport header.
 func (a *assembler) ports(r *match.Rule, next string) {
 	if r.Ports == (match.Ports{}) {
 		return
@@ -287,7 +286,7 @@ func (a *assembler) ports(r *match.Rule, next string) {
 	a.inRange(dstPort, r.Ports, next)
 }
 
-// inRange compares the port at an offset from segment.
+// inRange compares the port at offset at of the transport header.
 func (a *assembler) inRange(at int16, ports match.Ports, next string) {
 	a.add(asm.LoadMem(field, segment, at, asm.Half))
 	a.add(asm.HostTo(asm.BE, field, asm.Half))
@@ -295,14 +294,14 @@ func (a *assembler) inRange(at int16, ports match.Ports, next string) {
 	a.add(asm.JGT.Imm(field, int32(ports.Last), next))
 }
 
-// quotes is what messages of ICMP that quote a packet look like, in a version of IP.
+// quotes describes ICMP messages that quote a packet, for one version of IP.
 type quotes struct {
-	echo, reply int32 // types
-	// Offsets in a header of IP, its length and its first byte with a mask.
+	echo, reply int32 // message types
+	// The quoted IP header: offsets of fields, its length, and its first byte with a mask.
 	proto, src   int16
 	header       int32
 	mask, first  int32
-	protocol     wire.Protocol // of ICMP
+	protocol     wire.Protocol // ICMP or ICMPv6
 	errorMessage func(a *assembler, next string)
 }
 
@@ -317,7 +316,7 @@ var (
 	}
 )
 
-// icmp compares what a rule says of the message of ICMP at segment.
+// icmp compares the ICMP message at segment with the rule.
 func (a *assembler) icmp(r *match.Rule, v quotes, next string) {
 	if r.ICMP.Kind == match.AnyICMP {
 		return
@@ -346,7 +345,7 @@ func (a *assembler) icmp(r *match.Rule, v quotes, next string) {
 	a.inRange(0, r.ICMP.Ports, next)
 }
 
-// echo compares type and identifier of the message at segment.
+// echo compares the type and the identifier of the ICMP message at segment.
 func (a *assembler) echo(kind int32, id uint16, next string) {
 	a.add(asm.LoadMem(field, segment, 0, asm.Byte))
 	a.add(asm.JNE.Imm(field, kind, next))
@@ -354,7 +353,7 @@ func (a *assembler) echo(kind int32, id uint16, next string) {
 	a.add(asm.JNE.Imm(field, int32(swap16(id)), next))
 }
 
-// error4 and error6 go on if the type in field is that of an error.
+// error4 and error6 continue if the type in field is an error, and jump to next otherwise.
 func (a *assembler) error4(next string) {
 	is := fmt.Sprintf("%serror%d", next, len(a.code))
 	for _, kind := range match.Errors4 {
@@ -369,7 +368,7 @@ func (a *assembler) error6(next string) {
 	a.add(asm.JGE.Imm(field, informational, next))
 }
 
-// swap16 is v as two bytes in network order are read on this machine.
+// swap16 returns v as this machine reads it from two bytes in network byte order.
 func swap16(v uint16) uint16 {
 	return binary.NativeEndian.Uint16([]byte{byte(v >> 8), byte(v)})
 }

@@ -19,14 +19,14 @@ import (
 
 func TestMain(m *testing.M) { netns.Main(m) }
 
-// taken is what a program of these tests returns for a frame that agrees: as good as
-// any verdict that does not leave it to the kernel.
+// taken is the verdict of the test programs for a frame that matches. Any verdict other than the
+// hook's pass would do.
 const taken = 3
 
-// hooks are what the programs of these tests are for.
+// hooks are the hooks of the program types under test.
 var hooks = map[ebpf.ProgramType]Hook{ebpf.XDP: XDP, ebpf.SchedCLS: TC}
 
-// judge loads the program of rules and returns what it says of a frame.
+// judge loads the program for rules and returns a function that runs it on a frame.
 func judge(t testing.TB, kind ebpf.ProgramType, rules []match.Rule) func(b []byte) bool {
 	t.Helper()
 	netns.Need(t)
@@ -52,7 +52,7 @@ func judge(t testing.TB, kind ebpf.ProgramType, rules []match.Rule) func(b []byt
 	}
 }
 
-// numbers are few, so that rules and frames often agree.
+// pick returns one of a few values at random. Few values make rules and frames match often.
 func pick[T any](rng *rand.Rand, of ...T) T { return of[rng.IntN(len(of))] }
 
 func randomRule(rng *rand.Rand) (r match.Rule) {
@@ -80,8 +80,8 @@ func randomRule(rng *rand.Rand) (r match.Rule) {
 	return r
 }
 
-// randomICMP has the rule speak of messages of ICMP, and mostly of nothing that these
-// do not have.
+// randomICMP makes the rule match ICMP messages. Mostly it sets no other field of the transport
+// header.
 func randomICMP(rng *rand.Rand, r match.Rule) match.Rule {
 	r.Ports = pick(rng, match.Ports{}, match.Ports{}, match.Ports{}, r.Ports)
 	r.Protocol = pick(rng, wire.ProtoICMP, wire.ProtoICMP, wire.ProtoICMPv6, wire.ProtoICMPv6, wire.ProtoUDP)
@@ -92,7 +92,7 @@ func randomICMP(rng *rand.Rand, r match.Rule) match.Rule {
 	return r
 }
 
-// randomMessage writes a message of ICMP that may quote a packet.
+// randomMessage writes an ICMP message that may quote a packet.
 func randomMessage(rng *rand.Rand, b []byte, is4 bool) {
 	b[0] = byte(pick(rng, wire.ICMPv6EchoReply, wire.ICMPv6Unreachable, wire.ICMPv6Echo))
 	if is4 {
@@ -121,8 +121,8 @@ func randomMessage(rng *rand.Rand, b []byte, is4 bool) {
 	binary.BigEndian.PutUint16(transport[4:], uint16(rng.IntN(2)))
 }
 
-// randomFrame makes a packet that may have options, be a fragment, or be cut off,
-// but is as long as the kernel lets a program be tested with.
+// randomFrame returns a packet that may have options, be a fragment, or be truncated. It is long
+// enough for the kernel to run a test program on it.
 func randomFrame(rng *rand.Rand) []byte {
 	b := make([]byte, 160)
 	binary.BigEndian.PutUint16(b[12:], uint16(pick(rng, wire.TypeIPv4, wire.TypeIPv6, wire.TypeARP)))
@@ -148,7 +148,7 @@ func randomFrame(rng *rand.Rand) []byte {
 	return b[:pick(rng, len(b), len(b), wire.EthernetLen+rng.IntN(130))]
 }
 
-// The program and package match are of one mind about every frame.
+// The program and package match give the same verdict for every frame.
 func TestProgramAgreesWithMatch(t *testing.T) {
 	for kind := range hooks {
 		t.Run(kind.String(), func(t *testing.T) { compare(t, kind) })
@@ -167,7 +167,7 @@ func compare(t *testing.T, kind ebpf.ProgramType) {
 		for range 60 {
 			b := randomFrame(rng)
 			if kind == ebpf.SchedCLS && len(b) < wire.EthernetLen+wire.IPv6Len {
-				continue // the kernel tests no program with a frame without a whole header
+				continue // the kernel tests no program with a frame that lacks a complete header
 			}
 			want := match.Any(rules, b)
 			if want {
@@ -183,7 +183,7 @@ func compare(t *testing.T, kind ebpf.ProgramType) {
 	}
 }
 
-// As many rules as there may be load, and one more is refused.
+// The maximum number of rules can be loaded, and one more is rejected.
 func TestManyRules(t *testing.T) {
 	rules := make([]match.Rule, maxRules)
 	for i := range rules {

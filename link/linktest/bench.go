@@ -10,10 +10,10 @@ import (
 	"loam/wire"
 )
 
-// Bench measures what a device costs: nanoseconds a frame from one end to the
-// other, by frame length and batch, each with taking a frame from the pool and
-// freeing it; and the round trip of one frame. A device that is NeverShort has no
-// more than a window of frames on the way, or it would lose some.
+// Bench measures the cost of a device in nanoseconds per frame from one end to the other, by frame
+// length and batch size. Each frame is taken from the pool and freed. It also measures the round
+// trip of a single frame. For a device with the quirk NeverShort, the number of frames in transit
+// is limited, because the device would lose frames otherwise.
 func Bench(b *testing.B, open Make, quirks ...Quirk) {
 	limit := 1 << 30
 	if slices.Contains(quirks, NeverShort) {
@@ -41,8 +41,8 @@ func Bench(b *testing.B, open Make, quirks ...Quirk) {
 	b.Run("pingpong", func(b *testing.B) { benchPingPong(b, open) })
 }
 
-// largest returns a maker of GSO frames of 64 kB. Only their headers are
-// written: the payload is what the pool gives.
+// largest returns a function that makes GSO frames of 64 kB. Only the headers are written; the
+// payload is undefined.
 func largest(info link.Info) func() *link.Frame {
 	model := Unfinished(info.Medium, Transport{Protocol: wire.ProtoTCP, Payload: 65_000, GSOSize: min(1448, info.MTU-40)})
 	return func() *link.Frame {
@@ -62,15 +62,15 @@ func closeAll(b *testing.B, ends ...link.Device) {
 	}
 }
 
-// benchStream sends b.N frames as fast as it can; all must arrive. No more than
-// limit are on the way.
+// benchStream sends b.N frames as fast as possible, with at most limit frames in transit. All must
+// arrive.
 func benchStream(b *testing.B, open Make, batch, limit int, next func() *link.Frame) {
 	from, to := open(b)
 	defer closeAll(b, from, to)
 	medium := from.Info().Medium
 	var arrived atomic.Int64
 	progress := link.NewBell()
-	receiver := make(chan error, 1) // from the receiver, once, when it ends
+	receiver := make(chan error, 1) // the receiver sends once, when it ends
 	go func() { receiver <- drain(to.Queues()[0], b.N, &arrived, progress) }()
 	b.ReportAllocs()
 	fs := make([]*link.Frame, batch)
@@ -95,7 +95,7 @@ func benchStream(b *testing.B, open Make, batch, limit int, next func() *link.Fr
 	}
 }
 
-// drain receives and frees count frames, and rings for each batch.
+// drain receives and frees count frames. It updates arrived and signals progress for each batch.
 func drain(q link.Queue, count int, arrived *atomic.Int64, progress *link.Bell) error {
 	fs := make([]*link.Frame, link.BatchSize)
 	for n := 0; n < count; {
@@ -111,7 +111,7 @@ func drain(q link.Queue, count int, arrived *atomic.Int64, progress *link.Bell) 
 	return nil
 }
 
-// benchPingPong sends one short frame to and fro.
+// benchPingPong sends one short frame back and forth.
 func benchPingPong(b *testing.B, open Make) {
 	from, to := open(b)
 	ended := make(chan struct{}) // closed when the echo has ended

@@ -9,7 +9,7 @@ import (
 	"loam/link"
 )
 
-// Close wakes every Recv and closes every Room, and nothing works any more.
+// Close wakes every Recv and closes every Room. After it, Send and Recv return ErrClosed.
 func testCloseWakes(t *testing.T, p *pair) {
 	var woken sync.WaitGroup
 	for _, q := range p.a.Queues() {
@@ -23,7 +23,7 @@ func testCloseWakes(t *testing.T, p *pair) {
 			}
 		})
 	}
-	for range 100 { // let them park; they must return in any case
+	for range 100 { // let the goroutines park; they must return in any case
 		runtime.Gosched()
 	}
 	closeEnd(t, p.a)
@@ -46,7 +46,7 @@ func checkClosed(t *testing.T, d link.Device) {
 	}
 }
 
-// Close may be called again, and from several goroutines.
+// Close may be called again, also from several goroutines.
 func testCloseTwice(t *testing.T, p *pair) {
 	var all sync.WaitGroup
 	for range 4 {
@@ -58,7 +58,7 @@ func testCloseTwice(t *testing.T, p *pair) {
 	checkClosed(t, p.a)
 }
 
-// Frames that are still inside of a device when it is closed are freed: see Run.
+// Frames still in a device when it is closed are freed. Run checks that.
 func testCloseFull(t *testing.T, p *pair) {
 	for _, d := range p.directions() {
 		f := newFlow(d[0], d[1], 0)
@@ -72,10 +72,10 @@ func testCloseFull(t *testing.T, p *pair) {
 	}
 }
 
-// Close may come at any moment while frames flow.
+// Close may be called at any time while frames flow.
 func testCloseRace(t *testing.T, p *pair) {
 	var all sync.WaitGroup
-	started := make(chan struct{}, 8) // each sender puts one in when its first frames have gone
+	started := make(chan struct{}, 8) // each sender sends once, after its first frames
 	senders := 0
 	for _, d := range p.directions() {
 		f := newFlow(d[0], d[1], 0)
@@ -114,8 +114,8 @@ func testCloseRace(t *testing.T, p *pair) {
 	all.Wait()
 }
 
-// When one end is closed, the other receives some or all of what was sent, in
-// order, and then learns of it.
+// When one end is closed, the other end receives some or all of the frames sent before, in order,
+// and then ErrClosed.
 func testClosePeer(t *testing.T, p *pair) {
 	if p.alone() {
 		return

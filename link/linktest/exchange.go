@@ -6,8 +6,8 @@ import (
 	"loam/link"
 )
 
-// window is how many frames the suite leaves on the way: no device loses any
-// with so few.
+// window is the number of frames that the suite keeps in transit. It is small enough that no device
+// loses any.
 const window = 32
 
 // flow is one direction between two queues.
@@ -25,9 +25,8 @@ func newFlow(from, to link.Device, queue int) *flow {
 	}
 }
 
-// exchange sends frames 0 to count-1, which make makes, in batches of the given
-// size, and hands each that arrives to check, in the order of arrival. It
-// returns when all have arrived.
+// exchange sends frames 0 to count-1, created by make, in batches of the given size. It passes each
+// frame that arrives to check, in the order of arrival, and returns when all have arrived.
 func (f *flow) exchange(t *testing.T, count, batch int, make func(i int) *link.Frame, check func(i int, f *link.Frame)) {
 	t.Helper()
 	sent, arrived := 0, 0
@@ -48,7 +47,7 @@ func (f *flow) exchange(t *testing.T, count, batch int, make func(i int) *link.F
 	}
 }
 
-// send sends what is in out, and reports whether all of it went.
+// send sends the frames in out, and reports whether all were taken.
 func (f *flow) send(t *testing.T) bool {
 	t.Helper()
 	n, err := f.from.Send(f.out)
@@ -60,7 +59,7 @@ func (f *flow) send(t *testing.T) bool {
 	return len(f.out) == 0
 }
 
-// recv waits for frames.
+// recv waits for frames and returns them.
 func (f *flow) recv(t *testing.T) []*link.Frame {
 	t.Helper()
 	n, err := f.to.Recv(f.in)
@@ -74,7 +73,7 @@ func (f *flow) recv(t *testing.T) []*link.Frame {
 	return f.in[:n]
 }
 
-// wait waits until Room rings.
+// wait waits until Room is signalled.
 func wait(t *testing.T, q link.Queue) {
 	t.Helper()
 	if _, open := <-q.Room(); !open {
@@ -82,8 +81,8 @@ func wait(t *testing.T, q link.Queue) {
 	}
 }
 
-// push sends all of fs while somebody else receives, and returns how many were
-// taken when the device is closed.
+// push sends all of fs while another goroutine receives. If the device is closed, it returns the
+// number of frames taken until then.
 func push(q link.Queue, fs []*link.Frame) (int, error) {
 	sent := 0
 	for sent < len(fs) {

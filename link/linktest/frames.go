@@ -10,17 +10,16 @@ import (
 	"loam/wire"
 )
 
-// Frames that can be told apart. A plain frame is determined by its size and its
-// number: the number stands in the source address, which the shortest frame has
-// too, and the rest is a pattern that depends on both. So to check a frame is to
-// build it again.
+// Distinguishable frames. A plain frame is determined by its size and its number. The number is in
+// the source address, which even the shortest frame has. The rest is a pattern that depends on
+// both. So a frame is checked by building it again.
 
 const (
 	typeExperimental  = 0x88b5 // IEEE 802 local experimental EtherType
 	protoExperimental = 253    // RFC 3692
 )
 
-// MinLen is the shortest frame of a medium that the suite sends: a header alone.
+// MinLen returns the length of the shortest frame that the suite sends: a header alone.
 func MinLen(m link.Medium) int {
 	if m == link.Ethernet {
 		return wire.EthernetLen
@@ -28,7 +27,7 @@ func MinLen(m link.Medium) int {
 	return wire.IPv4MinLen
 }
 
-// Fill writes plain frame number n into b, which is at least MinLen long.
+// Fill writes plain frame number n into b. len(b) must be at least MinLen.
 func Fill(m link.Medium, b []byte, n uint32) {
 	for i := range b {
 		b[i] = byte(int(n) + len(b) + i*7)
@@ -43,14 +42,14 @@ func Fill(m link.Medium, b []byte, n uint32) {
 	h.Put(b)
 }
 
-// Plain makes plain frame number n of the given length.
+// Plain returns plain frame number n of the given length.
 func Plain(m link.Medium, length int, n uint32) *link.Frame {
 	f := link.NewFrame(length)
 	Fill(m, f.Bytes(), n)
 	return f
 }
 
-// checkPlain frees f, after comparing it with plain frame number n.
+// checkPlain compares f with plain frame number n, and frees it.
 func checkPlain(t *testing.T, m link.Medium, f *link.Frame, length int, n uint32) {
 	t.Helper()
 	want := make([]byte, length)
@@ -72,17 +71,17 @@ func address6(last byte) netip.Addr {
 	return netip.AddrFrom16([16]byte{0: 0x20, 1: 0x01, 2: 0x0d, 3: 0xb8, 15: last})
 }
 
-// Transport says what kind of frame Unfinished makes.
+// Transport describes the frame that Unfinished makes.
 type Transport struct {
 	Protocol wire.Protocol // ProtoTCP or ProtoUDP
 	IPv6     bool
 	Payload  int // bytes
-	GSOSize  int // payload of each segment; 0: one segment
+	GSOSize  int // payload bytes of each segment; 0: no segmentation
 	ECN      bool
 }
 
-// Unfinished makes a frame of a transport protocol whose checksum is left to the
-// device and, with a GSOSize, its segmentation too.
+// Unfinished returns a TCP or UDP frame whose checksum is left to the device. If c.GSOSize is set,
+// segmentation is left to it too.
 func Unfinished(m link.Medium, c Transport) *link.Frame {
 	transportLen, sumAt := wire.UDPLen, 6
 	if c.Protocol == wire.ProtoTCP {
@@ -143,7 +142,7 @@ func putLink(m link.Medium, b []byte, v6 bool) {
 	h.Put(b)
 }
 
-// putIP writes the header in front of what makes b the whole packet.
+// putIP writes the IP header of the packet b.
 func putIP(b []byte, c Transport, src, dst netip.Addr) {
 	if !c.IPv6 {
 		h := wire.IPv4{ID: 77, DontFragment: true, TTL: 64, Protocol: c.Protocol, Src: src, Dst: dst, PayloadLen: len(b) - wire.IPv4MinLen}

@@ -8,8 +8,7 @@ import (
 
 func goroutines() int { return runtime.NumGoroutine() }
 
-// patience is how long a goroutine that has been told to end may take before it
-// counts as leaked.
+// patience is how long a goroutine may take to end before it counts as leaked.
 const patience = 10 * time.Second
 
 // checkGoroutines fails if there are more goroutines than before.

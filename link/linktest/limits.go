@@ -8,8 +8,8 @@ import (
 	"loam/wire"
 )
 
-// A frame that the device cannot carry is taken, freed and counted, and its
-// neighbours in the batch pass.
+// A frame that the device cannot carry is taken, freed and counted. The other frames of the batch
+// are delivered.
 func testRefuses(t *testing.T, p *pair) {
 	for _, d := range p.directions() {
 		f := newFlow(d[0], d[1], 0)
@@ -38,8 +38,7 @@ func testRefuses(t *testing.T, p *pair) {
 	}
 }
 
-// refused makes one frame of each kind that a device with this Info cannot
-// carry.
+// refused returns one frame of each kind that a device with this Info cannot carry.
 func refused(info link.Info) []*link.Frame {
 	runt := max(1, info.Medium.HeaderLen()) - 1
 	bad := []*link.Frame{link.NewFrame(runt)}
@@ -63,8 +62,8 @@ func refused(info link.Info) []*link.Frame {
 	return bad
 }
 
-// A Send without room comes up short instead of blocking, and Room rings when
-// the frames have gone; nothing is lost and nothing changes places.
+// Without room, Send takes fewer frames instead of blocking. Room is signalled when the frames have
+// been received. No frame is lost or reordered.
 func testShort(t *testing.T, p *pair) {
 	for _, d := range p.directions() {
 		f := newFlow(d[0], d[1], 0)
@@ -91,7 +90,7 @@ func testShort(t *testing.T, p *pair) {
 	}
 }
 
-// The counters of both ends agree with what was sent.
+// The counters of both ends agree with the frames sent.
 func testStats(t *testing.T, p *pair) {
 	for _, d := range p.directions() {
 		f := newFlow(d[0], d[1], 0)

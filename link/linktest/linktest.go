@@ -1,11 +1,10 @@
-// Package linktest is the suite that every device and every wrapper of a device
-// passes. Read link/device.go first: each test here is one of its promises.
+// Package linktest is the test suite that every device and every wrapping device passes. Read
+// link/device.go first: each test here checks one of its guarantees.
 //
-// A device under test comes as two connected ends. A test moves frames in
-// windows that are small enough for any device, ends with both ends closed, and
-// then no frame and no goroutine may be left. There is no waiting for a time: a
-// broken promise shows as a wrong value, or as a test that hangs with the
-// promise on its stack.
+// A device under test is given as two connected ends. A test keeps few enough frames in transit for
+// any device. It ends by closing both ends; then no frame and no goroutine may be left. Tests never
+// wait for a fixed time. A violated guarantee shows as a wrong value, or as a test that hangs with
+// the guarantee on its stack.
 package linktest
 
 import (
@@ -15,31 +14,30 @@ import (
 	"loam/link"
 )
 
-// Make opens two connected ends: what a sends b receives, and the other way
-// round. A device that is its own peer is returned twice. Make may register a
-// Cleanup; the ends themselves are closed by the suite.
+// Make opens two connected ends: each receives what the other sends. A device that is its own peer
+// is returned twice. Make may register a Cleanup. The suite closes the ends.
 type Make func(t testing.TB) (a, b link.Device)
 
-// Quirk is a promise that a device cannot keep, for a reason outside of Loam.
+// Quirk is a guarantee that a device cannot give, for a reason outside Loam.
 type Quirk int
 
-// Quirks.
+// The quirks.
 const (
-	// NeverShort: Send always finds room. What nobody reads is lost on the way,
-	// as on a wire.
+	// NeverShort: Send always takes all frames. Frames that are not received in time are lost, as
+	// on a wire.
 	NeverShort Quirk = iota + 1
-	// PeerUnseen: an end does not learn that the other one was closed.
+	// PeerUnseen: an end does not detect that the other end was closed.
 	PeerUnseen
-	// OneWay: only a sends and only b receives with the device under test; the
-	// other directions belong to a peer of the test.
+	// OneWay: only a sends and only b receives with the device under test. The other directions
+	// belong to a peer supplied by the test.
 	OneWay
 )
 
-// test is one promise.
+// test checks one guarantee.
 type test struct {
 	name string
 	run  func(t *testing.T, p *pair)
-	not  []Quirk // does not apply to a device with one of these
+	not  []Quirk // the test does not apply to devices with one of these
 }
 
 var tests = []test{
@@ -59,7 +57,7 @@ var tests = []test{
 	{name: "Allocs", run: testAllocs},
 }
 
-// pair is what a test works on.
+// pair is a device under test.
 type pair struct {
 	a, b   link.Device
 	quirks []Quirk
@@ -70,7 +68,7 @@ func (p *pair) has(q Quirk) bool { return slices.Contains(p.quirks, q) }
 // alone reports whether the device is its own peer.
 func (p *pair) alone() bool { return p.a == p.b }
 
-// directions are the ways that frames go.
+// directions returns the pairs of sender and receiver.
 func (p *pair) directions() [][2]link.Device {
 	if p.alone() || p.has(OneWay) {
 		return [][2]link.Device{{p.a, p.b}}
@@ -78,8 +76,8 @@ func (p *pair) directions() [][2]link.Device {
 	return [][2]link.Device{{p.a, p.b}, {p.b, p.a}}
 }
 
-// Run runs the suite. It must not run in parallel with another test, since it
-// counts all frames of the process.
+// Run runs the suite. It must not run in parallel with another test, because it counts all frames
+// of the process.
 func Run(t *testing.T, open Make, quirks ...Quirk) {
 	for _, test := range tests {
 		if slices.ContainsFunc(quirks, func(q Quirk) bool { return slices.Contains(test.not, q) }) {

@@ -12,7 +12,7 @@ import (
 	"loam/wire"
 )
 
-// A device describes itself, and always in the same way.
+// A device describes itself, in the same way on every call.
 func testDescribes(t *testing.T, p *pair) {
 	for _, d := range []link.Device{p.a, p.b} {
 		info := d.Info()
@@ -33,7 +33,7 @@ func testDescribes(t *testing.T, p *pair) {
 	}
 }
 
-// sizes are all lengths that a device carries; a large MTU is thinned out.
+// sizes returns all frame lengths that a device carries. For a large MTU it returns a sample.
 func sizes(info link.Info) []int {
 	var all []int
 	step := 1
@@ -57,7 +57,8 @@ func testSizes(t *testing.T, p *pair) {
 	}
 }
 
-// So do batches of any size, received with any number of places, on each queue.
+// Batches of any size arrive intact and in order, received with any number of elements, on each
+// queue.
 func testBatches(t *testing.T, p *pair) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, d := range p.directions() {
@@ -80,8 +81,8 @@ func testBatches(t *testing.T, p *pair) {
 	}
 }
 
-// unfinished are frames that ask something of a device, by what they ask. Linux
-// cuts up by itself what is longer than 65,535 bytes with all headers.
+// unfinished returns frames that need offloads, by the name of the offload. Linux itself segments
+// frames longer than 65,535 bytes including all headers.
 func unfinished(info link.Info) map[string]Transport {
 	mss := info.MTU - 80
 	return map[string]Transport{
@@ -96,7 +97,7 @@ func unfinished(info link.Info) map[string]Transport {
 	}
 }
 
-// The metadata of a frame crosses with it, if both ends offer the offload.
+// If both ends offer the offload, the metadata of a frame is delivered with it.
 func testMetadata(t *testing.T, p *pair) {
 	for _, d := range p.directions() {
 		f := newFlow(d[0], d[1], 0)
@@ -125,15 +126,14 @@ func testMetadata(t *testing.T, p *pair) {
 	}
 }
 
-// All directions may be busy at once, each with a sender and a receiver of its
-// own.
+// All directions may be busy at the same time, each with its own sender and receiver.
 func testDuplex(t *testing.T, p *pair) {
 	const count = 2000
 	var all sync.WaitGroup
 	for _, d := range p.directions() {
 		for queue := range d[0].Queues() {
 			f := newFlow(d[0], d[1], queue)
-			credit := make(chan struct{}, window) // frames on the way: filled by the sender, emptied by the receiver
+			credit := make(chan struct{}, window) // frames in transit: the sender adds one, the receiver removes one
 			all.Go(func() {
 				for i := range count {
 					credit <- struct{}{}
@@ -162,8 +162,7 @@ func testDuplex(t *testing.T, p *pair) {
 	all.Wait()
 }
 
-// checkInOrder is checkPlain for the frames of testDuplex, outside of the test's
-// goroutine.
+// checkInOrder is checkPlain for the frames of testDuplex. It may run outside the test's goroutine.
 func checkInOrder(t *testing.T, m link.Medium, f *link.Frame, i int) {
 	want := make([]byte, 100+i%400)
 	Fill(m, want, uint32(i))
@@ -173,10 +172,10 @@ func checkInOrder(t *testing.T, m link.Medium, f *link.Frame, i int) {
 	f.Free()
 }
 
-// Once the pools are filled, nothing is allocated.
+// Once the pools are filled, no memory is allocated.
 func testAllocs(t *testing.T, p *pair) {
 	if race.Enabled {
-		return // the pools of package sync drop buffers at random then
+		return // under the race detector, sync.Pool drops buffers at random
 	}
 	link.Track(false)
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))

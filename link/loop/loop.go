@@ -1,7 +1,6 @@
-// Package loop is a device whose frames come back to itself: the loopback
-// interface of a stack. Its MTU is large and it leaves checksums and segments
-// undone, since nothing on the way could damage or refuse a frame: a checksum
-// that nobody computes costs nothing.
+// Package loop is a device that receives the frames it sends: the loopback interface of a stack.
+// Its MTU is large, and it offers all offloads: nothing on the path can damage or reject a frame,
+// so checksums are not computed and segments are not cut.
 package loop
 
 import (
@@ -9,19 +8,19 @@ import (
 	"loam/link/ring"
 )
 
-// Config describes the device. The zero value is what a stack wants.
+// Config describes the device. The zero value is suitable for a stack.
 type Config struct {
 	Name   string // default "lo"
 	MTU    int    // default and at most 65536, as on Linux
-	Queues int    // default 1: what queue i sends queue i receives
-	Depth  int    // frames that a queue holds, default 256
+	Queues int    // default 1; queue i receives what queue i sends
+	Depth  int    // capacity of a queue in frames, default 256
 }
 
-// MaxMTU is the largest MTU in bytes. An IPv6 packet may be 40 bytes longer than
-// that, an IPv4 packet is at most a byte shorter.
+// MaxMTU is the largest MTU in bytes. An IPv6 packet can be up to 39 bytes longer. An IPv4 packet
+// is at most 65535 bytes.
 const MaxMTU = 65536
 
-// Device is a loopback.
+// Device is a loopback device.
 type Device struct {
 	info   link.Info
 	ends   []*queue
@@ -74,7 +73,7 @@ func (d *Device) Close() error {
 	return nil
 }
 
-// queue is a ring whose ends belong to the same device.
+// queue is a ring of which both ends belong to the same device.
 type queue struct {
 	info     *link.Info
 	ring     *ring.Ring

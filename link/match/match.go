@@ -1,7 +1,7 @@
-// Package match says which Ethernet frames are meant: a list of rules over the
-// fields that steer a frame. The receivers of the packet engine ask it about
-// frames that the kernel copied to them; link/afxdp turns the same rules into a
-// program that runs in the driver, and is tested against this package.
+// Package match selects Ethernet frames by a list of rules over the fields that steer a frame. The
+// receivers of the packet engine apply it to frames that the kernel copied to them. Package
+// link/afxdp translates the same rules into a program that runs in the driver, and is tested
+// against this package.
 package match
 
 import (
@@ -12,45 +12,44 @@ import (
 	"loam/wire"
 )
 
-// Rule is what a frame has to agree with: every field that is set. The zero rule
-// agrees with every frame.
+// Rule matches a frame if every field that is set matches. The zero rule matches every frame.
 type Rule struct {
-	EtherType wire.EtherType // 0: any. Of the frame itself: tags are not looked through
-	Protocol  wire.Protocol  // behind the IPv4 or IPv6 header, without extension headers; 0: any
-	Remote    netip.Prefix   // of the source address; the zero Prefix: any
-	Local     netip.Prefix   // of the destination address; the zero Prefix: any
+	EtherType wire.EtherType // 0: any. The EtherType of the frame itself, not behind VLAN tags
+	Protocol  wire.Protocol  // of the IPv4 or IPv6 header; IPv6 extension headers are not skipped; 0: any
+	Remote    netip.Prefix   // contains the source address; the zero Prefix: any
+	Local     netip.Prefix   // contains the destination address; the zero Prefix: any
 	Ports     Ports          // destination port of TCP or UDP; the zero value: any
-	ICMP      ICMP           // of Protocol ICMP or ICMPv6; the zero value: any message
+	ICMP      ICMP           // message of ICMP or ICMPv6, which Protocol must be set to; the zero value: any message
 }
 
-// ICMP is one kind of message of ICMP or ICMPv6.
+// ICMP selects a kind of ICMP or ICMPv6 message.
 type ICMP struct {
 	Kind   ICMPKind
-	ID     uint16        // of the echo reply, or of the echo request that is quoted
-	Quoted wire.Protocol // that an error quotes: ICMP or ICMPv6, of which echo requests are meant, TCP or UDP
-	Ports  Ports         // source port that an error quotes
+	ID     uint16        // identifier of the echo reply, or of the quoted echo request
+	Quoted wire.Protocol // protocol of the packet quoted by an error: TCP, UDP, or ICMP or ICMPv6 for echo requests
+	Ports  Ports         // source port of the packet quoted by an error
 }
 
-// ICMPKind is a kind of message.
+// ICMPKind is a kind of ICMP message.
 type ICMPKind uint8
 
-// Kinds of messages.
+// The kinds of ICMP messages.
 const (
 	AnyICMP   ICMPKind = iota
-	EchoReply          // with ID
-	Quote              // an error about a packet that came from Rule.Local, with ID or Ports
+	EchoReply          // an echo reply with ID
+	Quote              // an error that quotes a packet sent from Rule.Local, with ID or Ports
 )
 
-// Errors4 are the types of ICMP that quote a packet (RFC 1122 section 3.2.2).
+// Errors4 are the types of ICMP messages that quote a packet (RFC 1122 section 3.2.2).
 var Errors4 = [...]wire.ICMPv4Type{wire.ICMPv4Unreachable, wire.ICMPv4SourceQuench, wire.ICMPv4Redirect, wire.ICMPv4TimeExceeded, wire.ICMPv4ParamProblem}
 
-// Ports is a range with both its ends.
+// Ports is a range of ports, both ends included.
 type Ports struct{ First, Last uint16 }
 
-// Port is the range of one port.
+// Port returns the range that contains only port p.
 func Port(p uint16) Ports { return Ports{p, p} }
 
-// Any reports whether frame b agrees with one of the rules, or there is no rule.
+// Any reports whether frame b matches one of the rules. Without rules, every frame matches.
 func Any(rules []Rule, b []byte) bool {
 	for i := range rules {
 		if rules[i].Agrees(b) {
@@ -66,8 +65,8 @@ const (
 	ipv6Next, ipv6Src, ipv6Dst, ipv6Len   = 6, 8, 24, 40
 )
 
-// Agrees reports whether Ethernet frame b agrees with the rule. A frame that is
-// too short for a field which the rule names does not.
+// Agrees reports whether Ethernet frame b matches the rule. A frame too short for a field that the
+// rule sets does not match.
 func (r *Rule) Agrees(b []byte) bool {
 	if len(b) < wire.EthernetLen {
 		return false
@@ -88,17 +87,17 @@ func (r *Rule) Agrees(b []byte) bool {
 	return false
 }
 
-// NamesIP reports whether the rule is only about IP packets.
+// NamesIP reports whether the rule matches only IP packets.
 func (r *Rule) NamesIP() bool {
 	return r.Protocol != 0 || r.Remote.IsValid() || r.Local.IsValid() || r.NamesTransport()
 }
 
-// NamesTransport reports whether the rule is about what stands behind the IP header.
+// NamesTransport reports whether the rule sets fields of the transport header (TCP, UDP, ICMP).
 func (r *Rule) NamesTransport() bool { return r.Ports != Ports{} || r.ICMP.Kind != AnyICMP }
 
 func (r *Rule) agrees4(p []byte) bool {
 	src, dst := netip.AddrFrom4([4]byte(p[ipv4Src:])), netip.AddrFrom4([4]byte(p[ipv4Dst:]))
-	// Ports and types are only in the first fragment.
+	// Only the first fragment has ports or an ICMP type.
 	const offset = 0x1fff
 	if r.NamesTransport() && binary.BigEndian.Uint16(p[ipv4Frag:])&offset != 0 {
 		return false
@@ -111,6 +110,8 @@ func (r *Rule) agrees6(p []byte) bool {
 	return r.agreesIP(wire.Protocol(p[ipv6Next]), src, dst, p, ipv6Len)
 }
 
+// agreesIP compares the protocol and the addresses, and then the transport header, at offset transport
+// in IP packet p.
 func (r *Rule) agreesIP(proto wire.Protocol, src, dst netip.Addr, p []byte, transport int) bool {
 	if r.Protocol != 0 && r.Protocol != proto {
 		return false
@@ -134,12 +135,13 @@ func (r *Rule) agreesPorts(proto wire.Protocol, b []byte) bool {
 	return (proto == wire.ProtoTCP || proto == wire.ProtoUDP) && len(b) >= 4 && r.Ports.contain(b[2:])
 }
 
-// contain reports whether the port that b begins with is in the range.
+// contain reports whether the port in the first two bytes of b is in the range.
 func (p Ports) contain(b []byte) bool {
 	port := binary.BigEndian.Uint16(b)
 	return p.First <= port && port <= p.Last
 }
 
+// agreesICMP compares the ICMP message b with r.ICMP.
 func (r *Rule) agreesICMP(proto wire.Protocol, b []byte, is4 bool) bool {
 	const headerLen = 8
 	icmp, reply := wire.ProtoICMPv6, uint8(wire.ICMPv6EchoReply)
@@ -159,14 +161,14 @@ func (r *Rule) agreesICMP(proto wire.Protocol, b []byte, is4 bool) bool {
 	return wire.ICMPv6{Type: wire.ICMPv6Type(b[0])}.IsError() && r.quoted6(b[headerLen:])
 }
 
-// echo reports whether the message b has the identifier.
+// echo reports whether the identifier of echo message b is i.ID.
 func (i *ICMP) echo(b []byte) bool { return binary.BigEndian.Uint16(b[4:]) == i.ID }
 
-// quotedLen is how much of a transport header an error quotes at least (RFC 792).
+// quotedLen is the number of bytes of the transport header that an error quotes at least (RFC 792).
 const quotedLen = 8
 
-// quoted4 reports whether the quoted packet p is the one that is meant. One of ours
-// has no options.
+// quoted4 reports whether the quoted IPv4 packet p matches. Only packets without IP options match,
+// because the packet engine sends none.
 func (r *Rule) quoted4(p []byte) bool {
 	if len(p) < wire.IPv4MinLen+quotedLen || p[0] != 0x45 || wire.Protocol(p[ipv4Proto]) != r.ICMP.Quoted {
 		return false
@@ -181,7 +183,7 @@ func (r *Rule) quoted6(p []byte) bool {
 	return r.from(netip.AddrFrom16([16]byte(p[ipv6Src:])), p[ipv6Len:], wire.ProtoICMPv6, uint8(wire.ICMPv6Echo))
 }
 
-// from reports whether a quoted packet is from src and begins with b.
+// from reports whether a quoted packet with source address src and transport header b matches.
 func (r *Rule) from(src netip.Addr, b []byte, icmp wire.Protocol, echo uint8) bool {
 	if r.Local.IsValid() && !r.Local.Contains(src) {
 		return false

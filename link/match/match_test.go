@@ -8,7 +8,7 @@ import (
 	"loam/wire"
 )
 
-// frame makes an Ethernet frame with a UDP datagram.
+// frame returns an Ethernet frame with a UDP datagram.
 func frame(src, dst string, port uint16) []byte {
 	from, to := netip.MustParseAddr(src), netip.MustParseAddr(dst)
 	ipLen, kind := wire.IPv4MinLen, wire.TypeIPv4
@@ -78,7 +78,7 @@ func TestAny(t *testing.T) {
 	}
 }
 
-// FuzzAgrees: no frame and no rule panics.
+// FuzzAgrees checks that no combination of frame and rule panics.
 func FuzzAgrees(f *testing.F) {
 	f.Add(frame("192.0.2.1", "192.0.2.2", 7), uint8(17), uint16(7))
 	f.Add(frame("2001:db8::1", "2001:db8::2", 7), uint8(0), uint16(7))

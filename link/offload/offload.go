@@ -1,16 +1,14 @@
-// Package offload wraps a device and does for it, in software, the offloads that
-// it lacks: so a stack can always send frames of 64 kB with unfinished
-// checksums, and receives such frames too.
+// Package offload wraps a device and implements in software the offloads that it lacks. A stack can
+// then always send frames of 64 kB with unfinished checksums, and also receives such frames.
 //
-// Sending, it cuts GSO frames with link.Segment and finishes checksums.
-// Receiving, it merges the TCP segments of a batch with link.Coalesce.
+// When sending, it cuts GSO frames with link.Segment and finishes checksums. When receiving, it
+// merges the TCP segments of a batch with link.Coalesce.
 //
-// A GSO frame that does not fit whole into the device's queue goes in parts. The
-// caller keeps the frame, shortened by the segments that have gone, and offers
-// it again when Room rings, as it does with any frame that was not taken. So
-// nothing waits here without a caller who knows of it, and there is no goroutine
-// and no timer. At most one batch of segments is held, for the caller's next
-// Send.
+// A GSO frame that does not fit into the device's queue is sent in parts. The caller keeps the
+// frame, shortened by the segments that were sent, and sends it again when Room signals, like any
+// frame that was not taken. So this package needs no goroutine and no timer: the caller knows of
+// all frames that wait, except for at most one batch of segments, which the caller's next Send
+// sends first.
 package offload
 
 import (
@@ -19,7 +17,7 @@ import (
 	"loam/link"
 )
 
-// All is what the wrapped device offers.
+// All is the set of all offloads, which the wrapping device offers.
 const All = link.OffloadChecksum | link.OffloadTSO4 | link.OffloadTSO6 | link.OffloadUSO
 
 // Device is a device with all offloads.
@@ -30,7 +28,7 @@ type Device struct {
 	queues []link.Queue // the same as ends
 }
 
-// New wraps d, and closes it when it is closed itself.
+// New wraps d. Closing the returned device also closes d.
 func New(d link.Device) *Device {
 	w := &Device{inner: d, info: d.Info()}
 	hardware := w.info
@@ -49,8 +47,7 @@ func (d *Device) Info() link.Info { return d.info }
 // Queues implements link.Device.
 func (d *Device) Queues() []link.Queue { return d.queues }
 
-// Stats implements link.Device. Frames are counted as the wrapped device sees
-// them.
+// Stats implements link.Device. Frames are counted as the wrapped device sends and receives them.
 func (d *Device) Stats() link.Stats {
 	s := d.inner.Stats()
 	for _, q := range d.ends {
@@ -71,13 +68,13 @@ func (d *Device) Close() error {
 // queue is one queue of the wrapped device.
 type queue struct {
 	inner    link.Queue
-	hardware link.Info // what the wrapped device does itself
+	hardware link.Info // Info of the wrapped device: its own offloads
 	info     *link.Info
 	counters link.Counters // errors only
 
 	mu sync.Mutex // guards the segments between Send and Close
-	// segments holds what was cut off a frame, and room for the frame itself.
-	// held are those of them that the device has not taken yet.
+	// segments holds the segments cut off a frame, and one place for the rest of the frame. held is
+	// the part of segments that the device has not taken yet.
 	segments [link.BatchSize + 1]*link.Frame
 	held     []*link.Frame
 }
@@ -119,8 +116,8 @@ func (q *queue) Send(fs []*link.Frame) (n int, err error) {
 	return n, nil
 }
 
-// ready returns how many frames at the front of fs the device can send as they
-// are, after their checksums are finished.
+// ready finishes the checksums of the frames at the front of fs, and returns how many of them the
+// device can send as they are.
 func (q *queue) ready(fs []*link.Frame) int {
 	for i, f := range fs {
 		if !q.hardware.Carries(f) && (f.GSO != link.GSONone || !q.info.Carries(f) || !f.FinishChecksum()) {
@@ -130,7 +127,9 @@ func (q *queue) ready(fs []*link.Frame) int {
 	return len(fs)
 }
 
-// sendHard sends a frame that has to be cut up, or refuses it.
+// sendHard segments and sends f, a frame that ready does not accept. A frame that the device can
+// never send is freed and counted. taken is false if part of f is still to be sent; the caller then
+// keeps f.
 func (q *queue) sendHard(f *link.Frame) (taken bool, err error) {
 	for {
 		cut, ok := 0, q.info.Carries(f)
@@ -152,7 +151,7 @@ func (q *queue) sendHard(f *link.Frame) (taken bool, err error) {
 			return true, err
 		}
 		if last {
-			cut-- // f stays with the caller
+			cut-- // the caller keeps f
 		}
 		if q.held = q.segments[n:cut]; n < cut || last || err != nil {
 			return false, err
@@ -160,14 +159,14 @@ func (q *queue) sendHard(f *link.Frame) (taken bool, err error) {
 	}
 }
 
-// flush sends the segments that are held.
+// flush sends the held segments.
 func (q *queue) flush() error {
 	n, err := q.inner.Send(q.held)
 	q.held = q.held[n:]
 	return err
 }
 
-// discard frees the segments that are held.
+// discard frees the held segments.
 func (q *queue) discard() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

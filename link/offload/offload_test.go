@@ -11,7 +11,7 @@ import (
 	"loam/wire"
 )
 
-// open wraps one end of a pipe without offloads.
+// open returns a function that wraps one end of a pipe without offloads.
 func open(c pipe.Config) linktest.Make {
 	return func(testing.TB) (a, b link.Device) {
 		a, b = pipe.New(c)
@@ -36,7 +36,7 @@ var kinds = map[string]linktest.Transport{
 	"checksum": {Protocol: wire.ProtoUDP, Payload: 900},
 }
 
-// Through a queue of any depth, all segments arrive in order and finished.
+// For a queue of any depth, all segments arrive in order and finished.
 func TestSegments(t *testing.T) {
 	link.Track(true)
 	defer link.Track(false)
@@ -60,8 +60,8 @@ func TestSegments(t *testing.T) {
 	}
 }
 
-// transfer sends fs, waiting for room when it must, and returns what arrives
-// behind the headers: total bytes.
+// transfer sends fs, waiting for room if necessary. It returns the payload that arrives, total
+// bytes. header is the length of the headers of each frame.
 func transfer(t *testing.T, from, to link.Queue, fs []*link.Frame, total, header int) (got []byte) {
 	t.Helper()
 	in := make([]*link.Frame, link.BatchSize)
@@ -89,7 +89,7 @@ func transfer(t *testing.T, from, to link.Queue, fs []*link.Frame, total, header
 	return got
 }
 
-// A frame that cannot be cut up is counted, and its neighbours pass.
+// A frame that cannot be segmented is counted, and the other frames are delivered.
 func TestRefusesWrongMetadata(t *testing.T) {
 	link.Track(true)
 	defer link.Track(false)
@@ -110,7 +110,7 @@ func TestRefusesWrongMetadata(t *testing.T) {
 	}
 }
 
-// Segments that are held when the device is closed are freed.
+// Segments held when the device is closed are freed.
 func TestCloseWhileHeld(t *testing.T) {
 	link.Track(true)
 	defer link.Track(false)
@@ -127,7 +127,7 @@ func TestCloseWhileHeld(t *testing.T) {
 	}
 }
 
-// What one wrapped device cuts up, another puts together again.
+// One device segments a frame, and the other device merges the segments again.
 func TestBothEnds(t *testing.T) {
 	a, peer := pipe.New(pipe.Config{})
 	from, to := offload.New(a), offload.New(peer)
@@ -152,8 +152,8 @@ func TestBothEnds(t *testing.T) {
 
 func Benchmark(b *testing.B) { linktest.Bench(b, open(pipe.Config{})) }
 
-// BenchmarkBothEnds cuts up a frame of 64 kB, passes the segments through a
-// pipe, and merges them again.
+// BenchmarkBothEnds segments a frame of 64 kB, passes the segments through a pipe, and merges them
+// again.
 func BenchmarkBothEnds(b *testing.B) {
 	end, peer := pipe.New(pipe.Config{})
 	from, to := offload.New(end), offload.New(peer)

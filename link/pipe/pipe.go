@@ -1,15 +1,13 @@
-// Package pipe joins two devices in one process: what one sends the other
-// receives. It is the link of tests and examples, and of two stacks that share a
-// process.
+// Package pipe connects two devices in one process: each receives what the other sends. Tests and
+// examples use it, and so do two stacks that share a process.
 //
-// Frames are handed over, not copied: a Send moves pointers and wakes the
-// goroutine in the other end's Recv, if that is parked; nothing else runs. A
-// full queue makes Send come up short, so a pipe loses nothing.
+// Frames are handed over, not copied. A Send moves pointers and wakes the goroutine in the Recv of
+// the other end, if it is parked. If a queue is full, Send does not take all frames, so a pipe
+// loses nothing.
 //
-// Offload metadata crosses as it is, as on a Linux veth: with OffloadTSO4 a
-// frame of 64 kB arrives as one frame of 64 kB, and with OffloadChecksum nobody
-// computes a checksum at all. To have frames as a real wire would carry them,
-// leave Config.Offloads empty.
+// Offload metadata is passed unchanged, as on a Linux veth. With OffloadTSO4, a frame of 64 kB
+// arrives as one frame of 64 kB. With OffloadChecksum, no checksum is computed at all. For frames
+// as on a real wire, leave Config.Offloads empty.
 package pipe
 
 import (
@@ -24,16 +22,16 @@ type Config struct {
 	Name     string      // default "pipe"; the ends append ".a" and ".b"
 	Medium   link.Medium // Ethernet by default
 	MTU      int         // default 1500; at most MaxMTU
-	MACs     [2]wire.MAC // of a and b; default 02:00:00:00:00:0a and :0b
+	MACs     [2]wire.MAC // addresses of a and b; default 02:00:00:00:00:0a and :0b
 	Offloads link.Offloads
-	Queues   int // pairs of directions, default 1: queue i of a leads to queue i of b
-	Depth    int // frames that each direction of each queue holds, default 256
+	Queues   int // default 1: queue i of a is connected to queue i of b
+	Depth    int // capacity in frames of each direction of each queue, default 256
 }
 
 // MaxMTU is the largest MTU of a pipe in bytes.
 const MaxMTU = 65535
 
-// AllOffloads is what a pipe inside one process can offer at no cost.
+// AllOffloads is the set of all offloads. A pipe inside one process can offer them at no cost.
 const AllOffloads = link.OffloadChecksum | link.OffloadTSO4 | link.OffloadTSO6 | link.OffloadUSO
 
 func (c *Config) setDefaults() {
@@ -95,9 +93,9 @@ func (d *Device) Stats() (s link.Stats) {
 	return s
 }
 
-// Close closes this end: frames that wait to be received here are freed. The
-// other end still receives what was sent to it, then link.ErrClosed; it can send
-// nothing more, and its Rooms are closed too.
+// Close closes this end and frees the frames that wait to be received here. The other end still
+// receives the frames already sent to it, and then link.ErrClosed. Its Send returns link.ErrClosed,
+// and its Room channels are closed.
 func (d *Device) Close() error {
 	for _, q := range d.ends {
 		q.out.End()

@@ -39,7 +39,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// Frames are handed over: the receiver gets the very buffer that was sent.
+// Frames are handed over: the receiver gets the same buffer that was sent.
 func TestNoCopy(t *testing.T) {
 	a, b := pipe.New(pipe.Config{})
 	defer a.Close()
@@ -55,8 +55,7 @@ func TestNoCopy(t *testing.T) {
 	f.Free()
 }
 
-// What was sent before Close still arrives; the closed end itself receives
-// nothing more.
+// Frames sent before Close still arrive. The closed end itself receives nothing more.
 func TestCloseDeliversWhatWasSent(t *testing.T) {
 	a, b := pipe.New(pipe.Config{})
 	a.Queues()[0].Send([]*link.Frame{linktest.Plain(link.Ethernet, 60, 1), linktest.Plain(link.Ethernet, 60, 2)})
@@ -78,7 +77,7 @@ func TestCloseDeliversWhatWasSent(t *testing.T) {
 	b.Close()
 }
 
-// A goroutine in Recv does not keep fake time from moving on.
+// A goroutine in Recv does not stop fake time from advancing.
 func TestRecvLetsFakeTimeMove(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := pipe.New(pipe.Config{})

@@ -1,16 +1,16 @@
 package relay
 
-// FIFO is a queue that uses its memory again, for machines whose frames leave in
-// the order in which they came. The zero value is empty.
+// FIFO is a queue that reuses its memory, for machines whose frames leave in order of arrival. The
+// zero value is empty.
 type FIFO[T any] struct {
 	items []T
-	head  int // what is in front of it has left
+	head  int // index of the first item; the items before it have been removed
 }
 
-// Len is how many there are.
+// Len returns the number of items.
 func (q *FIFO[T]) Len() int { return len(q.items) - q.head }
 
-// Front is the first, which must exist.
+// Front returns the first item, which must exist.
 func (q *FIFO[T]) Front() *T { return &q.items[q.head] }
 
 // Push appends v.
@@ -23,7 +23,7 @@ func (q *FIFO[T]) Push(v T) {
 	q.items = append(q.items, v)
 }
 
-// Pop removes the first and returns it.
+// Pop removes and returns the first item, which must exist.
 func (q *FIFO[T]) Pop() T {
 	v := q.items[q.head]
 	var zero T

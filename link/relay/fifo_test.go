@@ -2,7 +2,8 @@ package relay
 
 import "testing"
 
-// A FIFO keeps the order, and its memory does not grow with what has passed.
+// A FIFO preserves the order, and its memory does not grow with the number of items that have
+// passed.
 func TestFIFO(t *testing.T) {
 	var q FIFO[int]
 	next, want := 0, 0

@@ -7,25 +7,25 @@ import (
 	"loam/link/ring"
 )
 
-// sink is where a line leads: the queue of a device, or a ring.
+// sink is the destination of a line: the queue of a device, or a ring.
 type sink interface {
 	link.Sender
 	Room() <-chan struct{}
 }
 
-// line is one direction: frames go from the source through the machine to the
+// line is one direction of a queue. It moves frames from the source through the machine to the
 // sink.
 type line struct {
 	device  *Device
 	source  *ring.Ring
 	machine Machine
 	to      sink
-	over    func() // called when nothing will come any more
+	over    func() // called when no more frames will come
 
-	// The loop's own.
+	// Used by the loop only.
 	in, out [link.BatchSize]*link.Frame
-	due     []*link.Frame // of out: popped and not sent yet
-	full    bool          // the machine has no room; source may have more
+	due     []*link.Frame // part of out: popped and not sent yet
+	full    bool          // the machine has no room; the source may have frames
 	ended   bool          // source has ended
 }
 
@@ -33,8 +33,8 @@ func newLine(d *Device, m Machine, to sink, over func()) *line {
 	return &line{device: d, source: ring.New(depth), machine: m, to: to, over: over}
 }
 
-// loop owns the machine. It ends when the device or the sink is closed, or when
-// the source has ended and everything has been passed on.
+// loop owns the machine. It returns when the device or the sink is closed, or when the source has
+// ended and all frames have been passed on.
 func (l *line) loop() {
 	defer l.end()
 	timer := time.NewTimer(0)
@@ -58,7 +58,7 @@ func (l *line) loop() {
 	}
 }
 
-// fill pushes what comes from the source, while there is room.
+// fill moves frames from the source to the machine, while the machine has room.
 func (l *line) fill(now time.Duration) {
 	for {
 		room := min(l.machine.Room(), len(l.in))
@@ -77,7 +77,7 @@ func (l *line) fill(now time.Duration) {
 	}
 }
 
-// drain sends what is due, while there is room.
+// drain sends the frames that are due, while the sink has room.
 func (l *line) drain(now time.Duration) error {
 	for {
 		if len(l.due) == 0 {
@@ -94,8 +94,7 @@ func (l *line) drain(now time.Duration) error {
 	}
 }
 
-// wait waits until there is something to do, and returns false when there never
-// will be.
+// wait blocks until there is work to do. It returns false if there will be no more.
 func (l *line) wait(timer *time.Timer, holds bool, delay time.Duration) bool {
 	ready := l.source.Ready()
 	if l.full || l.ended {
@@ -104,7 +103,7 @@ func (l *line) wait(timer *time.Timer, holds bool, delay time.Duration) bool {
 	var room <-chan struct{}
 	var clock <-chan time.Time
 	switch {
-	case len(l.due) > 0: // there is no use in popping more
+	case len(l.due) > 0: // popping more frames would not help
 		room = l.to.Room()
 	case holds && delay <= 0:
 		return true
@@ -123,7 +122,7 @@ func (l *line) wait(timer *time.Timer, holds bool, delay time.Duration) bool {
 	return true
 }
 
-// end frees what is held, and tells both sides.
+// end frees the frames that are held, and closes the source and the sink.
 func (l *line) end() {
 	link.FreeAll(l.due)
 	l.machine.Discard()

@@ -1,13 +1,13 @@
-// Package relay runs a machine in each direction of each queue of a device: the
-// frame of a wrapper that holds frames back (fault, shape), so that what it does
-// to them is a pure machine, and the goroutines, rings and timers are here.
+// Package relay runs a machine in each direction of each queue of a device. It is the common part
+// of the devices that delay frames (fault, shape). What such a device does to frames is a machine
+// without goroutines or clocks; the goroutines, rings and timers are here.
 //
 //	Send -> ring -> loop (machine) -> the device's Send
 //	Recv <- ring <- loop (machine) <- ring <- reader <- the device's Recv
 //
-// One goroutine, the loop, owns a machine. A direction without a machine is
-// passed on as it is. Rings are bounded and a machine says how much it takes, so
-// that a full device, or a reader who does not come, holds up whoever sends.
+// One goroutine, the loop, owns each machine. A direction without a machine is passed through
+// unchanged. Rings are bounded, and a machine reports how many frames it accepts. So a full device,
+// or a missing reader, blocks the sender.
 package relay
 
 import (
@@ -18,27 +18,28 @@ import (
 	"loam/link/ring"
 )
 
-// Machine holds frames. Its methods are called by one goroutine, but for
-// Dropped. Time is counted from when the device was made.
+// Machine holds frames for a time. Only the loop calls its methods, except for Dropped. Times are
+// relative to the creation of the device.
 type Machine interface {
-	// Room is how many frames Push takes now.
+	// Room returns the number of frames that Push accepts now.
 	Room() int
-	// Push takes f over.
+	// Push takes ownership of f.
 	Push(now time.Duration, f *link.Frame)
-	// Pop hands out frames that are due, in order.
+	// Pop fills fs with the frames that are due, in order, and returns their number. The caller
+	// owns them.
 	Pop(now time.Duration, fs []*link.Frame) int
-	// Next is when Pop has a frame again; ok is false if the machine is empty.
+	// Next returns the time when Pop has a frame again. ok is false if the machine is empty.
 	Next() (at time.Duration, ok bool)
-	// Discard frees all that is held.
+	// Discard frees all frames in the machine.
 	Discard()
-	// Dropped is how many frames Push has freed. Any goroutine may ask.
+	// Dropped returns the number of frames that Push has freed. Any goroutine may call it.
 	Dropped() uint64
 }
 
-// depth is how many frames each ring holds.
+// depth is the capacity of each ring in frames.
 const depth = 4 * link.BatchSize
 
-// Device is a device with machines in front.
+// Device is a device whose frames pass through machines.
 type Device struct {
 	inner  link.Device
 	info   link.Info
@@ -46,14 +47,14 @@ type Device struct {
 	ends   []*queue
 	queues []link.Queue // the same as ends
 
-	done    chan struct{} // closed by Close: every loop ends
+	done    chan struct{} // closed by Close, which ends every loop
 	closing sync.Once
 	running sync.WaitGroup
-	err     error // of closing inner
+	err     error // the error of closing inner
 }
 
-// New wraps d. send and recv make the machine of a direction of queue i, or
-// return nil for none.
+// New wraps d. send and recv return the machine for a direction of queue i, or nil for none.
+// Closing the returned device also closes d.
 func New(d link.Device, send, recv func(i int) Machine) *Device {
 	r := &Device{inner: d, info: d.Info(), start: time.Now(), done: make(chan struct{})}
 	for i, q := range d.Queues() {
@@ -70,8 +71,8 @@ func (d *Device) Info() link.Info { return d.info }
 // Queues implements link.Device.
 func (d *Device) Queues() []link.Queue { return d.queues }
 
-// Stats implements link.Device. Frames are counted here, on this side of the
-// machines; what was lost on the other side is added.
+// Stats implements link.Device. Frames are counted on this side of the machines. Losses of the
+// wrapped device are added.
 func (d *Device) Stats() link.Stats {
 	inner := d.inner.Stats()
 	s := link.Stats{RxDropped: inner.RxDropped, RxErrors: inner.RxErrors, TxDropped: inner.TxDropped, TxErrors: inner.TxErrors}
@@ -81,7 +82,7 @@ func (d *Device) Stats() link.Stats {
 	return s
 }
 
-// Close implements link.Device. Frames that are held are lost.
+// Close implements link.Device. Frames in the machines are lost.
 func (d *Device) Close() error {
 	d.closing.Do(func() {
 		close(d.done)
@@ -94,15 +95,17 @@ func (d *Device) Close() error {
 	return d.err
 }
 
-// queue is a queue of the device with a line in one direction or both.
+// queue is a queue of the device, with a line in one direction or both.
 type queue struct {
 	inner    link.Queue
 	info     *link.Info
 	counters link.Counters
-	out, in  *line // nil: passed on as it is
+	out, in  *line // nil: no machine, frames are passed through
 	arrived  *ring.Ring
 }
 
+// newQueue returns a queue over inner, and starts the goroutines of its lines. send and recv may be
+// nil.
 func newQueue(d *Device, inner link.Queue, send, recv Machine) *queue {
 	q := &queue{inner: inner, info: &d.info}
 	if send != nil {
@@ -148,7 +151,8 @@ func (q *queue) Room() <-chan struct{} {
 	return q.out.source.Room()
 }
 
-// read carries frames from the device to the line.
+// read moves frames from the wrapped device to the line of received frames. It runs on a goroutine
+// of its own.
 func (q *queue) read() {
 	source := q.in.source
 	defer source.End()

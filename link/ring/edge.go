@@ -2,15 +2,15 @@ package ring
 
 import "loam/link"
 
-// The two ends of a ring as a device sees them: with the gate of link.Info in
-// front and with counters.
+// Send and Recv for the queues of a device: the ring with the checks of link.Info and with
+// counters.
 
-// Transmit is the Send of a queue whose frames go into the ring.
+// Transmit implements Send of a queue whose frames go into the ring.
 func (r *Ring) Transmit(info *link.Info, c *link.Counters, fs []*link.Frame) (n int, err error) {
 	return link.Transmit(info, c, r, fs)
 }
 
-// Receive is the Recv of a queue whose frames come out of the ring.
+// Receive implements Recv of a queue whose frames come out of the ring.
 func (r *Ring) Receive(c *link.Counters, fs []*link.Frame) (int, error) {
 	n, err := r.Recv(fs)
 	bytes := 0

@@ -43,8 +43,8 @@ func poll(t *testing.T, r *Ring, n, want int) {
 	link.FreeAll(fs[:got])
 }
 
-// Room rings for a sender that came up short, once a quarter is free, and for
-// no other.
+// Room is signalled only after a Send that did not take all frames, once a quarter of the ring is
+// free.
 func TestRoom(t *testing.T) {
 	r := New(8)
 	send(t, r, 8, 8)
@@ -68,7 +68,7 @@ func TestRoom(t *testing.T) {
 	r.Close()
 }
 
-// Ready rings once for a receiver that found nothing, not for each Send.
+// Ready is signalled once for a receiver that found the ring empty, not for each Send.
 func TestReady(t *testing.T) {
 	r := New(8)
 	send(t, r, 1, 1)
@@ -88,7 +88,7 @@ func TestReady(t *testing.T) {
 	r.Close()
 }
 
-// The ring wraps around without losing the order, whatever the sizes of batches.
+// The ring preserves the order of frames when it wraps around, for all batch sizes.
 func TestOrder(t *testing.T) {
 	link.Track(true)
 	defer link.Track(false)

@@ -11,24 +11,24 @@ import (
 // machine is one direction of one queue.
 type machine struct {
 	rate  uint64
-	burst time.Duration // how far ahead of its time a frame may leave
-	limit int           // bytes in line
+	burst time.Duration // how long before its time a frame may leave
+	limit int           // capacity of line in bytes
 
 	line    relay.FIFO[entry]
-	bytes   int           // in line
-	busy    time.Duration // until when the link is busy with what has left
-	rest    uint64        // of the last division by rate, so that nothing is rounded away
+	bytes   int           // bytes in line
+	busy    time.Duration // until when the frames that have left keep the link busy
+	rest    uint64        // remainder of the last division by rate, so that rounding loses nothing
 	dropped atomic.Uint64
 }
 
-// entry is a frame in line.
+// entry is a frame in the queue.
 type entry struct {
 	frame   *link.Frame
 	bytes   int
 	arrived time.Duration
 }
 
-// Bytes.
+// Sizes in bytes.
 const (
 	defaultBurst = 64 << 10
 	maxBurst     = 1 << 30
@@ -49,15 +49,14 @@ func newMachine(l Limit) *machine {
 	return m
 }
 
-// cost is how long the link takes for n bytes, and what is left of the division.
-// n is at most maxBurst, so that it fits.
+// cost returns how long the link takes for n bytes, and the remainder of the division by the rate.
+// rest is the previous remainder. n is at most maxBurst, so that the product fits into 64 bits.
 func (m *machine) cost(n int, rest uint64) (time.Duration, uint64) {
 	v := uint64(n)*8*uint64(time.Second) + rest
 	return time.Duration(v / m.rate), v % m.rate
 }
 
-// Room implements relay.Machine. There is always room: what is too much is
-// dropped.
+// Room implements relay.Machine. There is always room: Push drops frames that do not fit.
 func (m *machine) Room() int { return link.BatchSize }
 
 // Push implements relay.Machine.
@@ -89,8 +88,8 @@ func (m *machine) Pop(now time.Duration, fs []*link.Frame) (n int) {
 	return n
 }
 
-// Next implements relay.Machine. The bucket must hold the tokens for the whole
-// frame; a frame larger than the bucket leaves when that is full.
+// Next implements relay.Machine. A frame leaves when the bucket holds the tokens for the whole
+// frame, or is full if the frame is larger than the bucket.
 func (m *machine) Next() (at time.Duration, ok bool) {
 	if m.line.Len() == 0 {
 		return 0, false

@@ -1,13 +1,12 @@
-// Package shape wraps a device and limits its rate, each direction by itself,
-// with a bounded queue in front: a link of so many bits a second. What finds the
-// queue full is dropped and counted, as at a router.
+// Package shape wraps a device and limits its rate to a number of bits per second, separately for
+// each direction, with a bounded queue. A frame that finds the queue full is dropped and counted,
+// as in a router.
 //
-// The rate is kept by a token bucket, computed as a time (the virtual scheduling
-// of ITU-T I.371): each frame has an earliest moment to leave, and moves that of
-// its successors on by its bits over the rate. A frame that leaves late, for the
-// timers of the system are coarse, does not slow down what follows. Bits are
-// those of the wire: a GSO frame counts its headers once for each segment, and
-// leaves as one.
+// The rate is enforced by a token bucket, computed as a time (the virtual scheduling algorithm of
+// ITU-T I.371). Each frame has an earliest time to leave, and moves the time of its successors by
+// its bits divided by the rate. A frame that leaves late, because system timers are coarse, does
+// not slow down later frames. Bits are counted as on the wire: a GSO frame counts its headers once
+// for each segment, and leaves as a whole.
 package shape
 
 import (
@@ -17,11 +16,12 @@ import (
 	"loam/link/relay"
 )
 
-// Limit is the rate of a direction. The zero value is no limit.
+// Limit is the rate of one direction. The zero value means no limit.
 type Limit struct {
-	Rate  int64 // bits a second
-	Burst int   // bytes that may leave at once after a pause, default 64 kB, at most 1 GB
-	// Queue is how many bytes wait, at least one frame. Default: QueueTime's worth.
+	Rate  int64 // bits per second
+	Burst int   // bytes that may leave at once after a pause; default 64 kB, at most 1 GB
+	// Queue is the capacity of the queue in bytes; one frame always fits. Default: the bytes of
+	// QueueTime at Rate.
 	Queue     int
 	QueueTime time.Duration // default 100 ms
 }
@@ -31,8 +31,8 @@ type Config struct {
 	Send, Recv Limit
 }
 
-// New wraps d, and closes it when it is closed itself. What is dropped is in the
-// device's Stats as TxDropped and RxDropped.
+// New wraps d. Closing the returned device also closes d. Dropped frames are counted in its Stats
+// as TxDropped and RxDropped.
 func New(d link.Device, c Config) *relay.Device {
 	return relay.New(d, maker(c.Send), maker(c.Recv))
 }

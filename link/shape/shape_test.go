@@ -26,14 +26,14 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// arrival is a frame that came out of the link.
+// arrival is a frame that was delivered.
 type arrival struct {
 	at    time.Duration
 	bytes int
 }
 
-// through sends frames of the given lengths at once into a device and records
-// when they arrive at the other end. It runs in fake time.
+// through sends frames of the given lengths at once into a device and records when they arrive at
+// the other end. It runs in fake time.
 func through(t *testing.T, from, to link.Device, lengths ...int) (got []arrival) {
 	t.Helper()
 	start := time.Now()
@@ -103,7 +103,7 @@ func TestRate(t *testing.T) {
 	}
 }
 
-// After a pause a burst leaves at once, and then the rate holds again.
+// After a pause, a burst leaves at once. Then the rate applies again.
 func TestBurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := pipe.New(pipe.Config{})
@@ -117,7 +117,7 @@ func TestBurst(t *testing.T) {
 	})
 }
 
-// No bit is lost by rounding: a rate that divides nothing is exact in the end.
+// Rounding loses nothing: a rate that divides no frame evenly is exact in the long run.
 func TestRateIsExact(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := pipe.New(pipe.Config{})
@@ -131,7 +131,7 @@ func TestRateIsExact(t *testing.T) {
 	})
 }
 
-// What the queue does not hold is dropped and counted; the rest keeps its order.
+// Frames that do not fit into the queue are dropped and counted. The others stay in order.
 func TestDropTail(t *testing.T) {
 	for name, limit := range map[string]shape.Limit{
 		"bytes": {Rate: 1_000_000, Burst: 1, Queue: 10_000},
@@ -143,7 +143,8 @@ func TestDropTail(t *testing.T) {
 			a, b := pipe.New(pipe.Config{})
 			d := shape.New(a, shape.Config{Send: limit})
 			got := through(t, d, b, same(100, 1000)...)
-			// One leaves at once; how many of the rest found room depends on when it left.
+			// One frame leaves at once. The number that fits into the queue depends on when it
+			// left.
 			s := d.Stats()
 			if n := len(got); n != 10 && n != 11 || s.TxDropped != uint64(100-n) || s.TxFrames != 100 {
 				t.Errorf("%s: %d frames arrived, Stats %+v", name, n, s)
@@ -155,15 +156,15 @@ func TestDropTail(t *testing.T) {
 	}
 }
 
-// A GSO frame counts with the headers of all its segments, and passes even if
-// the queue is shorter.
+// A GSO frame counts with the headers of all its segments, and is accepted even if the queue is
+// shorter.
 func TestGSO(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := pipe.New(pipe.Config{Offloads: pipe.AllOffloads})
 		d := shape.New(a, shape.Config{Send: shape.Limit{Rate: 8_000_000, Burst: 1, Queue: 1}})
 		gso := linktest.Unfinished(link.Ethernet, linktest.Transport{Protocol: wire.ProtoTCP, Payload: 10_000, GSOSize: 1000})
 		d.Queues()[0].Send([]*link.Frame{gso})
-		synctest.Wait() // it has left, and the link is busy
+		synctest.Wait() // the frame has left, and the link is busy
 		got := through(t, d, b, 60)
 		want := time.Duration(10_000+10*54) * time.Microsecond
 		if len(got) != 2 || got[1].at != want {

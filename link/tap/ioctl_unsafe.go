@@ -10,14 +10,15 @@ import (
 	"loam/wire"
 )
 
-// The ioctls of linux/if_tun.h and netdevice(7). Safety, for every use of unsafe
-// here: the kernel reads and writes the pointed-to variable during the call only,
-// and the variable is at least as large as what the request moves.
+// The ioctls of linux/if_tun.h and netdevice(7).
+//
+// Safety, for every use of unsafe here: the kernel accesses the variable behind the pointer only
+// during the call. The variable is at least as large as the data of the request.
 
-// tunSetVnetLE is TUNSETVNETLE: the header is little-endian on any machine.
+// tunSetVnetLE is TUNSETVNETLE: the virtio-net header is little-endian on every machine.
 const tunSetVnetLE = 0x400454dc
 
-// ifreq is struct ifreq: a name, and a union of 24 bytes.
+// ifreq is struct ifreq: a name and a union of 24 bytes.
 type ifreq struct {
 	name [maxName + 1]byte
 	data [24]byte
@@ -36,7 +37,7 @@ func ioctl(fd int, request, argument uintptr) error {
 	return nil
 }
 
-// ioctlValue passes a pointer to an int.
+// ioctlValue calls an ioctl with a pointer to an int.
 func ioctlValue(fd int, request uintptr, value int32) error {
 	if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, uintptr(fd), request, uintptr(unsafe.Pointer(&value))); errno != 0 {
 		return errno
@@ -51,7 +52,7 @@ func ioctlIfreq(fd int, request uintptr, r *ifreq) error {
 	return nil
 }
 
-// attach ties fd to the interface and returns the name that the kernel gave it.
+// attach attaches fd to the interface and returns the name that the kernel assigned.
 func attach(fd int, name string, flags uint16) (string, error) {
 	r := newIfreq(name)
 	*(*uint16)(unsafe.Pointer(&r.data)) = flags
@@ -62,7 +63,7 @@ func attach(fd int, name string, flags uint16) (string, error) {
 	return string(given), nil
 }
 
-// readMTU asks by name, for which any socket will do.
+// readMTU returns the MTU in bytes of the named interface. The ioctl works on any socket.
 func readMTU(name string) (int, error) {
 	s, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -76,8 +77,7 @@ func readMTU(name string) (int, error) {
 	return int(*(*int32)(unsafe.Pointer(&r.data))), nil
 }
 
-// readMAC asks the descriptor for the address of the kernel's end, which follows
-// the two bytes of the address family.
+// readMAC returns the address of the kernel's end. It follows the two bytes of the address family.
 func readMAC(fd int) (wire.MAC, error) {
 	r := newIfreq("")
 	if err := ioctlIfreq(fd, syscall.SIOCGIFHWADDR, r); err != nil {

@@ -18,7 +18,7 @@ import (
 	"loam/wire"
 )
 
-// openTap opens an interface, switches it on and gives it an address.
+// openTap opens an interface, sets it up and assigns an address.
 func openTap(t testing.TB, c tap.Config, address string) *tap.Device {
 	t.Helper()
 	d, err := tap.Open(c)
@@ -57,8 +57,8 @@ func isProtocol(p wire.Protocol) func(f *link.Frame) bool {
 	}
 }
 
-// The kernel as oracle: a GSO frame that it forwards to an interface without
-// offloads comes out as link.Segment cuts it, but for the TTL.
+// The kernel as oracle: when the kernel forwards a GSO frame to an interface without offloads, it
+// produces the same segments as link.Segment, except for the TTL.
 func TestKernelSegmentsAlike(t *testing.T) {
 	needTun(t)
 	must(t, os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0))
@@ -91,14 +91,14 @@ func TestKernelSegmentsAlike(t *testing.T) {
 	}
 }
 
-// forward does to an IPv4 header what a router does.
+// forward modifies an IPv4 header as a router does.
 func forward(b []byte) {
 	h, _, _ := wire.ParseIPv4(b)
 	h.TTL--
 	h.Put(b)
 }
 
-// What the kernel sends as one large datagram arrives as one GSO frame.
+// A large datagram that the kernel sends as a whole arrives as one GSO frame.
 func TestKernelSendsGSO(t *testing.T) {
 	needTun(t)
 	d := openTap(t, tap.Config{Medium: link.IP}, "192.0.2.1/24")
@@ -125,7 +125,7 @@ func TestKernelSendsGSO(t *testing.T) {
 	f.Free()
 }
 
-// Without offloads the kernel finishes everything before it hands it over.
+// Without offloads, the kernel delivers only finished frames.
 func TestKernelFinishesChecksums(t *testing.T) {
 	needTun(t)
 	d := openTap(t, tap.Config{Medium: link.IP, NoOffloads: true}, "192.0.2.1/24")
@@ -143,8 +143,8 @@ func TestKernelFinishesChecksums(t *testing.T) {
 	f.Free()
 }
 
-// While the interface is down, frames are dropped and counted; when it is
-// removed, the device is closed.
+// While the interface is down, frames are dropped and counted. When the interface is removed, the
+// device is closed.
 func TestInterfaceGoes(t *testing.T) {
 	needTun(t)
 	link.Track(true)
@@ -185,7 +185,7 @@ func TestPersist(t *testing.T) {
 	must(t, err)
 	mac := d.Info().MAC
 	must(t, d.Close())
-	netns.Index(t, "loam1") // fails if it is gone
+	netns.Index(t, "loam1") // fails if it no longer exists
 	again, err := tap.Open(tap.Config{Name: "loam1"})
 	must(t, err)
 	if again.Info().MAC != mac {
@@ -195,8 +195,7 @@ func TestPersist(t *testing.T) {
 	netns.Remove(t, "loam1")
 }
 
-// Each queue is a way into the kernel, and what comes out of it comes by one of
-// them.
+// Every queue can send to the kernel, and every frame from the kernel arrives at one of the queues.
 func TestQueues(t *testing.T) {
 	needTun(t)
 	d := openTap(t, tap.Config{Queues: 3}, "")
@@ -231,7 +230,7 @@ func TestQueues(t *testing.T) {
 	}
 }
 
-// One queue of an interface that was made for several is enough.
+// An interface created for several queues can be opened with one.
 func TestOneOfSeveralQueues(t *testing.T) {
 	needTun(t)
 	d, err := tap.Open(tap.Config{Persist: true, Queues: 2})
@@ -247,8 +246,8 @@ func TestOneOfSeveralQueues(t *testing.T) {
 	must(t, d.Close())
 }
 
-// What could not be opened leaves no files behind: their descriptors were closed, and would be
-// again, as somebody else's, when the collector finds them.
+// If opening fails, no files are left. Their descriptors are already closed; the garbage collector
+// would close the same numbers again when other files use them.
 func TestOpenFilesRefuses(t *testing.T) {
 	needTun(t)
 	d, err := tap.Open(tap.Config{Persist: true}) // for one queue
@@ -262,8 +261,7 @@ func TestOpenFilesRefuses(t *testing.T) {
 	}
 }
 
-// A file that is no descriptor of an interface is refused, and nothing stays
-// open.
+// A file that is not a descriptor of an interface is rejected, and no file stays open.
 func TestFromFilesRefuses(t *testing.T) {
 	if _, err := tap.FromFiles(nil, link.Info{Name: "none"}); err == nil {
 		t.Error("no file at all was accepted")

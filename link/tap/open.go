@@ -19,8 +19,9 @@ const (
 	maxQueues = 256
 )
 
-// open opens a descriptor a queue and sets them up: they must not be given to
-// the poller before, since an unattached descriptor reports an error to it.
+// open opens a descriptor for each queue and sets it up. The descriptors must not be registered
+// with the poller before that, because an unattached descriptor reports an error to it. On error,
+// all descriptors are closed.
 func open(c Config) (fds []int, info link.Info, err error) {
 	if err := c.setDefaults(); err != nil {
 		return nil, info, err
@@ -67,8 +68,8 @@ func (c *Config) setDefaults() error {
 
 const multiQueue = 0x100 // IFF_MULTI_QUEUE of linux/if_tun.h
 
-// attach ties a descriptor to the interface. One that was made for several queues is opened as
-// such when one is wanted, too.
+// attach attaches a descriptor to the interface and returns the interface's name. An interface
+// created for several queues must be opened with IFF_MULTI_QUEUE even for one queue.
 func (c *Config) attach(fd int) (name string, err error) {
 	flags := c.flags()
 	name, err = attach(fd, c.Name, flags)
@@ -78,7 +79,7 @@ func (c *Config) attach(fd int) (name string, err error) {
 	return name, err
 }
 
-// flags for TUNSETIFF.
+// flags returns the flags of TUNSETIFF.
 func (c *Config) flags() uint16 {
 	flags := uint16(syscall.IFF_NO_PI | syscall.IFF_VNET_HDR)
 	if c.Medium == link.IP {
@@ -92,8 +93,8 @@ func (c *Config) flags() uint16 {
 	return flags
 }
 
-// Bits of TUNSETOFFLOAD: what the kernel may leave undone in what we read. What
-// we write may have the same undone, whether it was negotiated or not.
+// Bits of TUNSETOFFLOAD: what the kernel may leave undone in frames that the device reads. Frames
+// that the device writes may use the same offloads, negotiated or not.
 const (
 	tunChecksum = 1 << 0 // TUN_F_CSUM
 	tunTSO4     = 1 << 1 // TUN_F_TSO4
@@ -103,7 +104,8 @@ const (
 	tunUSO6     = 1 << 6 // TUN_F_USO6
 )
 
-// negotiate agrees on the header and the offloads, as many as the kernel has.
+// negotiate sets the header format and enables the offloads that the kernel supports. none disables
+// all offloads.
 func negotiate(fd int, none bool) (link.Offloads, error) {
 	if err := ioctlValue(fd, syscall.TUNSETVNETHDRSZ, link.VirtioHeaderLen); err != nil {
 		return 0, err
@@ -122,7 +124,7 @@ func negotiate(fd int, none bool) (link.Offloads, error) {
 	return offloads, ioctl(fd, syscall.TUNSETOFFLOAD, tso)
 }
 
-// describe reads the MTU and makes an address for this end.
+// describe sets the MTU of info, and derives an address for this end if none is set.
 func describe(fd int, info *link.Info) (err error) {
 	if info.MTU, err = readMTU(info.Name); err != nil {
 		return fmt.Errorf("%s: MTU: %w", info.Name, err)
@@ -138,8 +140,8 @@ func describe(fd int, info *link.Info) (err error) {
 	return nil
 }
 
-// neighbour makes an address that differs from the kernel's own, is locally
-// administered, and is the same every time.
+// neighbour returns a locally administered unicast address that differs from m, the address of the
+// kernel's end. The result is the same on every call.
 func neighbour(m wire.MAC) wire.MAC {
 	m[0] = m[0]&^1 | 2
 	m[5] ^= 1
@@ -152,7 +154,7 @@ func closeAll(fds []int) {
 	}
 }
 
-// openError says what to do when /dev/net/tun cannot be opened.
+// openError returns an error for a failed open of /dev/net/tun, with advice.
 func openError(name string, err error) error {
 	name = strings.TrimSuffix(name, "%d")
 	switch {
@@ -164,7 +166,7 @@ func openError(name string, err error) error {
 	return fmt.Errorf("%s: %s: %w", name, clone, err)
 }
 
-// attachError says what to do when TUNSETIFF fails.
+// attachError returns an error for a failed TUNSETIFF, with advice.
 func attachError(c Config, err error) error {
 	mode := "tap"
 	if c.Medium == link.IP {

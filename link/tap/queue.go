@@ -11,14 +11,13 @@ import (
 	"loam/link/fd"
 )
 
-// queue is one descriptor of the interface: one frame a system call, with its
-// virtio-net header in front.
+// queue is one descriptor of the interface. One system call transfers one frame, preceded by its
+// virtio-net header.
 //
-// A frame is read into a large buffer, the landing, since nobody knows how long
-// it is. A short one is copied out, so that the landing can be used again and
-// 2 kB are not held in 70 kB; a long one keeps it. Measured: copying 1514 bytes
-// is lost in the noise of the 1.1 µs of the read, while readv into a small
-// buffer and a large one behind it costs 110 ns more.
+// A frame is read into a large buffer, the landing, because its length is not known in advance. A
+// short frame is copied out, so that the landing can be reused and 2 kB do not occupy 70 kB. A long
+// frame keeps the landing. Measured: the cost of copying 1514 bytes disappears in the noise of the
+// 1.1 µs of the read. readv into a small buffer followed by a large one costs 110 ns more.
 type queue struct {
 	info     *link.Info
 	file     *fd.File
@@ -28,18 +27,18 @@ type queue struct {
 	mu      sync.Mutex // guards landing between Recv and close
 	landing *link.Frame
 
-	// Recv's own. The function is made once, since making it allocates; what it
-	// works on is passed here.
+	// Arguments, results and state of tryRecv, used by Recv only. The function value is created
+	// once, because creating it allocates.
 	recv struct {
 		try    func(fd uintptr) bool // q.tryRecv
-		fs     []*link.Frame         // to fill
-		n      int                   // how far
-		bytes  int                   // in them
-		waited bool                  // nothing was there at first
-		burst  int                   // how many to read before handing them on
+		fs     []*link.Frame         // frames to fill
+		n      int                   // number of frames filled
+		bytes  int                   // bytes in them
+		waited bool                  // the first attempt found no frame
+		burst  int                   // number of frames to read before returning them
 		err    error
 	}
-	// Send's own, in the same way.
+	// Arguments and results of trySend, used by Send only.
 	send struct {
 		try   func(fd uintptr) // q.trySend
 		fs    []*link.Frame
@@ -61,9 +60,9 @@ func (q *queue) Room() <-chan struct{} { return q.room.C() }
 
 // Recv implements link.Queue.
 //
-// How many frames it reads adapts: one if it had to wait for it, so that a lone
-// frame is handed on without a system call that finds nothing (390 ns); and
-// twice as many as last time while there is always something.
+// The number of frames that it reads adapts. If it had to wait, it reads one frame: a lone frame is
+// then delivered without another system call that finds nothing (390 ns). While there is always
+// another frame, it reads twice as many as last time.
 func (q *queue) Recv(fs []*link.Frame) (int, error) {
 	r := &q.recv
 	r.fs, r.n, r.bytes, r.waited, r.err = fs, 0, 0, false, nil
@@ -76,7 +75,7 @@ func (q *queue) Recv(fs []*link.Frame) (int, error) {
 	return r.n, r.err
 }
 
-// tryRecv reads frames and returns false if there is none.
+// tryRecv reads frames, and returns false if there is none.
 func (q *queue) tryRecv(fd uintptr) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -101,8 +100,8 @@ func (q *queue) tryRecv(fd uintptr) bool {
 	return true
 }
 
-// readOne reads a frame. again means that there is none now. A frame that is
-// damaged is counted and not delivered.
+// readOne reads one frame. again means that there is none now. A damaged frame is counted and not
+// delivered.
 func (q *queue) readOne(descriptor uintptr) (again bool, err error) {
 	if q.landing == nil {
 		q.landing = link.NewFrame(link.MaxFrame)
@@ -117,7 +116,7 @@ func (q *queue) readOne(descriptor uintptr) (again bool, err error) {
 	case err != nil:
 		return false, err
 	case n == 0:
-		return false, syscall.EPIPE // a socket whose other end was closed
+		return false, syscall.EPIPE // a socket whose other end is closed
 	}
 	if f = q.accept(n); f != nil {
 		r := &q.recv
@@ -128,7 +127,8 @@ func (q *queue) readOne(descriptor uintptr) (again bool, err error) {
 	return false, nil
 }
 
-// accept makes a frame of the n bytes in the landing, nil if they make no sense.
+// accept converts the n bytes in the landing to a frame. It returns nil, and counts an error, if
+// they are not valid.
 func (q *queue) accept(n int) *link.Frame {
 	l := q.landing
 	const header = link.VirtioHeaderLen
@@ -171,6 +171,8 @@ func (q *queue) Send(fs []*link.Frame) (int, error) {
 	return s.n, err
 }
 
+// trySend writes the frames of q.send.fs, one system call each, until the interface takes no more or
+// fails.
 func (q *queue) trySend(fd uintptr) {
 	s := &q.send
 	frames, bytes := 0, 0
@@ -199,8 +201,8 @@ func (q *queue) trySend(fd uintptr) {
 	q.counters.Sent(frames, bytes)
 }
 
-// write writes f with its virtio-net header, which goes into the headroom. f is
-// as before if that fails.
+// write writes f with its virtio-net header, which it stores in the headroom. On error, f is
+// unchanged.
 func write(descriptor uintptr, f *link.Frame) error {
 	offload := f.Offload
 	offload.Put(f.Prepend(link.VirtioHeaderLen))
@@ -216,13 +218,13 @@ func write(descriptor uintptr, f *link.Frame) error {
 	}
 }
 
-// judge counts what went wrong with one frame only, and returns what is wrong
-// with the interface.
+// judge handles an error of write. It counts an error that concerns only one frame, and returns
+// nil. It returns an error that concerns the interface.
 func (q *queue) judge(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case err == syscall.EINVAL: // the kernel does not believe the header
+	case err == syscall.EINVAL: // the kernel rejects the virtio-net header
 		q.counters.TxError()
 		return nil
 	case err == syscall.EIO || err == syscall.ENOMEM: // the interface is down; no memory
@@ -232,7 +234,7 @@ func (q *queue) judge(err error) error {
 	return q.failure(err)
 }
 
-// failure is the error of an interface that does not work any more.
+// failure returns the error for an interface that no longer works.
 func (q *queue) failure(err error) error {
 	switch err {
 	case syscall.EBADFD:
@@ -243,7 +245,7 @@ func (q *queue) failure(err error) error {
 	return fmt.Errorf("%s: %w", q.info.Name, err)
 }
 
-// close may be called more than once.
+// close closes the descriptor and frees the landing. It may be called more than once.
 func (q *queue) close() error {
 	err := q.file.Close()
 	q.room.Close()

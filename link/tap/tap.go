@@ -1,17 +1,15 @@
 //go:build linux
 
-// Package tap is a device on a Linux TAP or TUN interface: the kernel's network
-// stack is at the other end (Documentation/networking/tuntap.rst of the kernel).
+// Package tap is a device on a Linux TAP or TUN interface. The kernel's network stack is the other
+// end (Documentation/networking/tuntap.rst of the kernel).
 //
-// Frames carry the virtio-net header both ways, so a frame of 64 kB with an
-// unfinished checksum crosses in one system call. Each queue is a descriptor of
-// its own (IFF_MULTI_QUEUE); the kernel keeps a flow in the queue that last sent
-// for it.
+// Frames carry the virtio-net header in both directions, so a frame of 64 kB with an unfinished
+// checksum crosses in one system call. Each queue has a descriptor of its own (IFF_MULTI_QUEUE).
+// The kernel delivers a flow to the queue that last sent a frame of that flow.
 //
-// Creating an interface takes CAP_NET_ADMIN; opening one that an administrator
-// has made for the user (ip tuntap add dev tap0 mode tap user NAME) takes
-// nothing. A process that may not open /dev/net/tun at all is given the
-// descriptors by its parent: see FromFiles.
+// Creating an interface requires CAP_NET_ADMIN. Opening one that an administrator has created for
+// the user (ip tuntap add dev tap0 mode tap user NAME) requires no privilege. A process that may
+// not open /dev/net/tun at all can inherit the descriptors from its parent: see FromFiles.
 package tap
 
 import (
@@ -25,29 +23,29 @@ import (
 
 // Config describes an interface to open or create.
 type Config struct {
-	// Name of the interface, at most 15 bytes. It may end in %d, for the first
-	// number that is free. Default "tap%d" or, for medium IP, "tun%d".
+	// Name of the interface, at most 15 bytes. It may end in %d, which is replaced by the first
+	// free number. Default "tap%d" or, for medium IP, "tun%d".
 	Name   string
-	Medium link.Medium // Ethernet: TAP, IP: TUN
-	Queues int         // default 1; more need an interface that was created for it
-	// Persist leaves the interface behind when the device is closed.
+	Medium link.Medium // Ethernet: TAP; IP: TUN
+	Queues int         // default 1, at most 256; more than 1 requires an interface created with multi_queue
+	// Persist keeps the interface after the device is closed.
 	Persist bool
-	// NoOffloads has the kernel finish all checksums and cut up all frames.
+	// NoOffloads makes the kernel finish all checksums and segment all frames.
 	NoOffloads bool
-	// MAC is the address of this end; by default one that is made from the
-	// kernel's. (The address that ip link shows is that of the kernel's end.)
+	// MAC is the address of this end. The default is derived from the address of the kernel's end,
+	// which is the one that ip link shows.
 	MAC wire.MAC
 }
 
-// Device is an interface whose other end is the kernel.
+// Device is one end of a TAP or TUN interface; the kernel is the other end.
 type Device struct {
 	info   link.Info
 	ends   []*queue
 	queues []link.Queue // the same as ends
 }
 
-// Open opens the interface, and creates it if it does not exist. The interface
-// is left as it is: down, if it is new, and without an address.
+// Open opens the interface, and creates it if it does not exist. It does not configure the
+// interface: a new one is down and has no address.
 func Open(c Config) (*Device, error) {
 	fds, info, err := open(c)
 	if err != nil {
@@ -64,11 +62,11 @@ func Open(c Config) (*Device, error) {
 	return d, nil
 }
 
-// OpenFiles is Open for another process: a child that inherits the files makes
-// the device of them, and of info, with FromFiles.
+// OpenFiles opens the interface for another process. A child process that inherits the files
+// creates the device from them and info by FromFiles. The caller owns the files.
 func OpenFiles(c Config) (files []*os.File, info link.Info, err error) {
 	fds, info, err := open(c)
-	if err != nil { // they are closed, and their numbers somebody else's
+	if err != nil { // the descriptors are closed, and their numbers may be in use again
 		return nil, info, err
 	}
 	for _, n := range fds {
@@ -77,10 +75,9 @@ func OpenFiles(c Config) (files []*os.File, info link.Info, err error) {
 	return files, info, nil
 }
 
-// FromFiles makes a device of descriptors that are open already, one a queue:
-// they are set up with IFF_NO_PI and IFF_VNET_HDR, with a header of
-// link.VirtioHeaderLen bytes, and info says what the other end was told by
-// TUNSETOFFLOAD. The files are closed; the device has copies.
+// FromFiles returns a device over open descriptors, one per queue. Each must be set up with
+// IFF_NO_PI and IFF_VNET_HDR and a header of link.VirtioHeaderLen bytes. info.Offloads must agree
+// with the TUNSETOFFLOAD setting. FromFiles takes ownership of the files, also on error.
 func FromFiles(files []*os.File, info link.Info) (*Device, error) {
 	d := &Device{info: info}
 	if len(files) == 0 {
@@ -114,8 +111,8 @@ func (d *Device) Info() link.Info { return d.info }
 // Queues implements link.Device.
 func (d *Device) Queues() []link.Queue { return d.queues }
 
-// Stats implements link.Device. What the kernel dropped before it came here is
-// in the statistics of the interface.
+// Stats implements link.Device. Frames that the kernel dropped earlier are counted in the
+// statistics of the interface.
 func (d *Device) Stats() (s link.Stats) {
 	for _, q := range d.ends {
 		s.Add(q.counters.Stats())
@@ -123,8 +120,8 @@ func (d *Device) Stats() (s link.Stats) {
 	return s
 }
 
-// Close implements link.Device. The interface goes away with it unless it was
-// opened with Persist or existed before.
+// Close implements link.Device. An interface that Open created is removed, unless Config.Persist is
+// set.
 func (d *Device) Close() error {
 	var first error
 	for _, q := range d.ends {

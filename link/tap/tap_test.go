@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { netns.Main(m) }
 
-// needTun skips a test where interfaces cannot be made.
+// needTun skips a test if interfaces cannot be created.
 func needTun(t testing.TB) {
 	t.Helper()
 	netns.Need(t)
@@ -27,12 +27,12 @@ func needTun(t testing.TB) {
 	f.Close()
 }
 
-// maker opens an interface, and at the kernel's side of it a packet socket. That
-// socket speaks the virtio-net header too, so the peer is a tap device itself.
+// maker returns a function that opens an interface, and a packet socket at the kernel's side of it.
+// The socket also uses the virtio-net header, so the peer is a tap device itself.
 func maker(c tap.Config, mtu int) linktest.Make {
 	return func(t testing.TB) (a, b link.Device) {
 		c := c
-		if mtu != 0 { // the interface has to have it before it is opened
+		if mtu != 0 { // must be set before the interface is opened
 			c.Persist = true
 			first, err := tap.Open(c)
 			must(t, err)
@@ -47,7 +47,7 @@ func maker(c tap.Config, mtu int) linktest.Make {
 	}
 }
 
-// packetSocket is the other side of the interface.
+// packetSocket returns the other end of the interface.
 func packetSocket(t testing.TB, info link.Info) link.Device {
 	t.Helper()
 	const (
@@ -90,8 +90,8 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// Descriptors that a parent passed. A socket pair that keeps frames apart does
-// for an interface here: it needs no privilege, and it can be full.
+// Descriptors inherited from a parent. A socket pair that preserves message boundaries stands in
+// for an interface: it needs no privilege, and it can become full.
 func TestConformanceFromFiles(t *testing.T) {
 	linktest.Run(t, func(t testing.TB) (a, b link.Device) {
 		pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_SEQPACKET|syscall.SOCK_CLOEXEC, 0)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"sync/atomic"
 
 	"github.com/cilium/ebpf"
@@ -18,10 +19,10 @@ import (
 	"loam/link/match"
 )
 
-// Rx receives frames. It is used by one goroutine, but for Drops and Passed.
+// Rx receives frames. Only one goroutine at a time may use it, except for Drops and Passed.
 type Rx struct {
 	records *ebpf.Map
-	counts  *ebpf.Map // of frames that found no room, and of those that are passed on
+	counts  *ebpf.Map // counters of dropped frames and of passed frames
 	program *ebpf.Program
 	link    link.Link
 	ring    *ring
@@ -30,7 +31,7 @@ type Rx struct {
 	passed  *atomic.Uint64
 }
 
-// Entries of the counts.
+// Entries of counts.
 const (
 	droppedEntry = iota
 	passedEntry
@@ -40,26 +41,26 @@ const (
 // RxConfig describes an Rx to open.
 type RxConfig struct {
 	Interface string
-	Match     []match.Rule // what it takes away from the kernel; no rule: every frame
-	// Share and Shares are for several: each takes what comes to every Shares-th
-	// processor, from the Share-th (from 0) on. Shares 0 is 1. Frames to processors whose
-	// Rx is not there are the kernel's.
+	Match     []match.Rule // frames to take away from the kernel; no rules: every frame
+	// Share and Shares divide the frames among several Rx by processor: each takes the frames
+	// handled by the processors whose number modulo Shares is Share. Shares 0 means 1. Frames of a
+	// share without an Rx go to the kernel.
 	Share, Shares int
-	// Bytes of the ring, rounded up to a power of two; default 2 MiB. A frame takes the
-	// least of Sizes that it fits, and 24 bytes.
+	// Bytes is the size of the ring, rounded up to a power of two; default 2 MiB. A frame takes the
+	// smallest of Sizes that it fits into, and 24 bytes more.
 	Bytes int
 }
 
-// Sizes are what a record has room for: the kernel wants to know it beforehand. The
-// first is enough for an answer to a small echo of either version of IP, the second for
-// an error that quotes a small packet, or all headers that there are.
+// Sizes are the possible sizes of the frame in a record, in bytes: the kernel must know the size in
+// advance. The first is enough for the reply to a small echo over IPv4 or IPv6. The second is
+// enough for an ICMP error that quotes a small packet, or for any headers.
 var Sizes = [...]int32{80, 144, 400, Longest}
 
-// Longest is the most of a frame that is copied, in bytes.
+// Longest is the most bytes of a frame that are copied.
 const Longest = 2048 - frameAt - recordHeader
 
-// Record: the length of the frame in 4 bytes, nothing in 4, when it was taken in 8 by
-// CLOCK_MONOTONIC, the frame.
+// Layout of a record: 4 bytes length of the frame, 4 bytes zero, 8 bytes time stamp
+// (CLOCK_MONOTONIC, ns), the frame.
 const (
 	timeAt  = 8
 	frameAt = 16
@@ -68,7 +69,7 @@ const (
 // defaultBytes is enough for 8192 frames of the second size.
 const defaultBytes = 2 << 20
 
-// OpenRx opens one.
+// OpenRx opens an Rx on an interface. It requires CAP_BPF and CAP_NET_ADMIN.
 func OpenRx(c RxConfig) (*Rx, error) {
 	i, err := net.InterfaceByName(c.Interface)
 	if err != nil {
@@ -83,6 +84,7 @@ func OpenRx(c RxConfig) (*Rx, error) {
 	return r, nil
 }
 
+// open creates the maps, loads the program and attaches it. On error, the caller calls Close.
 func (r *Rx) open(c RxConfig, index int) (err error) {
 	size := 1 << 12
 	for ; size < c.Bytes || c.Bytes == 0 && size < defaultBytes; size *= 2 {
@@ -116,13 +118,13 @@ func (r *Rx) open(c RxConfig, index int) (err error) {
 
 // Verdicts of a program (enum tcx_action_base).
 const (
-	leave = -1 // to the next program, and to the kernel
+	leave = -1 // pass on to the next program, and then to the kernel
 	drop  = 2
 )
 
-// share leaves the frames of other processors alone, and what is no frame as it was on
-// a wire: one with a tag, which the kernel has taken out of it, or with so much payload
-// that it is still to be cut up. These are counted.
+// share returns the instructions that leave two kinds of frames to the kernel: frames of other
+// shares, and frames that differ from what was on the wire. The latter have a VLAN tag that the
+// kernel removed, or still need segmentation, and are counted.
 func (r *Rx) share(c RxConfig) asm.Instructions {
 	const skbTagPresent, skbSegment = 20, 176
 	code := asm.Instructions{
@@ -142,7 +144,8 @@ func (r *Rx) share(c RxConfig) asm.Instructions {
 		asm.Mov.Reg(asm.R1, asm.R6).WithSymbol("ours"))
 }
 
-// tally adds one to an entry of the counts, in code of a name in front of that of the name next.
+// tally returns instructions that increment a counter. name is their label, and next the label of
+// the instruction that follows them.
 func (r *Rx) tally(entry int64, name, next string) asm.Instructions {
 	const key = -4
 	return asm.Instructions{
@@ -157,7 +160,8 @@ func (r *Rx) tally(entry int64, name, next string) asm.Instructions {
 	}
 }
 
-// take copies the frame to the ring, and ends its way. Nobody is woken.
+// take returns the instructions that copy the frame to the ring and drop it. They do not wake a
+// reader.
 func (r *Rx) take() asm.Instructions {
 	const (
 		record, size, dropped = asm.R7, asm.R8, "dropped"
@@ -171,7 +175,7 @@ func (r *Rx) take() asm.Instructions {
 		asm.JLE.Imm(size, Longest, name(0)),
 		asm.Mov.Imm(size, Longest))
 	for class, room := range Sizes {
-		larger := dropped // never
+		larger := dropped // never taken
 		if class+1 < len(Sizes) {
 			larger = name(class + 1)
 		}
@@ -202,9 +206,9 @@ func (r *Rx) take() asm.Instructions {
 	return code
 }
 
-// Next is the next frame that is there, without waiting, and when it was taken, in
-// nanoseconds of CLOCK_MONOTONIC. It may be read until Release. Of a frame that is
-// longer than Longest there is only the front.
+// Next returns the next received frame and its time stamp in nanoseconds of CLOCK_MONOTONIC. It
+// does not block; ok is false if there is none. The frame may be read until Release. A frame longer
+// than Longest is truncated.
 func (r *Rx) Next() (frame []byte, at int64, ok bool) {
 	record, ok := r.ring.next()
 	if !ok {
@@ -214,18 +218,19 @@ func (r *Rx) Next() (frame []byte, at int64, ok bool) {
 	return record[frameAt:][:n:n], int64(binary.NativeEndian.Uint64(record[timeAt:])), true
 }
 
-// Release gives the room of all frames that Next has returned back.
+// Release returns the room of all frames that Next has returned to the kernel.
 func (r *Rx) Release() { r.ring.release() }
 
-// Drops is how many frames agreed and found no room. Anybody may call it while the Rx
-// is open.
+// Drops returns the number of frames that matched and were dropped because the ring was full. Any
+// goroutine may call it while the Rx is open.
 func (r *Rx) Drops() uint64 { return r.dropped.Load() }
 
-// Passed is how many frames were left to the kernel because of a VLAN's tag, or since they
-// are still to be cut up, whether they agree or not. Anybody may call it while the Rx is open.
+// Passed returns the number of frames left to the kernel because of a VLAN tag or because they
+// still need segmentation, whether they match or not. Any goroutine may call it while the Rx is
+// open.
 func (r *Rx) Passed() uint64 { return r.passed.Load() }
 
-// Close takes the program off the interface. It may be called again.
+// Close detaches the program from the interface. It may be called more than once.
 func (r *Rx) Close() error {
 	var all []error
 	if r.link != nil {
@@ -249,14 +254,18 @@ func (r *Rx) Close() error {
 	return errors.Join(all...)
 }
 
-// explain says what to do about an error of opening.
+// explain adds advice to an error of opening. It keeps only the first line of errors of the
+// kernel's verifier and of the eBPF library, which have several.
 func explain(name string, err error) error {
-	say := func(why string) error { return fmt.Errorf("%s: %w: %s", name, err, why) }
 	switch {
 	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
-		return say("programs of eBPF need CAP_BPF and CAP_NET_ADMIN: run as root")
+		return fmt.Errorf("%s: %w: programs of eBPF need CAP_BPF and CAP_NET_ADMIN: run as root", name, unix.EPERM)
 	case errors.Is(err, ebpf.ErrNotSupported):
-		return say("programs at tcx take Linux 6.6 or later")
+		return fmt.Errorf("%s: %w: programs at tcx take Linux 6.6 or later", name, ebpf.ErrNotSupported)
 	}
-	return fmt.Errorf("%s: %w", name, err)
+	first, _, more := strings.Cut(err.Error(), "\n")
+	if !more {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return fmt.Errorf("%s: %s", name, first)
 }

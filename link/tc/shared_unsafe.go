@@ -11,33 +11,33 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What is shared with programs: memory of maps, and the system call that runs one.
+// Memory shared with eBPF programs, and the system call that runs a program.
 //
-// Safety, for every use of unsafe here: a pointer leads into a mapping of the size
-// that the kernel gave, at an aligned offset, and is used before the mapping is gone.
+// Safety, for every use of unsafe here: a pointer points into a mapping of the size that the kernel
+// reported, at an aligned offset, and is not used after the mapping is removed.
 
-// mapEntries maps an array map of n entries, whose size is a multiple of 8.
+// mapEntries maps an array map of n entries. The size of an entry must be a multiple of 8.
 func mapEntries(m *ebpf.Map, entry, n int) ([]byte, error) {
 	b, err := unix.Mmap(m.FD(), 0, entry*n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_POPULATE)
 	return b, os.NewSyscallError("mmap", err)
 }
 
-// controlAt is the control that memory begins with. The program runs while we wait for
-// it, so nobody writes beside anybody.
+// controlAt returns the control block at the start of memory. The process waits while the program
+// runs, so there are no concurrent accesses.
 func controlAt(memory []byte) *control { return (*control)(unsafe.Pointer(&memory[0])) }
 
-// Offsets of its fields.
+// Offsets of the fields of control.
 const (
 	nextAt  = int16(unsafe.Offsetof(control{}.next))
 	countAt = int16(unsafe.Offsetof(control{}.count))
 	errnoAt = int16(unsafe.Offsetof(control{}.errno))
 )
 
-// setLength and length are the header of a slot.
+// setLength and length write and read the header of a slot.
 func setLength(slot []byte, n int) { *(*uint32)(unsafe.Pointer(&slot[0])) = uint32(n) }
 func length(slot []byte) int       { return int(*(*uint32)(unsafe.Pointer(&slot[0]))) }
 
-// counterAt is a counter that programs add to.
+// counterAt returns a counter that eBPF programs increment.
 func counterAt(memory []byte) *atomic.Uint64 { return (*atomic.Uint64)(unsafe.Pointer(&memory[0])) }
 
 // testRun is the part of union bpf_attr for BPF_PROG_TEST_RUN.
@@ -52,25 +52,25 @@ type testRun struct {
 	flags, cpu, batch, _ uint32
 }
 
-// times runs the program so often, with a packet that holds frame, which lies in a
-// mapping: the collector does not move it.
+// times runs the program repeat times on a packet that initially holds frame. frame is in a
+// mapping, so the garbage collector does not move it.
 func (r *testRun) times(frame []byte, repeat int) unix.Errno {
 	r.sizeIn, r.dataIn, r.repeat = uint32(len(frame)), uint64(uintptr(unsafe.Pointer(&frame[0]))), uint32(repeat)
 	_, _, errno := unix.RawSyscall(unix.SYS_BPF, unix.BPF_PROG_TEST_RUN, uintptr(unsafe.Pointer(r)), unsafe.Sizeof(*r))
 	return errno
 }
 
-// ring is a BPF_MAP_TYPE_RINGBUF as who reads it sees it: a page with our position, a
-// page with the kernel's, and the records, mapped twice in a row so that none is cut in
-// two. A record has a header of 8 bytes, of which the first four are its length and two
-// flags; the kernel clears the first flag last.
+// ring is the reader's view of a BPF_MAP_TYPE_RINGBUF. It consists of a page with the reader's
+// position, a page with the kernel's position, and the records. The records are mapped twice in a
+// row, so no record wraps around. A record has a header of 8 bytes. The first four are its length
+// and two flags. The kernel clears the busy flag last.
 type ring struct {
 	ours    []byte // mapping of the first page
 	theirs  []byte // mapping of the rest
 	records []byte
-	read    *atomic.Uint64 // shared: up to where we have read
-	written *atomic.Uint64 // shared: up to where the kernel has reserved
-	at      uint64         // up to where we have read, not yet told
+	read    *atomic.Uint64 // shared with the kernel: position up to which the reader has read
+	written *atomic.Uint64 // shared with the kernel: position up to which the kernel has reserved
+	at      uint64         // position up to which the reader has read, not yet published in read
 	mask    uint64
 }
 
@@ -80,6 +80,7 @@ const (
 	discardFlag  = 1 << 30
 )
 
+// mapRing maps the pages and records of a ring buffer map. On error, the caller unmaps what was mapped.
 func mapRing(m *ebpf.Map) (r *ring, err error) {
 	page, size := os.Getpagesize(), int(m.MaxEntries())
 	r = &ring{mask: uint64(size - 1)}
@@ -93,7 +94,7 @@ func mapRing(m *ebpf.Map) (r *ring, err error) {
 	return r, nil
 }
 
-// next is the next record that is complete. It stays as it is until release.
+// next returns the next complete record. It is valid until release.
 func (r *ring) next() (record []byte, ok bool) {
 	for r.at < r.written.Load() {
 		b := r.records[r.at&r.mask:]
@@ -110,7 +111,7 @@ func (r *ring) next() (record []byte, ok bool) {
 	return nil, false
 }
 
-// release gives the kernel back what was read.
+// release returns the records that were read to the kernel.
 func (r *ring) release() { r.read.Store(r.at) }
 
 func (r *ring) unmap() {

@@ -19,10 +19,10 @@ import (
 
 func TestMain(m *testing.M) { netns.Main(m) }
 
-// kind is an EtherType for experiments (IEEE 802), which no kernel speaks.
+// kind is an EtherType for experiments (IEEE 802), which no kernel handles.
 const kind = 0x88b5
 
-// frame is one of n bytes with a number.
+// frame returns a frame of n bytes with a number.
 func frame(n int, number byte) []byte {
 	b := bytes.Repeat([]byte{number}, n)
 	eth := wire.Ethernet{Dst: wire.MAC{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, Src: wire.MAC{2, 0, 0, 0, 0, 1}, Type: kind}
@@ -30,7 +30,7 @@ func frame(n int, number byte) []byte {
 	return b
 }
 
-// ours are the frames of these tests.
+// ours matches the frames of these tests.
 var ours = []match.Rule{{EtherType: kind}}
 
 func openTx(t testing.TB, c TxConfig) *Tx {
@@ -53,7 +53,7 @@ func openRx(t testing.TB, c RxConfig) *Rx {
 	return rx
 }
 
-// send sends frames and fails unless all go.
+// send sends frames and fails the test unless all are sent.
 func send(t testing.TB, tx *Tx, frames ...[]byte) {
 	t.Helper()
 	for _, f := range frames {
@@ -68,7 +68,7 @@ func send(t testing.TB, tx *Tx, frames ...[]byte) {
 	}
 }
 
-// receive takes n frames in, and fails if they have not come after a while.
+// receive receives n frames, and fails the test if they do not arrive in time.
 func receive(t testing.TB, rx *Rx, n int) (frames [][]byte) {
 	t.Helper()
 	defer rx.Release()
@@ -85,7 +85,7 @@ func receive(t testing.TB, rx *Rx, n int) (frames [][]byte) {
 	return frames
 }
 
-// Frames of all lengths arrive as they were, in order, more than are sent at once.
+// Frames of all lengths arrive unchanged and in order, also if there are more than one run sends.
 func TestFramesArrive(t *testing.T) {
 	netns.Need(t)
 	from, to := netns.Veth(t, 1500, 1)
@@ -107,8 +107,8 @@ func TestFramesArrive(t *testing.T) {
 	}
 }
 
-// What finds no room in the ring is counted, and room that is given back is used again,
-// around the end of the ring too.
+// Frames that find no room in the ring are counted. Released room is used again, also across the
+// end of the ring.
 func TestRingFills(t *testing.T) {
 	netns.Need(t)
 	from, to := netns.Veth(t, 1500, 1)
@@ -137,7 +137,7 @@ func TestRingFills(t *testing.T) {
 	}
 }
 
-// Of a frame that is longer than a record there is the front.
+// A frame longer than a record is truncated.
 func TestLongFrame(t *testing.T) {
 	netns.Need(t)
 	from, to := netns.Veth(t, 4000, 1)
@@ -149,8 +149,8 @@ func TestLongFrame(t *testing.T) {
 	}
 }
 
-// What does not agree is the kernel's: a receiver of other frames does not see it, and
-// the far kernel answers ping.
+// Frames that do not match go to the kernel: a receiver of other frames does not see them, and the
+// far kernel answers ping.
 func TestOthersAreLeftAlone(t *testing.T) {
 	f := netns.NewFar(t)
 	near, far, n := f.Wire(t)
@@ -167,7 +167,7 @@ func TestOthersAreLeftAlone(t *testing.T) {
 	receive(t, rx, 1)
 }
 
-// Frames of a VLAN are the kernel's, and counted once, by however many they are looked at.
+// Frames with a VLAN tag go to the kernel. They are counted once, even if several Rx inspect them.
 func TestPassed(t *testing.T) {
 	netns.Need(t)
 	from, to := netns.Veth(t, 1500, 1)
@@ -193,7 +193,7 @@ func TestPassed(t *testing.T) {
 	}
 }
 
-// Several share the frames by processor: each comes to one of them.
+// Several Rx share the frames by processor. Each frame arrives at exactly one of them.
 func TestShares(t *testing.T) {
 	netns.Need(t)
 	from, to := netns.Veth(t, 1500, 1)
@@ -217,7 +217,7 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// Frames that cannot go wait, and go when the interface takes them, once each.
+// Frames that cannot be sent wait. They are sent once, when the interface accepts them.
 func TestDown(t *testing.T) {
 	netns.Need(t)
 	from, to := netns.Veth(t, 1500, 1)
@@ -241,7 +241,7 @@ func TestDown(t *testing.T) {
 	}
 }
 
-// Of an interface that is no more is said that.
+// If the interface has been removed, the error says so.
 func TestGone(t *testing.T) {
 	netns.Need(t)
 	const from = "loamgone"
@@ -255,7 +255,7 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// Nothing is allocated for a frame, sent or received.
+// Sending and receiving a frame allocates no memory.
 func TestAllocations(t *testing.T) {
 	netns.Need(t)
 	from, to := netns.Veth(t, 1500, 1)
@@ -275,7 +275,7 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// What cannot be opened is said in a line.
+// An error of opening is one line.
 func TestOpenErrors(t *testing.T) {
 	netns.Need(t)
 	if _, err := OpenTx(TxConfig{Interface: "nosuch0"}); err == nil || !strings.Contains(err.Error(), "nosuch0") {

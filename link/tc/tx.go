@@ -12,54 +12,57 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Tx sends frames. It is used by one goroutine. A frame is written to where Slot says,
-// Put says how long it is, and Kick sends all that were put.
+// Tx sends frames. Only one goroutine at a time may use it. Slot returns room for a frame, Put sets
+// its length, and Kick sends all frames that were put.
 type Tx struct {
-	frames  *ebpf.Map // entry 0 is control, the others are slots
+	frames  *ebpf.Map // entry 0 is the control block, the others are slots
 	program *ebpf.Program
-	control *control // in memory, as the slots are
+	control *control // entry 0 of memory
 	memory  []byte
-	entry   int // bytes of an entry
+	entry   int // bytes of a map entry
 	slots   int
-	put     int // frames since the last Kick that sent all
+	put     int // frames put since the last Kick that sent all of them
 	sent    uint64
 	run     testRun
 	name    string
-	socket  int // for asking about the interface
+	socket  int // for ioctls about the interface
 }
 
-// control is what the program and we tell each other.
+// control is the control block, shared by the eBPF program and the process.
 type control struct {
-	next  uint32 // the frame that goes next; the program counts it up
-	count uint32 // frames that were put
-	errno int32  // why it did not go: what the kernel's function returned, an error or a verdict of a queue
+	next  uint32 // index of the next frame to send; the program increments it
+	count uint32 // number of frames put
+	errno int32  // why that frame was not sent, from the kernel's function: negative, an error; positive, a verdict of a queue
 }
 
-// slotHeader is in front of a frame: its length, in 4 bytes of 8.
+// slotHeader is the length in bytes of the header of a slot. Its first 4 bytes are the length of
+// the frame.
 const slotHeader = 8
 
 // TxConfig describes a Tx to open.
 type TxConfig struct {
 	Interface string
-	Slots     int // frames that may be put before a Kick; default 64
-	Size      int // of the longest frame, in bytes; default 1514
+	Slots     int // most frames that may be put before a Kick; default 64
+	Size      int // longest frame in bytes; default 1514, at most 4096
 }
 
 const (
 	defaultSlots = 64
 	defaultSize  = 1514
-	maxSize      = 1 << 12 // the memory that the kernel makes a packet of is at most a page
+	maxSize      = 1 << 12 // the kernel creates the packet in at most one page
 )
 
-// runLength is how many frames the kernel is given before it does what follows from them.
-// Where the other end is a Linux on this machine, frames and answers wait in a queue that
-// is worked on 64 at a time (net.core.dev_weight), so that this many leave nothing behind;
-// and the far host has room for some 150 answers to echoes on their way (the send buffer
-// of its socket for ICMP): with 64, measured, one in a hundred was lost where the machine
-// was busy, with 256 four of ten. Of what 256 saved, 32 save most.
+// runLength is the number of frames that the program passes to the kernel in one run. The kernel
+// then does the work that follows.
+//
+// If the other end is on the same machine, frames and replies wait in a queue that is processed 64
+// at a time (net.core.dev_weight); 32 frames with their replies leave nothing behind. The far host
+// also has room for only some 150 echo replies in transit (the send buffer of its ICMP socket).
+// Measured on a busy machine: with 64 frames, one reply in a hundred was lost, and with 256, four
+// in ten. 32 frames gain most of what 256 gain.
 const runLength = 32
 
-// OpenTx opens one.
+// OpenTx opens a Tx on an interface. It requires CAP_BPF and CAP_NET_ADMIN.
 func OpenTx(c TxConfig) (t *Tx, err error) {
 	i, err := net.InterfaceByName(c.Interface)
 	if err != nil {
@@ -74,7 +77,7 @@ func OpenTx(c TxConfig) (t *Tx, err error) {
 	if c.Size > maxSize {
 		return nil, fmt.Errorf("%s: frames of %d bytes are longer than %d, which is what a program sends", c.Interface, c.Size, maxSize)
 	}
-	const align = 64 // a line of the cache
+	const align = 64 // a cache line
 	t = &Tx{slots: c.Slots, entry: (slotHeader + c.Size + align - 1) &^ (align - 1), name: c.Interface, socket: -1}
 	if err := t.open(i.Index, c.Size); err != nil {
 		t.Close()
@@ -83,6 +86,8 @@ func OpenTx(c TxConfig) (t *Tx, err error) {
 	return t, nil
 }
 
+// open creates the map of slots and loads the program that sends by the interface with the given index.
+// On error, the caller calls Close.
 func (t *Tx) open(index, size int) (err error) {
 	if t.socket, err = unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0); err != nil {
 		return err
@@ -104,8 +109,8 @@ func (t *Tx) open(index, size int) (err error) {
 	return err
 }
 
-// Slot is the place for the next frame: nil if all are full. It holds what was written
-// there before.
+// Slot returns the room for the next frame, or nil if all slots are full. It contains the bytes of
+// an earlier frame.
 func (t *Tx) Slot() []byte {
 	if t.put == t.slots {
 		return nil
@@ -114,22 +119,22 @@ func (t *Tx) Slot() []byte {
 	return t.memory[at+slotHeader : at+t.entry : at+t.entry]
 }
 
-// Put has the first n bytes of the slot sent by the next Kick, at least an Ethernet
-// header and a byte.
+// Put adds the slot that Slot returned to the frames that the next Kick sends. n is the length of
+// the frame in bytes, and must be more than an Ethernet header.
 func (t *Tx) Put(n int) {
 	setLength(t.memory[(1+t.put)*t.entry:], n)
 	t.put++
 }
 
-// Waiting is how many frames were put and have not been sent.
+// Waiting returns the number of frames put and not yet sent.
 func (t *Tx) Waiting() int { return t.put - int(t.control.next) }
 
-// Sent is how many frames the interface took since the Tx was opened.
+// Sent returns the number of frames that the interface has accepted since the Tx was opened.
 func (t *Tx) Sent() uint64 { return t.sent }
 
-// Kick sends what was put, in order, until the interface takes no more: then it
-// returns how that was called, and the next Kick goes on. It does not tell the
-// scheduler that it is in a system call: for threads that have nothing else to do.
+// Kick sends the frames that were put, in order, until the interface accepts no more. It then
+// returns the error, and the next Kick continues. It does not notify the Go scheduler of the system
+// call, so it is for threads that have nothing else to do.
 func (t *Tx) Kick() unix.Errno {
 	if t.put == 0 {
 		return 0
@@ -153,20 +158,20 @@ func (t *Tx) Kick() unix.Errno {
 	}
 	if errno == 0 && c.errno < 0 {
 		if unix.Errno(-c.errno) == unix.EINVAL && !t.up() {
-			return unix.ENODEV // as the program is told
+			return unix.ENODEV // bpf_clone_redirect returns EINVAL if the interface does not exist
 		}
 		return unix.Errno(-c.errno)
 	}
 	if errno == 0 && c.errno > 0 {
-		return unix.ENOBUFS // a queue or the other end let it fall
+		return unix.ENOBUFS // a queue or the other end dropped the frame
 	}
-	if errno == 0 || errno == unix.EINTR { // it ran less often than it was asked to
+	if errno == 0 || errno == unix.EINTR { // it ran fewer times than requested
 		return unix.EAGAIN
 	}
 	return errno
 }
 
-// Close ends it. It may be called again.
+// Close releases the program and its memory. It may be called more than once.
 func (t *Tx) Close() error {
 	var all []error
 	if t.program != nil {
@@ -186,26 +191,26 @@ func (t *Tx) Close() error {
 	return errors.Join(all...)
 }
 
-// Offsets of struct __sk_buff, and the registers of the program.
+// Offsets in struct __sk_buff, and the registers of the program.
 const (
 	skbLen, skbQueue = 0, 12
 
 	context = asm.R6
-	index   = asm.R7 // of the frame that goes next
-	left    = asm.R8 // of this run
-	shared  = asm.R9 // control
+	index   = asm.R7 // of the next frame
+	left    = asm.R8 // frames left in this run
+	shared  = asm.R9 // the control block
 )
 
-// sender is the program that sends up to runLength frames:
+// sender returns the program that sends up to runLength frames:
 //
 //	for index = control.next; index < control.count; index++
-//	    write the frame of slot index over the packet that the program was given
+//	    overwrite the packet of this run with the frame in slot index
 //	    send a clone of it
-//	    if it does not go: control.errno = why, end
+//	    if that fails: control.errno = why, end
 //	control.next = index
 //
-// The queue of the interface is that of the processor: then nobody has to find one by
-// hashing the packet.
+// The program selects the interface queue of the current processor, so the kernel does not hash the
+// packet to select one.
 func sender(frames, device, size int) asm.Instructions {
 	lookUp := func(key asm.Instruction, none string) asm.Instructions {
 		return asm.Instructions{
@@ -222,7 +227,7 @@ func sender(frames, device, size int) asm.Instructions {
 	add(
 		asm.Mov.Reg(shared, asm.R0),
 		asm.FnGetSmpProcessorId.Call(),
-		asm.Add.Imm(asm.R0, 1), // 0 is none
+		asm.Add.Imm(asm.R0, 1), // 0 means no queue
 		asm.StoreMem(context, skbQueue, asm.R0, asm.Word),
 		asm.LoadMem(index, shared, nextAt, asm.Word),
 		asm.Mov.Imm(left, runLength),
@@ -270,11 +275,11 @@ func sender(frames, device, size int) asm.Instructions {
 	return code
 }
 
-// congestion is what a queue says that took the frame and wants no more soon
-// (NET_XMIT_CN); and so does that of an interface which is down, and takes nothing.
+// congestion is the verdict of a queue that took the frame but wants no more for now (NET_XMIT_CN).
+// The queue of an interface that is down returns it too, and takes nothing.
 const congestion = 2
 
-// up reports whether the interface is.
+// up reports whether the interface is up.
 func (t *Tx) up() bool {
 	r, err := unix.NewIfreq(t.name)
 	return err == nil && unix.IoctlIfreq(t.socket, unix.SIOCGIFFLAGS, r) == nil && r.Uint16()&unix.IFF_UP != 0

@@ -9,24 +9,24 @@ import (
 )
 
 const (
-	flushAt    = 64 << 10    // bytes that are written at once
-	flushAfter = time.Second // how long a frame may wait to be written
+	flushAt    = 64 << 10    // bytes in the buffer at which it is written
+	flushAfter = time.Second // longest time that a frame waits in the buffer
 )
 
-// log is the file that all queues of a device write to.
+// log is the trace file to which all queues of a device write.
 type log struct {
 	failed func(error)
 
-	mu     sync.Mutex // guards all below
+	mu     sync.Mutex // guards all fields below
 	w      io.Writer
-	buf    []byte // to be written
+	buf    []byte // data not yet written
 	timer  *time.Timer
-	armed  bool  // the timer will flush
+	armed  bool  // the timer is running and will flush
 	ended  bool  // closed, or writing has failed
-	err    error // of writing
+	err    error // the error of a write
 	untold bool  // err has not been reported
 
-	marks [link.BatchSize]int // where in buf the frames of a Send begin
+	marks [link.BatchSize]int // offset in buf of each frame of a Send
 }
 
 func newLog(w io.Writer, info link.Info, failed func(error)) *log {
@@ -38,7 +38,7 @@ func newLog(w io.Writer, info link.Info, failed func(error)) *log {
 	return l
 }
 
-// received writes down frames that have arrived.
+// received records frames that have arrived.
 func (l *log) received(queue int, fs []*link.Frame) {
 	l.mu.Lock()
 	defer l.unlock()
@@ -49,9 +49,9 @@ func (l *log) received(queue int, fs []*link.Frame) {
 	}
 }
 
-// send sends fs by a queue of the device and writes down what that took. A frame
-// that was taken may be gone: so each is noted before, and the notes of those
-// that were not taken are struck out again.
+// send sends fs by a queue of the device and records the frames that the queue took. The device may
+// free a frame as soon as it takes it. Therefore all frames are recorded before the call, and the
+// records of frames not taken are removed afterwards.
 func (l *log) send(q *queue, fs []*link.Frame) (n int, err error) {
 	l.mu.Lock()
 	defer l.unlock()
@@ -70,8 +70,7 @@ func (l *log) send(q *queue, fs []*link.Frame) (n int, err error) {
 	return n, nil
 }
 
-// note writes down frames from the front of fs until the buffer is full, and
-// returns how many.
+// note records frames from the front of fs until the buffer is full, and returns their number.
 func (l *log) note(q *queue, fs []*link.Frame) (n int) {
 	now := time.Now()
 	for n < min(len(fs), len(l.marks)) && (n == 0 || len(l.buf) < flushAt) {
@@ -96,7 +95,7 @@ func (l *log) flushFull() {
 	}
 }
 
-// flush writes what is in the buffer. An error ends the log.
+// flush writes the buffer. An error ends the log.
 func (l *log) flush() {
 	if len(l.buf) == 0 || l.ended {
 		return
@@ -108,7 +107,7 @@ func (l *log) flush() {
 	}
 }
 
-// flushLate is called by the timer.
+// flushLate is called by the timer, on its own goroutine.
 func (l *log) flushLate() {
 	l.mu.Lock()
 	defer l.unlock()
@@ -116,8 +115,8 @@ func (l *log) flushLate() {
 	l.flush()
 }
 
-// unlock arms the timer if something waits to be written, unlocks, and reports
-// an error if that has not been done.
+// unlock arms the timer if the buffer is not empty, unlocks mu, and reports a write error that has
+// not been reported.
 func (l *log) unlock() {
 	if len(l.buf) > 0 && !l.armed && !l.ended {
 		l.timer.Reset(flushAfter)
@@ -134,8 +133,8 @@ func (l *log) unlock() {
 	}
 }
 
-// close writes what is left. It may be called more than once; an error is
-// returned if nobody has heard of it.
+// close writes the rest of the buffer. It may be called more than once. It returns a write error
+// that has not been reported, if there is no failed function.
 func (l *log) close() error {
 	l.mu.Lock()
 	defer l.unlock()

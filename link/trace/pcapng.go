@@ -7,10 +7,9 @@ import (
 	"loam/link"
 )
 
-// The part of the pcapng format (draft-ietf-opsawg-pcapng) that a trace needs.
-// Everything is written in little-endian order; a block is its type, its length,
-// a body padded to 32 bits, and its length again. Options are a code, a length
-// and a value, padded in the same way.
+// The part of the pcapng format (draft-ietf-opsawg-pcapng) that a trace needs. All numbers are
+// little-endian. A block consists of its type, its length, a body padded to 32 bits, and its length
+// again. An option consists of a code, a length and a value, padded to 32 bits.
 
 // Block types (section 4).
 const (
@@ -19,12 +18,12 @@ const (
 	blockSection   = 0x0a0d0d0a
 )
 
-// Options, of all blocks and of each kind.
+// Option codes. optEnd applies to all blocks, each other code to one type of block.
 const (
 	optEnd        = 0
-	optUserAppl   = 4 // of a section: the program that wrote it
+	optUserAppl   = 4 // of a section: the program that wrote the file
 	optName       = 2 // of an interface
-	optResolution = 9 // of an interface: time stamps count in 10^-n seconds
+	optResolution = 9 // of an interface: the unit of time stamps is 10^-n seconds
 	optFlags      = 2 // of a packet
 	optQueue      = 6 // of a packet
 )
@@ -45,7 +44,7 @@ type block struct {
 	start int
 }
 
-// begin appends the head of a block to b.
+// begin starts a block at the end of b.
 func begin(b []byte, kind uint32) block {
 	start := len(b)
 	b = binary.LittleEndian.AppendUint32(b, kind)
@@ -74,7 +73,7 @@ func (k *block) option32(code uint16, value uint32) {
 	k.put32(value)
 }
 
-// end finishes the block and returns all bytes.
+// end finishes the block and returns the whole buffer.
 func (k *block) end() []byte {
 	n := uint32(len(k.b) - k.start + 4)
 	binary.LittleEndian.PutUint32(k.b[k.start+4:], n)
@@ -82,13 +81,13 @@ func (k *block) end() []byte {
 	return k.b
 }
 
-// appendHeader appends what a file begins with: a section and its one interface.
+// appendHeader appends the beginning of a file: a section block and one interface block.
 func appendHeader(b []byte, info link.Info) []byte {
 	k := begin(b, blockSection)
 	k.put32(byteOrder)
 	k.put16(1) // version 1.0
 	k.put16(0)
-	k.put32(^uint32(0)) // the length of the section is not known
+	k.put32(^uint32(0)) // the length of the section is unknown
 	k.put32(^uint32(0))
 	k.option(optUserAppl, []byte("Loam"))
 	k.option(optEnd, nil)
@@ -108,8 +107,8 @@ func appendHeader(b []byte, info link.Info) []byte {
 	return k.end()
 }
 
-// appendPacket appends one frame as it is: a GSO frame is one long packet, and an
-// unfinished checksum looks wrong.
+// appendPacket appends one frame unchanged: a GSO frame is one long packet, and an unfinished
+// checksum appears wrong.
 func appendPacket(b []byte, at time.Time, direction uint32, queue int, frame []byte) []byte {
 	k := begin(b, blockPacket)
 	stamp := uint64(at.UnixNano())

@@ -1,14 +1,13 @@
-// Package trace wraps a device and writes every frame that passes it to a
-// pcapng file, which Wireshark and tshark open.
+// Package trace wraps a device and writes every frame that passes it to a pcapng file, which
+// Wireshark and tshark can open.
 //
-// Frames are written as they cross the device: a GSO frame is one packet, and a
-// checksum that is left to the device looks wrong there. (Wireshark does not
-// check by default.) A frame that Send does not take, or that the device would
-// refuse, is not written.
+// Frames are written as they cross the device. A GSO frame is one packet, and a checksum that is
+// left to the device appears wrong in the file. (Wireshark does not verify checksums by default.) A
+// frame that Send does not take, or that the device would reject, is not written.
 //
-// Bytes are gathered and written 64 kB at a time, and what is left within a
-// second. Writing happens in the Send or Recv that fills the buffer: a slow
-// writer slows the traffic. One that fails ends the trace and not the traffic.
+// Output is buffered: it is written in pieces of 64 kB, and the rest within a second. The Send or
+// Recv that fills the buffer writes it, so a slow writer slows down the traffic. A write error ends
+// the trace but not the traffic.
 package trace
 
 import (
@@ -20,7 +19,7 @@ import (
 	"loam/link"
 )
 
-// Device passes on all that it is asked for, and writes it down.
+// Device passes all calls on to the wrapped device and writes its frames to a trace.
 type Device struct {
 	link.Device
 	queues []link.Queue
@@ -28,8 +27,8 @@ type Device struct {
 	file   io.Closer // closed by Close, or nil
 }
 
-// New wraps d and writes to w. failed, if it is not nil, is called once, when
-// writing fails; otherwise Close returns that error.
+// New wraps d and writes the trace to w. If failed is not nil, it is called once when writing
+// fails. Otherwise Close returns the error.
 func New(d link.Device, w io.Writer, failed func(error)) *Device {
 	t := &Device{Device: d, log: newLog(w, d.Info(), failed)}
 	for i, q := range d.Queues() {
@@ -38,7 +37,8 @@ func New(d link.Device, w io.Writer, failed func(error)) *Device {
 	return t
 }
 
-// Create wraps d and writes to a new file at path, which Close closes.
+// Create wraps d and writes the trace to a new file at path. Close closes the file. failed is used
+// as in New.
 func Create(d link.Device, path string, failed func(error)) (*Device, error) {
 	f, err := os.Create(path)
 	if err != nil {
@@ -52,8 +52,7 @@ func Create(d link.Device, path string, failed func(error)) (*Device, error) {
 // Queues implements link.Device.
 func (t *Device) Queues() []link.Queue { return t.queues }
 
-// Close implements link.Device: it closes the wrapped device too, after writing
-// what is left.
+// Close implements link.Device. It closes the wrapped device and then writes the rest of the trace.
 func (t *Device) Close() error {
 	err := errors.Join(t.Device.Close(), t.log.close())
 	if t.file != nil {
@@ -64,7 +63,7 @@ func (t *Device) Close() error {
 	return err
 }
 
-// queue is a queue of the wrapped device; Room is its own.
+// queue is a queue of the wrapped device. Room is inherited from that.
 type queue struct {
 	link.Queue
 	number int

@@ -31,14 +31,14 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// packet is an enhanced packet block, read back.
+// packet is a decoded enhanced packet block.
 type packet struct {
 	at               time.Time
 	direction, queue uint32
 	frame            []byte
 }
 
-// read takes a file apart, block by block.
+// read decodes a file, block by block.
 func read(t *testing.T, file []byte) (packets []packet) {
 	t.Helper()
 	le := binary.LittleEndian
@@ -97,7 +97,7 @@ func TestWritesFrames(t *testing.T) {
 	})
 }
 
-// Only what the device takes and carries is written, however it is cut up.
+// Only frames that the device takes and carries are written, for any division into batches.
 func TestWritesWhatWasTaken(t *testing.T) {
 	var file bytes.Buffer
 	inner, peer := pipe.New(pipe.Config{Depth: 100, Offloads: pipe.AllOffloads})
@@ -123,7 +123,7 @@ func TestWritesWhatWasTaken(t *testing.T) {
 	}
 }
 
-// A lone frame is in the file a second later, without another one to push it.
+// A single frame is in the file a second later, even if no other frame follows.
 func TestFlushesWithinASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var file bytes.Buffer
@@ -143,7 +143,7 @@ func TestFlushesWithinASecond(t *testing.T) {
 	})
 }
 
-// brokenWriter takes a number of bytes.
+// brokenWriter accepts room bytes and then fails.
 type brokenWriter struct{ room int }
 
 var errFull = errors.New("disk full")
@@ -155,7 +155,7 @@ func (w *brokenWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// When writing fails, that is reported once, and the traffic goes on.
+// A write error is reported once, and the traffic continues.
 func TestWriteError(t *testing.T) {
 	for _, told := range []bool{true, false} {
 		inner, peer := pipe.New(pipe.Config{})
@@ -192,7 +192,7 @@ func TestWriteError(t *testing.T) {
 	}
 }
 
-// tshark opens what we write, if it is there.
+// tshark, if installed, can read the file.
 func TestTshark(t *testing.T) {
 	tshark, err := exec.LookPath("tshark")
 	if err != nil {

@@ -10,12 +10,12 @@ import (
 	"loam/link/fd"
 )
 
-// maxMessages is how many messages go through one call. A receiver's queue holds
-// no more than net.unix.max_dgram_qlen, 10 by default.
+// maxMessages is the most messages of one system call. The kernel queues at most
+// net.unix.max_dgram_qlen for a receiver, 10 by default.
 const maxMessages = 16
 
-// datagram is a queue over a socket that keeps frames apart. Its two halves have
-// nothing in common but the socket.
+// datagram is a queue over a socket that preserves message boundaries. Its two halves share only
+// the socket.
 type datagram struct {
 	info     *link.Info
 	file     *fd.File
@@ -32,7 +32,7 @@ func newDatagram(f *fd.File, info *link.Info, header int, peer string) *datagram
 		Messages: maxMessages, Size: link.MaxFrame, Failed: d.failed,
 		Take: func(f *link.Frame, _ []byte) bool { return accept(f, header, info.Medium) },
 	}
-	f.Do(func(fd uintptr) { // a descriptor that is no socket fails later, at every call
+	f.Do(func(fd uintptr) { // on a descriptor that is not a socket, later calls fail
 		kind, _ := syscall.GetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_TYPE)
 		way.EmptyEnds = kind == syscall.SOCK_SEQPACKET
 	})
@@ -47,7 +47,7 @@ func (d *datagram) Room() <-chan struct{} { return d.room.C() }
 
 func (d *datagram) stats() link.Stats { return d.counters.Stats() }
 
-// close may be called more than once.
+// close closes the socket and frees the buffers. It may be called more than once.
 func (d *datagram) close() error {
 	err := d.file.Close()
 	d.room.Close()
@@ -65,10 +65,10 @@ func (d *datagram) Recv(fs []*link.Frame) (int, error) {
 	return n, err
 }
 
-// failed is fd.Way.Failed.
+// failed implements fd.Way.Failed.
 func (d *datagram) failed(err error) error {
 	switch {
-	case err == syscall.ECONNREFUSED && d.out.peer != "": // about something that was sent
+	case err == syscall.ECONNREFUSED && d.out.peer != "": // an error of an earlier send
 		return nil
 	case gone(err):
 		return link.ErrClosed

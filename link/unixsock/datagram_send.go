@@ -9,18 +9,18 @@ import (
 	"loam/link/fd"
 )
 
-// datagramWriter is the sending half: several messages by one sendmmsg. It
-// implements link.Sender.
+// datagramWriter is the sending half: one sendmmsg sends several messages. It implements
+// link.Sender.
 type datagramWriter struct {
 	header int
 	file   *fd.File
 	room   *fd.Room
 	try    func(fd uintptr) // w.tryWrite
 
-	peer      string // path to connect to; empty: the socket is connected
-	connected bool   // to peer
+	peer      string // path to connect to; empty: the socket is already connected
+	connected bool   // the socket is connected to peer
 
-	fs       []*link.Frame // what Send passes to tryWrite, and what came of it
+	fs       []*link.Frame // argument of tryWrite, and below its results
 	n        int
 	err      error
 	messages *fd.Messages
@@ -32,7 +32,7 @@ func (d *datagram) Send(fs []*link.Frame) (n int, err error) {
 		n, err = link.Transmit(d.info, &d.counters, &d.out, fs)
 	}
 	if err == link.ErrClosed && d.out.peer != "" && d.file.Do(func(uintptr) {}) == nil {
-		d.out.connected, err = false, nil // the peer has gone; there may be another
+		d.out.connected, err = false, nil // the peer is gone; another may appear
 	}
 	if d.out.connected || d.out.peer == "" || err != nil {
 		return n, err
@@ -42,7 +42,7 @@ func (d *datagram) Send(fs []*link.Frame) (n int, err error) {
 	return len(fs), nil
 }
 
-// connect connects to the peer, if there is one to connect to and it is there.
+// connect connects to the peer if necessary. It returns false if the peer does not exist now.
 func (w *datagramWriter) connect() bool {
 	if w.peer == "" || w.connected {
 		return true
@@ -50,10 +50,10 @@ func (w *datagramWriter) connect() bool {
 	closed := w.file.Do(func(fd uintptr) {
 		w.connected = syscall.Connect(int(fd), &syscall.SockaddrUnix{Name: w.peer}) == nil
 	})
-	return w.connected || closed != nil // let Send find out
+	return w.connected || closed != nil // if the file is closed, Send returns the error
 }
 
-// Send takes frames that the device carries.
+// Send implements link.Sender for frames that the device carries.
 func (w *datagramWriter) Send(fs []*link.Frame) (n int, err error) {
 	w.fs, w.n, w.err = fs, 0, nil
 	err = w.file.Do(w.try)
@@ -67,6 +67,8 @@ func (w *datagramWriter) Send(fs []*link.Frame) (n int, err error) {
 	return w.n, err
 }
 
+// tryWrite sends the frames of w.fs in batches, until the socket takes no more or fails. A frame that
+// was not sent loses its virtio-net header again.
 func (w *datagramWriter) tryWrite(fd uintptr) {
 	for w.n < len(w.fs) {
 		batch := w.fs[w.n:min(len(w.fs), w.n+maxMessages)]

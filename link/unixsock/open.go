@@ -12,7 +12,7 @@ import (
 	"loam/link/fd"
 )
 
-// Pair returns two connected devices. To share it with a child process, see
+// Pair returns two devices connected to each other. For a connection to a child process, see
 // SocketPair.
 func Pair(c Config) (a, b *Device, err error) {
 	fa, fb, err := SocketPair(c.Framing)
@@ -30,9 +30,9 @@ func Pair(c Config) (a, b *Device, err error) {
 	return a, b, nil
 }
 
-// SocketPair returns two connected sockets of the right type for FromFiles, one
-// of which a child process may inherit. For Datagram they are of the type
-// SOCK_SEQPACKET, which tells when the other end is closed.
+// SocketPair returns two connected sockets of the right type for FromFiles. A child process may
+// inherit one of them. For Datagram, the type is SOCK_SEQPACKET, which reports that the other end
+// is closed.
 func SocketPair(f Framing) (a, b *os.File, err error) {
 	kind := syscall.SOCK_STREAM
 	if f == Datagram {
@@ -45,7 +45,7 @@ func SocketPair(f Framing) (a, b *os.File, err error) {
 	return os.NewFile(uintptr(fds[0]), "unix.a"), os.NewFile(uintptr(fds[1]), "unix.b"), nil
 }
 
-// Dial connects to a stream socket that listens at path.
+// Dial returns a device connected to the stream socket that listens at path.
 func Dial(path string, c Config) (*Device, error) {
 	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
@@ -54,13 +54,13 @@ func Dial(path string, c Config) (*Device, error) {
 	return fromConn(conn, c)
 }
 
-// Listener accepts devices at a path.
+// Listener accepts connections at a path.
 type Listener struct {
 	socket *net.UnixListener
 	config Config
 }
 
-// Listen makes a stream socket at path. Close removes it.
+// Listen listens on a stream socket at path. Close removes the file.
 func Listen(path string, c Config) (*Listener, error) {
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	if errors.Is(err, syscall.EADDRINUSE) {
@@ -72,7 +72,7 @@ func Listen(path string, c Config) (*Listener, error) {
 	return &Listener{socket: l, config: c}, nil
 }
 
-// Accept waits for a connection and makes a device of it.
+// Accept waits for a connection and returns a device over it.
 func (l *Listener) Accept() (*Device, error) {
 	conn, err := l.socket.AcceptUnix()
 	if err != nil {
@@ -81,12 +81,12 @@ func (l *Listener) Accept() (*Device, error) {
 	return fromConn(conn, l.config)
 }
 
-// Close stops listening; devices that were accepted stay.
+// Close stops listening. Accepted devices stay open.
 func (l *Listener) Close() error { return l.socket.Close() }
 
-// OpenDatagram makes a datagram socket at the path local, for a peer that has or
-// will have one at the path remote. As long as there is none, what is sent is
-// lost and counted, as on a wire with nothing at its other end.
+// OpenDatagram returns a device over a datagram socket at path local. Its peer has a socket at path
+// remote, or creates one later. While there is no peer, sent frames are dropped and counted, as on
+// a cable with an open end.
 func OpenDatagram(local, remote string, c Config) (*Device, error) {
 	c.Framing = Datagram
 	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: local, Net: "unixgram"})
@@ -115,7 +115,7 @@ func fromConn(conn *net.UnixConn, c Config) (*Device, error) {
 	return d, nil
 }
 
-// dup takes the descriptor out of package net.
+// dup returns a File for a duplicate of the descriptor of conn.
 func dup(conn *net.UnixConn) (*fd.File, error) {
 	f, err := conn.File()
 	if err != nil {

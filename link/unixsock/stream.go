@@ -12,22 +12,22 @@ import (
 	"loam/link/fd"
 )
 
-// prefixLen is the length in front of each frame of a stream.
+// prefixLen is the size in bytes of the length that precedes each frame of a stream.
 const prefixLen = 4
 
-// stream is a queue over a stream socket. Its two halves, in stream_recv.go and
-// stream_send.go, have nothing in common but the socket.
+// stream is a queue over a stream socket. Its two halves, in stream_recv.go and stream_send.go,
+// share only the socket.
 type stream struct {
 	info     *link.Info
 	file     *fd.File
 	room     *fd.Room
 	counters link.Counters
-	header   int // bytes of virtio-net header in front of each frame
+	header   int // length of the virtio-net header before each frame, or 0
 
 	mu    sync.Mutex // guards in between Recv and close
 	in    reader
-	inTry func(fd uintptr) bool // s.tryRecv: made once, since making it allocates
-	inFS  []*link.Frame         // what Recv passes to tryRecv, and what it got
+	inTry func(fd uintptr) bool // s.tryRecv: created once, because creating it allocates
+	inFS  []*link.Frame         // argument of tryRecv, and below its results
 	inN   int
 	inErr error
 
@@ -63,7 +63,7 @@ func (s *stream) Recv(fs []*link.Frame) (int, error) {
 	if err == nil {
 		err = s.inErr
 	}
-	if err != nil { // the other end has gone, or what it sends makes no sense
+	if err != nil { // the other end is closed, or it sends invalid data
 		s.file.Close()
 		s.room.Hang()
 		return 0, err
@@ -76,7 +76,7 @@ func (s *stream) Recv(fs []*link.Frame) (int, error) {
 	return s.inN, nil
 }
 
-// tryRecv hands on what was read before, and reads if that is nothing.
+// tryRecv returns frames that were read before, and reads more if there are none.
 func (s *stream) tryRecv(fd uintptr) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,7 +97,7 @@ func (s *stream) tryRecv(fd uintptr) bool {
 	return true
 }
 
-// failure is the error of a connection that does not work any more.
+// failure returns the error for a connection that no longer works.
 func (s *stream) failure(err error) error {
 	if gone(err) {
 		return link.ErrClosed
@@ -105,7 +105,7 @@ func (s *stream) failure(err error) error {
 	return fmt.Errorf("%s: %w", s.info.Name, err)
 }
 
-// gone reports whether err says that the other end was closed.
+// gone reports whether err means that the other end is closed.
 func gone(err error) bool {
 	switch err {
 	case errEOF, syscall.EPIPE, syscall.ECONNRESET, syscall.ENOTCONN, syscall.ECONNREFUSED:
@@ -114,7 +114,7 @@ func gone(err error) bool {
 	return false
 }
 
-// close may be called more than once.
+// close closes the socket and frees the buffers. It may be called more than once.
 func (s *stream) close() error {
 	err := s.file.Close()
 	s.room.Close()
@@ -125,7 +125,7 @@ func (s *stream) close() error {
 	return err
 }
 
-// putPrefix writes what stands in front of a frame into its headroom.
+// putPrefix writes the length and the virtio-net header into the headroom of a frame.
 func putPrefix(f *link.Frame, header int) {
 	offload := f.Offload
 	if header > 0 {

@@ -10,40 +10,38 @@ import (
 	"loam/link"
 )
 
-// Receiving from a stream. Bytes are read into a staging buffer, many short
-// frames at a time, and copied out into frames. A long frame would be copied
-// twice that way: so when the beginning of a frame has been seen, the rest of it
-// is read straight into the frame, and what follows into staging, by one readv.
-// Behind a long frame usually comes another: then only a little is staged, so
-// that most of that one goes straight into its frame as well.
+// Receiving from a stream. Bytes are read into a staging buffer, many short frames at a time, and
+// copied from there into frames. A long frame would be copied twice that way. Therefore, once the
+// beginning of a frame has been read, one readv reads the rest directly into the frame, and the
+// bytes that follow into staging. A long frame is usually followed by another, so after a long
+// frame only a little is staged: most of the next frame then also goes directly into its frame.
 
 const (
 	stagingLen = 64 << 10
-	littleLen  = 2 << 10 // staged while frames are long
+	littleLen  = 2 << 10 // bytes read into staging after a long frame
 )
 
 var errEOF = errors.New("end of stream")
 
-// reader takes a stream apart.
+// reader splits a stream into frames.
 type reader struct {
 	medium   link.Medium
 	header   int
 	counters *link.Counters
 
 	staging    []byte
-	start, end int // of what is in staging and not parsed
+	start, end int // bounds of the bytes in staging that are not parsed
 
-	// partial is the frame whose beginning has been seen, nil between frames; got
-	// is how much of it is there, the virtio-net header included.
+	// partial is the frame being received, or nil between frames. got is the number of its bytes
+	// that have been received, virtio-net header included.
 	partial *link.Frame
 	got     int
 	long    bool // the last frame was long
 
-	broken error // the stream makes no sense from here on
+	broken error // the stream is not valid from here on
 }
 
-// read reads once. Staging has been parsed: what is left in it is less than a
-// prefix.
+// read makes one read. staging must have been parsed, so less than a prefix is left in it.
 func (r *reader) read(fd uintptr) error {
 	r.end = copy(r.staging, r.staging[r.start:r.end])
 	r.start = 0
@@ -68,8 +66,8 @@ func (r *reader) read(fd uintptr) error {
 	return nil
 }
 
-// parse fills fs with the frames that are complete. An error comes alone, and
-// means that the stream makes no sense.
+// parse fills fs with complete frames. It returns an error only if it returns no frame. An error
+// means that the stream is not valid.
 func (r *reader) parse(fs []*link.Frame) (n int, err error) {
 	for n < len(fs) {
 		if r.partial == nil {
@@ -101,7 +99,8 @@ func (r *reader) parse(fs []*link.Frame) (n int, err error) {
 	return 0, r.broken
 }
 
-// begin makes the frame that the next prefix announces; false: there is none.
+// begin allocates the frame for the next prefix. It returns false if there is no complete prefix,
+// or an invalid one.
 func (r *reader) begin() bool {
 	b := r.staging[r.start:r.end]
 	if len(b) < prefixLen || r.broken != nil {
@@ -118,7 +117,7 @@ func (r *reader) begin() bool {
 	return true
 }
 
-// accept takes the virtio-net header off f and checks it; false: f makes no sense.
+// accept removes the virtio-net header from f and checks it. It returns false if f is not valid.
 func accept(f *link.Frame, header int, m link.Medium) bool {
 	length := f.Len() - header
 	if length < max(1, m.HeaderLen()) {
@@ -133,7 +132,7 @@ func accept(f *link.Frame, header int, m link.Medium) bool {
 	return ok && f.Admit(m)
 }
 
-// discard frees what is on the way.
+// discard frees the partial frame.
 func (r *reader) discard() {
 	if r.partial != nil {
 		r.partial.Free()

@@ -10,10 +10,10 @@ import (
 	"loam/link/fd"
 )
 
-// Sending into a stream: many frames by one sendmsg, which may stop anywhere. A
-// frame of which a part has gone counts as taken; the rest of it, pending, goes
-// first, by the next Send or, so that it does not have to wait for one, by the
-// goroutine that waits for room.
+// Sending into a stream. One sendmsg sends many frames and may stop anywhere. A frame counts as
+// taken once part of it has been sent. The rest of that frame, pending, is sent first by the next
+// Send. The goroutine that waits for room also sends it, so that it does not have to wait for a
+// Send.
 
 // writer is the sending half. It implements link.Sender.
 type writer struct {
@@ -22,15 +22,15 @@ type writer struct {
 	room   *fd.Room
 	try    func(fd uintptr) // w.tryWrite
 
-	mu      sync.Mutex    // guards all below: Send, retry and discard meet here
-	pending *link.Frame   // the rest of it is in use
-	fs      []*link.Frame // what Send passes to tryWrite, and what came of it
+	mu      sync.Mutex    // guards all fields below; Send, retry and discard run on different goroutines
+	pending *link.Frame   // its bytes in use are still to be sent
+	fs      []*link.Frame // argument of tryWrite, and below its results
 	n       int
 	err     error
 	vector  vector
 }
 
-// Send takes frames that the device carries.
+// Send implements link.Sender for frames that the device carries.
 func (w *writer) Send(fs []*link.Frame) (n int, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -46,7 +46,7 @@ func (w *writer) Send(fs []*link.Frame) (n int, err error) {
 	return w.n, err
 }
 
-// tryWrite writes what is pending and then as much of fs as the socket takes.
+// tryWrite sends the pending frame, and then as much of fs as the socket takes.
 func (w *writer) tryWrite(fd uintptr) {
 	for w.n < len(w.fs) && w.err == nil {
 		if !w.flush(fd) || !w.writeSome(fd) {
@@ -55,7 +55,7 @@ func (w *writer) tryWrite(fd uintptr) {
 	}
 }
 
-// flush writes what is pending and reports whether it has gone.
+// flush sends the pending frame and reports whether it has been sent completely.
 func (w *writer) flush(fd uintptr) bool {
 	for w.pending != nil {
 		w.vector.reset()
@@ -73,8 +73,8 @@ func (w *writer) flush(fd uintptr) bool {
 	return true
 }
 
-// writeSome writes frames from the front of fs by one call, and reports whether
-// it may go on.
+// writeSome sends frames from the front of fs with one call, and reports whether the caller may
+// continue.
 func (w *writer) writeSome(fd uintptr) bool {
 	batch := w.fs[w.n:min(len(w.fs), w.n+maxVector)]
 	w.vector.reset()
@@ -89,8 +89,8 @@ func (w *writer) writeSome(fd uintptr) bool {
 			sent -= f.Len()
 			f.Free()
 			w.n++
-		case sent > 0: // a part has gone
-			f.Offload = link.Offload{} // it is bytes now
+		case sent > 0: // part of the frame was sent
+			f.Offload = link.Offload{} // from now on it is only bytes
 			f.TrimFront(sent)
 			w.pending, sent = f, 0
 			w.n++
@@ -101,8 +101,7 @@ func (w *writer) writeSome(fd uintptr) bool {
 	return w.judge(err)
 }
 
-// judge keeps an error that ends the connection, and reports whether there was
-// none at all.
+// judge records an error that ends the connection. It reports whether err is nil.
 func (w *writer) judge(err error) bool {
 	switch {
 	case err == nil:
@@ -116,18 +115,18 @@ func (w *writer) judge(err error) bool {
 	return false
 }
 
-// retry is called by the goroutine that waits for room.
+// retry is the retry function of the Room. The Room's goroutine calls it.
 func (w *writer) retry(descriptor uintptr) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.err = nil
 	if !w.flush(descriptor) {
-		return w.err != nil // let Send find out
+		return w.err != nil // if there is an error, Send returns it
 	}
 	return fd.Writable(descriptor)
 }
 
-// discard frees what is pending, for good.
+// discard frees the pending frame without sending it.
 func (w *writer) discard() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -1,18 +1,16 @@
 //go:build linux
 
-// Package unixsock is a device that carries frames over a Unix socket: to QEMU,
-// or between two Loam processes.
+// Package unixsock is a device that carries frames over a Unix socket: to QEMU, or between two Loam
+// processes.
 //
-// The framings are those of QEMU's -netdev stream (each frame behind its length,
-// four bytes, big-endian) and -netdev dgram (each frame a datagram). Between two
-// Loam processes Config.Header puts a virtio-net header in front of each frame,
-// behind the length, so that offloads cross too; both ends have to agree on it,
-// since nothing in the stream tells.
+// The framings are those of QEMU. With -netdev stream, each frame is preceded by its length, four
+// bytes, big-endian. With -netdev dgram, each frame is a datagram. Between two Loam processes,
+// Config.Header adds a virtio-net header to each frame, after the length, so that offloads cross
+// too. Both ends must use the same setting, because the stream does not indicate it.
 //
-// Stream is the faster of the two, and what two Loam processes should use: the
-// kernel takes 64 frames in one call and hands out as many as there are, while
-// it keeps no more than net.unix.max_dgram_qlen datagrams (10 by default) for a
-// receiver. See the benchmark.
+// Stream is faster than Datagram, and two Loam processes should use it. In a stream, the kernel
+// takes 64 frames in one call, and delivers as many as there are. Of datagrams, it queues at most
+// net.unix.max_dgram_qlen (10 by default) for a receiver. See the benchmark.
 package unixsock
 
 import (
@@ -26,33 +24,34 @@ import (
 	"loam/wire"
 )
 
-// Framing says how frames are told apart.
+// Framing is the way in which frames are delimited.
 type Framing uint8
 
-// Framings.
+// The framings.
 const (
-	Stream   Framing = iota // SOCK_STREAM, a length in front of each frame
-	Datagram                // SOCK_DGRAM or SOCK_SEQPACKET, a frame each
+	Stream   Framing = iota // SOCK_STREAM: a length precedes each frame
+	Datagram                // SOCK_DGRAM or SOCK_SEQPACKET: each frame is a message
 )
 
-// Config describes both ends alike, but for the address.
+// Config describes a device. Both ends must use equal settings, except for the name and the
+// address.
 type Config struct {
 	Name    string // default "unix"
 	Framing Framing
 	Medium  link.Medium
 	MTU     int      // default 1500
-	MAC     wire.MAC // of this end
-	// Header has a virtio-net header precede each frame; the device then has all
-	// offloads. QEMU has none.
+	MAC     wire.MAC // address of this end
+	// Header adds a virtio-net header to each frame. The device then has all offloads. QEMU does
+	// not support it.
 	Header bool
 }
 
-// AllOffloads is what a device with a Header has.
+// AllOffloads is the set of offloads of a device with Config.Header.
 const AllOffloads = link.OffloadChecksum | link.OffloadTSO4 | link.OffloadTSO6 | link.OffloadUSO
 
-// sendBuffer is what a socket is asked to hold, in bytes. The default of Linux is
-// three frames of 64 kB; with more, sender and receiver meet less often (13
-// against 10 µs for such a frame).
+// sendBuffer is the requested size of a socket's send buffer in bytes. Linux's default holds three
+// frames of 64 kB. With a larger buffer, the sender and the receiver wait for each other less
+// often: 10 instead of 13 µs for such a frame.
 const sendBuffer = 1 << 20
 
 func (c *Config) info() link.Info {
@@ -70,7 +69,7 @@ func (c *Config) info() link.Info {
 	return info
 }
 
-// headerLen is the length of the header in front of each frame.
+// headerLen returns the length of the virtio-net header before each frame, or 0.
 func (c *Config) headerLen() int {
 	if c.Header {
 		return link.VirtioHeaderLen
@@ -78,24 +77,24 @@ func (c *Config) headerLen() int {
 	return 0
 }
 
-// end is what both framings are to the device.
+// end is a queue of either framing.
 type end interface {
 	link.Queue
 	stats() link.Stats
 	close() error
 }
 
-// Device is one end of a socket, or of several, each a queue.
+// Device is one end of a socket, or of several sockets, one per queue.
 type Device struct {
 	info   link.Info
 	ends   []end
 	queues []link.Queue // the same as ends
-	path   string       // of a socket that Close removes, or empty
+	path   string       // of a socket file that Close removes, or empty
 }
 
-// FromFiles makes a device of connected sockets, one a queue: descriptors that a
-// parent process passed, or one end of each of several socket pairs. The files
-// are closed; the device has copies.
+// FromFiles returns a device over connected sockets, one per queue. The files are, for example,
+// descriptors inherited from a parent process, or one end of each of several socket pairs.
+// FromFiles takes ownership of the files, also on error.
 func FromFiles(c Config, files ...*os.File) (*Device, error) {
 	d := &Device{info: c.info()}
 	if len(files) == 0 {
@@ -115,11 +114,10 @@ func FromFiles(c Config, files ...*os.File) (*Device, error) {
 	return d, nil
 }
 
-// add adds a queue. peer is the path that a datagram socket has still to connect
-// to, or empty.
+// add adds a queue. peer is the path that a datagram socket must still connect to, or empty.
 func (d *Device) add(c *Config, f *fd.File, peer string) {
 	var e end
-	f.Do(func(fd uintptr) { // the system may grant less
+	f.Do(func(fd uintptr) { // the kernel may grant less
 		syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_SNDBUF, sendBuffer)
 	})
 	if c.Framing == Datagram {
@@ -145,7 +143,7 @@ func (d *Device) Stats() (s link.Stats) {
 	return s
 }
 
-// Close implements link.Device. What the sockets have taken still arrives.
+// Close implements link.Device. Frames that the sockets have taken still arrive.
 func (d *Device) Close() error {
 	var first error
 	for _, e := range d.ends {

@@ -56,8 +56,7 @@ func TestConformanceDial(t *testing.T) {
 	})
 }
 
-// Sockets of the type SOCK_DGRAM, as QEMU makes them, do not tell when the other
-// end is closed.
+// Sockets of type SOCK_DGRAM, as QEMU creates them, do not report that the other end is closed.
 func TestConformanceDatagramPaths(t *testing.T) {
 	linktest.Run(t, func(t testing.TB) (a, b link.Device) {
 		dir := t.TempDir()
@@ -70,7 +69,7 @@ func TestConformanceDatagramPaths(t *testing.T) {
 	}, linktest.PeerUnseen)
 }
 
-// socket returns a stream device and the bare socket at its other end.
+// socket returns a stream device and the plain socket at its other end.
 func socket(t *testing.T, c unixsock.Config) (*unixsock.Device, *net.UnixConn) {
 	t.Helper()
 	ours, theirs, err := unixsock.SocketPair(unixsock.Stream)
@@ -87,12 +86,12 @@ func socket(t *testing.T, c unixsock.Config) (*unixsock.Device, *net.UnixConn) {
 	return d, conn.(*net.UnixConn)
 }
 
-// framed is a frame as QEMU puts it into a stream.
+// framed returns a frame as QEMU writes it to a stream.
 func framed(b []byte) []byte {
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(b))), b...)
 }
 
-// A frame goes out behind its length, as QEMU expects it.
+// A frame is sent after its length, as QEMU expects.
 func TestStreamFraming(t *testing.T) {
 	d, conn := socket(t, unixsock.Config{})
 	f := linktest.Plain(link.Ethernet, 60, 7)
@@ -108,7 +107,7 @@ func TestStreamFraming(t *testing.T) {
 	}
 }
 
-// The stream may be cut up anywhere.
+// The stream may be split at any byte.
 func TestStreamSplit(t *testing.T) {
 	d, conn := socket(t, unixsock.Config{MTU: 9000})
 	var stream []byte
@@ -141,8 +140,8 @@ func TestStreamSplit(t *testing.T) {
 	}
 }
 
-// A length that no frame has ends the connection: nothing behind it can be
-// understood. What came before it is delivered.
+// An impossible length ends the connection, because nothing after it can be parsed. Frames before
+// it are delivered.
 func TestStreamGarbage(t *testing.T) {
 	link.Track(true)
 	defer link.Track(false)
@@ -176,7 +175,7 @@ func TestStreamGarbage(t *testing.T) {
 	}
 }
 
-// Frames that make no sense are counted and skipped, and what follows arrives.
+// Invalid frames are counted and skipped, and the frames after them are delivered.
 func TestStreamSkipsBadFrames(t *testing.T) {
 	d, conn := socket(t, unixsock.Config{Header: true})
 	good := make([]byte, 10+60)
@@ -197,7 +196,7 @@ func TestStreamSkipsBadFrames(t *testing.T) {
 	}
 }
 
-// A peer that has gone is ErrClosed for Send too, and closes Room.
+// If the peer closes, Send and Recv return ErrClosed and Room is closed.
 func TestPeerGoes(t *testing.T) {
 	for _, framing := range []unixsock.Framing{unixsock.Stream, unixsock.Datagram} {
 		a, b, err := unixsock.Pair(unixsock.Config{Framing: framing})
@@ -218,8 +217,8 @@ func TestPeerGoes(t *testing.T) {
 	}
 }
 
-// A datagram socket without a peer is a wire with nothing at its other end; a
-// peer may come, go, and come again.
+// A datagram device without a peer drops and counts frames, as a cable with an open end. A peer may
+// appear, close, and appear again.
 func TestDatagramPeerComesAndGoes(t *testing.T) {
 	link.Track(true)
 	defer link.Track(false)
@@ -269,8 +268,8 @@ func TestFromFilesRefuses(t *testing.T) {
 	}
 }
 
-// FuzzStream: whatever a peer sends, frames that come out are whole and nothing
-// is leaked.
+// FuzzStream checks that for any bytes from the peer, delivered frames are complete and no frame is
+// leaked.
 func FuzzStream(f *testing.F) {
 	good := make([]byte, 70)
 	linktest.Fill(link.Ethernet, good[10:], 1)

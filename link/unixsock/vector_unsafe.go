@@ -7,15 +7,16 @@ import (
 	"unsafe"
 )
 
-// Scatter and gather for a stream socket. Safety, for every use of unsafe here:
-// the kernel uses what the pointers lead to during the call only; the vectors
-// hold them as Go pointers, so the collector sees them until then. None of these calls
-// waits, so the scheduler is not told of them: see fd.Read.
+// Scatter and gather for a stream socket.
+//
+// Safety, for every use of unsafe here: the kernel uses the memory behind the pointers only during
+// the call. The vectors hold it by Go pointers, so the garbage collector keeps it until then. None
+// of these calls blocks, so the scheduler is not notified of them: see fd.Read.
 
-// maxVector is how many pieces go through one call.
+// maxVector is the most pieces that one call sends.
 const maxVector = 64
 
-// vector is what is to be sent.
+// vector is a list of byte slices to send.
 type vector struct {
 	pieces [maxVector]syscall.Iovec
 	n      int
@@ -23,15 +24,15 @@ type vector struct {
 
 func (v *vector) reset() { v.n = 0 }
 
-// add appends b, which is not empty.
+// add appends b, which must not be empty.
 func (v *vector) add(b []byte) {
 	v.pieces[v.n].Base = &b[0]
 	v.pieces[v.n].SetLen(len(b))
 	v.n++
 }
 
-// send sends the pieces without waiting, and without a signal if the other end
-// has gone. It returns how many bytes went.
+// send sends the pieces without blocking, and without raising SIGPIPE if the other end is closed.
+// It returns the number of bytes sent.
 func (v *vector) send(fd uintptr) (int, error) {
 	m := syscall.Msghdr{Iov: &v.pieces[0]}
 	m.Iovlen = uint64(v.n)
@@ -47,7 +48,7 @@ func (v *vector) send(fd uintptr) (int, error) {
 	}
 }
 
-// readv fills a, which may be empty, and then b.
+// readv reads into a, which may be empty, and then into b. It returns the number of bytes read.
 func readv(fd uintptr, a, b []byte) (int, error) {
 	var pieces [2]syscall.Iovec
 	v := pieces[1:]

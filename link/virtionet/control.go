@@ -9,8 +9,8 @@ import (
 	"loam/driver/virtio"
 )
 
-// control is the control queue (section 5.1.6.5). One command is given in its life,
-// when the device is opened.
+// control is the control queue (section 5.1.6.5). It carries a single command, when the device is
+// opened.
 type control struct {
 	queue  *virtio.Queue
 	buffer driver.Buffer
@@ -18,7 +18,7 @@ type control struct {
 
 const (
 	controlDepth = 16
-	controlBound = 5 * time.Second // for an answer
+	controlBound = 5 * time.Second // longest wait for an answer
 
 	classMQ      = 4
 	commandPairs = 0
@@ -40,8 +40,8 @@ func (c *control) free(m driver.Machine) {
 	}
 }
 
-// usePairs tells a card that has several pairs of queues how many are used (section
-// 5.1.6.5.5). It uses one until it is told.
+// usePairs sets the number of pairs of queues that the card uses (section 5.1.6.5.5). Without it, a
+// card with several pairs uses one.
 func (d *Device) usePairs() error {
 	if !d.card.Has(featureMQ) {
 		return nil

@@ -16,14 +16,14 @@ import (
 	"loam/wire"
 )
 
-// lonely is a card whose far end is the test.
+// lonely is a card whose other end is the test.
 type lonely struct {
 	*virtionet.Device
 	model   *model.Device
 	machine *model.Machine
 }
 
-// single opens a card of one pair that does work.
+// single opens a card with one pair of queues, whose model runs work.
 func single(t testing.TB, features uint64, work func(d *model.Device), way string) lonely {
 	t.Helper()
 	m := model.New()
@@ -37,7 +37,7 @@ func single(t testing.TB, features uint64, work func(d *model.Device), way strin
 	return lonely{end, d, m}
 }
 
-// receive has a card write b, header and all, into one buffer, once.
+// receive returns a function that makes a card write b, with its header, into one buffer, once.
 func receive(b []byte) func(d *model.Device) {
 	sent := false
 	return func(d *model.Device) {
@@ -48,7 +48,7 @@ func receive(b []byte) func(d *model.Device) {
 	}
 }
 
-// header is a virtio-net header with a frame behind it.
+// header returns a virtio-net header followed by a frame of frame bytes.
 func header(flags, gso byte, headerLen, gsoSize, csumStart, csumOffset, buffers uint16, frame int) []byte {
 	b := []byte{flags, gso}
 	for _, v := range []uint16{headerLen, gsoSize, csumStart, csumOffset, buffers} {
@@ -57,8 +57,7 @@ func header(flags, gso byte, headerLen, gsoSize, csumStart, csumOffset, buffers 
 	return append(b, make([]byte, frame)...)
 }
 
-// What a card delivers is dropped and counted if it is no frame, and the next one
-// arrives.
+// An invalid frame is dropped and counted, and the next frame arrives.
 func TestDamaged(t *testing.T) {
 	for name, b := range map[string][]byte{
 		"nothing":                  {},
@@ -99,8 +98,8 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// A card that completes what makes no sense is given up: Recv and Send say so, and
-// say it again; Room is closed; everything is freed.
+// If a card completes an invalid request, the device stops using it: Recv and Send return the
+// error, also on later calls, Room is closed, and all memory is freed.
 func TestNonsense(t *testing.T) {
 	type lie = struct {
 		Lie    model.Lie
@@ -152,7 +151,7 @@ func TestNonsense(t *testing.T) {
 	}
 }
 
-// A frame over more buffers than the card has filled is the end of it.
+// A frame in more buffers than the card has filled ends the use of the card.
 func TestBuffersMissing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		card := single(t, everything, receive(header(0, 0, 0, 0, 0, 0, 3, 60)), "MMIO")
@@ -162,8 +161,8 @@ func TestBuffersMissing(t *testing.T) {
 	})
 }
 
-// A machine in which the card reaches no frame any more is an error, once the last
-// buffer is used up.
+// If the machine has no more memory that the card can reach, the device fails once the last buffer
+// is used up.
 func TestNoBuffers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		card := single(t, everything, nil, "MMIO")
@@ -189,8 +188,8 @@ func TestNoBuffers(t *testing.T) {
 	})
 }
 
-// A card that never sends what it is given makes Send come up short, is notified
-// again now and then, and can be closed.
+// If a card never completes what it is to send, Send does not take all frames, the card is notified
+// again periodically, and the device can be closed.
 func TestNeverSends(t *testing.T) {
 	for way := range model.Ways {
 		synctest.Test(t, func(t *testing.T) {
@@ -226,13 +225,14 @@ func TestNeverSends(t *testing.T) {
 	}
 }
 
-// A frame whose interrupt is lost waits for two seconds and no longer, which is counted; those
-// around it do not.
+// A frame whose interrupt is lost is delayed by at most two seconds, and the loss is counted.
+// Frames before and after it are not delayed.
 func TestInterruptLost(t *testing.T) {
 	for way := range model.Ways {
 		synctest.Test(t, func(t *testing.T) {
 			card := single(t, everything, func(*model.Device) {}, way)
-			// receive has a frame arrive while Recv waits, and says for how long it still did.
+			// receive makes a frame arrive while Recv waits, and returns how long Recv still
+			// waited.
 			receive := func(lie model.Lie) time.Duration {
 				var start time.Time
 				time.AfterFunc(2500*time.Millisecond, func() {
@@ -256,7 +256,7 @@ func TestInterruptLost(t *testing.T) {
 			for _, c := range []struct {
 				lie         model.Lie
 				least, most time.Duration
-				lost        uint64 // in all
+				lost        uint64 // total
 			}{
 				{model.Truth, 0, 0, 0},
 				{model.Quiet, time.Second, 2 * time.Second, 1},
@@ -274,7 +274,7 @@ func TestInterruptLost(t *testing.T) {
 	}
 }
 
-// A card that has missed that there are buffers is notified of them again.
+// A card that missed that buffers were posted is notified again.
 func TestNotificationLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var deaf atomic.Bool
@@ -284,7 +284,7 @@ func TestNotificationLost(t *testing.T) {
 				d.Queues[0].Done(c, c.Scatter(0, header(0, 0, 0, 0, 0, 0, 1, 60)))
 			}
 		}, "MMIO")
-		synctest.Wait() // for what the card was told of, in vain
+		synctest.Wait() // for notifications that the card ignored
 		deaf.Store(false)
 		frames := make([]*link.Frame, 1)
 		start := time.Now()
@@ -298,8 +298,7 @@ func TestNotificationLost(t *testing.T) {
 	})
 }
 
-// A card that does not stop keeps its memory where there is no bus between: none of
-// it is used for something else.
+// If a card does not stop and no bus separates it from memory, its memory is kept and never reused.
 func TestNeverStops(t *testing.T) {
 	for way := range model.Ways {
 		synctest.Test(t, func(t *testing.T) {
@@ -316,7 +315,7 @@ func TestNeverStops(t *testing.T) {
 	}
 }
 
-// A card that does not answer at the control queue is given up in bounded time.
+// A card that does not answer on the control queue is given up in bounded time.
 func TestControlSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := model.New()
@@ -331,7 +330,7 @@ func TestControlSilent(t *testing.T) {
 	})
 }
 
-// A configuration that makes no sense is refused.
+// An invalid configuration is rejected.
 func TestBadConfig(t *testing.T) {
 	for name, config := range map[string][]byte{
 		"MTU of 67": model.NetConfig([6]byte{}, 2, 67),
@@ -356,7 +355,7 @@ func TestBadConfig(t *testing.T) {
 	}
 }
 
-// The cable may be pulled out and plugged in.
+// The cable may be disconnected and connected again.
 func TestLinkUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		card := single(t, everything, nil, eachVector)
@@ -378,8 +377,8 @@ func TestLinkUp(t *testing.T) {
 	})
 }
 
-// Whatever a card does with its rings, header and configuration: no panic, no hang,
-// nothing lost.
+// FuzzCard checks that for any behaviour of rings, headers and configuration, the device neither
+// panics nor hangs nor leaks.
 func FuzzCard(f *testing.F) {
 	f.Add([]byte{0, 0, 1, 200, 6, 0}, header(0, 0, 0, 0, 0, 0, 2, 60), true)
 	f.Add([]byte{3, 10, 9, 1, 10, 0, 7, 0, 5, 3}, header(1, 1, 54, 1000, 34, 16, 1, 3000), false)
@@ -428,7 +427,7 @@ func FuzzCard(f *testing.F) {
 					}
 				}
 			})
-			time.Sleep(time.Minute) // of fake time
+			time.Sleep(time.Minute) // fake time
 			card.Close()
 			both.Wait()
 			if n := link.Outstanding(); n != 0 {

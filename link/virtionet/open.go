@@ -12,7 +12,7 @@ import (
 	"loam/wire"
 )
 
-// Features of a network card (section 5.1.3).
+// Feature bits of a network card (section 5.1.3).
 const (
 	featureCSUM      virtio.Features = 1 << 0
 	featureGuestCSUM virtio.Features = 1 << 1
@@ -33,7 +33,7 @@ const (
 	featureHostUSO   virtio.Features = 1 << 56
 )
 
-// Places in the configuration (section 5.1.4).
+// Offsets in the configuration (section 5.1.4).
 const (
 	configMAC    = 0
 	configStatus = 6
@@ -43,24 +43,25 @@ const (
 	statusLinkUp = 1
 )
 
-// headerLen is that of struct virtio_net_hdr with num_buffers, which every frame of
-// a card of version 1 has in front.
+// headerLen is the size of struct virtio_net_hdr with num_buffers, which precedes every frame on a
+// card of version 1.
 const headerLen = link.VirtioHeaderLen + 2
 
-// mostMTU is what fits into a frame with two tags and all headers.
+// mostMTU is the largest MTU for which a packet fits into a frame with two VLAN tags and all
+// headers.
 const mostMTU = link.MaxFrame - wire.EthernetLen - 2*wire.VLANTagLen - headerLen
 
-// Config says how to open a card. The zero value is good.
+// Config describes how to open a card. The zero value is valid.
 type Config struct {
 	Name   string   // default "eth0"
-	Queues int      // most pairs of queues to use; default 1
-	Depth  int      // frames in each direction of a pair; default 256, a power of two
-	MTU    int      // if the card does not say; default 1500
-	MAC    wire.MAC // if the card does not say; by default a random one
-	// NoOffloads has all frames come and go finished, and none longer than the MTU
-	// allows.
+	Queues int      // most pairs of queues to use; default 1, at most 64
+	Depth  int      // frames in each direction of a pair; default 256, a power of two, at most 1024
+	MTU    int      // used if the card does not report one; default 1500
+	MAC    wire.MAC // used if the card does not report one; default random
+	// NoOffloads makes all frames in both directions have finished checksums, and no frame be
+	// longer than the MTU allows.
 	NoOffloads bool
-	Log        *slog.Logger // is told what an operator should know; default nobody
+	Log        *slog.Logger // receives messages for an operator; default none
 }
 
 func (c *Config) setDefaults() error {
@@ -88,7 +89,8 @@ func (c *Config) setDefaults() error {
 	return nil
 }
 
-// Open starts a card.
+// Open negotiates features, creates the queues and starts the card. Closing the returned device
+// also closes the card.
 func Open(card *virtio.Device, c Config) (*Device, error) {
 	if err := c.setDefaults(); err != nil {
 		return nil, err
@@ -126,7 +128,7 @@ func Open(card *virtio.Device, c Config) (*Device, error) {
 	return d, nil
 }
 
-// wants are the features to take of those that a card offers.
+// wants returns the features to use among those that the card offers.
 func (c *Config) wants(offers virtio.Features) virtio.Features {
 	wants := virtio.Indirect | virtio.EventIndex | featureMTU | featureMAC | featureStatus | featureMerge
 	if c.Queues > 1 && offers.Has(featureControl|featureMQ) {
@@ -135,19 +137,19 @@ func (c *Config) wants(offers virtio.Features) virtio.Features {
 	if c.NoOffloads {
 		return wants
 	}
-	if offers.Has(featureCSUM) { // without it a card does none of the others
+	if offers.Has(featureCSUM) { // without it, no other feature is allowed
 		wants |= featureCSUM | featureHostTSO4 | featureHostTSO6 | featureHostECN | featureHostUSO
 	}
 	if offers.Has(featureGuestCSUM) {
 		wants |= featureGuestCSUM
-		if offers.Has(featureMerge) { // and not 64 KiB for every frame
+		if offers.Has(featureMerge) { // otherwise every buffer would need 64 KiB
 			wants |= featureGuestTSO4 | featureGuestTSO6 | featureGuestECN | featureGuestUSO4 | featureGuestUSO6
 		}
 	}
 	return wants
 }
 
-// describe reads the configuration, and returns how many pairs the card has.
+// describe reads the configuration, and returns the number of pairs that the card has.
 func (d *Device) describe(c *Config) (pairs int, err error) {
 	d.merges, d.ecn = d.card.Has(featureMerge), d.card.Has(featureHostECN)
 	d.info = link.Info{Name: c.Name, Medium: link.Ethernet, MAC: c.MAC, MTU: c.MTU}
@@ -191,15 +193,15 @@ func (d *Device) describe(c *Config) (pairs int, err error) {
 	return pairs, nil
 }
 
-// randomMAC is one that is administered locally, and of one card.
+// randomMAC returns a random, locally administered unicast address.
 func randomMAC() (m wire.MAC) {
 	rand.Read(m[:])
 	m[0] = m[0]&^1 | 2
 	return m
 }
 
-// setUp makes the queues: of pair i, 2i receives and 2i+1 sends; control is behind
-// all that the card has (section 5.1.2).
+// setUp creates the queues. Queue 2i receives and queue 2i+1 sends for pair i. The control queue
+// follows all queues that the card has (section 5.1.2).
 func (d *Device) setUp(c *Config, has int) error {
 	var specs []virtio.QueueSpec
 	use := min(c.Queues, has)
@@ -231,7 +233,7 @@ func (d *Device) setUp(c *Config, has int) error {
 	return nil
 }
 
-// giveBack frees what setUp allocated, for a card that was never started.
+// giveBack frees the memory that setUp allocated, for a card that was never started.
 func (d *Device) giveBack() {
 	for _, p := range d.pairs {
 		p.receiver.free(d.machine)
@@ -240,7 +242,7 @@ func (d *Device) giveBack() {
 	d.control.free(d.machine)
 }
 
-// reachesHeap asks whether the machine's devices reach frames.
+// reachesHeap reports whether the machine's devices can reach frames on the Go heap.
 func (d *Device) reachesHeap() bool {
 	f := link.NewFrame(1)
 	defer f.Free()
@@ -249,13 +251,13 @@ func (d *Device) reachesHeap() bool {
 	return ok
 }
 
-// readStatus reads whether the cable is plugged in.
+// readStatus reads whether the cable is connected.
 func (d *Device) readStatus() {
 	up := true
 	if d.card.Has(featureStatus) {
 		err := d.card.ReadConfig(configStatus+2, func(c virtio.Config) { up = c.U16(configStatus)&statusLinkUp != 0 })
 		if err != nil {
-			return // it changes: there will be another interrupt
+			return // the configuration is changing: another interrupt follows
 		}
 	}
 	d.up.Store(up)

@@ -21,10 +21,10 @@ import (
 	"loam/stack"
 )
 
-// The cards of QEMU, with a Unix socket of ours as their cable.
+// Tests with the network cards of QEMU. Their cable is a Unix socket of the test.
 
-// plug starts a machine with a card, and returns the card's end and the other end
-// of its cable.
+// plug starts a machine with a card. It returns the card, the other end of its cable, and the
+// machine.
 func plug(t testing.TB, w qtest.Way, options string) (card *virtionet.Device, cable *unixsock.Device, m *qtest.Machine) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "cable")
@@ -51,7 +51,7 @@ func plug(t testing.TB, w qtest.Way, options string) (card *virtionet.Device, ca
 	return card, cable, m
 }
 
-// machineCard ends QEMU with the card.
+// machineCard is a card whose Close also ends QEMU.
 type machineCard struct {
 	*virtionet.Device
 	machine *qtest.Machine
@@ -77,7 +77,7 @@ func TestQEMU(t *testing.T) {
 	}
 }
 
-// Two of Loam's stacks speak through a card of QEMU: ping, and a stream both ways.
+// Two of Loam's stacks communicate through a QEMU card: ping, and a stream in both directions.
 func TestQEMUStack(t *testing.T) {
 	for _, w := range qtest.Ways {
 		t.Run(w.Name, func(t *testing.T) {
@@ -148,7 +148,7 @@ func echo(t *testing.T, client, server *stack.Stack) {
 	}
 }
 
-// Once the machine has ended, nothing hangs.
+// After the machine has ended, nothing hangs.
 func TestQEMUGone(t *testing.T) {
 	card, cable, m := plug(t, qtest.Ways[0], "")
 	defer cable.Close()

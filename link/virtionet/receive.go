@@ -12,45 +12,47 @@ import (
 	"loam/wire"
 )
 
-// receiver is the receiving queue of a pair. Recv is called by one goroutine; the
-// lock is for the end.
+// receiver is the receive queue of a pair. One goroutine at a time calls Recv. The lock is needed
+// for Close, Counters and look.
 //
-// The ring always holds as many empty buffers as it has room for. A buffer is a
-// frame of the pool, or a slot of the driver's memory. What a slot or a frame is
-// filled with begins with the virtio-net header, whose last field says over how
-// many buffers the frame goes (section 5.1.6.4).
+// The ring always holds as many empty buffers as it has room for. A buffer is a frame from the
+// pool, or a slot of the driver's memory. A filled buffer begins with the virtio-net header. The
+// last field of the header is the number of buffers of the frame (section 5.1.6.4).
 type receiver struct {
-	mu    sync.Mutex // guards all below, against Close
+	mu    sync.Mutex // guards all fields below
 	pair  *pair
 	queue *virtio.Queue
 	room  int // bytes in each buffer
 
-	frames []*link.Frame // by head: the buffer, where the card reaches the heap
-	slots  slots         // otherwise
-	slot   []uint16      // by head
-	spare  []uint16      // slots that the card does not have
+	frames []*link.Frame // by head of the chain: the buffer, if the card can reach the heap
+	slots  slots         // otherwise: memory of the driver
+	slot   []uint16      // by head of the chain: index of the slot
+	spare  []uint16      // slots that the card does not hold
 
-	parts    []part                             // of the frame that is being put together
-	segments [virtio.MaxSegments]driver.Segment // of the buffer that is being added
+	parts    []part                             // of the frame being assembled
+	segments [virtio.MaxSegments]driver.Segment // of the buffer being added
 	armed    bool
 
-	// late has one place. look sends when an interrupt is missing (full: Recv has been told);
-	// Recv receives. It is never closed.
+	// late has a buffer of one. look sends to it when an interrupt is missing (if it is full, Recv
+	// is already notified), and Recv receives. It is never closed.
 	late    chan struct{}
-	looked  uint64 // chains that had come back when look was called last
-	overdue bool   // and there were more, though Recv waited
+	looked  uint64 // number of completed chains at the last call of look
+	overdue bool   // at the last call of look, frames were ready although Recv waited
 }
 
-// part is a buffer that came back: its frame or slot, and how much is in it.
+// part is a buffer that the card returned: its frame or slot, and the bytes that the card wrote.
 type part struct {
-	frame *link.Frame // nil: a slot
+	frame *link.Frame // nil: the buffer is a slot
 	slot  uint16
 	bytes []byte
 }
 
-// leastRoom is for the header and the longest frame that comes in one buffer.
+// leastRoom returns the size in bytes of a buffer for the header and the longest frame that arrives
+// in one buffer.
 func (d *Device) leastRoom() int { return headerLen + d.info.MaxLen() + 2*wire.VLANTagLen }
 
+// setUp prepares the receiver for queue q. It chooses the size of the buffers, and allocates slots if
+// the card cannot reach the Go heap.
 func (r *receiver) setUp(p *pair, q *virtio.Queue) (err error) {
 	d := p.device
 	r.pair, r.queue, r.late = p, q, make(chan struct{}, 1)
@@ -70,7 +72,7 @@ func (r *receiver) setUp(p *pair, q *virtio.Queue) (err error) {
 	return err
 }
 
-// start gives the card its first buffers.
+// start posts the first buffers.
 func (r *receiver) start() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -79,7 +81,7 @@ func (r *receiver) start() {
 
 var errNoBuffers = errors.New("virtionet: the machine has no memory that the card reaches")
 
-// refill gives the card buffers, as many as there is room for.
+// refill posts as many buffers as the ring has room for.
 func (r *receiver) refill() {
 	if r.pair.device.direct {
 		r.refillFrames()
@@ -93,7 +95,7 @@ func (r *receiver) refill() {
 	r.queue.Kick()
 }
 
-// refillFrames posts frames. One may lie in several pieces of memory.
+// refillFrames posts frames. A frame may consist of several pieces of memory.
 func (r *receiver) refillFrames() {
 	for r.queue.Fits(1) {
 		f := link.NewFrame(r.room)
@@ -125,9 +127,10 @@ func (p *pair) Recv(fs []*link.Frame) (int, error) {
 	}
 }
 
-// look is called now and then, for a Recv that has waited since the last time. If there have
-// been frames all the while it wakes it, and reports that an interrupt was lost. If there are
-// none it notifies the card, which may have missed that there are buffers.
+// look detects lost interrupts. watch calls it periodically. If Recv has waited since the last call
+// and frames have been ready all that time, look wakes it and reports a lost interrupt. If Recv has
+// waited and no frame is ready, look notifies the card, which may have missed that buffers were
+// posted.
 func (r *receiver) look() (lost bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -140,7 +143,7 @@ func (r *receiver) look() (lost bool) {
 	case !r.queue.Ready():
 		r.queue.Nudge()
 	case !r.overdue:
-		r.overdue = true // it may be on its way
+		r.overdue = true // the interrupt may be about to arrive
 	default:
 		r.overdue = false
 		select {
@@ -152,8 +155,8 @@ func (r *receiver) look() (lost bool) {
 	return false
 }
 
-// harvest takes what the card has received. If there is nothing it asks for an
-// interrupt; ready says that something has come since.
+// harvest takes received frames. If there are none, it requests an interrupt. ready means that
+// frames arrived in the meantime.
 func (r *receiver) harvest(fs []*link.Frame) (n int, ready bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -172,7 +175,7 @@ func (r *receiver) harvest(fs []*link.Frame) (n int, ready bool, err error) {
 			d.fail(err)
 			r.pair.counters.Received(n, bytes)
 			if n > 0 {
-				return n, false, nil // the next call says why
+				return n, false, nil // the next call returns the reason
 			}
 			return 0, false, d.state()
 		}
@@ -199,8 +202,8 @@ func (r *receiver) harvest(fs []*link.Frame) (n int, ready bool, err error) {
 	return n, ready, nil
 }
 
-// take returns the next frame. It is nil if what came makes no sense as one, which
-// is counted; ok is false if nothing came; an error is the end of the card.
+// take returns the next frame. It returns nil, and counts an error, if the frame is not valid. ok
+// is false if nothing has arrived. An error means that the card can no longer be used.
 func (r *receiver) take() (f *link.Frame, ok bool, err error) {
 	first, ok, err := r.takePart()
 	if !ok || err != nil {
@@ -219,7 +222,7 @@ func (r *receiver) take() (f *link.Frame, ok bool, err error) {
 	return r.gather(first, buffers)
 }
 
-// takePart takes one buffer.
+// takePart takes one buffer that the card has filled.
 func (r *receiver) takePart() (p part, ok bool, err error) {
 	head, written, ok, err := r.queue.Take()
 	if !ok || err != nil {
@@ -236,7 +239,7 @@ func (r *receiver) takePart() (p part, ok bool, err error) {
 	return p, true, nil
 }
 
-// release gives up a buffer.
+// release frees a buffer.
 func (r *receiver) release(p part) {
 	if p.frame != nil {
 		p.frame.Free()
@@ -251,7 +254,7 @@ func (r *receiver) refuse(p part) *link.Frame {
 	return nil
 }
 
-// accept makes a frame of one buffer.
+// accept returns the frame in a single buffer, or nil if it is not valid.
 func (r *receiver) accept(p part) *link.Frame {
 	n := len(p.bytes) - headerLen
 	offload, ok := link.ParseOffload(p.bytes, n)
@@ -270,9 +273,9 @@ func (r *receiver) accept(p part) *link.Frame {
 	return r.admit(f, offload)
 }
 
-// gather makes a frame of several buffers. The card has completed them together
-// (section 5.1.6.4.1): one that has not, or wants more than there are, has lost
-// count.
+// gather returns a frame that consists of several buffers. The card must have completed all of them
+// together (section 5.1.6.4.1). If it has not, or if the number of buffers is impossible, it
+// returns an error.
 func (r *receiver) gather(first part, buffers int) (f *link.Frame, ok bool, err error) {
 	if buffers == 0 {
 		return r.refuse(first), true, nil
@@ -313,7 +316,8 @@ func (r *receiver) releaseParts() {
 	r.parts = r.parts[:0]
 }
 
-// admit checks the metadata against the frame.
+// admit sets the metadata of f and checks it. It returns nil if the metadata does not fit the
+// frame.
 func (r *receiver) admit(f *link.Frame, o link.Offload) *link.Frame {
 	f.Offload = o
 	if !f.Admit(link.Ethernet) {
@@ -324,7 +328,7 @@ func (r *receiver) admit(f *link.Frame, o link.Offload) *link.Frame {
 	return f
 }
 
-// free frees all buffers: the card is stopped.
+// free frees all buffers. The card must be stopped.
 func (r *receiver) free(m driver.Machine) {
 	for i, f := range r.frames {
 		if f != nil {

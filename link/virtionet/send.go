@@ -9,34 +9,35 @@ import (
 	"loam/link"
 )
 
-// sender is the sending queue of a pair. Send is called by one goroutine; the lock
-// is for the end.
+// sender is the send queue of a pair. One goroutine at a time calls Send. The lock is needed only
+// for Close and Counters.
 //
-// A frame that is sent belongs to the card until its chain comes back, which is
-// looked for by the next Send: nobody waits for it. Only a Send that comes up short
-// asks for an interrupt, for when a quarter of what is on the way has gone.
+// The card owns a sent frame until it returns the frame's descriptor chain. The next Send takes
+// returned chains back; no goroutine waits for them. A Send that cannot take all frames requests an
+// interrupt, for when a quarter of the frames in transmission have been sent.
 type sender struct {
 	room *link.Bell
-	// short has one place. Send sends after it came up short (full: the loop has been
-	// told); the loop receives. It is never closed.
+	// short has a buffer of one. Send sends to it when it has not taken all frames (if it is full,
+	// the loop is already notified), and the loop receives. It is never closed.
 	short chan struct{}
 
-	mu    sync.Mutex // guards all below, against Close
+	mu    sync.Mutex // guards all fields below against Close
 	pair  *pair
 	queue *virtio.Queue
 
-	segments [virtio.MaxSegments]driver.Segment // of the frame that is being added
+	segments [virtio.MaxSegments]driver.Segment // of the frame being added
 
-	frames []*link.Frame // by head: what the card has, where it reaches the heap
-	slots  slots         // otherwise
-	slot   []uint16      // by head
-	spare  []uint16      // slots that the card does not have
+	frames []*link.Frame // by head of the chain: the frames that the card holds, if it can reach the heap
+	slots  slots         // otherwise: memory of the driver
+	slot   []uint16      // by head of the chain: index of the slot
+	spare  []uint16      // slots that the card does not hold
 }
 
-// copies is how many frames may be on the way where they are copied: a slot takes
-// the longest.
+// copies is the most frames in transmission if frames are copied. Each slot has room for the
+// longest frame.
 const copies = 64
 
+// setUp prepares the sender for queue q, and allocates slots if the card cannot reach the Go heap.
 func (s *sender) setUp(p *pair, q *virtio.Queue) (err error) {
 	d := p.device
 	s.pair, s.queue = p, q
@@ -55,7 +56,7 @@ func (s *sender) setUp(p *pair, q *virtio.Queue) (err error) {
 	return err
 }
 
-// slotLen is the longest that is sent, with its header.
+// slotLen returns the length in bytes of the longest frame with its header.
 func (s *sender) slotLen() int {
 	if s.pair.device.info.Offloads&^link.OffloadChecksum != 0 {
 		return headerLen + link.MaxFrame
@@ -86,7 +87,7 @@ func (p *pair) Send(fs []*link.Frame) (int, error) {
 	return n, err
 }
 
-// wantRoom has the bell ring when there is room again.
+// wantRoom requests a signal of Room when there is room again.
 func (s *sender) wantRoom() {
 	if s.queue.Arm(max(1, s.queue.Held()/4)) {
 		s.room.Ring()
@@ -98,7 +99,7 @@ func (s *sender) wantRoom() {
 	}
 }
 
-// reclaim takes back what the card has sent.
+// reclaim takes back the frames that the card has sent.
 func (s *sender) reclaim() error {
 	for {
 		head, _, ok, err := s.queue.Take()
@@ -114,7 +115,7 @@ func (s *sender) reclaim() error {
 	}
 }
 
-// port is a sender as link.Transmit sees it, which has checked the frames.
+// port is a sender as a link.Sender. link.Transmit has already checked the frames.
 type port sender
 
 // Send adds frames to the ring.
@@ -129,9 +130,9 @@ func (s *port) Send(fs []*link.Frame) (n int, err error) {
 	return n, nil
 }
 
-// putHeader writes the virtio-net header of f. Without HOST_ECN the card may not be
-// told that only the first segment of a frame carries CWR: all will, which the
-// receiver takes as one (RFC 3168 section 6.1.3).
+// putHeader writes the virtio-net header of f. Without HOST_ECN, the header must not state that
+// only the first segment of a frame carries CWR. All segments then carry it, which the receiver
+// treats as one signal (RFC 3168 section 6.1.3).
 func (s *port) putHeader(b []byte, f *link.Frame) {
 	o := f.Offload
 	o.ECN = o.ECN && s.pair.device.ecn
@@ -139,7 +140,7 @@ func (s *port) putHeader(b []byte, f *link.Frame) {
 	b[link.VirtioHeaderLen], b[link.VirtioHeaderLen+1] = 0, 0
 }
 
-// addFrame adds the frame itself. It returns false if there is no room.
+// addFrame adds the frame itself to the ring. It returns false if there is no room.
 func (s *port) addFrame(f *link.Frame) bool {
 	if !s.queue.Fits(1) {
 		return false
@@ -148,7 +149,7 @@ func (s *port) addFrame(f *link.Frame) bool {
 	header := f.Prepend(headerLen)
 	n, ok := s.pair.device.machine.Segments(f.Bytes(), s.segments[:])
 	if !ok || !s.queue.Fits(n) {
-		if s.queue.Held() == 0 { // it is in more pieces than there will ever be room for
+		if s.queue.Held() == 0 { // the frame has more pieces than the ring ever has room for
 			f.Free()
 			s.pair.counters.TxDropped(1)
 			return true
@@ -156,13 +157,14 @@ func (s *port) addFrame(f *link.Frame) bool {
 		f.TrimFront(headerLen)
 		return false
 	}
-	f.Offload = o // as Prepend found it: offsets count from behind the header
+	f.Offload = o // the metadata from before Prepend: the card counts offsets from the end of the header
 	s.putHeader(header, f)
 	s.frames[s.queue.Add(s.segments[:n], nil)] = f
 	return true
 }
 
-// addCopy adds a copy of the frame.
+// addCopy adds a copy of the frame to the ring, and frees the frame. It returns false if there is
+// no room.
 func (s *port) addCopy(f *link.Frame) bool {
 	if len(s.spare) == 0 || !s.queue.Fits(1) {
 		return false
@@ -177,11 +179,11 @@ func (s *port) addCopy(f *link.Frame) bool {
 	return true
 }
 
-// stallBound is how long a full queue may stand still before the card is notified
-// again: in case it has missed that.
+// stallBound is how long a full queue may make no progress before the card is notified again, in
+// case it missed the first notification.
 const stallBound = 5 * time.Second
 
-// loop waits for room after a Send that came up short.
+// loop waits for room after a Send that did not take all frames.
 func (s *sender) loop() {
 	d := s.pair.device
 	timer := time.NewTimer(stallBound)
@@ -205,7 +207,7 @@ func (s *sender) loop() {
 	}
 }
 
-// free frees what the card still had: it is stopped.
+// free frees the frames that the card still held. The card must be stopped.
 func (s *sender) free(m driver.Machine) {
 	for i, f := range s.frames {
 		if f != nil {

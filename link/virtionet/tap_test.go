@@ -15,14 +15,13 @@ import (
 	"loam/stack"
 )
 
-// QEMU's card on a tap, where it has all offloads and several queues, and Linux at
-// the other end.
+// A QEMU card on a tap interface, with all offloads and several queues, and Linux at the other end.
 func TestQEMUTap(t *testing.T) {
 	netns.Need(t)
 	for _, w := range qtest.Ways {
 		for _, queues := range []int{1, 2} {
 			if queues > 1 && w.Name == "PCI with one vector" {
-				continue // as with a line
+				continue // works like an interrupt line, which is tested with two pairs
 			}
 			t.Run(fmt.Sprintf("%s, %d pairs", w.Name, queues), func(t *testing.T) { testTap(t, w, queues) })
 		}
@@ -65,7 +64,7 @@ func testTap(t *testing.T, w qtest.Way, queues int) {
 	}
 }
 
-// tapBytes is how much goes in each direction.
+// tapBytes is the number of bytes sent in each direction.
 const tapBytes = 8 << 20
 
 // toLinux sends a stream to a socket of Linux.

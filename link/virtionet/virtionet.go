@@ -1,22 +1,21 @@
-// Package virtionet is a device on a virtio network card (virtio 1.2 section 5.1):
-// how a virtual machine is connected.
+// Package virtionet is a device on a virtio network card (virtio 1.2 section 5.1), which connects a
+// virtual machine to a network.
 //
 // Read in this order: open.go (features, queues), receive.go, send.go, control.go.
 //
-// Frames cross without being copied where the card reaches the Go heap: a frame's
-// own buffer is what the card writes to and reads from, with the virtio-net header
-// in the headroom. Where it does not (Memory.Segments says so) they are copied
-// through memory of the driver's. A frame that the card has put together from many
-// (GUEST_TSO4 and the like) comes in several buffers and is copied into one.
+// If the card can reach the Go heap, frames are not copied: the card reads and writes a frame's own
+// buffer, with the virtio-net header in the headroom. Otherwise (Memory.Segments reports it) frames
+// are copied through memory of the driver. A frame that the card has merged from several segments
+// (GUEST_TSO4 and similar features) arrives in several buffers and is copied into one.
 //
-// A pair of queues has no goroutine of its own for receiving: Recv looks at the ring
-// and waits for its interrupt. One goroutine a pair waits for room after a Send that
-// came up short. A device has one for changes of the configuration, and one that sees to
-// it that nobody waits for an interrupt that has been lost.
+// A pair of queues has no goroutine for receiving: Recv polls the ring and waits for its interrupt.
+// One goroutine per pair waits for room after a Send that did not take all frames. A device has one
+// goroutine for configuration changes, and one that detects lost interrupts, so that no Recv waits
+// forever.
 //
-// A card that completes what it was not asked for, or says that it is broken, is
-// given up: the error of Recv and Send, for good, says why. One that merely takes
-// its time holds up Send by being full, as any slow link does.
+// If a card completes a request that it was not given, or reports that it is broken, the device
+// stops using it: from then on Recv and Send return the reason as an error. A card that is merely
+// slow makes Send find the queue full, like any slow link.
 package virtionet
 
 import (
@@ -31,17 +30,17 @@ import (
 	"loam/link"
 )
 
-// Device is an open card.
+// Device is an open network card.
 type Device struct {
 	card    *virtio.Device
 	machine driver.Machine
 	info    link.Info
-	direct  bool // the card reaches the Go heap
-	merges  bool // MRG_RXBUF
+	direct  bool // the card can reach the Go heap
+	merges  bool // MRG_RXBUF: a frame may arrive in several buffers
 	ecn     bool // HOST_ECN
 	pairs   []*pair
 	queues  []link.Queue // the same as pairs
-	control *control     // nil: there is no control queue
+	control *control     // nil: no control queue
 	log     *slog.Logger
 
 	up      atomic.Bool   // see LinkUp
@@ -49,16 +48,16 @@ type Device struct {
 	lost    atomic.Uint64
 	changes atomic.Uint64
 
-	done    chan struct{}         // closed when the device is closed, or given up
+	done    chan struct{}         // closed when the device is closed or has failed
 	stopped sync.Once             // closes done
-	failure atomic.Pointer[error] // why: set before done is closed
+	failure atomic.Pointer[error] // the reason; set before done is closed
 
 	closing sync.Once
-	err     error // of closing
+	err     error // the error of Close
 	crew    crew.Crew
 }
 
-// pair is a pair of queues.
+// pair is a receive queue and a send queue.
 type pair struct {
 	device   *Device
 	counters link.Counters
@@ -66,12 +65,12 @@ type pair struct {
 	sender
 }
 
-// Counters count what link.Stats has no place for.
+// Counters are counters that link.Stats does not include.
 type Counters struct {
-	Receive, Send virtio.RingCounters // of all queues together
-	Stalls        uint64              // times that a full queue did not move for stallBound
-	Lost          uint64              // times that frames had come and their interrupt had not: see lookEvery
-	Changes       uint64              // times that the configuration was looked at because it may have changed
+	Receive, Send virtio.RingCounters // sums over all queues
+	Stalls        uint64              // times that a full queue made no progress for stallBound
+	Lost          uint64              // times that frames had arrived without an interrupt: see lookEvery
+	Changes       uint64              // times that the configuration was read because it may have changed
 }
 
 // Info implements link.Device.
@@ -88,7 +87,7 @@ func (d *Device) Stats() (s link.Stats) {
 	return s
 }
 
-// Counters adds up all queues.
+// Counters returns the sums of the counters of all queues.
 func (d *Device) Counters() (c Counters) {
 	for _, p := range d.pairs {
 		p.receiver.mu.Lock()
@@ -110,11 +109,11 @@ func add(to *virtio.RingCounters, c virtio.RingCounters) {
 	to.Nonsense += c.Nonsense
 }
 
-// LinkUp reports whether the card says that its cable is plugged in. One that does
-// not say is taken as connected.
+// LinkUp reports whether the card reports a connected cable. A card that does not report it counts
+// as connected.
 func (d *Device) LinkUp() bool { return d.up.Load() }
 
-// loop hears that the configuration has changed.
+// loop handles configuration changes until the device is closed. It runs on a goroutine of its own.
 func (d *Device) loop() {
 	for {
 		select {
@@ -131,11 +130,11 @@ func (d *Device) loop() {
 	}
 }
 
-// lookEvery is how often a card that receives nothing is looked at. An interrupt that is lost
-// holds frames up for twice as long at most, and not for ever.
+// lookEvery is how often a card that receives nothing is polled. A lost interrupt delays frames by
+// at most twice this time.
 const lookEvery = time.Second
 
-// watch looks at the receiving queues until the card is closed.
+// watch polls the receive queues until the device is closed. It runs on a goroutine of its own.
 func (d *Device) watch() {
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
@@ -154,13 +153,13 @@ func (d *Device) watch() {
 	}
 }
 
-// fail gives the card up, for the first reason that is found.
+// fail stops the use of the card. Only the first reason counts.
 func (d *Device) fail(err error) {
 	d.card.Fail(err)
 	d.stop(err)
 }
 
-// stop wakes whoever waits, and says why.
+// stop wakes all waiting goroutines, and records the reason unless there is one already.
 func (d *Device) stop(err error) {
 	d.failure.CompareAndSwap(nil, &err)
 	d.stopped.Do(func() {
@@ -171,7 +170,7 @@ func (d *Device) stop(err error) {
 	})
 }
 
-// state is nil while the device works, then what Recv and Send return.
+// state returns nil while the device works, and afterwards the error for Recv and Send.
 func (d *Device) state() error {
 	select {
 	case <-d.done:
@@ -181,13 +180,13 @@ func (d *Device) state() error {
 	}
 }
 
-// Close implements link.Device. If the card does not stop, the frames that it was
-// given are not used again.
+// Close implements link.Device. If the card does not stop, the frames that it still holds are never
+// reused.
 func (d *Device) Close() error {
 	d.closing.Do(func() {
 		d.stop(link.ErrClosed)
 		d.crew.Wait()
-		for _, p := range d.pairs { // whoever was in Recv or Send has left
+		for _, p := range d.pairs { // the lock waits for goroutines in Recv and Send to leave
 			p.receiver.mu.Lock()
 			defer p.receiver.mu.Unlock()
 			p.sender.mu.Lock()
@@ -207,8 +206,8 @@ func (d *Device) Close() error {
 	return d.err
 }
 
-// abandoned are devices whose cards would not stop: they keep the memory that the
-// cards may still write to.
+// abandoned holds devices whose cards did not stop, so that the garbage collector does not free the
+// memory that the cards may still write to.
 var abandoned struct {
 	mu  sync.Mutex // guards all
 	all []*Device

@@ -24,10 +24,10 @@ const (
 	everything = csum | guestCSUM | mtu | mac | guestTSO | guestECN | hostTSO | hostECN | merge | status | controlQueue | mq | uso
 )
 
-// The wire between the cards cuts nothing up: one that does not merge what it
-// receives has a peer that sends no long frames.
+// The wire between the cards does not segment. If a card does not merge receive buffers, its peer
+// must send no long frames.
 
-// card is how the cards of a test are.
+// card describes the cards of a test.
 type card struct {
 	features uint64
 	pairs    int
@@ -60,7 +60,7 @@ var cards = map[string]card{
 	"no offloads":     {features: everything, config: virtionet.Config{NoOffloads: true}},
 }
 
-// open opens two cards that are connected.
+// open opens two connected cards.
 func (c card) open(t testing.TB) (a, b *virtionet.Device, w *model.Wire) {
 	t.Helper()
 	c.pairs, c.mtu = max(1, c.pairs), max(1500, c.mtu)
@@ -95,8 +95,8 @@ func (c card) open(t testing.TB) (a, b *virtionet.Device, w *model.Wire) {
 	return ends[0], ends[1], w
 }
 
-// device ends its model with itself: the suite counts goroutines before the test's
-// cleanups.
+// device closes its model with itself, because the suite counts goroutines before the test's
+// cleanups run.
 type device struct {
 	*virtionet.Device
 	model *model.Device
@@ -108,8 +108,7 @@ func (d device) Close() error {
 	return err
 }
 
-// raced are the cards to test with the race detector, under which all of them take
-// a minute.
+// raced are the cards tested with the race detector. All cards would take a minute with it.
 var raced = []string{"everything", "MMIO", "copied", "two of four"}
 
 func TestDevice(t *testing.T) {
@@ -126,7 +125,7 @@ func TestDevice(t *testing.T) {
 	}
 }
 
-// With what the model of the card costs, which is most of it.
+// The result includes the cost of the card's model, which is most of it.
 func BenchmarkDevice(b *testing.B) {
 	for _, name := range []string{"everything", "copied"} {
 		b.Run(name, func(b *testing.B) {

@@ -9,19 +9,18 @@ import (
 	"loam/wire"
 )
 
-// Never is the deadline of a machine that waits for nothing, and the end of what lasts
-// for ever.
+// Never is the deadline of a machine without a timer, and the end of an unlimited lifetime.
 const Never = timer.Never
 
-// When to ask for routers (RFC 4861 section 10, RFC 7559 section 2): at first soon, and
-// for as long as there is no answer ever more rarely.
+// Intervals between router solicitations (RFC 4861 section 10, RFC 7559 section 2). Without an answer, they
+// grow up to maxInterval.
 const (
 	firstInterval = 4 * time.Second
 	maxInterval   = time.Hour
-	spread        = 10 // an interval is longer or shorter by up to a tenth
+	spread        = 10 // an interval varies by up to a tenth
 )
 
-// Bounds on what is believed at once.
+// Limits of the learned data.
 const (
 	maxRouters  = 16
 	maxRoutes   = 32
@@ -29,34 +28,34 @@ const (
 	maxServers  = 8
 )
 
-// Config says what a Host is to know.
+// Config holds the settings of a Host.
 type Config struct {
 	MAC  wire.MAC // of the interface
 	MTU  int      // of the interface
-	Seed uint64   // of the spread in time that keeps hosts from acting all at once
+	Seed uint64   // seed of the random delays that keep hosts from acting simultaneously
 }
 
-// Counters count, since the beginning.
+// Counters count events since the creation of the Host.
 type Counters struct {
 	Advertisements uint64 // received
-	Unbelieved     uint64 // parts of them that make no sense
-	Overflow       uint64 // parts of them that there was no room for
+	Unbelieved     uint64 // invalid parts of advertisements
+	Overflow       uint64 // parts of advertisements beyond the limits
 }
 
-// Host is an interface that learns from routers:
+// Host learns the configuration of an interface from routers:
 //
 //	Start --> asking -- advertisement of a default router --> listening
 //	             ^                                                |
 //	             +----------- the last of these is gone ----------+
 //
-// After each call Poll says whether to ask, and Setup what the interface is to be.
+// After each call, the owner calls Poll for a solicitation to send, and Setup for a changed configuration.
 type Host struct {
 	cfg    Config
 	random *rand.Rand
 
 	started  bool
 	asking   bool
-	due      bool          // a solicitation is to be sent
+	due      bool          // a solicitation must be sent
 	interval time.Duration // between solicitations
 	next     time.Duration // when the next one is due
 
@@ -64,12 +63,12 @@ type Host struct {
 	routes   []route
 	prefixes []prefix
 	servers  []server
-	down     map[netip.Addr]bool // of routers, those that do not answer
-	mtu      int                 // of the link; 0: not said
-	link     Link                // what else was said of the link
+	down     map[netip.Addr]bool // routers that do not answer
+	mtu      int                 // of the link; 0: not given
+	link     Link                // other parameters of the link
 
-	changed  bool  // Setup may say something else than before
-	told     Setup // what it said last
+	changed  bool  // the result of Setup may have changed
+	told     Setup // last result of Setup
 	counters Counters
 }
 
@@ -80,7 +79,7 @@ type router struct {
 	until      time.Duration
 }
 
-// route is a network that a router leads to.
+// route is a network that is reachable through a router.
 type route struct {
 	dst        netip.Prefix
 	via        netip.Addr
@@ -88,14 +87,14 @@ type route struct {
 	until      time.Duration
 }
 
-// prefix is a prefix of the link. It is there while one of its times is to come.
+// prefix is a prefix of the link. It exists while one of its times lies in the future.
 type prefix struct {
 	prefix    netip.Prefix
-	onLink    time.Duration // until then its addresses are on the link
-	valid     time.Duration // until then we have an address in it
-	preferred time.Duration // until then that is preferred
+	onLink    time.Duration // end of being on-link; 0: not on-link
+	valid     time.Duration // end of our address in it; 0: no address
+	preferred time.Duration // end of that address being preferred
 	refused   bool          // another host has the address
-	routers   []netip.Addr  // that have said so of its address
+	routers   []netip.Addr  // routers that advertised the prefix for addresses
 }
 
 // server is a name server.
@@ -104,7 +103,7 @@ type server struct {
 	until time.Duration
 }
 
-// NewHost returns the machine of an interface that knows nothing, and does not ask.
+// NewHost returns the machine of an interface. It knows nothing, and sends nothing before Start.
 func NewHost(cfg Config) *Host {
 	return &Host{
 		cfg: cfg, random: rand.New(rand.NewPCG(cfg.Seed, cfg.Seed)), next: Never,
@@ -115,13 +114,13 @@ func NewHost(cfg Config) *Host {
 // Counters returns the counters.
 func (h *Host) Counters() Counters { return h.counters }
 
-// Start begins to ask, at once: the interface has a link-local address to ask from, and
-// has waited long enough until it had (RFC 4861 section 6.3.7).
+// Start begins to send solicitations at once. The interface must have a link-local address, whose setup has
+// already taken the required delay (RFC 4861 section 6.3.7).
 func (h *Host) Start(now time.Duration) {
 	h.started, h.asking, h.due, h.interval, h.next = true, true, true, 0, Never
 }
 
-// Deadline is when Advance has to be called, Never if not.
+// Deadline returns when Advance must be called, or Never.
 func (h *Host) Deadline() time.Duration {
 	d := h.next
 	for i := range h.routers {
@@ -139,7 +138,7 @@ func (h *Host) Deadline() time.Duration {
 	return d
 }
 
-// next is when something about the prefix ends.
+// next returns when the next of the prefix's lifetimes ends.
 func (p *prefix) next() time.Duration {
 	d := time.Duration(Never)
 	for _, t := range [...]time.Duration{p.onLink, p.valid, p.preferred} {
@@ -150,7 +149,7 @@ func (p *prefix) next() time.Duration {
 	return d
 }
 
-// Advance does what is due.
+// Advance performs the actions that are due.
 func (h *Host) Advance(now time.Duration) {
 	if now >= h.next {
 		h.due, h.next = true, Never
@@ -158,8 +157,8 @@ func (h *Host) Advance(now time.Duration) {
 	h.expire(now)
 }
 
-// Poll reports whether a solicitation is to be sent, to all routers. It counts as sent
-// then.
+// Poll returns the solicitation to send to all routers. It counts as sent now. It returns false if there is
+// none.
 func (h *Host) Poll(now time.Duration) (wire.RouterSolicitation, bool) {
 	if !h.due {
 		return wire.RouterSolicitation{}, false
@@ -171,5 +170,5 @@ func (h *Host) Poll(now time.Duration) (wire.RouterSolicitation, bool) {
 	return wire.RouterSolicitation{LinkAddr: h.cfg.MAC}, true
 }
 
-// found ends asking.
+// found stops the solicitations.
 func (h *Host) found() { h.asking, h.due, h.next = false, false, Never }

@@ -11,9 +11,8 @@ import (
 	"loam/wire"
 )
 
-// What a host believes, sentence by sentence: RFC 4861 section 6.3, RFC 4862 section 5.5,
-// RFC 4191 section 3, RFC 8106 section 5.3. A script plays the routers; time stands still
-// but for advance.
+// The behaviour of a host, following the text of RFC 4861 section 6.3, RFC 4862 section 5.5, RFC 4191 section
+// 3 and RFC 8106 section 5.3. A script plays the routers. Time passes only in advance.
 
 var (
 	station = wire.MAC{2, 0, 0, 0, 0, 0xa}
@@ -49,7 +48,7 @@ func (s *script) advance(d time.Duration) {
 
 func (s *script) hear(from netip.Addr, a wire.RouterAdvertisement) { s.Receive(s.now, from, &a) }
 
-// wantSetup compares what the interface is to be, in words: addresses, routes, servers.
+// wantSetup compares the current setup, as text: addresses, routes, servers.
 func (s *script) wantSetup(sentence string, want ...string) {
 	s.t.Helper()
 	if u, changed := s.Setup(); changed {
@@ -167,7 +166,7 @@ func TestRoutes(t *testing.T) {
 	s.wantSetup("what is on every link is on the link")
 }
 
-// RFC 4191 section 3.2: one that answers comes before a longer prefix.
+// RFC 4191 section 3.2: a router that answers is preferred over a longer prefix of one that does not.
 func TestRoutesOfARouterThatIsDown(t *testing.T) {
 	s := newScript(t)
 	near, far := netip.MustParsePrefix("2001:db8::/32"), netip.MustParsePrefix("2001:db8:f::/48")
@@ -187,7 +186,7 @@ func TestRoutesOfARouterThatIsDown(t *testing.T) {
 	s.wantSetup("or there is no other any more", "2001:db8:f::/48 via fe80::1 metric 6")
 }
 
-// RFC 6724 section 5, rule 5.5: whose prefix it is.
+// RFC 6724 section 5, rule 5.5: the routers that advertised the prefix.
 func TestAdvertisers(t *testing.T) {
 	s := newScript(t)
 	want := func(sentence string, routers ...netip.Addr) {
@@ -330,7 +329,7 @@ func TestLink(t *testing.T) {
 	want("unlike the rest, what is not said any more is not so", said, 4)
 }
 
-// RFC 4861 section 6.2: when a router speaks.
+// RFC 4861 section 6.2: when a router advertises.
 func TestRouter(t *testing.T) {
 	now := time.Hour
 	r := NewRouter(now, 1)
@@ -355,7 +354,7 @@ func TestRouter(t *testing.T) {
 	}
 }
 
-// Whatever advertisements say, what is believed is bounded and ends.
+// For any advertisements, the learned data is bounded and expires.
 func FuzzHost(f *testing.F) {
 	a := onLink(net1, 60, 60)
 	a.Lifetime, a.MTU = 1800, 1400

@@ -9,34 +9,33 @@ import (
 	"loam/wire"
 )
 
-// What a host learns from an advertisement, and how it forgets.
+// How a host learns from advertisements, and how learned data expires.
 
-// minMTU is the least that a link of IPv6 carries (RFC 8200 section 5).
+// minMTU is the minimum MTU of an IPv6 link (RFC 8200 section 5).
 const minMTU = 1280
 
-// twoHours is how much of the lifetime of an address an advertisement cannot take, since
-// nobody says who sent it (RFC 4862 section 5.5.3 (e)).
+// twoHours is the part of an address's lifetime that an advertisement cannot shorten, since advertisements
+// are not authenticated (RFC 4862 section 5.5.3 (e)).
 const twoHours = 2 * time.Hour
 
-// Bounds on what is believed of the timers of a link: RFC 4861 section 6.2.1 has the one for
-// routers; the other is ours, so that an address is tried and a neighbour given up in time, and
-// nobody is asked for in a flood.
+// Limits of the advertised timers. maxReachable is the limit for routers in RFC 4861 section 6.2.1. The other
+// limits are ours: they keep address tests and neighbour timeouts short, and prevent floods of solicitations.
 const (
 	maxReachable  = time.Hour
 	minRetransmit = 10 * time.Millisecond
 	maxRetransmit = 10 * time.Second
 )
 
-// Receive takes in an advertisement, which was sent from a link-local address with a hop
-// limit of 255 and a right checksum (RFC 4861 section 6.3.4).
+// Receive processes an advertisement. The caller has verified that it came from a link-local address with a
+// hop limit of 255 and a correct checksum (RFC 4861 section 6.3.4).
 func (h *Host) Receive(now time.Duration, from netip.Addr, a *wire.RouterAdvertisement) {
 	h.counters.Advertisements++
 	h.expire(now)
-	delete(h.down, from) // it is there
+	delete(h.down, from) // the router answers
 	h.changed = true
 	lifetime, preference := uint32(a.Lifetime), a.Preference
 	for _, r := range a.Routes {
-		if r.Prefix.Bits() == 0 { // the same, said in another way: RFC 4191 section 3.1
+		if r.Prefix.Bits() == 0 { // equivalent to the default router fields: RFC 4191 section 3.1
 			lifetime, preference = r.Lifetime, r.Preference
 			continue
 		}
@@ -61,7 +60,7 @@ func (h *Host) Receive(now time.Duration, from netip.Addr, a *wire.RouterAdverti
 	h.askAgain(now)
 }
 
-// learnLink takes over what is said of the link itself.
+// learnLink stores the advertised parameters of the link.
 func (h *Host) learnLink(a *wire.RouterAdvertisement) {
 	if a.HopLimit != 0 {
 		h.link.HopLimit = a.HopLimit
@@ -71,7 +70,7 @@ func (h *Host) learnLink(a *wire.RouterAdvertisement) {
 	h.learnTimer(&h.link.Retransmit, a.RetransTimer, minRetransmit, maxRetransmit)
 }
 
-// learnTimer takes over a time in milliseconds, if it is said and within bounds.
+// learnTimer stores a time in milliseconds if it is given and within the limits.
 func (h *Host) learnTimer(timer *time.Duration, said uint32, least, most time.Duration) {
 	switch d := time.Duration(said) * time.Millisecond; {
 	case said == 0:
@@ -82,8 +81,8 @@ func (h *Host) learnTimer(timer *time.Duration, said uint32, least, most time.Du
 	}
 }
 
-// learn enters what was said of an item into a list, or takes it out; same finds it
-// there. It returns the list, and false if there was no room.
+// learn adds or updates an item in a list, or removes it if gone is set. same identifies it in the list. It
+// returns the list, and false if the list is full.
 func learn[T any](list []T, item T, gone bool, most int, same func(T) bool) ([]T, bool) {
 	i := slices.IndexFunc(list, same)
 	switch {
@@ -106,6 +105,7 @@ func (h *Host) count(room bool) {
 	}
 }
 
+// learnRouter adds, updates or removes a default router. With a default router, the solicitations stop.
 func (h *Host) learnRouter(r router, gone bool) {
 	var room bool
 	h.routers, room = learn(h.routers, r, gone, maxRouters, func(o router) bool { return o.addr == r.addr })
@@ -115,8 +115,8 @@ func (h *Host) learnRouter(r router, gone bool) {
 	}
 }
 
-// learnRoute takes in a route information option. Of several about one prefix from one
-// router the last counts.
+// learnRoute processes a route information option. Of several for the same prefix and router, the last one
+// counts.
 func (h *Host) learnRoute(r route, gone bool) {
 	if r.dst.Addr().IsLinkLocalUnicast() || r.dst.Addr().IsMulticast() {
 		h.counters.Unbelieved++
@@ -127,6 +127,7 @@ func (h *Host) learnRoute(r route, gone bool) {
 	h.count(room)
 }
 
+// learnServer adds, updates or removes a name server.
 func (h *Host) learnServer(s server, gone bool) {
 	if !wire.IsHost6(s.addr) {
 		h.counters.Unbelieved++
@@ -137,8 +138,7 @@ func (h *Host) learnServer(s server, gone bool) {
 	h.count(room)
 }
 
-// learnPrefix takes in a prefix information option (RFC 4861 section 6.3.4, RFC 4862
-// section 5.5.3).
+// learnPrefix processes a prefix information option (RFC 4861 section 6.3.4, RFC 4862 section 5.5.3).
 func (h *Host) learnPrefix(now time.Duration, from netip.Addr, o *wire.PrefixInfo) {
 	a := o.Prefix.Addr()
 	if a.IsLinkLocalUnicast() || a.IsMulticast() || a.IsLoopback() || a.Is4In6() || o.Prefix.Bits() == 0 || o.Preferred > o.Valid {
@@ -173,8 +173,8 @@ func (h *Host) learnPrefix(now time.Duration, from netip.Addr, o *wire.PrefixInf
 	}
 }
 
-// learnAddress makes an address of the prefix, or lets the one there is live for as long
-// as is said: but for no less than two hours if it had as much.
+// learnAddress creates an address in the prefix, or updates its lifetime. The update cannot shorten a
+// remaining lifetime to less than two hours.
 func (p *prefix) learnAddress(now time.Duration, o *wire.PrefixInfo) {
 	valid, preferred := timer.Lifetime(now, o.Valid), timer.Lifetime(now, o.Preferred)
 	switch {
@@ -190,13 +190,13 @@ func (p *prefix) learnAddress(now time.Duration, o *wire.PrefixInfo) {
 	}
 }
 
-// learnRouter takes in who has advertised an address of the prefix. Those for whom there is no
-// room are as routers that have not.
+// learnRouter records that from has advertised the prefix for addresses, or removes it if gone is set.
+// Routers beyond the limit are not recorded.
 func (p *prefix) learnRouter(from netip.Addr, gone bool) {
 	p.routers, _ = learn(slices.Clone(p.routers), from, gone, maxRouters, func(o netip.Addr) bool { return o == from })
 }
 
-// expire forgets what has ended.
+// expire removes expired data.
 func (h *Host) expire(now time.Duration) {
 	before := len(h.routers) + len(h.routes) + len(h.servers)
 	h.routers = slices.DeleteFunc(h.routers, func(r router) bool { return now >= r.until })
@@ -218,20 +218,20 @@ func (h *Host) expire(now time.Duration) {
 	h.askAgain(now)
 }
 
-// askAgain asks when there is no default router any more.
+// askAgain restarts the solicitations if there is no default router left.
 func (h *Host) askAgain(now time.Duration) {
 	if len(h.routers) == 0 && h.started && !h.asking {
 		h.Start(now)
 	}
 }
 
-// isRouter reports whether something leads by way of addr.
+// isRouter reports whether addr is a default router or the gateway of a route.
 func (h *Host) isRouter(addr netip.Addr) bool {
 	return slices.ContainsFunc(h.routers, func(r router) bool { return r.addr == addr }) ||
 		slices.ContainsFunc(h.routes, func(r route) bool { return r.via == addr })
 }
 
-// forgetDown forgets about those that are routers no more.
+// forgetDown removes unreachable entries that are no longer routers.
 func (h *Host) forgetDown() {
 	for addr := range h.down {
 		if !h.isRouter(addr) {
@@ -240,8 +240,8 @@ func (h *Host) forgetDown() {
 	}
 }
 
-// Reached says whether a neighbour answers. A router that does not is used only if all
-// others do not either (RFC 4861 section 6.3.6), until it is heard again.
+// Reached reports whether a neighbour answers. A router that does not answer is used only if no other router
+// answers (RFC 4861 section 6.3.6), until its next advertisement or answer.
 func (h *Host) Reached(addr netip.Addr, answers bool) {
 	switch {
 	case answers && h.down[addr]:
@@ -253,7 +253,7 @@ func (h *Host) Reached(addr netip.Addr, answers bool) {
 	}
 }
 
-// NotRouter is called when a neighbour says that it is no router (RFC 4861 section 7.2.5).
+// NotRouter reports that a neighbour is no longer a router (RFC 4861 section 7.2.5).
 func (h *Host) NotRouter(now time.Duration, addr netip.Addr) {
 	if !h.isRouter(addr) {
 		return
@@ -265,8 +265,8 @@ func (h *Host) NotRouter(now time.Duration, addr netip.Addr) {
 	h.askAgain(now)
 }
 
-// Refused is called when another host has an address that Setup has named: it is not
-// used, and no other is made of its prefix (RFC 4862 section 5.4.5).
+// Refused reports that another host has an address from Setup. The address is removed, and no other one is
+// created in its prefix (RFC 4862 section 5.4.5).
 func (h *Host) Refused(addr netip.Addr) {
 	for i := range h.prefixes {
 		if p := &h.prefixes[i]; p.address(h.cfg.MAC).Addr() == addr {

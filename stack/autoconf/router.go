@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// When a router speaks (RFC 4861 sections 6.2.1 and 10).
+// Times of router advertisements (RFC 4861 sections 6.2.1 and 10).
 const (
 	minAdvertiseInterval     = 200 * time.Second
 	maxAdvertiseInterval     = 600 * time.Second
@@ -15,28 +15,28 @@ const (
 	maxAnswerDelay           = 500 * time.Millisecond
 )
 
-// DefaultLifetime is how long a router is to be believed in, in seconds: three times the
-// longest that it is silent.
+// DefaultLifetime is the advertised lifetime of a default router in seconds: three times the longest
+// advertisement interval.
 const DefaultLifetime = 3 * int(maxAdvertiseInterval/time.Second)
 
-// Router is an interface that advertises itself to all nodes of a link: now and then, and
-// soon after it was asked, but never twice within three seconds.
+// Router schedules the router advertisements of an interface to all nodes of a link: periodically, and soon
+// after a solicitation, but never twice within three seconds.
 type Router struct {
 	random *rand.Rand
-	sent   int           // advertisements, up to initialAdvertisements
+	sent   int           // advertisements sent, up to initialAdvertisements
 	last   time.Duration // when the last one was sent
 	next   time.Duration // when the next one is due
 }
 
-// NewRouter returns a router that advertises itself first at now.
+// NewRouter returns a router whose first advertisement is due at now.
 func NewRouter(now time.Duration, seed uint64) *Router {
 	return &Router{random: rand.New(rand.NewPCG(seed, seed)), next: now}
 }
 
-// Deadline is when Poll has something to say.
+// Deadline returns when Poll must be called.
 func (r *Router) Deadline() time.Duration { return r.next }
 
-// Solicited is called for each solicitation (section 6.2.6): the answer is to all nodes.
+// Solicited is called for each received solicitation (section 6.2.6). The answer goes to all nodes.
 func (r *Router) Solicited(now time.Duration) {
 	at := now + time.Duration(r.random.Int64N(int64(maxAnswerDelay)))
 	if r.sent > 0 {
@@ -45,7 +45,7 @@ func (r *Router) Solicited(now time.Duration) {
 	r.next = min(r.next, at)
 }
 
-// Poll reports whether an advertisement is to be sent. It counts as sent then.
+// Poll reports whether an advertisement must be sent now. It counts as sent then.
 func (r *Router) Poll(now time.Duration) bool {
 	if now < r.next {
 		return false

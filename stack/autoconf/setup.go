@@ -8,55 +8,55 @@ import (
 	"loam/wire"
 )
 
-// Setup is what an interface is to be by what is believed now.
+// Setup is the configuration of an interface derived from the learned data.
 type Setup struct {
 	Addresses []Address
 	Routes    []Route
-	DNS       []netip.Addr // servers, in the order in which they were learnt
-	MTU       int          // of IPv6 on the link, not above the interface's; 0: the interface's
+	DNS       []netip.Addr // servers, in the order in which they were learned
+	MTU       int          // for IPv6 on the link, at most the interface's; 0: the interface's
 	Link      Link
 }
 
-// Link is what routers have said of the link; what none has is zero. What one says is good
-// until another says something else (RFC 4861 section 6.3.4).
+// Link holds the parameters of the link that routers have advertised. Values that no router has given are
+// zero. A value remains valid until a router advertises another one (RFC 4861 section 6.3.4).
 type Link struct {
-	HopLimit   uint8         // of packets
-	Reachable  time.Duration // how long it is believed on average that a neighbour is there
-	Retransmit time.Duration // between questions for a neighbour
-	Managed    bool          // addresses are to be had by DHCPv6
-	Other      bool          // more than addresses is
+	HopLimit   uint8         // hop limit of sent packets
+	Reachable  time.Duration // average time that a neighbour counts as reachable
+	Retransmit time.Duration // time between neighbour solicitations
+	Managed    bool          // addresses are available by DHCPv6
+	Other      bool          // other configuration is available by DHCPv6
 }
 
-// Address is an address of ours. Its length is that of the prefix if addresses in that
-// are on the link; else it is by itself.
+// Address is one of our addresses. Its prefix length is that of the prefix if the prefix is on-link, and
+// otherwise the full length.
 type Address struct {
 	Prefix     netip.Prefix
-	Deprecated bool         // not for new connections, if there is another
-	Routers    []netip.Addr // that have advertised the prefix (RFC 6724 section 5, rule 5.5)
+	Deprecated bool         // not used for new connections if there is another address
+	Routers    []netip.Addr // routers that have advertised the prefix (RFC 6724 section 5, rule 5.5)
 }
 
 func (a Address) equal(o Address) bool {
 	return a.Prefix == o.Prefix && a.Deprecated == o.Deprecated && slices.Equal(a.Routers, o.Routers)
 }
 
-// Route leads to a network.
+// Route is a route to a network.
 type Route struct {
 	Dst     netip.Prefix
-	Gateway netip.Addr // link-local; not valid: the network is on the link
-	Metric  int        // the lowest wins among equal networks, the first of equal metrics
+	Gateway netip.Addr // link-local; invalid: the network is on the link
+	Metric  int        // lowest wins among equal networks; of equal metrics, the first
 }
 
-// Answers reports whether the gateway has not failed to answer.
+// Answers reports whether the gateway is reachable, as far as is known.
 func (r Route) Answers() bool { return r.Metric < downMetric }
 
-// Metrics: by preference, and behind all that answer those that do not. 0 is left to
-// what a user has configured.
+// Metrics, by preference. Routers that do not answer come after all others. 0 is reserved for routes that a
+// user has configured.
 const (
 	mediumMetric = 2
 	downMetric   = 4
 )
 
-// Setup says what the interface is to be, if that has changed since it was last asked.
+// Setup returns the configuration of the interface if it has changed since the last call.
 func (h *Host) Setup() (Setup, bool) {
 	if !h.changed {
 		return Setup{}, false
@@ -79,15 +79,15 @@ func (h *Host) Setup() (Setup, bool) {
 	for _, r := range h.servers {
 		s.DNS = append(s.DNS, r.addr)
 	}
-	if s.equal(&h.told) { // most advertisements say what the last one said
+	if s.equal(&h.told) { // most advertisements repeat the previous one
 		return Setup{}, false
 	}
 	h.told = s
 	return s, true
 }
 
-// bypassed reports whether packets to a network have a way by a router that answers: such a one
-// is preferred to a longer prefix of one that does not (RFC 4191 section 3.2).
+// bypassed reports whether packets to a network can use another router that answers. Such a router is
+// preferred over a longer prefix of a router that does not answer (RFC 4191 section 3.2).
 func (h *Host) bypassed(dst netip.Prefix) bool {
 	return slices.ContainsFunc(h.routers, func(r router) bool { return !h.down[r.addr] }) ||
 		slices.ContainsFunc(h.routes, func(r route) bool {
@@ -99,6 +99,7 @@ func (s *Setup) equal(o *Setup) bool {
 	return s.MTU == o.MTU && s.Link == o.Link && slices.EqualFunc(s.Addresses, o.Addresses, Address.equal) && slices.Equal(s.Routes, o.Routes) && slices.Equal(s.DNS, o.DNS)
 }
 
+// metric returns the metric of a route through router with preference p.
 func (h *Host) metric(router netip.Addr, p wire.Preference) int {
 	m := mediumMetric - int(p)
 	if h.down[router] {
@@ -107,7 +108,7 @@ func (h *Host) metric(router netip.Addr, p wire.Preference) int {
 	return m
 }
 
-// setUp adds what the prefix gives.
+// setUp adds the address and routes of the prefix to s.
 func (p *prefix) setUp(s *Setup, mac wire.MAC) {
 	if p.valid == 0 || p.refused {
 		if p.onLink != 0 {
@@ -122,7 +123,7 @@ func (p *prefix) setUp(s *Setup, mac wire.MAC) {
 	s.Addresses = append(s.Addresses, Address{Prefix: a, Deprecated: p.preferred == 0, Routers: p.routers})
 }
 
-// address is the one of a station in the prefix.
+// address returns the station's address in the prefix.
 func (p *prefix) address(mac wire.MAC) netip.Prefix {
 	a, id := p.prefix.Addr().As16(), wire.LinkLocal6(mac).As16()
 	copy(a[8:], id[8:])

@@ -11,49 +11,46 @@ import (
 // The client of RFC 2131 section 4.4. Its states, after figure 5 there:
 //
 //	Stopped --Start--> Selecting                 or, with Requested, Rebooting
-//	Selecting   says DISCOVER;  OFFER --> Requesting
-//	Requesting  says REQUEST;   ACK --> Bound;   NAK, or no answer --> Selecting
-//	Rebooting   says REQUEST;   ACK --> Bound;   NAK, or no answer --> Selecting
-//	Bound       is silent;      T1 --> Renewing
-//	Renewing    asks its server; ACK --> Bound;  T2 --> Rebinding
-//	Rebinding   asks everyone;   ACK --> Bound;  expiry --> Selecting
-//	Init        waits, after trouble, before it goes to Selecting
+//	Selecting   sends DISCOVER;  OFFER --> Requesting
+//	Requesting  sends REQUEST;   ACK --> Bound;   NAK, or no answer --> Selecting
+//	Rebooting   sends REQUEST;   ACK --> Bound;   NAK, or no answer --> Selecting
+//	Bound       is silent;       T1 --> Renewing
+//	Renewing    asks its server; ACK --> Bound;   T2 --> Rebinding
+//	Rebinding   asks all servers; ACK --> Bound;  expiry --> Selecting
+//	Init        waits, after an error, before Selecting
 //
-// From the three states with a lease, a NAK leads to Selecting, an address
-// conflict that the owner reports to Init (with DECLINE), and Close to Stopped
-// (with RELEASE).
+// From the three states with a lease, a NAK leads to Selecting. An address conflict reported by the owner
+// leads to Init (with DECLINE), and Close leads to Stopped (with RELEASE).
 //
-// Three choices where the RFC leaves them open. The first acceptable offer is
-// taken: waiting for better ones costs every start time. There is no random wait
-// of one to ten seconds before the first DISCOVER: it spreads out machines that
-// power comes back to at once, and whoever starts a virtual machine waits for
-// it. And an address is used as soon as it is acknowledged; probing for it (RFC
-// 5227) is the owner's business, who reports what it found to Conflict.
+// The RFC leaves three choices. The client takes the first acceptable offer, because waiting for better ones
+// would delay every start. It does not wait one to ten seconds before the first DISCOVER. That wait spreads
+// out machines that boot simultaneously after a power failure, but would delay the start of every virtual
+// machine. An address is used as soon as it is acknowledged; the owner may probe for it (RFC 5227) and
+// reports a conflict with Conflict.
 
-// Config says on whose behalf a client asks.
+// Config describes the host for which a client requests an address.
 type Config struct {
 	MAC wire.MAC
-	// HostName is told to the server, if it is not empty.
+	// HostName is sent to the server, if it is not empty.
 	HostName string
-	// ClientID is the client identifier, type octet first; nil stands for the
-	// hardware address with its type (RFC 2132 section 9.14).
+	// ClientID is the client identifier, type octet first. nil means the hardware address with its type (RFC
+	// 2132 section 9.14).
 	ClientID []byte
-	// Requested is the address of an earlier lease on this link, to ask for at
-	// once (INIT-REBOOT). Zero: none.
+	// Requested is the address of an earlier lease on this link, which the client requests at once
+	// (INIT-REBOOT). Zero: none.
 	Requested netip.Addr
-	// Broadcast asks the server to answer to 255.255.255.255, for an interface
-	// that drops unicast packets as long as it has no address. Without it the
-	// server sends to the address that the client is about to get, at its
-	// hardware address: cheaper for everybody else on the link.
+	// Broadcast asks the server to answer to 255.255.255.255, for an interface that drops unicast packets
+	// while it has no address. Without it, the server sends to the future address of the client at its
+	// hardware address, which costs the other hosts on the link nothing.
 	Broadcast bool
-	// MTU is that of the interface; answers may be as large. 0: as large as
-	// everybody accepts, wire.DHCPv4MaxSize.
+	// MTU is the MTU of the interface and the maximum size of answers. 0 means wire.DHCPv4MaxSize, which
+	// every host accepts.
 	MTU int
-	// Rand makes transaction identifiers and spreads retransmissions.
+	// Rand generates transaction identifiers and random delays. It is required.
 	Rand *rand.Rand
 }
 
-// State is where a client stands in the protocol.
+// State is the state of a client.
 type State uint8
 
 // States (RFC 2131 figure 5; INIT and INIT-REBOOT are left at once).
@@ -72,66 +69,63 @@ var stateText = [...]string{
 	"stopped", "init", "selecting", "requesting", "rebooting", "bound", "renewing", "rebinding",
 }
 
-// String is the name of the state.
+// String returns the name of the state.
 func (s State) String() string { return stateText[s] }
 
-// EventKind says what happened to the lease.
+// EventKind is the kind of a change of the lease.
 type EventKind uint8
 
 // Kinds of event.
 const (
-	Acquired EventKind = iota + 1 // there is a lease now: it replaces whatever was there before
+	Acquired EventKind = iota + 1 // there is a new lease, which replaces any earlier one
 	Renewed                       // the same address for longer; other values may have changed
-	Lost                          // the address has to be taken off the interface
+	Lost                          // the address must be removed from the interface
 )
 
-// Reason says why a lease was lost.
+// Reason is the reason why a lease was lost.
 type Reason uint8
 
 // Reasons.
 const (
 	Expired  Reason = iota + 1
-	Refused         // the server said NAK
-	Conflict        // the owner found somebody else with the address
-	Released        // by Close
+	Refused         // the server sent NAK
+	Conflict        // the owner reported that another host has the address
+	Released        // Close was called
 )
 
 // Event is a change of the lease.
 type Event struct {
 	Kind   EventKind
-	Reason Reason // of Lost
-	Lease  Lease  // what there is now, or was lost
+	Reason Reason // for Lost
+	Lease  Lease  // the current lease, or the lost one
 }
 
-// ClientCounters count messages that changed nothing, by reason, and restarts.
+// ClientCounters count ignored messages by reason, and restarts.
 type ClientCounters struct {
-	NotForUs   uint64 // another client's: direction, transaction, hardware address or identifier
-	Unexpected uint64 // a type that the state has no use for, or another server than the one asked
-	BadOffer   uint64 // an offer that cannot be accepted: address, server or lease time
-	BadAck     uint64 // likewise, or not what was asked for
+	NotForUs   uint64 // for another client: wrong direction, transaction, hardware address or identifier
+	Unexpected uint64 // type not expected in the state, or from another server than the one asked
+	BadOffer   uint64 // offer with an unacceptable address, server or lease time
+	BadAck     uint64 // likewise for an ACK, or not what was requested
 	Naks       uint64
-	Timeouts   uint64 // requests that nobody answered
+	Timeouts   uint64 // requests without an answer
 }
 
-// How patient a client is.
+// Retransmission parameters of the client.
 const (
-	firstRetry = 4 * time.Second // RFC 2131 section 4.1: doubled up to 64 s, give or take one
+	firstRetry = 4 * time.Second // RFC 2131 section 4.1: doubled up to 64 s, plus or minus one second
 	maxDoubled = 4
-	// requestTries is how often an offer, and rebootTries how often an earlier
-	// address, is asked for before starting afresh: after 60 and after 12 s.
+	// requestTries is how often an offered address is requested before the client starts again (60 s), and
+	// rebootTries how often an earlier one is (12 s).
 	requestTries = 4
 	rebootTries  = 2
-	// extendWait is the shortest wait between requests to extend a lease (RFC
-	// 2131 section 4.4.5).
+	// extendWait is the minimum wait between requests to extend a lease (RFC 2131 section 4.4.5).
 	extendWait = 60 * time.Second
-	// declineWait is how long to stay away after an address conflict (RFC 2131
-	// section 3.1 item 5).
+	// declineWait is the wait after an address conflict (RFC 2131 section 3.1 item 5).
 	declineWait = 10 * time.Second
 )
 
-// Client keeps one lease. Its methods must be called by one owner, with times
-// that do not decrease. What they leave behind is fetched with Poll and
-// NextEvent, and Deadline says when to call Tick.
+// Client keeps one lease. One owner calls its methods, with times that never decrease. After each call the
+// owner fetches results with Poll and NextEvent. Deadline returns when to call Tick.
 type Client struct {
 	cfg      Config
 	state    State
@@ -140,10 +134,10 @@ type Client struct {
 	xid      uint32
 	began    Time       // when this attempt to get or extend a lease began
 	tries    int        // messages sent in this state
-	naks     int        // in a row, without a lease in between
-	wanted   netip.Addr // to be asked for in DISCOVER or REQUEST
-	chosen   netip.Addr // the server whose offer was taken
-	secs     uint16     // in the DISCOVER whose offer was taken
+	naks     int        // consecutive NAKs without a lease in between
+	wanted   netip.Addr // address to request in DISCOVER or REQUEST
+	chosen   netip.Addr // server of the accepted offer
+	secs     uint16     // secs field of the DISCOVER whose offer was accepted
 	sent     Time       // when the first REQUEST of this attempt was sent
 	lease    Lease
 	hasLease bool
@@ -163,36 +157,35 @@ func NewClient(cfg Config) *Client {
 	return &Client{cfg: cfg, wanted: cfg.Requested, deadline: Never}
 }
 
-// State is the state that the client is in.
+// State returns the current state.
 func (c *Client) State() State { return c.state }
 
-// Counters are counted since NewClient.
+// Counters returns the counts since NewClient.
 func (c *Client) Counters() ClientCounters { return c.counters }
 
-// Lease is what the client holds; ok is false if there is none.
+// Lease returns the current lease. ok is false if there is none.
 func (c *Client) Lease() (l Lease, ok bool) { return c.lease, c.hasLease }
 
-// Deadline is when Tick wants to be called; Never if it does not.
+// Deadline returns when Tick must be called, or Never.
 func (c *Client) Deadline() Time { return c.deadline }
 
-// Poll returns the message to send, once. It is called after every other method;
-// a message that was not fetched by then is replaced by a later one.
+// Poll returns the message to send, once. The owner calls it after every other method. A message that was not
+// fetched is replaced by the next one.
 func (c *Client) Poll() (Message, bool) {
 	m, ok := c.out, c.hasOut
 	c.out, c.hasOut = Message{}, false
 	return m, ok
 }
 
-// NextEvent returns what happened to the lease since it was last called. Of
-// several changes only the last is told, and it says all that matters: Acquired
-// replaces what there was, and Lost leaves nothing.
+// NextEvent returns the change of the lease since the last call. If there were several, it returns only the
+// last, which is sufficient: Acquired replaces any earlier lease, and Lost leaves none.
 func (c *Client) NextEvent() (Event, bool) {
 	e, ok := c.event, c.hasEvent
 	c.event, c.hasEvent = Event{}, false
 	return e, ok
 }
 
-// Start begins to get a lease, if the client is stopped.
+// Start begins to request a lease, if the client is stopped.
 func (c *Client) Start(now Time) {
 	if c.state != Stopped {
 		return
@@ -205,9 +198,8 @@ func (c *Client) Start(now Time) {
 	}
 }
 
-// Conflict tells the client that another station uses the address of the lease
-// (RFC 5227). The client gives it back as unusable and gets another one, after a
-// while.
+// Conflict reports that another station uses the address of the lease (RFC 5227). The client declines the
+// address and requests another one after a delay.
 func (c *Client) Conflict(now Time) {
 	if !c.hasLease {
 		return
@@ -218,8 +210,8 @@ func (c *Client) Conflict(now Time) {
 	c.wait(now + declineWait)
 }
 
-// Close gives the lease back and stops the client; Start may start it again. The
-// server is told once: it finds out by itself if that message is lost.
+// Close releases the lease and stops the client; Start may start it again. The release is sent only once. If
+// it is lost, the lease expires on the server.
 func (c *Client) Close(now Time) {
 	c.hasOut = false
 	if c.hasLease {
@@ -230,8 +222,7 @@ func (c *Client) Close(now Time) {
 	c.state, c.deadline = Stopped, Never
 }
 
-// Tick lets time pass: it does what is due at now. A call before Deadline does
-// nothing.
+// Tick performs the actions due at now. Before Deadline it does nothing.
 func (c *Client) Tick(now Time) {
 	if now < c.deadline {
 		return
@@ -257,8 +248,8 @@ func (c *Client) Tick(now Time) {
 	}
 }
 
-// extend does what is due for a lease, which may be more than one step: the
-// machine may have slept.
+// extend performs the actions due for a lease. There may be more than one, because the machine may have
+// slept.
 func (c *Client) extend(now Time) {
 	switch {
 	case now >= c.lease.Expires:
@@ -285,23 +276,23 @@ func (c *Client) discover(now Time) {
 	c.sendDiscover(now)
 }
 
-// begin enters a state in which messages are sent, as a new transaction.
+// begin enters a state in which messages are sent, with a new transaction.
 func (c *Client) begin(now Time, s State) {
 	c.state, c.xid, c.began, c.tries = s, c.cfg.Rand.Uint32(), now, 0
 	c.sent = now
 }
 
-// wait enters Init until a time.
+// wait enters Init until the given time.
 func (c *Client) wait(until Time) { c.state, c.deadline = Init, until }
 
-// lose drops the lease and says so.
+// lose drops the lease and records the event.
 func (c *Client) lose(why Reason) {
 	c.event, c.hasEvent = Event{Kind: Lost, Reason: why, Lease: c.lease}, true
 	c.lease, c.hasLease = Lease{}, false
 }
 
-// backoff is how long to wait after the n-th message, counted from 0: 4, 8, 16,
-// 32 and then 64 s, each give or take one (RFC 2131 section 4.1).
+// backoff returns how long to wait after the n-th message, counted from 0: 4, 8, 16, 32 and then 64 s, each
+// plus or minus one second (RFC 2131 section 4.1).
 func (c *Client) backoff(n int) time.Duration {
 	spread := time.Duration(c.cfg.Rand.Int64N(int64(2*time.Second))) - time.Second
 	return firstRetry<<min(n, maxDoubled) + spread

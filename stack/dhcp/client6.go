@@ -10,22 +10,21 @@ import (
 	"loam/wire"
 )
 
-// The client of DHCP for IPv6 that gets addresses (RFC 8415 sections 18.2.1 to 18.2.8). Its
-// states; each but idle and bound asks a question until it is answered:
+// The DHCPv6 client that gets addresses (RFC 8415 sections 18.2.1 to 18.2.8). Its states; each one except
+// idle and bound retransmits a message until it is answered:
 //
 //	idle        --Start--> soliciting
-//	soliciting  says SOLICIT;  the best ADVERTISE of the first second --> requesting;
+//	soliciting  sends SOLICIT;  the best ADVERTISE of the first second --> requesting;
 //	            REPLY with rapid commit --> bound
-//	requesting  says REQUEST;  REPLY --> bound;  no answer, or none left --> soliciting
-//	bound       is silent;     T1 --> renewing
-//	renewing    says RENEW;    REPLY --> bound;  T2 --> rebinding;  not known --> requesting
-//	rebinding   says REBIND;   REPLY --> bound;  not known --> requesting
-//	declining   says DECLINE, of an address that another host has; REPLY, or none --> soliciting
+//	requesting  sends REQUEST;  REPLY --> bound;  no answer, or no address --> soliciting
+//	bound       is silent;      T1 --> renewing
+//	renewing    sends RENEW;    REPLY --> bound;  T2 --> rebinding;  unknown --> requesting
+//	rebinding   sends REBIND;   REPLY --> bound;  unknown --> requesting
+//	declining   sends DECLINE for an address that another host has; REPLY, or none --> soliciting
 //
-// When the last address has run out, all of them lead to soliciting. Whatever a server says of
-// name servers is believed with its addresses. There is one association, without temporary
-// addresses (RFC 8981) and prefixes; messages of servers that want to be asked (RECONFIGURE) are
-// not accepted, which is told by not offering it.
+// When the last address has expired, every state leads to soliciting. Name servers are accepted together with
+// the addresses. There is one association, without temporary addresses (RFC 8981) and prefixes. RECONFIGURE
+// messages are not accepted, which the client announces by not sending the Reconfigure Accept option.
 
 // Constants of RFC 8415 section 7.6.
 const (
@@ -40,32 +39,32 @@ const (
 	declineTimeout  = time.Second
 	declineTries    = 4
 
-	best         = 255 // the preference of a server that nobody else is waited for
-	maxAddresses = 4   // are believed in; the others are not
+	best         = 255 // preference for which a client stops waiting for other servers
+	maxAddresses = 4   // maximum number of addresses accepted
 )
 
 // Address6 is an address of a lease.
 type Address6 struct {
 	Addr      netip.Addr
-	Preferred time.Duration // until then it is for new connections; timer.Never: always
-	Valid     time.Duration // until then it is ours
+	Preferred time.Duration // until then it is used for new connections; timer.Never: always
+	Valid     time.Duration // until then it is valid
 }
 
-// Client6 is the client of an interface. It is called by one owner, with times that do not decrease.
+// Client6 is the client of an interface. One owner calls it, with times that never decrease.
 type Client6 struct {
 	id       []byte
 	question question
-	most     time.Duration // between Solicits
+	most     time.Duration // longest wait between Solicits
 
 	state     state6
-	server    []byte               // that was chosen, or gave the lease
-	offer     wire.DHCPv6          // the best until now; ServerID nil: there is none
-	wanted    []wire.DHCPv6Address // that are asked for, or declined
+	server    []byte               // the selected server, or the server of the lease
+	offer     wire.DHCPv6          // best offer so far; ServerID nil: none
+	wanted    []wire.DHCPv6Address // addresses being requested or declined
 	addresses []Address6
-	t1, t2    time.Duration // when to ask for more time
+	t1, t2    time.Duration // when to ask for an extension
 	dns       []netip.Addr
-	none      bool // a server has said that it has no addresses
-	changed   bool // Addresses or Servers may say something else than before
+	none      bool // a server has replied that it has no addresses
+	changed   bool // the result of Addresses or Servers may have changed
 }
 
 type state6 uint8
@@ -80,36 +79,36 @@ const (
 	declining
 )
 
-// NewClient6 returns a client that does not ask yet.
+// NewClient6 returns an idle client.
 func NewClient6(mac wire.MAC, random *rand.Rand) *Client6 {
 	return &Client6{id: clientID(mac), question: question{random: random, next: timer.Never}, most: solicitMost, t1: timer.Never, t2: timer.Never}
 }
 
-// Start begins to ask for addresses, if that has not begun.
+// Start begins to ask for addresses, unless it has already begun.
 func (c *Client6) Start(now time.Duration) {
 	if c.state == idle6 {
 		c.solicit(now)
 	}
 }
 
-// Addresses are those of the lease, in the order in which the server named them.
+// Addresses returns the addresses of the lease, in the order of the server.
 func (c *Client6) Addresses() []Address6 { return c.addresses }
 
-// Servers are the name servers, the first to be asked first.
+// Servers returns the name servers, in order of preference.
 func (c *Client6) Servers() []netip.Addr { return c.dns }
 
-// Changed reports whether these may say something else than when it was asked last.
+// Changed reports whether the results of Addresses, Servers or None may have changed since the last call.
 func (c *Client6) Changed() bool {
 	changed := c.changed
 	c.changed = false
 	return changed
 }
 
-// None reports whether a server has said that it has no addresses, and none has given any: then
-// it may still have name servers (Inform).
+// None reports whether a server has replied that it has no addresses, and no server has assigned any. It may
+// still have name servers (Inform).
 func (c *Client6) None() bool { return c.none && len(c.addresses) == 0 }
 
-// Deadline is when Poll has something to do, timer.Never if not.
+// Deadline returns when Poll must be called, or timer.Never.
 func (c *Client6) Deadline() time.Duration {
 	d := c.question.next
 	switch c.state {
@@ -128,8 +127,8 @@ func (c *Client6) Deadline() time.Duration {
 	return d
 }
 
-// Poll does what is due, and reports whether there is a message to be sent, to all servers of the
-// link. It counts as sent then.
+// Poll performs the actions that are due, and returns the message to send to all servers of the link. The
+// message counts as sent now. ok is false if there is none.
 func (c *Client6) Poll(now time.Duration) (m wire.DHCPv6, ok bool) {
 	c.expire(now)
 	switch {
@@ -153,8 +152,8 @@ func (c *Client6) Poll(now time.Duration) (m wire.DHCPv6, ok bool) {
 	return c.message(now), true
 }
 
-// Close gives the lease back, and stops the client. The message, if there is one, is sent once:
-// addresses run out if it is lost.
+// Close releases the lease and stops the client. The message, if any, is sent once. If it is lost, the
+// addresses expire on the server.
 func (c *Client6) Close() (m wire.DHCPv6, ok bool) {
 	ok = len(c.addresses) > 0
 	if ok {
@@ -167,8 +166,8 @@ func (c *Client6) Close() (m wire.DHCPv6, ok bool) {
 	return m, ok
 }
 
-// Conflict tells that another host has an address of the lease (section 18.2.8). All of it is given
-// up: another is asked for.
+// Conflict reports that another host has an address of the lease (section 18.2.8). The client gives up the
+// whole lease and requests another one.
 func (c *Client6) Conflict(now time.Duration, addr netip.Addr) {
 	if !slices.ContainsFunc(c.addresses, func(a Address6) bool { return a.Addr == addr }) {
 		return
@@ -179,7 +178,7 @@ func (c *Client6) Conflict(now time.Duration, addr netip.Addr) {
 	c.enter(now, declining)
 }
 
-// message is what the state says.
+// message returns the message of the current state.
 func (c *Client6) message(now time.Duration) wire.DHCPv6 {
 	elapsed := c.question.asked(now)
 	m := wire.DHCPv6{Transaction: c.question.transaction, ClientID: c.id, ServerID: c.server, IA: c.association(), Elapsed: elapsed}
@@ -198,10 +197,10 @@ func (c *Client6) message(now time.Duration) wire.DHCPv6 {
 	return m
 }
 
-// association is the one of the interface, which has but one.
+// association returns the only identity association of the interface.
 func (c *Client6) association() *wire.DHCPv6IA { return &wire.DHCPv6IA{ID: 1, Addresses: c.wanted} }
 
-// held is the addresses of the lease as a message has them. Lifetimes are for the server to say.
+// held returns the addresses of the lease for a message. The server sets their lifetimes.
 func (c *Client6) held() (list []wire.DHCPv6Address) {
 	for _, a := range c.addresses {
 		list = append(list, wire.DHCPv6Address{Addr: a.Addr})
@@ -209,7 +208,7 @@ func (c *Client6) held() (list []wire.DHCPv6Address) {
 	return list
 }
 
-// enter goes to a state that asks.
+// enter changes to a state that sends messages.
 func (c *Client6) enter(now time.Duration, s state6) {
 	c.state = s
 	switch s {
@@ -225,13 +224,13 @@ func (c *Client6) enter(now time.Duration, s state6) {
 	}
 }
 
-// solicit looks for a server.
+// solicit starts to look for a server.
 func (c *Client6) solicit(now time.Duration) {
 	c.server, c.wanted, c.offer = nil, nil, wire.DHCPv6{}
 	c.enter(now, soliciting)
 }
 
-// request asks the server of an offer for its addresses.
+// request requests the addresses of an offer from its server.
 func (c *Client6) request(now time.Duration, offer *wire.DHCPv6) {
 	c.server, c.wanted = offer.ServerID, nil
 	for _, a := range offer.IA.Addresses {
@@ -241,13 +240,13 @@ func (c *Client6) request(now time.Duration, offer *wire.DHCPv6) {
 	c.enter(now, requesting)
 }
 
-// lose forgets the lease.
+// lose drops the lease.
 func (c *Client6) lose() {
 	c.changed = c.changed || c.addresses != nil || c.dns != nil
 	c.addresses, c.dns, c.server, c.t1, c.t2 = nil, nil, nil, timer.Never, timer.Never
 }
 
-// expire forgets what is older than its time.
+// expire drops expired addresses.
 func (c *Client6) expire(now time.Duration) {
 	if len(c.addresses) == 0 {
 		return

@@ -8,10 +8,10 @@ import (
 	"loam/wire"
 )
 
-// What messages of servers do to the client of client6.go.
+// The handling of messages received by the client of client6.go.
 
-// Receive takes in a message. What does not answer the question that was asked changes nothing
-// (RFC 8415 section 16).
+// Receive processes a message. A message that does not answer the current question is ignored (RFC 8415
+// section 16).
 func (c *Client6) Receive(now time.Duration, m *wire.DHCPv6) {
 	if !c.question.answers(m, c.id) {
 		return
@@ -33,8 +33,8 @@ func (c *Client6) Receive(now time.Duration, m *wire.DHCPv6) {
 	}
 }
 
-// advertised keeps an offer if it is better than the one there is. The first is taken at once
-// from a server that wants no other waited for, and when the first wait is over (section 18.2.1).
+// advertised keeps an offer if it is better than the previous one. The offer is accepted at once if its
+// server has the highest preference, or if the first wait is over (section 18.2.1).
 func (c *Client6) advertised(now time.Duration, m *wire.DHCPv6) {
 	if !usable6(m) {
 		if m.Status == wire.DHCPv6NoAddrs || m.IA != nil && m.IA.Status == wire.DHCPv6NoAddrs {
@@ -50,8 +50,8 @@ func (c *Client6) advertised(now time.Duration, m *wire.DHCPv6) {
 	}
 }
 
-// replied takes in the answer to a request, or to one for more time (section 18.2.10.1). A
-// server that has failed is asked again.
+// replied processes the reply to a request or to an extension (section 18.2.10.1). After an error of the
+// server, the message is sent again.
 func (c *Client6) replied(now time.Duration, m *wire.DHCPv6) {
 	switch {
 	case c.state == requesting && !slices.Equal(m.ServerID, c.server):
@@ -59,7 +59,7 @@ func (c *Client6) replied(now time.Duration, m *wire.DHCPv6) {
 		c.lose()
 		c.solicit(now)
 	case m.Status != wire.DHCPv6Success || m.IA == nil:
-	case m.IA.Status == wire.DHCPv6NoBinding && c.state != requesting: // it knows nothing of the lease, which it may give us
+	case m.IA.Status == wire.DHCPv6NoBinding && c.state != requesting: // the server does not know the lease, but may grant it
 		c.server, c.wanted = m.ServerID, c.held()
 		c.enter(now, requesting)
 	case m.IA.Status == wire.DHCPv6Success && sound(m.IA) && slices.ContainsFunc(m.IA.Addresses, usableAddress6):
@@ -67,27 +67,27 @@ func (c *Client6) replied(now time.Duration, m *wire.DHCPv6) {
 	}
 }
 
-// without reports whether a server that was asked for addresses gives none.
+// without reports whether a server's reply assigns no addresses.
 func without(m *wire.DHCPv6) bool {
 	return m.Status == wire.DHCPv6NoAddrs || m.Status == wire.DHCPv6Success && (m.IA == nil || m.IA.Status != wire.DHCPv6Success || !usable6(m))
 }
 
-// usable6 reports whether a message gives an address.
+// usable6 reports whether a message assigns an address.
 func usable6(m *wire.DHCPv6) bool {
 	return m.Status == wire.DHCPv6Success && m.IA != nil && m.IA.Status == wire.DHCPv6Success && sound(m.IA) &&
 		slices.ContainsFunc(m.IA.Addresses, func(a wire.DHCPv6Address) bool { return usableAddress6(a) && a.Valid > 0 })
 }
 
-// sound reports whether the times of an association can be (section 21.4).
+// sound reports whether the times of an association are valid (section 21.4).
 func sound(ia *wire.DHCPv6IA) bool { return ia.T1 <= ia.T2 || ia.T2 == 0 }
 
-// usableAddress6 reports whether an address can be one of ours, with lifetimes that can be (section 21.6).
+// usableAddress6 reports whether an address and its lifetimes are valid for a lease (section 21.6).
 func usableAddress6(a wire.DHCPv6Address) bool {
 	return wire.IsHost6(a.Addr) && !a.Addr.IsLinkLocalUnicast() && a.Preferred <= a.Valid
 }
 
-// bind takes over what a server gives. An address that it does not name is ours for as long as
-// was said before; one that it gives no more time is not.
+// bind applies a server's reply. An address that the reply does not mention keeps its lifetimes. An address
+// with a valid lifetime of zero is removed.
 func (c *Client6) bind(now time.Duration, m *wire.DHCPv6) {
 	c.state, c.server, c.none = bound6, m.ServerID, false
 	c.question.answered()
@@ -103,7 +103,7 @@ func (c *Client6) bind(now time.Duration, m *wire.DHCPv6) {
 	c.expire(now)
 }
 
-// learn enters an address. New lifetimes by themselves are no change for the owner.
+// learn stores an address. New lifetimes alone do not count as a change for the owner.
 func (c *Client6) learn(a Address6, said wire.DHCPv6Address) {
 	if said.Preferred == 0 {
 		a.Preferred = 0
@@ -118,8 +118,9 @@ func (c *Client6) learn(a Address6, said wire.DHCPv6Address) {
 	}
 }
 
-// setTimes says when to ask for more time: what the server leaves to the client is half, and four
-// fifths, of the shortest time that an address is preferred, or valid where it is not (section 14.2).
+// setTimes sets when to ask for an extension. If the server leaves it to the client, it is half and four
+// fifths of the shortest preferred lifetime, or of the valid lifetime for addresses without a preferred one
+// (section 14.2).
 func (c *Client6) setTimes(now time.Duration, ia *wire.DHCPv6IA) {
 	least := uint32(wire.LifetimeForever)
 	for _, a := range ia.Addresses {

@@ -19,15 +19,15 @@ var (
 	serverID = []byte{0, 3, 0, 1, 2, 0, 0, 0, 0, 0xb}
 )
 
-// talk6 is a client with the time, in front of a test that plays the servers.
+// talk6 is a client and the current time; the test plays the servers.
 type talk6 struct {
 	t *testing.T
 	*Client6
 	now  time.Duration
-	last wire.DHCPv6 // what the client said
+	last wire.DHCPv6 // last message of the client
 }
 
-// begun is a client whose first message is out.
+// begun returns a client that has sent its first message.
 func begun(t *testing.T) *talk6 {
 	t.Helper()
 	w := &talk6{t: t, Client6: NewClient6(informMAC, rand.New(rand.NewPCG(1, 2))), now: time.Hour}
@@ -42,7 +42,7 @@ func begun(t *testing.T) *talk6 {
 	return w
 }
 
-// pass lets time pass until something is due.
+// pass advances to the next deadline.
 func (w *talk6) pass() (said bool) {
 	w.now = w.Deadline()
 	m, said := w.Poll(w.now)
@@ -52,7 +52,7 @@ func (w *talk6) pass() (said bool) {
 	return said
 }
 
-// says lets time pass until the client says something, which has to be of a type.
+// says advances the time until the client sends a message, which must be of type want.
 func (w *talk6) says(want wire.DHCPv6Type) {
 	w.t.Helper()
 	for range 10 {
@@ -67,7 +67,7 @@ func (w *talk6) says(want wire.DHCPv6Type) {
 	w.t.Fatalf("it says nothing; want type %d", want)
 }
 
-// answer is what a server says to the last message: an hour for an address, half of which it is preferred.
+// answer sends a server's reply to the last message: an address for an hour, preferred for half of it.
 func (w *talk6) answer(kind wire.DHCPv6Type, change ...func(*wire.DHCPv6)) {
 	m := wire.DHCPv6{
 		Type: kind, Transaction: w.last.Transaction, ClientID: w.last.ClientID, ServerID: serverID, DNS: []netip.Addr{dns6},
@@ -79,7 +79,7 @@ func (w *talk6) answer(kind wire.DHCPv6Type, change ...func(*wire.DHCPv6)) {
 	w.Receive(w.now, &m)
 }
 
-// holding is a client that has a lease.
+// holding returns a client that has a lease.
 func holding(t *testing.T) *talk6 {
 	t.Helper()
 	w := begun(t)
@@ -134,7 +134,8 @@ func TestClient6Solicits(t *testing.T) {
 	}
 }
 
-// Of those who advertise within the first second the one with the highest preference is asked.
+// Of the servers that advertise within the first second, the client requests from the one with the highest
+// preference.
 func TestClient6Chooses(t *testing.T) {
 	w := begun(t)
 	of := func(id byte, preference uint8) func(*wire.DHCPv6) {
@@ -204,7 +205,7 @@ func TestClient6Renews(t *testing.T) {
 	w.says(wire.DHCPv6Solicit)
 }
 
-// What a server may say to a client that wants more time (section 18.2.10.1).
+// Possible replies to a client that asks for an extension (section 18.2.10.1).
 func TestClient6Replies(t *testing.T) {
 	for sentence, c := range map[string]struct {
 		change func(*wire.DHCPv6)
@@ -335,7 +336,7 @@ func TestClient6Releases(t *testing.T) {
 	w.says(wire.DHCPv6Solicit)
 }
 
-// Whatever servers say, it holds few addresses, each with time left, and never says two things at once.
+// For any input, a client holds few addresses, each with time left, and sends one message at a time.
 func FuzzClient6(f *testing.F) {
 	f.Add([]byte{2, 0xff, 7, 1, 7, 0, 2, 0x80})
 	f.Fuzz(func(t *testing.T, script []byte) {

@@ -106,7 +106,7 @@ func TestNakWithALease(t *testing.T) {
 	}
 }
 
-// A machine may sleep through T1, T2 and the end of its lease.
+// A machine may be suspended past T1, T2 and the end of its lease.
 func TestWakingUpLate(t *testing.T) {
 	for sleep, want := range map[time.Duration]State{
 		31 * time.Minute: Renewing, 53 * time.Minute: Rebinding, 2 * time.Hour: Selecting,

@@ -7,11 +7,10 @@ import (
 	"loam/wire"
 )
 
-// What messages do to a client. Everything on the link can send them, so each
-// has to show first that it belongs to the transaction that is under way, and
-// then that it is what was asked for.
+// The handling of messages received by the client. Any station on the link can send them. Each message must
+// first belong to the current transaction, and then match the request.
 
-// Receive takes a message that arrived at the client's port.
+// Receive processes a message that arrived at the client's port.
 func (c *Client) Receive(now Time, m *wire.DHCPv4) {
 	if !c.isForUs(m) {
 		c.counters.NotForUs++
@@ -29,9 +28,8 @@ func (c *Client) Receive(now Time, m *wire.DHCPv4) {
 	}
 }
 
-// isForUs reports whether m answers the last message of this client. A server
-// that knows RFC 6842 repeats the client identifier, and what it repeats has to
-// be ours.
+// isForUs reports whether m answers the last message of this client. A server that supports RFC 6842 repeats
+// the client identifier, which must then be ours.
 func (c *Client) isForUs(m *wire.DHCPv4) bool {
 	if m.Op != wire.DHCPv4BootReply || m.XID != c.xid || m.CHAddr != c.cfg.MAC {
 		return false
@@ -40,6 +38,7 @@ func (c *Client) isForUs(m *wire.DHCPv4) bool {
 	return !ok || bytes.Equal(id, c.cfg.ClientID)
 }
 
+// receiveOffer accepts the first valid offer and requests it.
 func (c *Client) receiveOffer(now Time, m *wire.DHCPv4) {
 	if c.state != Selecting {
 		c.counters.Unexpected++
@@ -50,13 +49,14 @@ func (c *Client) receiveOffer(now Time, m *wire.DHCPv4) {
 		c.counters.BadOffer++
 		return
 	}
-	// The REQUEST belongs to the transaction of the DISCOVER (RFC 2131 section
-	// 4.4.1), and its lease is counted from now.
+	// The REQUEST belongs to the transaction of the DISCOVER (RFC 2131 section 4.4.1), and its lease is
+	// counted from now.
 	c.state, c.tries, c.sent = Requesting, 0, now
 	c.chosen, c.wanted = l.Server, l.Addr.Addr()
 	c.sendRequest(now)
 }
 
+// receiveAck takes over the lease of a valid ACK for the address asked for.
 func (c *Client) receiveAck(now Time, m *wire.DHCPv4) {
 	if !c.awaits(m.ServerID()) {
 		c.counters.Unexpected++
@@ -71,17 +71,17 @@ func (c *Client) receiveAck(now Time, m *wire.DHCPv4) {
 	if c.hasLease && (!c.hasEvent || c.event.Kind != Acquired) {
 		kind = Renewed
 	}
-	if l.T1 != Never { // RFC 2131 section 4.4.5: spread, so that clients do not ask all at once
+	if l.T1 != Never { // RFC 2131 section 4.4.5: spread, so that clients do not ask simultaneously
 		l.T1 -= Time(c.cfg.Rand.Int64N(int64(l.T1-l.Start)/16 + 1))
 	}
 	c.lease, c.hasLease, c.naks = l, true, 0
 	c.event, c.hasEvent = Event{Kind: kind, Lease: l}, true
 	c.state, c.deadline = Bound, l.T1
-	c.hasOut = false // a retransmission that was not fetched yet
+	c.hasOut = false // drop a retransmission that was not fetched yet
 }
 
-// awaits reports whether an ACK or NAK from server is an answer in this state:
-// the one that was asked, or anybody where everybody was.
+// awaits reports whether an ACK or NAK from server is an answer in this state: only from the server asked, or
+// from any server if all were asked.
 func (c *Client) awaits(server netip.Addr) bool {
 	switch c.state {
 	case Requesting:
@@ -94,7 +94,7 @@ func (c *Client) awaits(server netip.Addr) bool {
 	return false
 }
 
-// asked is the address that the last REQUEST was about.
+// asked returns the address in the last REQUEST.
 func (c *Client) asked() netip.Addr {
 	if c.hasLease {
 		return c.lease.Addr.Addr()
@@ -102,6 +102,7 @@ func (c *Client) asked() netip.Addr {
 	return c.wanted
 }
 
+// receiveNak gives up the lease, or the offer, and starts again.
 func (c *Client) receiveNak(now Time, m *wire.DHCPv4) {
 	if !c.awaits(m.ServerID()) {
 		c.counters.Unexpected++
@@ -113,8 +114,8 @@ func (c *Client) receiveNak(now Time, m *wire.DHCPv4) {
 	}
 	c.wanted = netip.Addr{}
 	c.naks++
-	// The first NAK only says that the past is over. Servers that offer and then
-	// refuse, again and again, are not asked faster than ones that are silent.
+	// The first NAK only means that the earlier state is obsolete. A server that repeatedly offers and then
+	// refuses is not asked more often than a silent one.
 	if c.naks == 1 {
 		c.discover(now)
 		return

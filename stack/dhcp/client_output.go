@@ -7,10 +7,10 @@ import (
 	"loam/wire"
 )
 
-// What a client says. RFC 2131 table 5 lists which fields and options go into
-// which message; the functions here follow its columns.
+// The messages of a client. RFC 2131 table 5 lists the fields and options of each message; the functions here
+// follow its columns.
 
-// wishes are the options that a client asks for, of which Lease knows all.
+// wishes lists the options that a client requests. Lease uses all of them.
 var wishes = []byte{
 	byte(wire.DHCPv4OptSubnetMask), byte(wire.DHCPv4OptClasslessRoutes), byte(wire.DHCPv4OptRouter),
 	byte(wire.DHCPv4OptDNS), byte(wire.DHCPv4OptDomainName), byte(wire.DHCPv4OptDomainSearch),
@@ -26,7 +26,7 @@ func (c *Client) message(t wire.DHCPv4Type) wire.DHCPv4 {
 	return m
 }
 
-// addWishes adds what goes into DISCOVER and REQUEST only.
+// addWishes adds the options that only DISCOVER and REQUEST contain.
 func (c *Client) addWishes(m *wire.DHCPv4) {
 	m.Add(wire.DHCPv4OptParameterRequest, wishes)
 	if c.cfg.HostName != "" {
@@ -37,7 +37,7 @@ func (c *Client) addWishes(m *wire.DHCPv4) {
 	}
 }
 
-// send leaves m for Poll.
+// send stores m for Poll.
 func (c *Client) send(m *wire.DHCPv4, from, to netip.Addr) {
 	src := netip.AddrPortFrom(from, wire.DHCPv4ClientPort)
 	dst := netip.AddrPortFrom(to, wire.DHCPv4ServerPort)
@@ -45,6 +45,7 @@ func (c *Client) send(m *wire.DHCPv4, from, to netip.Addr) {
 	c.tries++
 }
 
+// elapsed returns the secs field: the time since this attempt began in seconds.
 func (c *Client) elapsed(now Time) uint16 {
 	return uint16(min((now-c.began)/time.Second, 1<<16-1))
 }
@@ -62,8 +63,8 @@ func (c *Client) sendDiscover(now Time) {
 	c.send(&m, netip.IPv4Unspecified(), everyone)
 }
 
-// sendRequest asks for an offer, an earlier address or an extension, as the
-// state says. The four columns of RFC 2131 table 4:
+// sendRequest requests an offered address, an earlier address or an extension, depending on the state. The
+// four columns of RFC 2131 table 4:
 //
 //	             to        ciaddr  requested IP  server identifier
 //	Requesting   everyone  -       yes           yes
@@ -85,8 +86,8 @@ func (c *Client) sendRequest(now Time) {
 	}
 	switch c.state {
 	case Requesting:
-		// "the same value ... as the original DHCPDISCOVER" (RFC 2131 section
-		// 3.1 item 3): relay agents choose servers by it.
+		// "the same value ... as the original DHCPDISCOVER" (RFC 2131 section 3.1 item 3): relay agents
+		// choose servers by it.
 		m.Secs = c.secs
 		m.AddAddrs(wire.DHCPv4OptServerID, c.chosen)
 	case Renewing:
@@ -96,9 +97,8 @@ func (c *Client) sendRequest(now Time) {
 	c.send(&m, from, to)
 }
 
-// nextExtend is when to ask again: half of the time that is left in this state
-// later, but not more often than once a minute (RFC 2131 section 4.4.5), and at
-// its end in any case.
+// nextExtend returns when to ask again: after half of the time left in this state, but at most once a minute
+// (RFC 2131 section 4.4.5), and at the latest at its end.
 func (c *Client) nextExtend(now Time) Time {
 	end := c.lease.T2
 	if c.state == Rebinding {

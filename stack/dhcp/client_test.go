@@ -100,7 +100,7 @@ func TestBound(t *testing.T) {
 	tc.reply(wire.DHCPv4Offer)
 	asked := tc.now
 	tc.want("", wire.DHCPv4Request)
-	tc.now += time.Second // the answer takes its time
+	tc.now += time.Second // the answer is delayed
 	tc.reply(wire.DHCPv4Ack, func(m *wire.DHCPv4) {
 		m.AddAddrs(wire.DHCPv4OptRouter, serverIP)
 		m.AddAddrs(wire.DHCPv4OptDNS, addr("10.0.2.3"), addr("10.0.2.4"))
@@ -123,7 +123,7 @@ func TestBound(t *testing.T) {
 	if l.Start != asked || l.Expires != asked+time.Hour || l.T2 != asked+time.Hour/8*7 {
 		t.Errorf("lease from %v, T2 %v, until %v", l.Start-asked, l.T2-asked, l.Expires-asked)
 	}
-	// Section 4.4.5: T1 is half of it, with some fuzz.
+	// Section 4.4.5: T1 is half of it, randomized.
 	if t1 := l.T1 - asked; t1 > 30*time.Minute || t1 < 28*time.Minute {
 		t.Errorf("T1 after %v, want about 30 minutes", t1)
 	}
@@ -167,7 +167,7 @@ func TestNak(t *testing.T) {
 	if m.RequestedIP().IsValid() {
 		t.Error("it does not wish for what was refused")
 	}
-	// A server that offers and refuses for ever is asked less and less often.
+	// A server that repeatedly offers and refuses is asked less and less often.
 	for _, wait := range []time.Duration{4, 8, 16, 32, 64, 64} {
 		tc.reply(wire.DHCPv4Offer)
 		tc.want("", wire.DHCPv4Request)

@@ -10,8 +10,8 @@ import (
 	"loam/wire"
 )
 
-// Clients and servers on one link, in virtual time. Every message is written,
-// carried and parsed; the link loses those that the test names.
+// Clients and servers on one link, in virtual time. Every message is encoded, carried and parsed. A test
+// selects the messages that the link loses.
 
 type testLink struct {
 	*testing.T
@@ -23,7 +23,7 @@ type testLink struct {
 	events  []string
 }
 
-const step = 20 * time.Millisecond // how long a message is under way
+const step = 20 * time.Millisecond // transmission time of a message
 
 func newTestLink(t *testing.T, servers ...*Server) *testLink {
 	return &testLink{T: t, now: time.Hour, servers: servers, lose: func(int, *wire.DHCPv4) bool { return false }}
@@ -66,8 +66,7 @@ func (l *testLink) run(d time.Duration) {
 	}
 }
 
-// settle carries what the clients have to say, and the answers; it reports
-// whether there was anything.
+// settle carries the clients' messages and the replies. It reports whether there were any.
 func (l *testLink) settle() (busy bool) {
 	for i, c := range l.clients {
 		if e, ok := c.NextEvent(); ok {
@@ -82,7 +81,7 @@ func (l *testLink) settle() (busy bool) {
 	return busy
 }
 
-// carry parses a message as its receiver does; ok is false if it got lost.
+// carry parses a message as its receiver does. ok is false if the message was lost.
 func (l *testLink) carry(msg Message) (m wire.DHCPv4, ok bool) {
 	m, err := wire.ParseDHCPv4(msg.Data)
 	if err != nil {
@@ -122,7 +121,7 @@ func holds(c *Client, a netip.Addr) bool {
 	return ok && lease.Addr.Addr() == a
 }
 
-// wantAddr is the address of a client that is bound, as its server has it too.
+// wantAddr returns the address of a bound client, which its server must also list.
 func (l *testLink) wantAddr(c *Client) netip.Addr {
 	l.Helper()
 	lease, ok := c.Lease()
@@ -178,8 +177,8 @@ func TestExchange(t *testing.T) {
 	}
 }
 
-// Whichever of the first messages is lost, and the next one too, the client has
-// an address after a minute or two, and keeps it.
+// If any of the first messages is lost together with the next one, the client still has an address after a
+// minute or two, and keeps it.
 func TestLossOfEachMessage(t *testing.T) {
 	for first := range 12 {
 		for count := 1; count <= 3; count++ {
@@ -201,8 +200,8 @@ func TestLossOfEachMessage(t *testing.T) {
 	}
 }
 
-// A third of all messages lost at random, many clients, a full pool: everybody
-// has an address of their own, whenever one looks.
+// With a third of all messages lost at random, many clients and a full pool, every client has its own address
+// at any time.
 func TestLossAtRandom(t *testing.T) {
 	for seed := range uint64(5) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -240,8 +239,8 @@ func TestTwoServers(t *testing.T) {
 	if got := l.wantAddr(c); got != guestIP || b.Counters().OtherServer != 1 {
 		t.Errorf("%v; the other server's counters are %+v", got, b.Counters())
 	}
-	// Its server goes away. The other one does not know the client, and is silent,
-	// until the lease is over.
+	// Its server disappears. The other server does not know the client and stays silent until the lease has
+	// expired.
 	l.servers = []*Server{b}
 	l.run(59 * time.Minute)
 	if c.State() != Rebinding || b.Counters().Unknown == 0 {
@@ -253,8 +252,7 @@ func TestTwoServers(t *testing.T) {
 	}
 }
 
-// A server that is authoritative for the same pool takes over at T2, without the
-// client losing its address.
+// An authoritative server for the same pool takes over at T2, and the client keeps its address.
 func TestRebindingToASuccessor(t *testing.T) {
 	l := newTestLink(t, testServerAt(t, "10.0.2.2", "10.0.2.15", "10.0.2.31"))
 	c := l.addClient(1)
@@ -296,14 +294,14 @@ func TestRebootAgainstAServer(t *testing.T) {
 	first := l.addClient(1)
 	l.run(time.Second)
 	had := l.wantAddr(first)
-	l.clients = nil // the machine restarts, and remembers
+	l.clients = nil // the machine restarts and remembers its address
 	l.carried = 0
 	again := l.addClient(1, func(cfg *Config) { cfg.Requested = had })
 	l.run(time.Second)
 	if got := l.wantAddr(again); got != had || l.carried != 2 {
 		t.Errorf("%v after %d messages, want %v after 2", got, l.carried, had)
 	}
-	// It moves to another network.
+	// The machine moves to another network.
 	l.clients, l.servers = nil, []*Server{testServerAt(t, "192.0.2.1", "192.0.2.15", "192.0.2.20")}
 	moved := l.addClient(1, func(cfg *Config) { cfg.Requested = had })
 	l.run(time.Second)

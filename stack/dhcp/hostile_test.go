@@ -9,7 +9,7 @@ import (
 	"loam/wire"
 )
 
-// Everything on the link can talk to a client, and every guest to a server.
+// Any station on the link can send messages to a client, and any guest to a server.
 
 func TestClientIgnoresWhatIsNotForIt(t *testing.T) {
 	for name, change := range map[string]func(*wire.DHCPv4){
@@ -63,8 +63,7 @@ func TestClientIgnoresWhatDoesNotFitItsState(t *testing.T) {
 	}
 }
 
-// hostileMessage makes a message that passes the parser, of values that are
-// likely to hit something.
+// hostileMessage returns a message that the parser accepts, with values likely to trigger errors.
 func hostileMessage(r *rand.Rand, op wire.DHCPv4Op, xid uint32, mac wire.MAC) *wire.DHCPv4 {
 	addrs := []netip.Addr{
 		{}, guestIP, serverIP, addr("10.0.2.16"), addr("10.0.2.255"), addr("192.0.2.1"), everyone, addr("127.0.0.1"),
@@ -99,8 +98,8 @@ func hostileMessage(r *rand.Rand, op wire.DHCPv4Op, xid uint32, mac wire.MAC) *w
 	return m
 }
 
-// Whatever it is told, a client holds only leases that can be, is never busier
-// than its timers allow, and says nothing malformed.
+// For any input, a client holds only valid leases, sends no more often than its timers allow, and sends no
+// malformed message.
 func hammerClient(t *testing.T, seed uint64, rounds int) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	c := NewClient(Config{MAC: guestMAC, Rand: rand.New(rand.NewPCG(seed, 2))})
@@ -134,14 +133,14 @@ func hammerClient(t *testing.T, seed uint64, rounds int) {
 			}
 		}
 	}
-	// An offer makes a client speak at once, but only once for each DISCOVER.
+	// The client answers an offer at once, but only once for each DISCOVER.
 	if most := int((now-began)/time.Second) + 10; said > most {
 		t.Fatalf("seed %d: %d messages in %v", seed, said, now-began)
 	}
 }
 
-// Whatever it is told, a server gives each address to one client, remembers no
-// more clients than it has addresses, and says nothing malformed.
+// For any input, a server assigns each address to one client, has no more bindings than addresses, and sends
+// no malformed message.
 func hammerServer(t *testing.T, seed uint64, rounds int) {
 	r := rand.New(rand.NewPCG(seed, 3))
 	s := testServerAt(t, "10.0.2.2", "10.0.2.15", "10.0.2.20", func(cfg *ServerConfig) {
@@ -178,7 +177,7 @@ func TestHostileInput(t *testing.T) {
 	}
 }
 
-// seedMessages are what the fuzzers start from.
+// seedMessages adds the seed corpus of the fuzz tests.
 func seedMessages(f *testing.F, op wire.DHCPv4Op) {
 	r := rand.New(rand.NewPCG(1, 4))
 	for range 8 {
@@ -189,8 +188,7 @@ func seedMessages(f *testing.F, op wire.DHCPv4Op) {
 	}
 }
 
-// A message, made to look as if it belonged to the client's transaction, comes in
-// every state that waits for one.
+// A message that appears to belong to the client's transaction arrives in each state that waits for one.
 func FuzzClient(f *testing.F) {
 	seedMessages(f, wire.DHCPv4BootReply)
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -222,7 +220,7 @@ func FuzzClient(f *testing.F) {
 	})
 }
 
-// A message comes to a server that has a lease and an offer out.
+// A message arrives at a server with a lease and an open offer.
 func FuzzServer(f *testing.F) {
 	seedMessages(f, wire.DHCPv4BootRequest)
 	f.Fuzz(func(t *testing.T, b []byte) {

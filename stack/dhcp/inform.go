@@ -10,12 +10,12 @@ import (
 	"loam/wire"
 )
 
-// Stateless DHCP for IPv6 (RFC 8415 section 18.2.6): a host that has its addresses from
-// elsewhere asks for name servers, and again before what it was told is out of date.
+// Stateless DHCP for IPv6 (RFC 8415 section 18.2.6): a host that has its addresses from elsewhere requests
+// name servers, and requests them again before the information expires.
 
 // Constants of RFC 8415 section 7.6.
 const (
-	informMaxDelay   = time.Second // before the first question
+	informMaxDelay   = time.Second // maximum delay of the first message
 	informTimeout    = time.Second
 	informMaxTimeout = time.Hour
 	refreshDefault   = 24 * time.Hour
@@ -30,18 +30,18 @@ const (
 type Inform struct {
 	id       []byte
 	question question
-	most     time.Duration // between questions
+	most     time.Duration // longest wait between messages
 	asking   bool
 	refresh  time.Duration // when to ask again; timer.Never: not
-	servers  []netip.Addr  // nil: nothing has been said
+	servers  []netip.Addr  // nil: no reply received
 }
 
-// NewInform returns a client that does not ask yet.
+// NewInform returns an idle client.
 func NewInform(mac wire.MAC, random *rand.Rand) *Inform {
 	return &Inform{id: clientID(mac), question: question{random: random, next: timer.Never}, most: informMaxTimeout, refresh: timer.Never}
 }
 
-// Start begins to ask, if that has not begun.
+// Start begins to ask, unless the client is asking or has a reply.
 func (c *Inform) Start(now time.Duration) {
 	if !c.asking && c.servers == nil {
 		c.ask(now)
@@ -53,11 +53,11 @@ func (c *Inform) ask(now time.Duration) {
 	c.question.ask(now, informMaxDelay, informTimeout, c.most)
 }
 
-// Deadline is when Poll has something to do, timer.Never if not.
+// Deadline returns when Poll must be called, or timer.Never.
 func (c *Inform) Deadline() time.Duration { return min(c.question.next, c.refresh) }
 
-// Poll reports whether there is a question to be sent, to all servers of the link. It counts as
-// sent then.
+// Poll returns the message to send to all servers of the link. It counts as sent now. ok is false if there is
+// none.
 func (c *Inform) Poll(now time.Duration) (m wire.DHCPv6, ok bool) {
 	if now >= c.refresh {
 		c.ask(now)
@@ -69,14 +69,14 @@ func (c *Inform) Poll(now time.Duration) (m wire.DHCPv6, ok bool) {
 	return wire.DHCPv6{Type: wire.DHCPv6InformationRequest, Transaction: c.question.transaction, ClientID: c.id, Elapsed: elapsed}, true
 }
 
-// Receive takes in a message, and reports whether Servers may say something else than before. It
-// has to answer the question that was asked (section 16.10).
+// Receive processes a message and reports whether the result of Servers may have changed. A message that does
+// not answer the current question is ignored (section 16.10).
 func (c *Inform) Receive(now time.Duration, m *wire.DHCPv6) bool {
 	if !c.asking || m.Type != wire.DHCPv6Reply || !c.question.answers(m, c.id) {
 		return false
 	}
 	limit(&c.most, m.InfMaxRT)
-	if m.Status != wire.DHCPv6Success { // it has nothing for us: others may
+	if m.Status != wire.DHCPv6Success { // this server has nothing for us; another may
 		c.question.most = c.most
 		return false
 	}
@@ -94,5 +94,5 @@ func (c *Inform) Receive(now time.Duration, m *wire.DHCPv6) bool {
 	return !slices.Equal(before, c.servers)
 }
 
-// Servers are the name servers, the first to be asked first.
+// Servers returns the name servers, in order of preference.
 func (c *Inform) Servers() []netip.Addr { return c.servers }

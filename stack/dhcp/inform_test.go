@@ -21,7 +21,7 @@ var (
 
 func newInform() *Inform { return NewInform(informMAC, rand.New(rand.NewPCG(1, 2))) }
 
-// asked is a client whose first question is out, and the answer to it.
+// asked returns a client that has sent its first message, and the answer to it.
 func asked(t *testing.T, now time.Duration) (*Inform, time.Duration, wire.DHCPv6) {
 	t.Helper()
 	c := newInform()

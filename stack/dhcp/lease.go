@@ -8,40 +8,39 @@ import (
 	"loam/wire"
 )
 
-// Limits of what a client believes.
+// Limits of the values that a client accepts.
 const (
-	// minLease is the shortest lease that is taken. A shorter one would have the
-	// client do nothing but renew it.
+	// minLease is the shortest accepted lease. With a shorter one, the client would do nothing but renew it.
 	minLease = 10 * time.Second
-	// maxServers is how many routers, name servers and time servers are kept.
+	// maxServers is the maximum number of routers, name servers and time servers kept.
 	maxServers = 8
-	// maxRoutes is how many classless routes are kept.
+	// maxRoutes is the maximum number of classless routes kept.
 	maxRoutes = 64
-	// minMTU is the smallest MTU that is believed: what every host has to accept
-	// (RFC 791 section 3.1). Less, from a stranger, would only slow us down.
+	// minMTU is the smallest accepted MTU, which every host must support (RFC 791 section 3.1). A smaller
+	// value from an untrusted server would only slow us down.
 	minMTU = 576
 )
 
-// Lease is an address and the configuration that came with it. Lists are in the
-// server's order of preference and bounded; what was malformed is left out.
+// Lease is an address and the configuration that came with it. Lists are in the server's order of preference
+// and bounded; malformed elements are omitted.
 type Lease struct {
-	Addr    netip.Prefix // the address, with the length of the subnet's prefix
-	Server  netip.Addr   // who gave it
+	Addr    netip.Prefix // the address, with the prefix length of the subnet
+	Server  netip.Addr   // the server that granted it
 	Routers []netip.Addr // default routers; none if there are Routes (RFC 3442)
 	Routes  []wire.DHCPv4Route
 	DNS     []netip.Addr
 	NTP     []netip.Addr
-	Domain  string   // checked: letters, digits, hyphens, underscores and dots
-	Search  []string // checked likewise
+	Domain  string   // contains only letters, digits, hyphens, underscores and dots
+	Search  []string // likewise
 	MTU     int      // 0: not given
 
-	Start   Time // when the request was sent that it was granted for
-	T1, T2  Time // when to ask the server, and when to ask everyone, to extend it
-	Expires Time // when the address has to go; Never if it may stay
+	Start   Time // when the request for the lease was sent
+	T1, T2  Time // when to ask the server, and when to ask all servers, to extend it
+	Expires Time // when the address must be removed; Never: unlimited
 }
 
-// newLease reads the lease in an offer or acknowledgement that answers a request
-// sent at start. ok is false if it cannot be one.
+// newLease parses the lease in an offer or acknowledgment of a request sent at start. ok is false if it is
+// invalid.
 func newLease(m *wire.DHCPv4, start Time) (l Lease, ok bool) {
 	length, given := m.LeaseTime()
 	if !given || length < minLease {
@@ -74,9 +73,8 @@ func newLease(m *wire.DHCPv4, start Time) (l Lease, ok bool) {
 	return l, true
 }
 
-// setTimes follows RFC 2131 section 4.4.5. Times from the server that are not in
-// the order T1, T2, expiry make no sense, and a T1 that is next to nothing would
-// keep the client busy: the defaults there take their place.
+// setTimes sets the times of RFC 2131 section 4.4.5. It uses the defaults of that section if the server's
+// times are not in the order T1, T2, expiry, or if T1 is so small that it would keep the client busy.
 func (l *Lease) setTimes(m *wire.DHCPv4, length time.Duration) {
 	if length == wire.DHCPv4Infinite {
 		l.T1, l.T2, l.Expires = Never, Never, Never
@@ -96,9 +94,8 @@ func (l *Lease) setTimes(m *wire.DHCPv4, length time.Duration) {
 	l.T1, l.T2, l.Expires = l.Start+t1, l.Start+t2, l.Start+length
 }
 
-// prefixBits is the length of the subnet's prefix. Without a mask, or with one
-// that is no mask, it is that of the address's class (RFC 791 section 2.3), as
-// it was before there were masks.
+// prefixBits returns the prefix length of the subnet. If the mask is missing or invalid, it returns that of
+// the address class (RFC 791 section 2.3).
 func prefixBits(m *wire.DHCPv4) int {
 	if n, ok := m.SubnetMask(); ok && n > 0 {
 		return n
@@ -115,7 +112,7 @@ func prefixBits(m *wire.DHCPv4) int {
 	return 24
 }
 
-// hosts leaves out what cannot be a host, and what is too much.
+// hosts removes addresses that cannot be hosts, and limits the length of the list.
 func hosts(list []netip.Addr) []netip.Addr {
 	list = slices.DeleteFunc(list, func(a netip.Addr) bool { return !usable(a) })
 	return slices.Clone(firstN(list, maxServers))
@@ -123,8 +120,7 @@ func hosts(list []netip.Addr) []netip.Addr {
 
 func firstN[T any](list []T, n int) []T { return list[:min(len(list), n)] }
 
-// domain is name if it can stand in a configuration file or on a command line
-// without surprise, and empty otherwise.
+// domain returns name if it is safe in a configuration file and on a command line, or else "".
 func domain(name string) string {
 	if _, err := wire.ParseDNSName(name); err != nil || name[0] == '-' || name == "." {
 		return ""

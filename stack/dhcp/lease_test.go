@@ -10,7 +10,7 @@ import (
 	"loam/wire"
 )
 
-// grantOf is an acknowledgement of guestIP for an hour, with changes.
+// grantOf returns an acknowledgment of guestIP for an hour, with changes.
 func grantOf(change func(*wire.DHCPv4)) *wire.DHCPv4 {
 	m := wire.DHCPv4{Op: wire.DHCPv4BootReply, YIAddr: guestIP}
 	change(&m)
@@ -76,7 +76,7 @@ func TestPrefixOfALease(t *testing.T) {
 	}
 }
 
-// RFC 2131 section 4.4.5: T1 is before T2, and T2 before the end.
+// RFC 2131 section 4.4.5: T1 is before T2, and T2 before the expiry.
 func TestTimesOfALease(t *testing.T) {
 	const start = 100 * time.Second
 	times := func(t1, t2 time.Duration) func(*wire.DHCPv4) {

@@ -7,34 +7,33 @@ import (
 	"loam/wire"
 )
 
-// The addresses of a server and who has them (RFC 2131 section 4.3.1).
+// The address pool of a server and its bindings (RFC 2131 section 4.3.1).
 //
-// A pool is a slice with one binding for each address and an index by client. It
-// needs no timer: a binding that is past its time is as good as free, and is
-// kept nevertheless, so that a client that comes back gets the address that it
-// had, until somebody else needs it. Looking for an address walks the slice; so
-// maxPool also bounds what a stream of DISCOVERs from invented clients costs.
+// A pool is a slice with one binding per address, and an index by client. It needs no timer: an expired
+// binding counts as free. It is kept nevertheless, so that a returning client gets its earlier address unless
+// another client needs it. The search for an address scans the slice, so maxPool also limits the cost of a
+// flood of DISCOVERs from invented clients.
 
-// maxPool is the largest number of addresses in a pool.
+// maxPool is the maximum number of addresses in a pool.
 const maxPool = 4096
 
-// maxClientID is the longest client identifier that is remembered.
+// maxClientID is the maximum length of a client identifier in bytes.
 const maxClientID = 255
 
 type bindingState uint8
 
 const (
 	free       bindingState = iota
-	offered                 // a client was told of it
-	leased                  // a client has it
-	quarantine              // a client found somebody else using it
+	offered                 // offered to a client
+	leased                  // leased to a client
+	quarantine              // a client found it in use by another host
 )
 
-// binding is one address of the pool.
+// binding is the state of one address of the pool.
 type binding struct {
 	state  bindingState
-	until  Time     // states other than free end then
-	client string   // who has, or last had, the address: see clientKey; empty: nobody yet
+	until  Time     // end of a state other than free
+	client string   // key of the client that has or last had the address (clientKey); empty: none yet
 	mac    wire.MAC // of that client
 }
 
@@ -61,7 +60,7 @@ func (p *pool) addr(i int) netip.Addr {
 	return netip.AddrFrom4(b)
 }
 
-// index finds an address in the pool.
+// index returns the index of an address. ok is false if it is not in the pool.
 func (p *pool) index(a netip.Addr) (i int, ok bool) {
 	if !a.Is4() {
 		return 0, false
@@ -70,8 +69,8 @@ func (p *pool) index(a netip.Addr) (i int, ok bool) {
 	return i, i >= 0 && i < len(p.bindings)
 }
 
-// clientKey says who a client is: its identifier, or else its hardware address
-// (RFC 2131 section 4.2). ok is false if the identifier is too long.
+// clientKey returns the key of a client: its identifier, or else its hardware address (RFC 2131 section 4.2).
+// ok is false if the identifier is too long.
 func clientKey(m *wire.DHCPv4) (key string, ok bool) {
 	if id := m.ClientID(); id != nil {
 		return "id" + string(id), len(id) <= maxClientID
@@ -82,15 +81,14 @@ func clientKey(m *wire.DHCPv4) (key string, ok bool) {
 // inUse reports whether a binding must not be given to another client.
 func (b *binding) inUse(now Time) bool { return b.state != free && now < b.until }
 
-// of finds the address that a client has or last had.
+// of returns the index of the address that a client has or last had.
 func (p *pool) of(client string) (i int, ok bool) {
 	i, ok = p.byClient[client]
 	return i, ok
 }
 
-// choose picks an address for a client, in the order of RFC 2131 section 4.3.1:
-// the one that it has or had, the one that it asks for, one that nobody has had,
-// and at last the one that has been free for the longest time.
+// choose selects an address for a client, in the order of RFC 2131 section 4.3.1: its current or earlier
+// address, the requested one, one that was never used, and last the one that has been free for longest.
 func (p *pool) choose(now Time, client string, wanted netip.Addr) (i int, ok bool) {
 	if i, ok = p.of(client); ok {
 		return i, true
@@ -114,11 +112,11 @@ func (p *pool) choose(now Time, client string, wanted netip.Addr) (i int, ok boo
 	return best, best >= 0
 }
 
-// bind gives address i to a client until a time.
+// bind assigns address i to a client until the given time.
 func (p *pool) bind(i int, state bindingState, until Time, client string, mac wire.MAC) {
 	b := &p.bindings[i]
 	if b.client != client {
-		if old, ok := p.byClient[client]; ok { // a client has one address
+		if old, ok := p.byClient[client]; ok { // a client has at most one address
 			p.bindings[old] = binding{}
 		}
 		delete(p.byClient, b.client)
@@ -127,12 +125,12 @@ func (p *pool) bind(i int, state bindingState, until Time, client string, mac wi
 	*b = binding{state: state, until: until, client: client, mac: mac}
 }
 
-// release frees address i at now; its client is remembered.
+// release frees address i at now, but keeps its client.
 func (p *pool) release(i int, now Time) {
 	p.bindings[i].state, p.bindings[i].until = free, now
 }
 
-// setAside takes address i from its client, and from everybody until a time.
+// setAside removes the client of address i and blocks the address until the given time.
 func (p *pool) setAside(i int, until Time) {
 	delete(p.byClient, p.bindings[i].client)
 	p.bindings[i] = binding{state: quarantine, until: until}

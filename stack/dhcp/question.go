@@ -10,19 +10,19 @@ import (
 	"loam/wire"
 )
 
-// What the two clients of DHCP for IPv6 have in common.
+// The part that the two DHCPv6 clients share.
 
-// question is a message that is sent again until there is an answer (RFC 8415 section 15).
+// question is a message that is retransmitted until there is an answer (RFC 8415 section 15).
 type question struct {
 	random *rand.Rand
 
 	transaction uint32
-	first       time.Duration // the wait for an answer to the first message
-	most        time.Duration // the longest wait
-	timeout     time.Duration // the wait for an answer to the last message; 0: none has been sent
-	began       time.Duration // when the first message was sent; with timeout
-	next        time.Duration // when a message is due; timer.Never: none is
-	sent        int           // messages
+	first       time.Duration // initial wait for an answer
+	most        time.Duration // longest wait
+	timeout     time.Duration // wait for an answer to the last message; 0: none was sent
+	began       time.Duration // when the first message was sent; valid if timeout is not 0
+	next        time.Duration // when a message is due; timer.Never: none
+	sent        int           // messages sent
 }
 
 // ask begins another question, after a random part of delay.
@@ -33,7 +33,7 @@ func (q *question) ask(now, delay, first, most time.Duration) {
 	}
 }
 
-// asked counts a message, and returns for how long it has been asked, in hundredths of a second.
+// asked counts a message. It returns how long the question has been asked, in hundredths of a second.
 func (q *question) asked(now time.Duration) (elapsed uint16) {
 	if q.timeout == 0 {
 		q.began, q.timeout = now, q.spread(q.first, q.first)
@@ -48,7 +48,7 @@ func (q *question) asked(now time.Duration) (elapsed uint16) {
 	return uint16(min((now-q.began)/(10*time.Millisecond), 0xffff))
 }
 
-// spread is d, longer or shorter by up to a tenth of last.
+// spread returns d plus or minus up to a tenth of last.
 func (q *question) spread(d, last time.Duration) time.Duration {
 	tenth := int64(last / 10)
 	return d + time.Duration(q.random.Int64N(2*tenth+1)-tenth)
@@ -57,14 +57,13 @@ func (q *question) spread(d, last time.Duration) time.Duration {
 // answered ends the question.
 func (q *question) answered() { q.next, q.timeout = timer.Never, 0 }
 
-// answers reports whether a message of a server is about what was asked (RFC 8415 sections 16.3
-// and 16.10).
+// answers reports whether a server's message answers the question (RFC 8415 sections 16.3 and 16.10).
 func (q *question) answers(m *wire.DHCPv6, client []byte) bool {
 	return q.timeout != 0 && m.Transaction == q.transaction && len(m.ServerID) > 0 && slices.Equal(m.ClientID, client)
 }
 
-// limit is what a server says of the longest wait, if it may say so (sections 21.24 and 21.25);
-// else it stays.
+// limit sets *most to the longest wait given by a server in seconds, if that is in the permitted range
+// (sections 21.24 and 21.25).
 func limit(most *time.Duration, seconds uint32) {
 	const least, greatest = time.Minute, 24 * time.Hour
 	if d := time.Duration(seconds) * time.Second; d >= least && d <= greatest {
@@ -72,12 +71,12 @@ func limit(most *time.Duration, seconds uint32) {
 	}
 }
 
-// clientID is the identifier of an interface, a DUID-LL (section 11.4).
+// clientID returns the identifier of an interface, a DUID-LL (section 11.4).
 func clientID(mac wire.MAC) []byte { return append([]byte{0, 3, 0, 1}, mac[:]...) }
 
-const maxServers6 = 8 // name servers that are believed in; the others are not
+const maxServers6 = 8 // maximum number of name servers accepted
 
-// believed is the name servers of a list that can be any.
+// believed returns the valid name servers of a list, at most maxServers6.
 func believed(list []netip.Addr) []netip.Addr {
 	servers := []netip.Addr{}
 	for _, a := range list {

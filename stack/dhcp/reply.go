@@ -6,14 +6,13 @@ import (
 	"loam/wire"
 )
 
-// What a server says. RFC 2131 table 3 lists which fields and options go into
-// which message.
+// The replies of a server. RFC 2131 table 3 lists the fields and options of each message.
 
-// udpOverhead is what an IPv4 and a UDP header take of the size that a client
-// names for messages.
+// udpOverhead is the size of the IPv4 and UDP headers in bytes. It is included in a client's maximum message
+// size.
 const udpOverhead = wire.IPv4MinLen + wire.UDPLen
 
-// answer begins the answer to m.
+// answer begins the reply to m.
 func (s *Server) answer(m *wire.DHCPv4, t wire.DHCPv4Type) wire.DHCPv4 {
 	r := wire.DHCPv4{
 		Op: wire.DHCPv4BootReply, XID: m.XID, Broadcast: m.Broadcast, CHAddr: m.CHAddr,
@@ -26,7 +25,7 @@ func (s *Server) answer(m *wire.DHCPv4, t wire.DHCPv4Type) wire.DHCPv4 {
 	return r
 }
 
-// grant is an OFFER or ACK with an address.
+// grant returns an OFFER or ACK with an address.
 func (s *Server) grant(m *wire.DHCPv4, t wire.DHCPv4Type, addr netip.Addr) Message {
 	r := s.answer(m, t)
 	r.CIAddr, r.YIAddr = m.CIAddr, addr
@@ -38,8 +37,8 @@ func (s *Server) grant(m *wire.DHCPv4, t wire.DHCPv4Type, addr netip.Addr) Messa
 	return s.deliver(m, &r)
 }
 
-// inform answers a client that has an address from elsewhere and wants only the
-// rest: no address, no lease time (RFC 2131 section 4.3.5).
+// inform answers a client that has its address from elsewhere and only needs the other configuration: no
+// address, no lease time (RFC 2131 section 4.3.5).
 func (s *Server) inform(m *wire.DHCPv4) (Message, bool) {
 	if !usableIn(m.CIAddr, s.subnet) {
 		s.counters.Malformed++
@@ -52,8 +51,8 @@ func (s *Server) inform(m *wire.DHCPv4) (Message, bool) {
 	return s.deliver(m, &r), true
 }
 
-// nak refuses, to everyone: the client may believe that it has an address that
-// is not of this link (RFC 2131 section 4.3.2).
+// nak refuses a request by broadcast, because the client may be using an address that does not belong to this
+// link (RFC 2131 section 4.3.2).
 func (s *Server) nak(m *wire.DHCPv4, why string) (Message, bool) {
 	r := s.answer(m, wire.DHCPv4Nak)
 	r.Add(wire.DHCPv4OptMessage, []byte(why))
@@ -61,7 +60,7 @@ func (s *Server) nak(m *wire.DHCPv4, why string) (Message, bool) {
 	return s.send(&r, everyone, wire.Broadcast), true
 }
 
-// deliver addresses r as RFC 2131 section 4.1 says.
+// deliver sets the destination of r as in RFC 2131 section 4.1.
 func (s *Server) deliver(m, r *wire.DHCPv4) Message {
 	switch {
 	case m.CIAddr.IsValid():
@@ -78,14 +77,13 @@ func (s *Server) send(r *wire.DHCPv4, to netip.Addr, mac wire.MAC) Message {
 	return newMessage(r, src, dst, mac)
 }
 
-// usual is what a client is told that does not say what it wants, the most
-// important first.
+// usual lists the options for a client that does not request any, the most important first.
 var usual = []byte{
 	byte(wire.DHCPv4OptRouter), byte(wire.DHCPv4OptDNS), byte(wire.DHCPv4OptDomainName), byte(wire.DHCPv4OptMTU),
 }
 
-// addConfiguration adds the subnet mask, then what the client asks for, in its
-// order, as far as its message size goes (RFC 2131 section 4.3.1).
+// addConfiguration adds the subnet mask and then the options that the client requests, in its order, as far
+// as they fit into its maximum message size (RFC 2131 section 4.3.1).
 func (s *Server) addConfiguration(m, r *wire.DHCPv4) {
 	size, ok := m.MaxMessageSize()
 	if !ok {
@@ -96,7 +94,7 @@ func (s *Server) addConfiguration(m, r *wire.DHCPv4) {
 	if wanted == nil {
 		wanted = usual
 	}
-	var seen [256]bool // a list may be long, and say the same a thousand times
+	var seen [256]bool // a list may be long and repeat the same codes
 	for _, code := range wanted {
 		if seen[code] {
 			continue
@@ -110,7 +108,7 @@ func (s *Server) addConfiguration(m, r *wire.DHCPv4) {
 	}
 }
 
-// addOption adds the option of a code, if the server has something to say.
+// addOption adds the option with the given code, if the server has a value for it.
 func (s *Server) addOption(o *wire.DHCPv4Options, code wire.DHCPv4Option) {
 	addrs := func(list []netip.Addr) {
 		if len(list) > 0 {

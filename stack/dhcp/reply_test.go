@@ -37,8 +37,7 @@ func TestParameterRequestList(t *testing.T) {
 	}
 }
 
-// RFC 2131 section 4.1, RFC 2132 section 9.10: no message is larger than its
-// receiver can take.
+// RFC 2131 section 4.1, RFC 2132 section 9.10: no message exceeds the maximum size of its receiver.
 func TestMessageSizeIsRespected(t *testing.T) {
 	var search []wire.DNSName
 	for _, s := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {

@@ -9,28 +9,25 @@ import (
 	"loam/wire"
 )
 
-// A server for one subnet (RFC 2131 section 4.3), directly attached: messages
-// that came through a relay agent are dropped. pool.go knows who has which
-// address; reply.go writes what is answered.
+// A server for one directly attached subnet (RFC 2131 section 4.3). Messages from relay agents are dropped.
+// pool.go holds the bindings; reply.go builds the replies.
 //
-// The server cannot probe an address before it offers it, as RFC 2131 section
-// 2.2 would have it: the pool must be the server's alone. A client that finds a
-// conflict says DECLINE, and the address rests for a while.
+// The server cannot probe an address before it offers it, as RFC 2131 section 2.2 recommends. The pool must
+// therefore be exclusively the server's. A client that finds a conflict sends DECLINE, and the address is
+// blocked for a while.
 
-// ServerConfig describes a subnet and what clients there are told. Values that
-// are zero are not told.
+// ServerConfig describes a subnet and the configuration for its clients. Zero values are not sent.
 type ServerConfig struct {
-	// Addr is the server's own address with the subnet that it serves.
+	// Addr is the server's own address with the prefix length of the subnet.
 	Addr netip.Prefix
-	// First and Last bound the pool, both inclusive: at most 4096 addresses of
-	// the subnet, not that of the server.
+	// First and Last are the bounds of the pool, both inclusive: at most 4096 addresses of the subnet,
+	// without the server's address.
 	First, Last netip.Addr
-	// LeaseTime is in whole seconds, at least a minute. 0: an hour.
+	// LeaseTime is a whole number of seconds, at least a minute. 0: an hour.
 	LeaseTime time.Duration
-	// Authoritative says that no other server is on the link. The server then
-	// answers clients that it does not know: it grants an address of theirs that
-	// is free, and refuses any other, where it would have to be silent for the
-	// sake of a neighbour. A server that forgets its leases when it restarts
+	// Authoritative means that there is no other server on the link. The server then answers clients that it
+	// does not know: it grants the address they claim if that is free, and refuses any other. Otherwise it
+	// stays silent, because another server may know them. A server that loses its leases when it restarts
 	// should be authoritative.
 	Authoritative bool
 
@@ -50,9 +47,9 @@ var (
 	ErrLeaseTime = errors.New("dhcp: the lease time must be a whole number of seconds between one minute and 100 years")
 )
 
-// How long a server keeps what is not a lease.
+// Durations of bindings that are not leases.
 const (
-	offerHold   = time.Minute      // an offer that the client has not asked for
+	offerHold   = time.Minute      // an offer that the client has not requested
 	declineHold = 10 * time.Minute // an address that a client found in use
 
 	defaultLease = time.Hour
@@ -60,19 +57,18 @@ const (
 	longestSold  = 100 * 365 * 24 * time.Hour
 )
 
-// ServerCounters count messages by what became of them.
+// ServerCounters count messages by result.
 type ServerCounters struct {
-	Offers, Acks, Naks uint64 // answers
-	Declines, Releases uint64 // that were believed
+	Offers, Acks, Naks uint64 // replies sent
+	Declines, Releases uint64 // accepted
 	Exhausted          uint64 // DISCOVERs without a free address
 	OtherServer        uint64 // REQUESTs for another server
-	Unknown            uint64 // from clients that are not known here, and not to be answered
-	Relayed            uint64 // through a relay agent
-	Malformed          uint64 // without what their type needs, or of a type for servers
+	Unknown            uint64 // from unknown clients that must not be answered
+	Relayed            uint64 // from a relay agent
+	Malformed          uint64 // required fields missing, or of a type sent by servers
 }
 
-// Server hands out addresses. Its methods must be called by one owner, with
-// times that do not decrease.
+// Server assigns addresses. One owner calls its methods, with times that never decrease.
 type Server struct {
 	cfg      ServerConfig
 	own      netip.Addr
@@ -81,7 +77,7 @@ type Server struct {
 	counters ServerCounters
 }
 
-// NewServer checks cfg.
+// NewServer returns a server. It returns ErrSubnet, ErrPool or ErrLeaseTime if cfg is invalid.
 func NewServer(cfg ServerConfig) (*Server, error) {
 	own, subnet := cfg.Addr.Addr(), cfg.Addr.Masked()
 	if !usable(own) || !usableIn(own, subnet) {
@@ -102,11 +98,10 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 	return &Server{cfg: cfg, own: own, subnet: subnet, pool: newPool(cfg.First, cfg.Last)}, nil
 }
 
-// Counters are counted since NewServer.
+// Counters returns the counts since NewServer.
 func (s *Server) Counters() ServerCounters { return s.counters }
 
-// EachLease calls yield for every lease that runs at now, until yield returns
-// false.
+// EachLease calls yield for each lease valid at now, until yield returns false.
 func (s *Server) EachLease(now Time, yield func(addr netip.Addr, mac wire.MAC, until Time) bool) {
 	for i := range s.pool.bindings {
 		b := &s.pool.bindings[i]
@@ -116,8 +111,8 @@ func (s *Server) EachLease(now Time, yield func(addr netip.Addr, mac wire.MAC, u
 	}
 }
 
-// Handle takes a message that arrived at the server's port, and returns the
-// answer, if there is one.
+// Handle processes a message that arrived at the server's port, and returns the reply. ok is false if there
+// is none.
 func (s *Server) Handle(now Time, m *wire.DHCPv4) (reply Message, ok bool) {
 	if m.GIAddr.IsValid() {
 		s.counters.Relayed++
@@ -145,26 +140,26 @@ func (s *Server) Handle(now Time, m *wire.DHCPv4) (reply Message, ok bool) {
 	return Message{}, false
 }
 
-// discover offers an address and keeps it for a while.
+// discover offers an address and reserves it for offerHold.
 func (s *Server) discover(now Time, m *wire.DHCPv4, key string) (Message, bool) {
 	i, ok := s.pool.choose(now, key, m.RequestedIP())
 	if !ok {
 		s.counters.Exhausted++
 		return Message{}, false
 	}
-	if b := &s.pool.bindings[i]; b.state != leased || !b.inUse(now) { // a lease is not cut short by an offer
+	if b := &s.pool.bindings[i]; b.state != leased || !b.inUse(now) { // an offer does not shorten a lease
 		s.pool.bind(i, offered, now+offerHold, key, m.CHAddr)
 	}
 	s.counters.Offers++
 	return s.grant(m, wire.DHCPv4Offer, s.pool.addr(i)), true
 }
 
-// request is RFC 2131 section 4.3.2. What the client means by its REQUEST shows
-// in what it fills in.
+// request handles a REQUEST (RFC 2131 section 4.3.2). The fields that are filled in show the state of the
+// client.
 func (s *Server) request(now Time, m *wire.DHCPv4, key string) (Message, bool) {
 	server, wanted := m.ServerID(), m.RequestedIP()
 	switch {
-	case server.IsValid() && server != s.own: // SELECTING, and another server's offer was better
+	case server.IsValid() && server != s.own: // SELECTING, the client took another server's offer
 		if i, ok := s.pool.of(key); ok && s.pool.bindings[i].state == offered {
 			s.pool.release(i, now)
 		}
@@ -187,7 +182,7 @@ func (s *Server) request(now Time, m *wire.DHCPv4, key string) (Message, bool) {
 	return Message{}, false
 }
 
-// confirm lets a client keep the address that it says it has, or not.
+// confirm decides whether a client may keep the address that it claims.
 func (s *Server) confirm(now Time, m *wire.DHCPv4, key string, wanted netip.Addr) (Message, bool) {
 	had, known := s.pool.of(key)
 	i, ours := s.pool.index(wanted)
@@ -199,12 +194,11 @@ func (s *Server) confirm(now Time, m *wire.DHCPv4, key string, wanted netip.Addr
 	case s.cfg.Authoritative && ours && !s.pool.bindings[i].inUse(now):
 		return s.commit(now, m, key, i)
 	case s.cfg.Authoritative, !m.CIAddr.IsValid() && !s.subnet.Contains(wanted):
-		// Also a client that moved here from another network is told so.
+		// Also reached by a client that has moved here from another network.
 		return s.nak(m, "you cannot have that address here")
 	}
-	// "If the DHCP server has no record of this client, then it MUST remain
-	// silent" (RFC 2131 section 4.3.2): another server may know it. An offer that
-	// the client did not take is no record.
+	// "If the DHCP server has no record of this client, then it MUST remain silent" (RFC 2131 section 4.3.2):
+	// another server may know it. An offer that the client did not accept is not a record.
 	s.counters.Unknown++
 	return Message{}, false
 }
@@ -216,8 +210,8 @@ func (s *Server) commit(now Time, m *wire.DHCPv4, key string, i int) (Message, b
 	return s.grant(m, wire.DHCPv4Ack, s.pool.addr(i)), true
 }
 
-// decline sets an address aside that its client found in use (RFC 2131 section
-// 4.3.3). Only the client that was given it can do so.
+// decline blocks an address that its client found in use (RFC 2131 section 4.3.3). Only the client that was
+// assigned the address can do so.
 func (s *Server) decline(now Time, m *wire.DHCPv4, key string) {
 	i, ok := s.pool.of(key)
 	if !ok || m.ServerID() != s.own || s.pool.addr(i) != m.RequestedIP() {
@@ -228,7 +222,7 @@ func (s *Server) decline(now Time, m *wire.DHCPv4, key string) {
 	s.counters.Declines++
 }
 
-// release takes an address back (RFC 2131 section 4.3.4).
+// release frees an address (RFC 2131 section 4.3.4).
 func (s *Server) release(now Time, m *wire.DHCPv4, key string) {
 	i, ok := s.pool.of(key)
 	if !ok || m.ServerID() != s.own || s.pool.addr(i) != m.CIAddr {

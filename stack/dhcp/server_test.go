@@ -157,7 +157,7 @@ func TestOfferIsHeldForAWhile(t *testing.T) {
 	}
 }
 
-// INIT-REBOOT and RENEWING of a client that the server knows, or not.
+// INIT-REBOOT and RENEWING, for known and unknown clients.
 func TestConfirm(t *testing.T) {
 	for _, test := range []struct {
 		sentence       string
@@ -290,7 +290,7 @@ func TestExhaustion(t *testing.T) {
 	}
 	msg, ok := ts.say(4, wire.DHCPv4Discover)
 	ts.wantSilence("all four addresses are leased", msg, ok)
-	ts.now += 56 * time.Minute // the first lease is over
+	ts.now += 56 * time.Minute // the first lease has expired
 	msg, ok = ts.say(4, wire.DHCPv4Discover)
 	if m := ts.want("the one that has been free for longest", wire.DHCPv4Offer, msg, ok); m.YIAddr != first {
 		t.Errorf("offered %v, want %v", m.YIAddr, first)
@@ -299,8 +299,7 @@ func TestExhaustion(t *testing.T) {
 	ts.wantSilence("its former client is forgotten", msg, ok)
 }
 
-// However many clients somebody invents, the server remembers as many as it has
-// addresses.
+// The number of bindings never exceeds the number of addresses, however many clients are invented.
 func TestInventedClientsAreBounded(t *testing.T) {
 	ts := newTestServer(t)
 	for n := range 3000 {

@@ -9,8 +9,8 @@ import (
 	"loam/wire"
 )
 
-// The verbs of the client's tests. The test plays the server by hand: it says
-// what the client has to send, answers, and moves the clock.
+// Helpers of the client tests. The test plays the server: it states the message that the client must send,
+// answers it, and advances the clock.
 
 var (
 	guestMAC = wire.MAC{2, 0, 0, 0, 0, 1}
@@ -24,8 +24,8 @@ type testClient struct {
 	*testing.T
 	c    *Client
 	now  Time
-	last wire.DHCPv4 // what the client sent last
-	to   netip.Addr  // and to whom
+	last wire.DHCPv4 // last message of the client
+	to   netip.Addr  // its destination
 	from netip.Addr
 }
 
@@ -52,7 +52,7 @@ func boundClient(t *testing.T, change ...func(*Config)) *testClient {
 	return tc
 }
 
-// want takes the message that the client has to send now.
+// want returns the message that the client must send now.
 func (tc *testClient) want(sentence string, t wire.DHCPv4Type) *wire.DHCPv4 {
 	tc.Helper()
 	msg, ok := tc.c.Poll()
@@ -109,8 +109,7 @@ func (tc *testClient) wantNoEvent(sentence string) {
 	}
 }
 
-// advance moves the clock to the next deadline, which has to be between least
-// and most from now.
+// advance moves the clock to the next deadline, which must be between least and most from now.
 func (tc *testClient) advance(sentence string, least, most time.Duration) {
 	tc.Helper()
 	d := tc.c.Deadline()
@@ -123,14 +122,13 @@ func (tc *testClient) advance(sentence string, least, most time.Duration) {
 	tc.c.Tick(tc.now)
 }
 
-// jump moves the clock without asking for deadlines, as a machine that slept.
+// jump moves the clock without regard to deadlines, as after a suspend.
 func (tc *testClient) jump(d time.Duration) {
 	tc.now += d
 	tc.c.Tick(tc.now)
 }
 
-// reply answers the last message as a server would that has guestIP to give, with
-// changes.
+// reply answers the last message as a server that offers guestIP, with changes.
 func (tc *testClient) reply(t wire.DHCPv4Type, change ...func(*wire.DHCPv4)) {
 	tc.Helper()
 	m := wire.DHCPv4{
@@ -146,7 +144,7 @@ func (tc *testClient) reply(t wire.DHCPv4Type, change ...func(*wire.DHCPv4)) {
 	for _, f := range change {
 		f(&m)
 	}
-	add := func(code wire.DHCPv4Option, f func()) { // unless a change has already
+	add := func(code wire.DHCPv4Option, f func()) { // unless a change has already added it
 		if _, ok := m.Get(code); !ok {
 			f()
 		}
@@ -165,7 +163,7 @@ func (tc *testClient) reply(t wire.DHCPv4Type, change ...func(*wire.DHCPv4)) {
 	tc.c.Receive(tc.now, &parsed)
 }
 
-// fromServer changes who a reply is from.
+// fromServer changes the server of a reply.
 func fromServer(a string) func(*wire.DHCPv4) {
 	return func(m *wire.DHCPv4) { m.AddAddrs(wire.DHCPv4OptServerID, addr(a)) }
 }

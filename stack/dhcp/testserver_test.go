@@ -8,17 +8,16 @@ import (
 	"loam/wire"
 )
 
-// The verbs of the server's tests.
+// Helpers of the server tests.
 
-// testServer plays clients by hand.
+// testServer is a server; the test plays its clients.
 type testServer struct {
 	*testing.T
 	s   *Server
 	now Time
 }
 
-// newTestServer returns a server at 10.0.2.2/24 with four addresses from
-// 10.0.2.15.
+// newTestServer returns a server at 10.0.2.2/24 with four addresses from 10.0.2.15.
 func newTestServer(t *testing.T, change ...func(*ServerConfig)) *testServer {
 	cfg := ServerConfig{
 		Addr:  netip.MustParsePrefix("10.0.2.2/24"),
@@ -37,10 +36,10 @@ func newTestServer(t *testing.T, change ...func(*ServerConfig)) *testServer {
 
 func authoritative(cfg *ServerConfig) { cfg.Authoritative = true }
 
-// client is the n-th of the clients that a test plays.
+// client returns the MAC of the n-th client.
 func client(n int) wire.MAC { return wire.MAC{2, 0, 0, 0, byte(n >> 8), byte(n)} }
 
-// say hands the server a message of client n.
+// say passes a message of client n to the server.
 func (ts *testServer) say(n int, t wire.DHCPv4Type, change ...func(*wire.DHCPv4)) (Message, bool) {
 	ts.Helper()
 	m := wire.DHCPv4{Op: wire.DHCPv4BootRequest, XID: 0x1000 + uint32(n), CHAddr: client(n)}
@@ -57,7 +56,7 @@ func (ts *testServer) say(n int, t wire.DHCPv4Type, change ...func(*wire.DHCPv4)
 	return ts.s.Handle(ts.now, &parsed)
 }
 
-// want is say with an answer of type t, which it returns parsed.
+// want is say with a reply of type t, which it returns parsed.
 func (ts *testServer) want(sentence string, t wire.DHCPv4Type, msg Message, ok bool) wire.DHCPv4 {
 	ts.Helper()
 	if !ok {
@@ -94,7 +93,7 @@ func toServer(a netip.Addr) func(*wire.DHCPv4) {
 
 func has(a netip.Addr) func(*wire.DHCPv4) { return func(m *wire.DHCPv4) { m.CIAddr = a } }
 
-// lease gets client n an address.
+// lease gets an address for client n.
 func (ts *testServer) lease(n int) netip.Addr {
 	ts.Helper()
 	msg, ok := ts.say(n, wire.DHCPv4Discover)
@@ -104,7 +103,7 @@ func (ts *testServer) lease(n int) netip.Addr {
 	return m.YIAddr
 }
 
-// leases is who has what, as EachLease tells.
+// leases returns the addresses and clients listed by EachLease.
 func (ts *testServer) leases() map[netip.Addr]wire.MAC {
 	all := map[netip.Addr]wire.MAC{}
 	ts.s.EachLease(ts.now, func(a netip.Addr, mac wire.MAC, until Time) bool {

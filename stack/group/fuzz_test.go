@@ -7,12 +7,11 @@ import (
 	"loam/wire"
 )
 
-// FuzzHost does and hears whatever the input says. No message is longer than there is room
-// for, none is about a group that nobody is told of, and what is said between two events ends.
+// FuzzHost performs the actions and receives the messages encoded in the input. No message exceeds
+// Config.Room or concerns a group that must not be reported, and the messages between two events end.
 //
-// The first byte of the input picks the protocol. Then each step is two bytes: what happens,
-// and to which of 64 groups; how many sources a filter has, or a message that is heard, behind
-// its length, follows.
+// The first byte of the input selects the protocol. Each step has two bytes: the action, and one of 64
+// groups. The number of sources of a filter, or a received message behind its length, follows.
 func FuzzHost(f *testing.F) {
 	query := []byte{0x11, 100, 0, 0, 0, 0, 0, 0}
 	f.Add(append([]byte{0, 0, 1, 0, 2, 3, 8}, query...))
@@ -56,10 +55,10 @@ func FuzzHost(f *testing.F) {
 	})
 }
 
-// wantBounded takes what there is to say now.
+// wantBounded polls all messages that are due now.
 func (s *script) wantBounded() {
 	s.t.Helper()
-	most := 9*len(s.members) + 3 // of a member three messages, or four records, each in two parts at most
+	most := 9*len(s.members) + 3 // per member at most three messages, or four records in two parts each
 	for n := 0; ; n++ {
 		m, ok := s.Poll(s.now)
 		if !ok {

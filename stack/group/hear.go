@@ -8,7 +8,7 @@ import (
 	"loam/wire"
 )
 
-// Receive takes in a message that is to be believed.
+// Receive processes a message that the caller has validated.
 func (h *Host) Receive(now time.Duration, m *wire.GroupMessage) {
 	switch m.Kind {
 	case wire.GroupQuery:
@@ -19,8 +19,8 @@ func (h *Host) Receive(now time.Duration, m *wire.GroupMessage) {
 	h.schedule()
 }
 
-// heard takes in the report of another host. In the older versions one report is enough for
-// all (RFC 2236 section 3, RFC 2710 section 4).
+// heard processes the report of another host. In the older versions, one report suppresses those of all other
+// hosts (RFC 2236 section 3, RFC 2710 section 4).
 func (h *Host) heard(group netip.Addr) {
 	if m := h.member(group); m != nil && h.old() {
 		m.quiet()
@@ -28,7 +28,7 @@ func (h *Host) heard(group netip.Addr) {
 	}
 }
 
-// queried takes in a query (RFC 9776 section 5.2, RFC 9777 section 6.2).
+// queried processes a query (RFC 9776 section 5.2, RFC 9777 section 6.2).
 func (h *Host) queried(now time.Duration, q *wire.GroupMessage) {
 	general := q.Group.IsUnspecified()
 	switch {
@@ -40,7 +40,7 @@ func (h *Host) queried(now time.Duration, q *wire.GroupMessage) {
 		if q.Interval != 0 {
 			h.interval = q.Interval
 		}
-	case general: // others say nothing about the version (RFC 9776 section 7.2.1)
+	case general: // only general queries determine the version (RFC 9776 section 7.2.1)
 		h.older[q.Version] = now + h.olderPresent(q)
 	}
 	h.choose(now)
@@ -54,8 +54,8 @@ func (h *Host) queried(now time.Duration, q *wire.GroupMessage) {
 	}
 }
 
-// olderPresent is how long after its query an older querier is taken to be there (RFC 9776
-// section 8.12, RFC 9777 section 9.12).
+// olderPresent returns how long an older querier is assumed present after its query (RFC 9776 section 8.12,
+// RFC 9777 section 9.12).
 func (h *Host) olderPresent(q *wire.GroupMessage) time.Duration {
 	if q.Protocol == wire.IGMP {
 		return defaultRobustness*defaultInterval + 10*q.MaxDelay
@@ -63,16 +63,14 @@ func (h *Host) olderPresent(q *wire.GroupMessage) time.Duration {
 	return time.Duration(h.robustness)*h.interval + q.MaxDelay
 }
 
-// askedAll schedules the answer to a general query: by rules 1 and 2 at the earlier of two
-// times.
+// askedAll schedules the answer to a general query. By rules 1 and 2, an earlier scheduled time wins.
 func (h *Host) askedAll(now time.Duration, q *wire.GroupMessage) {
 	if slices.ContainsFunc(h.members, func(m member) bool { return m.heard() }) {
 		h.answer = min(h.answer, now+h.within(q.MaxDelay))
 	}
 }
 
-// asked schedules the answer to a query about a group, or about sources of it: rules 1, 3, 4
-// and 5.
+// asked schedules the answer to a query about a group or its sources: rules 1, 3, 4 and 5.
 func (h *Host) asked(now time.Duration, q *wire.GroupMessage) {
 	m := h.member(q.Group)
 	if m == nil {
@@ -93,7 +91,7 @@ func (h *Host) asked(now time.Duration, q *wire.GroupMessage) {
 	m.answer = min(m.answer, at)
 }
 
-// union is both lists in one, or nil, for all, if these are too many.
+// union returns both lists joined. It returns nil, which means all sources, if there are too many.
 func union(a, b []netip.Addr) []netip.Addr {
 	for _, source := range b {
 		if !slices.Contains(a, source) {
@@ -106,8 +104,8 @@ func union(a, b []netip.Addr) []netip.Addr {
 	return a
 }
 
-// askedOld schedules answers as the older versions do: one for each group, at a time of its
-// own, and not later than the querier allows (RFC 2236 section 3, RFC 2710 section 4).
+// askedOld schedules the answers of the older versions: one for each group, at separate random times within
+// the querier's limit (RFC 2236 section 3, RFC 2710 section 4).
 func (h *Host) askedOld(now time.Duration, q *wire.GroupMessage) {
 	for i := range h.members {
 		m := &h.members[i]

@@ -10,79 +10,77 @@ import (
 	"loam/wire"
 )
 
-// Never is the deadline of a machine that waits for nothing.
+// Never is the deadline of a machine without a timer.
 const Never = timer.Never
 
-// Values of the protocols (RFC 9776 section 8, RFC 9777 section 9; RFC 2236 section 8.10 and
-// RFC 2710 section 7.10 for older versions).
+// Protocol constants (RFC 9776 section 8, RFC 9777 section 9; RFC 2236 section 8.10 and RFC 2710 section 7.10
+// for older versions).
 const (
-	defaultRobustness = 2                 // how often a change is told: one less may be lost
+	defaultRobustness = 2                 // transmissions of a change; one less may be lost
 	defaultInterval   = 125 * time.Second // between general queries
-	repeatWithin      = time.Second       // a change is told again after a random part of this
+	repeatWithin      = time.Second       // a change is reported again after a random part of this
 	repeatOldWithin   = 10 * time.Second  // likewise in older versions
 )
 
-// maxSources bounds the sources that are kept of queries about a group (RFC 9776 section
-// 9.1). Who asks about more is told of the group as a whole. As many fit into the smallest
-// Config.Room.
+// maxSources limits the stored sources of queries about a group (RFC 9776 section 9.1). A query about more
+// sources is answered for the whole group. This many fit into the smallest Config.Room.
 const maxSources = 32
 
-// Config says what a Host is to know.
+// Config holds the settings of a Host.
 type Config struct {
 	Protocol wire.GroupProtocol
-	Room     int    // for a message on the link, in bytes: at least 548, or 1232 for MLD
-	Seed     uint64 // of the spread in time that keeps hosts from answering all at once
+	Room     int    // maximum size of a message on the link in bytes: at least 548, or 1232 for MLD
+	Seed     uint64 // seed of the random delays that keep hosts from acting simultaneously
 }
 
-// Message is a message with where it goes.
+// Message is a message with its destination.
 type Message struct {
 	wire.GroupMessage
 	Dst netip.Addr
 }
 
-// Host tells of the groups of an interface:
+// Host reports the group memberships of an interface:
 //
 //	not here --- Listen: reports ---> member --- Listen to none: reports ---> not here
 //	                                   ^    |
 //	                     a query: after a random delay, a report
 //
-// The version that it speaks is the newest but while a querier of an older one is taken to be
-// there. Members are kept in order of their addresses.
+// It uses the newest protocol version, unless a querier of an older version is assumed to be present. Members
+// are sorted by address.
 type Host struct {
 	cfg    Config
 	random *rand.Rand
 
-	version    uint8            // that is spoken
-	older      [3]time.Duration // by version: until when there is a querier of it; 0: there is none
-	robustness int              // the querier's
-	interval   time.Duration    // the querier's
+	version    uint8            // version in use
+	older      [3]time.Duration // by version: until when a querier of it is assumed present; 0: none
+	robustness int              // from the querier
+	interval   time.Duration    // from the querier
 
 	members []member
-	answer  time.Duration // when a general query is to be answered; Never: none is
-	next    time.Duration // the earliest of all times
-	reports []Message     // that were due together, and are still to be handed out
+	answer  time.Duration // when a general query is answered; Never: none
+	next    time.Duration // the earliest of all deadlines
+	reports []Message     // reports due together that Poll has not returned yet
 }
 
-// member is a group, while it is heard and until everybody has been told that it no longer
-// is.
+// member is a group that is received, or whose end has not been fully reported yet.
 type member struct {
 	group   netip.Addr
-	filter  Filter        // its sources in order
-	modes   int           // reports of the last change of the mode that are still to come; in older versions, of hearing it or not
-	sources []retold      // that were added or removed; in order
-	change  time.Duration // when the next report of a change is due; Never: there is none
-	answer  time.Duration // when a query about it is to be answered; Never: there is none
-	asked   []netip.Addr  // which sources that asked about; nil: all
-	last    bool          // we have reported it, and heard nobody report it since
+	filter  Filter        // its sources are sorted
+	modes   int           // remaining reports of the last mode change; in older versions, of the last join or leave
+	sources []retold      // sources that were added or removed; sorted
+	change  time.Duration // when the next report of a change is due; Never: none
+	answer  time.Duration // when a query about the group is answered; Never: none
+	asked   []netip.Addr  // sources that the query asked about; nil: all
+	last    bool          // we reported the group last, and no other host has since
 }
 
-// retold is a source that is being told of, and in how many more reports.
+// retold is a source whose change is still being reported; left counts the remaining reports.
 type retold struct {
 	source netip.Addr
 	left   int
 }
 
-// NewHost returns the machine of an interface that is in no group.
+// NewHost returns the machine of an interface without groups.
 func NewHost(cfg Config) *Host {
 	return &Host{
 		cfg: cfg, random: rand.New(rand.NewPCG(cfg.Seed, cfg.Seed)), version: cfg.Protocol.Newest(),
@@ -90,9 +88,9 @@ func NewHost(cfg Config) *Host {
 	}
 }
 
-// Told reports whether a group is one that is told of: not that of all nodes, which
-// everybody hears, nor one that does not reach the link (RFC 9776 section 5, RFC 9777
-// section 6).
+// Told reports whether memberships of a group are reported. They are not for the all-nodes group, which every
+// host receives, and for groups whose scope does not include the link (RFC 9776 section 5, RFC 9777 section
+// 6).
 func Told(group netip.Addr) bool {
 	if group.Is4() {
 		return group.IsMulticast() && group != allSystems
@@ -102,11 +100,11 @@ func Told(group netip.Addr) bool {
 	return group.IsMulticast() && scope > interfaceLocal && group != netip.IPv6LinkLocalAllNodes()
 }
 
-// Version is the version of the protocol that is spoken.
+// Version returns the protocol version in use.
 func (h *Host) Version() int { return int(h.version) }
 
-// State tells how long it is until a query about the group is answered, negative if none is,
-// and whether this host was the last to report it.
+// State returns the time until a query about the group is answered, negative if there is none, and whether
+// this host was the last to report the group.
 func (h *Host) State(now time.Duration, group netip.Addr) (answer time.Duration, last bool) {
 	m := h.member(group)
 	if m == nil {
@@ -118,8 +116,8 @@ func (h *Host) State(now time.Duration, group netip.Addr) (answer time.Duration,
 	return max(0, m.answer-now), m.last
 }
 
-// Listen has a group heard by a filter, whose sources are in order: Everyone, or none of them
-// to end it (RFC 9776 section 3.2). What is the case already is no change.
+// Listen sets the source filter of a group (RFC 9776 section 3.2). f.Sources must be sorted. A filter without
+// any source ends the membership. An unchanged filter has no effect.
 func (h *Host) Listen(now time.Duration, group netip.Addr, f Filter) {
 	i, known := h.find(group)
 	if !Told(group) || !known && f.None() {
@@ -137,8 +135,8 @@ func (h *Host) Listen(now time.Duration, group netip.Addr, f Filter) {
 	h.changed(now, m, was)
 }
 
-// Renew tells of all groups as if they had been joined now: from an address by which others
-// believe it, if there was none before (RFC 3590 section 4).
+// Renew reports all groups again as if they had just been joined. It is called when a valid source address
+// becomes available, because routers ignore reports without one (RFC 3590 section 4).
 func (h *Host) Renew(now time.Duration) {
 	for i := range h.members {
 		if m := &h.members[i]; m.heard() {
@@ -147,8 +145,8 @@ func (h *Host) Renew(now time.Duration) {
 	}
 }
 
-// changed begins to tell of a change, at once. What is still being told of an earlier one is
-// in the same reports (RFC 9776 section 5.1). The older versions have no word for sources.
+// changed begins to report a change at once. Earlier changes that are still being reported share the same
+// reports (RFC 9776 section 5.1). The older versions cannot report sources.
 func (h *Host) changed(now time.Duration, m *member, was Filter) {
 	switch {
 	case was.equal(m.filter), h.old() && was.None() == m.filter.None():
@@ -163,7 +161,7 @@ func (h *Host) changed(now time.Duration, m *member, was Filter) {
 	h.next = min(h.next, now)
 }
 
-// retell has sources be in so many reports.
+// retell schedules the given number of reports for each source.
 func (m *member) retell(sources []netip.Addr, times int) {
 	for _, source := range sources {
 		i, known := slices.BinarySearchFunc(m.sources, source, func(r retold, s netip.Addr) int { return r.source.Compare(s) })
@@ -174,18 +172,18 @@ func (m *member) retell(sources []netip.Addr, times int) {
 	}
 }
 
-// heard reports whether the group is.
+// heard reports whether the group is received from any source.
 func (m *member) heard() bool { return !m.filter.None() }
 
-// telling reports whether there is more to say of changes.
+// telling reports whether there are more changes to report.
 func (m *member) telling() bool { return m.modes > 0 || len(m.sources) > 0 }
 
-// find looks for a group among the members.
+// find returns the index of a group among the members.
 func (h *Host) find(group netip.Addr) (at int, found bool) {
 	return slices.BinarySearchFunc(h.members, group, func(m member, g netip.Addr) int { return m.group.Compare(g) })
 }
 
-// member is the group if it is heard, else nil.
+// member returns the member of a group, or nil if the group is not received.
 func (h *Host) member(group netip.Addr) *member {
 	if i, known := h.find(group); known && h.members[i].heard() {
 		return &h.members[i]
@@ -193,10 +191,10 @@ func (h *Host) member(group netip.Addr) *member {
 	return nil
 }
 
-// Deadline is when Advance has to be called, and Poll after it; Never if not.
+// Deadline returns when Advance, and then Poll, must be called, or Never.
 func (h *Host) Deadline() time.Duration { return h.next }
 
-// Advance does what is due.
+// Advance performs the actions that are due.
 func (h *Host) Advance(now time.Duration) {
 	if now < h.next {
 		return
@@ -213,7 +211,7 @@ func (h *Host) Advance(now time.Duration) {
 	h.schedule()
 }
 
-// schedule finds the earliest of all times.
+// schedule computes the earliest deadline.
 func (h *Host) schedule() {
 	h.next = h.answer
 	for _, until := range h.older {
@@ -229,8 +227,8 @@ func (h *Host) schedule() {
 	}
 }
 
-// choose picks the version to speak (RFC 9776 section 7.2.1, RFC 9777 section 8.2.1). When it
-// is another than before, what was to be sent is not.
+// choose selects the protocol version (RFC 9776 section 7.2.1, RFC 9777 section 8.2.1). If it changes,
+// pending reports are dropped.
 func (h *Host) choose(now time.Duration) {
 	version := h.cfg.Protocol.Newest()
 	for v := len(h.older) - 1; v > 0; v-- {
@@ -250,15 +248,15 @@ func (h *Host) choose(now time.Duration) {
 	}
 }
 
-// quiet cancels what the member was to send.
+// quiet cancels all pending reports of the member.
 func (m *member) quiet() {
 	m.modes, m.sources, m.change, m.answer, m.asked = 0, nil, Never, Never, nil
 }
 
-// old reports whether a version is spoken that has no records.
+// old reports whether a version without records is in use.
 func (h *Host) old() bool { return h.version < h.cfg.Protocol.Newest() }
 
-// within is a random time in (0, d].
+// within returns a random time in (0, d].
 func (h *Host) within(d time.Duration) time.Duration {
 	return 1 + time.Duration(h.random.Int64N(int64(max(d, 1))))
 }

@@ -11,9 +11,8 @@ import (
 	"loam/wire"
 )
 
-// What a host says about its groups, sentence by sentence: RFC 9776 section 5, RFC 9777
-// section 6. A script plays the querier; time stands still but for advance. What a message
-// says is written with the names that the RFCs give to records:
+// The reports of a host, following the text of RFC 9776 section 5 and RFC 9777 section 6. A script plays the
+// querier. Time passes only in advance. Messages are written as text, with the RFCs' names for records:
 //
 //	v3 to 224.0.0.22: TO_EX 239.1.2.3, IS_IN 239.1.2.4 [192.0.2.1]
 //	v2 to 239.1.2.3: member of 239.1.2.3
@@ -25,7 +24,7 @@ type script struct {
 	now time.Duration
 }
 
-// group is a group of the script's protocol.
+// group returns a group of the script's protocol.
 func (s *script) group(n byte) netip.Addr {
 	if s.cfg.Protocol == wire.IGMP {
 		return netip.AddrFrom4([4]byte{239, 1, 2, n})
@@ -33,7 +32,7 @@ func (s *script) group(n byte) netip.Addr {
 	return netip.AddrFrom16([16]byte{0xff, 0x0e, 15: n})
 }
 
-// source is an address of the script's protocol.
+// source returns an address of the script's protocol.
 func (s *script) source(n byte) netip.Addr {
 	if s.cfg.Protocol == wire.IGMP {
 		return netip.AddrFrom4([4]byte{192, 0, 2, n})
@@ -45,7 +44,7 @@ func newScript(t *testing.T, p wire.GroupProtocol) *script {
 	return &script{Host: NewHost(Config{Protocol: p, Room: 1232, Seed: 1}), t: t, now: time.Hour}
 }
 
-// join and leave have a group heard from all sources, and from none.
+// join and leave make a group received from all sources, and from none.
 func (s *script) join(g netip.Addr)  { s.Listen(s.now, g, Everyone) }
 func (s *script) leave(g netip.Addr) { s.Listen(s.now, g, Filter{}) }
 
@@ -56,14 +55,12 @@ func both(t *testing.T, run func(s *script)) {
 	}
 }
 
-// to is where reports of the newest version go, routers where leaves do, both with the
-// version.
+// to returns the destination of reports of the newest version, routers that of leaves, both with the version.
 func (s *script) to() string {
 	return map[wire.GroupProtocol]string{wire.IGMP: "v3 to 224.0.0.22: ", wire.MLD: "v2 to ff02::16: "}[s.cfg.Protocol]
 }
 
-// advance lets d pass and returns what is sent meanwhile, each with the time since the
-// beginning.
+// advance lets d pass. It returns the messages sent meanwhile, each with the time since the beginning.
 func (s *script) advance(d time.Duration) (said []string, when []time.Duration) {
 	began, end := s.now, s.now+d
 	for {
@@ -79,7 +76,7 @@ func (s *script) advance(d time.Duration) (said []string, when []time.Duration) 
 	}
 }
 
-// describe says what a message says.
+// describe returns a message as text.
 func describe(m *Message) string {
 	head := fmt.Sprintf("v%d to %v: ", m.Version, m.Dst)
 	switch m.Kind {
@@ -102,13 +99,13 @@ func describe(m *Message) string {
 	return head + strings.Join(records, ", ")
 }
 
-// wantNow says what is sent now.
+// wantNow checks the messages sent now.
 func (s *script) wantNow(sentence string, want ...string) {
 	s.t.Helper()
 	s.wantWithin(sentence, 0, want...)
 }
 
-// wantWithin says what is sent within d from now. It returns when.
+// wantWithin checks the messages sent within d from now. It returns their times.
 func (s *script) wantWithin(sentence string, d time.Duration, want ...string) []time.Duration {
 	s.t.Helper()
 	said, when := s.advance(d)
@@ -118,7 +115,7 @@ func (s *script) wantWithin(sentence string, d time.Duration, want ...string) []
 	return when
 }
 
-// settle joins groups and lets what there is to say of that pass.
+// settle joins groups and lets all resulting reports pass.
 func (s *script) settle(groups ...netip.Addr) {
 	for _, g := range groups {
 		s.join(g)
@@ -126,8 +123,8 @@ func (s *script) settle(groups ...netip.Addr) {
 	s.advance(time.Minute)
 }
 
-// query has the querier ask: what q leaves out is that of a general query of the newest
-// version, with a delay of 10 seconds.
+// query makes the querier send q. Fields that q omits are those of a general query of the newest version with
+// a delay of 10 seconds.
 func (s *script) query(q wire.GroupMessage) {
 	q.Protocol, q.Kind = s.cfg.Protocol, wire.GroupQuery
 	if q.Version == 0 {
@@ -185,8 +182,7 @@ func TestChangesMeet(t *testing.T) {
 	})
 }
 
-// RFC 3590 section 4: a host that could speak from nowhere only says everything again when
-// it has an address.
+// RFC 3590 section 4: a host that had no valid source address repeats all reports when it gets one.
 func TestRenew(t *testing.T) {
 	s := newScript(t, wire.MLD)
 	s.settle(s.group(1), s.group(2))
@@ -196,7 +192,7 @@ func TestRenew(t *testing.T) {
 	s.wantWithin("what is heard is told again, as often as a change", time.Second, s.to()+"TO_EX ff0e::1", s.to()+"TO_EX ff0e::1")
 }
 
-// RFC 9776 section 5, RFC 9777 section 6: of what nothing is ever said.
+// RFC 9776 section 5, RFC 9777 section 6: groups that are never reported.
 func TestTold(t *testing.T) {
 	for group, want := range map[string]bool{
 		"224.0.0.1": false, "224.0.0.2": true, "224.0.0.251": true, "239.255.255.250": true, "10.0.0.1": false,
@@ -314,7 +310,7 @@ func TestSourceQuery(t *testing.T) {
 	})
 }
 
-// RFC 9776 section 4.1.6, RFC 9777 section 5.1.8: what the querier has set.
+// RFC 9776 section 4.1.6, RFC 9777 section 5.1.8: the robustness set by the querier.
 func TestRobustness(t *testing.T) {
 	both(t, func(s *script) {
 		one := s.group(1)
@@ -330,7 +326,7 @@ func TestRobustness(t *testing.T) {
 	})
 }
 
-// RFC 9776 section 4.2.17, RFC 9777 section 5.2.16: as many reports as needed.
+// RFC 9776 section 4.2.17, RFC 9777 section 5.2.16: as many reports as necessary.
 func TestManyGroups(t *testing.T) {
 	both(t, func(s *script) {
 		const groups = 255

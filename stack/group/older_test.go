@@ -8,10 +8,10 @@ import (
 	"loam/wire"
 )
 
-// Links with older queriers: RFC 9776 section 7.2, RFC 9777 section 8.2; what is spoken
-// there is in RFC 2236 section 3, RFC 2710 section 4, and RFC 1112 appendix I.
+// Links with older queriers: RFC 9776 section 7.2, RFC 9777 section 8.2. The older versions are defined in
+// RFC 2236 section 3, RFC 2710 section 4 and RFC 1112 appendix I.
 
-// older is a script whose querier is of an older version, and has asked.
+// older returns a script whose querier uses an older version and has sent a query.
 func older(t *testing.T, p wire.GroupProtocol, version uint8) *script {
 	s := newScript(t, p)
 	s.query(wire.GroupMessage{Version: version})
@@ -47,7 +47,7 @@ func TestIGMPv2(t *testing.T) {
 	s.wantWithin("whatever version asks", time.Second, "v2 to 239.1.2.1: member of 239.1.2.1")
 }
 
-// Who has heard that somebody else is there need not say it.
+// A host that receives another host's report does not send its own.
 func TestSuppression(t *testing.T) {
 	for _, p := range []wire.GroupProtocol{wire.IGMP, wire.MLD} {
 		s := older(t, p, p.Newest()-1)
@@ -131,7 +131,7 @@ func TestIGMPModes(t *testing.T) {
 	}
 }
 
-// RFC 9777 sections 8.2.1 and 9.12: by the robustness and the interval that were heard.
+// RFC 9777 sections 8.2.1 and 9.12: with the robustness and the interval of the querier.
 func TestMLDModes(t *testing.T) {
 	s := newScript(t, wire.MLD)
 	s.query(wire.GroupMessage{Version: 1})

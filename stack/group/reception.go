@@ -6,35 +6,36 @@ import (
 	"slices"
 )
 
-// Reception is what the sockets of an interface want of one group, added up (RFC 9776 section
-// 3.2, RFC 9777 section 4.2). The zero value is of no socket.
+// Reception combines the source filters of an interface's sockets for one group (RFC 9776 section 3.2, RFC
+// 9777 section 4.2). The zero value has no sockets.
 type Reception struct {
-	users   int // sockets, whatever they hear
-	exclude int // those of them in the mode EXCLUDE
+	users   int // number of sockets
+	exclude int // number of sockets in mode EXCLUDE
 	sources map[netip.Addr]Mentions
 }
 
-// Mentions is how many sockets name a source, by the modes of their filters.
+// Mentions counts the sockets whose filters name a source, by mode.
 type Mentions struct{ Include, Exclude int }
 
-// Enter counts a socket that wants the group by a filter.
+// Enter adds a socket with the given filter.
 func (r *Reception) Enter(f Filter) {
 	r.users++
 	r.count(f, 1)
 }
 
-// Leave undoes Enter.
+// Leave removes a socket with the given filter. It reverses Enter.
 func (r *Reception) Leave(f Filter) {
 	r.users--
 	r.count(f, -1)
 }
 
-// Change is what a socket does whose filter becomes another one.
+// Change replaces the filter of a socket.
 func (r *Reception) Change(from, to Filter) {
 	r.count(from, -1)
 	r.count(to, 1)
 }
 
+// count adds n sockets with filter f. A source that is repeated in the filter counts once.
 func (r *Reception) count(f Filter, n int) {
 	if f.Exclude {
 		r.exclude += n
@@ -53,6 +54,7 @@ func (r *Reception) count(f Filter, n int) {
 	}
 }
 
+// mention sets the counts of a source, and removes a source that no filter names.
 func (r *Reception) mention(source netip.Addr, m Mentions) {
 	if m == (Mentions{}) {
 		delete(r.sources, source)
@@ -64,20 +66,20 @@ func (r *Reception) mention(source netip.Addr, m Mentions) {
 	r.sources[source] = m
 }
 
-// Users is how many sockets there are.
+// Users returns the number of sockets.
 func (r *Reception) Users() int { return r.users }
 
-// Sources is who is named, and how often.
+// Sources returns a copy of the named sources and their counts.
 func (r *Reception) Sources() map[netip.Addr]Mentions { return maps.Clone(r.sources) }
 
-// Hears reports whether any socket hears a source.
+// Hears reports whether any socket receives from a source.
 func (r *Reception) Hears(source netip.Addr) bool {
 	m := r.sources[source]
 	return m.Include > 0 || m.Exclude < r.exclude
 }
 
-// Filter is the interface's, its sources in order: EXCLUDE of those that nobody hears, if a
-// socket is in that mode, else INCLUDE of all that one hears.
+// Filter returns the combined filter with sorted sources. If a socket is in mode EXCLUDE, it is EXCLUDE of
+// the sources that no socket receives; otherwise it is INCLUDE of all sources that a socket receives.
 func (r *Reception) Filter() Filter {
 	f := Filter{Exclude: r.exclude > 0}
 	for source := range r.sources {

@@ -12,11 +12,10 @@ import (
 	"loam/wire"
 )
 
-// What a host says of sources: the state of an interface (RFC 9776 section 3.2), and what is
-// said when it changes and when somebody asks (sections 5.1, 5.2 and 7.2.1). A and B of the
-// RFC's tables are lists of numbers here.
+// Reports of sources: the state of an interface (RFC 9776 section 3.2), and the reports after changes and
+// queries (sections 5.1, 5.2 and 7.2.1). The sets A and B of the RFC's tables are lists of numbers here.
 
-// sources is addresses from the number from to the one before to.
+// sources returns the addresses numbered from from to to-1.
 func (s *script) sources(from, to byte) (list []netip.Addr) {
 	for ; from < to; from++ {
 		list = append(list, s.source(from))
@@ -24,7 +23,7 @@ func (s *script) sources(from, to byte) (list []netip.Addr) {
 	return list
 }
 
-// in and ex are filters, INCLUDE and EXCLUDE, of sources by their numbers.
+// in and ex return INCLUDE and EXCLUDE filters of the sources with these numbers.
 func (s *script) in(numbers ...byte) Filter { return Filter{Sources: s.listed(numbers)} }
 func (s *script) ex(numbers ...byte) Filter { return Filter{Exclude: true, Sources: s.listed(numbers)} }
 
@@ -35,8 +34,8 @@ func (s *script) listed(numbers []byte) (list []netip.Addr) {
 	return list
 }
 
-// report is one with a record of the first group for each part, which is its name, and the
-// numbers of its sources behind it.
+// report returns the text of a report with one record of the first group for each part: the name of its type,
+// followed by the numbers of its sources.
 func (s *script) report(parts ...string) string {
 	for i, part := range parts {
 		name, numbers, _ := strings.Cut(part, " ")
@@ -53,10 +52,10 @@ func (s *script) report(parts ...string) string {
 	return s.to() + strings.Join(parts, ", ")
 }
 
-// listen has the first group heard by a filter.
+// listen sets the filter of the first group.
 func (s *script) listen(f Filter) { s.Listen(s.now, s.group(1), f) }
 
-// RFC 9776 section 3.2, its examples and its rules.
+// RFC 9776 section 3.2: its examples and rules.
 func TestReception(t *testing.T) {
 	both(t, func(s *script) {
 		for _, c := range []struct {
@@ -186,7 +185,7 @@ func TestSourceChangesMeet(t *testing.T) {
 	})
 }
 
-// RFC 9776 section 5.2, table 5, and what a general query is answered.
+// RFC 9776 section 5.2, table 5, and the answers to a general query.
 func TestSourceAnswers(t *testing.T) {
 	both(t, func(s *script) {
 		for _, c := range []struct {
@@ -227,7 +226,7 @@ func TestSourceAnswers(t *testing.T) {
 	})
 }
 
-// RFC 3590: what is said again is what a join says.
+// RFC 3590: Renew repeats the reports of a join.
 func TestRenewSources(t *testing.T) {
 	s := newScript(t, wire.MLD)
 	s.listen(s.in(1, 2))
@@ -236,7 +235,7 @@ func TestRenewSources(t *testing.T) {
 	s.wantWithin("sources", time.Minute, s.report("ALLOW 1 2"), s.report("ALLOW 1 2"))
 }
 
-// RFC 9776 section 7.2.1: in the older versions a group is heard or it is not.
+// RFC 9776 section 7.2.1: in the older versions a group is either received or not.
 func TestSourcesOlder(t *testing.T) {
 	for _, p := range []wire.GroupProtocol{wire.IGMP, wire.MLD} {
 		s := older(t, p, p.Newest()-1)
@@ -269,8 +268,8 @@ func TestSourcesOlder(t *testing.T) {
 	}
 }
 
-// RFC 9776 section 4.2.17, RFC 9777 section 5.2.16: long lists are cut into parts, but for
-// those of sources that are not heard, which cannot be.
+// RFC 9776 section 4.2.17, RFC 9777 section 5.2.16: long source lists are split, except those of an EXCLUDE
+// filter, which cannot be.
 func TestManySources(t *testing.T) {
 	both(t, func(s *script) {
 		const sources = 250
@@ -318,8 +317,8 @@ func TestManySources(t *testing.T) {
 	})
 }
 
-// A router that takes each report as RFC 9776 section 6.4 says, of which every other one of a
-// group is lost, knows in the end what is heard.
+// A router that processes reports as in RFC 9776 section 6.4 ends up with the correct state, even if every
+// other report of a group is lost.
 func TestRouterAgrees(t *testing.T) {
 	both(t, func(s *script) {
 		random := rand.New(rand.NewPCG(1, 2))
@@ -362,7 +361,7 @@ func TestRouterAgrees(t *testing.T) {
 	})
 }
 
-// routed is the state of a router that has one listener, after a record.
+// routed returns the state of a router with one listener after a record.
 func routed(f Filter, r wire.GroupRecord) Filter {
 	more := append(slices.Clone(f.Sources), minus(r.Sources, f.Sources)...)
 	switch r.Type {

@@ -8,17 +8,17 @@ import (
 	"loam/wire"
 )
 
-// Where messages go. A report of an older version goes to the group that it is about.
+// Destinations of messages. A report of an older version is sent to its own group.
 var (
 	allSystems = netip.AddrFrom4([4]byte{224, 0, 0, 1})
 	allRouters = [...]netip.Addr{wire.IGMP: netip.AddrFrom4([4]byte{224, 0, 0, 2}), wire.MLD: netip.IPv6LinkLocalAllRouters()}
-	reporting  = [...]netip.Addr{ // of the newest versions (RFC 9776 section 4.2.15, RFC 9777 section 5.2.15)
+	reporting  = [...]netip.Addr{ // for the newest versions (RFC 9776 section 4.2.15, RFC 9777 section 5.2.15)
 		wire.IGMP: netip.AddrFrom4([4]byte{224, 0, 0, 22}),
 		wire.MLD:  netip.AddrFrom16([16]byte{0xff, 0x02, 15: 0x16}),
 	}
 )
 
-// Poll hands out a message that is due. It counts as sent then.
+// Poll returns a message that is due. It counts as sent now. It returns false if there is none.
 func (h *Host) Poll(now time.Duration) (Message, bool) {
 	if now < h.next {
 		return Message{}, false
@@ -28,6 +28,7 @@ func (h *Host) Poll(now time.Duration) (Message, bool) {
 	return m, ok
 }
 
+// poll returns the next message that is due.
 func (h *Host) poll(now time.Duration) (Message, bool) {
 	if h.old() {
 		return h.pollOld(now)
@@ -43,8 +44,8 @@ func (h *Host) poll(now time.Duration) (Message, bool) {
 	return m, true
 }
 
-// report makes reports of all that is due, which counts as sent then: changes first.
-// together is when those are to be repeated that are told of now.
+// report builds reports of everything that is due, changes first; they count as sent now. The changes
+// reported now are repeated at the time together.
 func (h *Host) report(now time.Duration) {
 	var changes, answers []wire.GroupRecord
 	together := now + h.within(repeatWithin)
@@ -64,8 +65,8 @@ func (h *Host) report(now time.Duration) {
 	h.pack(answers)
 }
 
-// changeRecords tells of a change (RFC 9776 section 5.1): of the mode and with it of all
-// sources, or of those that were added and removed.
+// changeRecords returns the records of a change (RFC 9776 section 5.1): either the new mode with all sources,
+// or the added and removed sources.
 func (m *member) changeRecords() []wire.GroupRecord {
 	m.last = m.heard()
 	if m.modes > 0 {
@@ -86,8 +87,8 @@ func (m *member) changeRecords() []wire.GroupRecord {
 	return slices.DeleteFunc([]wire.GroupRecord{allow, block}, func(r wire.GroupRecord) bool { return r.Sources == nil })
 }
 
-// answerRecords answers a query. Of sources that were asked about those are told that are
-// heard, if any (RFC 9776 section 5.2, table 5).
+// answerRecords returns the records that answer a query. If the query named sources, only those that are
+// received are included (RFC 9776 section 5.2, table 5).
 func (m *member) answerRecords() []wire.GroupRecord {
 	r := wire.GroupRecord{Type: wire.ModeIsInclude, Group: m.group, Sources: m.filter.Sources}
 	switch {
@@ -103,7 +104,7 @@ func (m *member) answerRecords() []wire.GroupRecord {
 	return []wire.GroupRecord{r}
 }
 
-// repeat counts a report of a change, of which the next is due at a time.
+// repeat counts a report of a change. The next one is due at the given time.
 func (m *member) repeat(at time.Duration) {
 	m.modes = max(0, m.modes-1)
 	for i := range m.sources {
@@ -116,9 +117,9 @@ func (m *member) repeat(at time.Duration) {
 	}
 }
 
-// pack puts records into as few reports as there is room for. One that does not fit is cut
-// where that is the same, and else tells of as many sources as fit (RFC 9776 section 4.2.17,
-// RFC 9777 section 5.2.16).
+// pack distributes records over as few reports as possible. A record that does not fit is split if the result
+// is equivalent. Otherwise it is truncated to the sources that fit (RFC 9776 section 4.2.17, RFC 9777 section
+// 5.2.16).
 func (h *Host) pack(records []wire.GroupRecord) {
 	report := h.newReport()
 	for _, r := range records {
@@ -138,8 +139,8 @@ func (h *Host) pack(records []wire.GroupRecord) {
 	}
 }
 
-// fit is as much of a record as fits into so many bytes, and whether that is all there is to
-// say of it.
+// fit returns the part of a record that fits into room bytes, and whether the rest may be omitted or is
+// empty.
 func fit(r wire.GroupRecord, room int) (part wire.GroupRecord, whole bool) {
 	if r.Len() <= room {
 		return r, true
@@ -156,7 +157,7 @@ func (h *Host) newReport() Message {
 	}
 }
 
-// pollOld is poll for the older versions, whose messages are about one group each.
+// pollOld is poll for the older versions, whose messages concern one group each.
 func (h *Host) pollOld(now time.Duration) (Message, bool) {
 	for i := range h.members {
 		m := &h.members[i]
@@ -175,9 +176,9 @@ func (h *Host) pollOld(now time.Duration) (Message, bool) {
 	return Message{}, false
 }
 
-// leave forgets a group that was left, and says so if we were the last to report it (RFC
-// 2236 section 3, RFC 2710 section 4). IGMPv1 has no message for that; then the next one's
-// turn comes.
+// leave removes a group that was left. It returns a leave message if we were the last to report the group
+// (RFC 2236 section 3, RFC 2710 section 4). IGMPv1 has no such message; then it continues with the next
+// group.
 func (h *Host) leave(now time.Duration, at int) (Message, bool) {
 	m := h.members[at]
 	h.members = slices.Delete(h.members, at, at+1)
@@ -187,7 +188,7 @@ func (h *Host) leave(now time.Duration, at int) (Message, bool) {
 	return h.about(wire.GroupLeave, m.group, allRouters[h.cfg.Protocol]), true
 }
 
-// about is a message of an older version.
+// about returns a message of an older version.
 func (h *Host) about(kind wire.GroupKind, group, dst netip.Addr) Message {
 	return Message{wire.GroupMessage{Protocol: h.cfg.Protocol, Kind: kind, Version: h.version, Group: group}, dst}
 }

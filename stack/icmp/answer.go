@@ -6,25 +6,24 @@ import (
 	"loam/wire"
 )
 
-// MaxError is the longest error packet in bytes, its IP header included (RFC 1812
-// section 4.3.2.3: "as much of the original datagram as possible" within that).
+// MaxError is the maximum size of an error packet in bytes, including its IP header (RFC 1812 section
+// 4.3.2.3: "as much of the original datagram as possible" within that).
 const MaxError = 576
 
 const maxQuote = MaxError - wire.IPv4MinLen - wire.ICMPv4Len
 
-// Answerable decides whether an error may be sent about the packet b, which may
-// be followed by padding, and returns its header and the part of it that the
-// error quotes. None is sent (RFC 1122 section 3.2.2, RFC 1812 section 4.3.2.7)
-// about
+// Answerable reports whether an error may be sent about the packet b, which may be followed by padding. It
+// returns the header of b and the part of b that the error quotes.
+//
+// No error is sent (RFC 1122 section 3.2.2, RFC 1812 section 4.3.2.7) about
 //
 //   - an ICMP error, or a message that may be one;
 //   - a packet to a broadcast or multicast address;
 //   - a fragment other than the first;
-//   - a packet whose source is no single host, or that cannot have come by a
-//     wire: from a loopback address to another.
+//   - a packet whose source is not a single host, or a packet from a loopback
+//     address to another address.
 //
-// That the packet came as a link-layer broadcast, or to the broadcast address of
-// a subnet, only the caller knows.
+// The caller must also check for link-layer broadcasts and for the broadcast address of a subnet.
 func Answerable(b []byte) (about wire.IPv4, quote []byte, ok bool) {
 	h, payload, err := wire.ParseIPv4(b)
 	switch {
@@ -39,15 +38,15 @@ func Answerable(b []byte) (about wire.IPv4, quote []byte, ok bool) {
 	return h, b[:min(h.Len()+h.PayloadLen, maxQuote)], true
 }
 
-// oneHost reports whether a can be the address of a single host: not "this
-// network" (RFC 1122 section 3.2.1.3), multicast, reserved or broadcast.
+// oneHost reports whether a can be the address of a single host: not "this network" (RFC 1122 section
+// 3.2.1.3), multicast, reserved or broadcast.
 func oneHost(a netip.Addr) bool {
-	const thisNetwork, multicast = 0, 224 // and reserved above it, and broadcast
+	const thisNetwork, multicast = 0, 224 // above multicast: reserved addresses and broadcast
 	first := a.As4()[0]
 	return first != thisNetwork && first < multicast
 }
 
-// isQuery reports whether an ICMP message is known to be no error.
+// isQuery reports whether an ICMP message is certainly not an error.
 func isQuery(b []byte) bool {
 	h, _, err := wire.ParseICMPv4(b)
 	if err != nil {

@@ -13,7 +13,7 @@ var (
 	them = netip.MustParseAddr("198.51.100.7")
 )
 
-// packet is an IPv4 packet with header h.
+// packet returns an IPv4 packet with header h.
 func packet(h wire.IPv4, payload []byte) []byte {
 	h.PayloadLen = len(payload)
 	b := make([]byte, h.Len()+len(payload))
@@ -22,7 +22,7 @@ func packet(h wire.IPv4, payload []byte) []byte {
 	return b
 }
 
-// message is an ICMP message without data.
+// message returns an ICMP message without data.
 func message(kind wire.ICMPv4Type) []byte {
 	b := make([]byte, wire.ICMPv4Len)
 	wire.ICMPv4{Type: kind}.Put(b)
@@ -50,8 +50,8 @@ func TestAnswerQuotesAsMuchAsFits(t *testing.T) {
 	}
 }
 
-// RFC 1122 section 3.2.2 and RFC 1812 section 4.3.2.7: about what no error is
-// sent, and about what one may be.
+// RFC 1122 section 3.2.2 and RFC 1812 section 4.3.2.7: packets about which no error is sent, and packets
+// about which one may be sent.
 func TestAnswerable(t *testing.T) {
 	from := func(src, dst string) wire.IPv4 {
 		return wire.IPv4{Protocol: wire.ProtoUDP, Src: netip.MustParseAddr(src), Dst: netip.MustParseAddr(dst)}
@@ -95,8 +95,8 @@ func TestAnswerable(t *testing.T) {
 	}
 }
 
-// FuzzAnswerable also checks that what is quoted can be parsed as a quote, if it
-// is long enough: two hosts of ours must understand each other.
+// FuzzAnswerable also checks that ParseQuote accepts a quote that is long enough, so that two Loam hosts
+// understand each other.
 func FuzzAnswerable(f *testing.F) {
 	f.Add(packet(wire.IPv4{Protocol: wire.ProtoTCP, Src: them, Dst: us}, make([]byte, 20)))
 	f.Add(packet(wire.IPv4{Protocol: wire.ProtoICMP, Src: them, Dst: us}, message(wire.ICMPv4Echo)))

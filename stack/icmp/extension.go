@@ -6,11 +6,11 @@ import (
 	"loam/wire"
 )
 
-// Extensions are what a router adds to an error behind the packet that it quotes (RFC 4884), such as
-// the labels that the packet had (RFC 4950). What they say is for programs.
+// Extensions locates the data that a router appends to an error behind the quoted packet (RFC 4884), such as
+// the MPLS labels of the packet (RFC 4950). Programs interpret them.
 type Extensions struct {
-	At      int  // where they begin, counted from what is behind the headers of the quote; 0: there are none
-	Unsound bool // their checksum, or the length of one, is wrong
+	At      int  // offset from the data behind the headers of the quote; 0: none
+	Unsound bool // a checksum or length is wrong
 }
 
 // Sizes in bytes, and the version (RFC 4884 sections 4.1 and 7).
@@ -21,9 +21,9 @@ const (
 	extensionVersion = 2
 )
 
-// FindExtensions looks for extensions in the payload of an error, which says that it quotes so many
-// bytes (wire.ICMPv4.QuoteLen), of which skip are headers. Of another version than 2, which nobody
-// knows, nothing is judged, as on Linux.
+// FindExtensions finds the extensions in the payload of an error. quoted is the size of the quoted packet
+// (wire.ICMPv4.QuoteLen), of which skip bytes are headers. Extensions of other versions than 2 are not
+// checked, as on Linux.
 func FindExtensions(payload []byte, quoted, skip int) Extensions {
 	if quoted < max(leastQuote, skip) || quoted+extensionHeader > len(payload) {
 		return Extensions{}
@@ -31,7 +31,7 @@ func FindExtensions(payload []byte, quoted, skip int) Extensions {
 	return Extensions{At: quoted - skip, Unsound: !sound(payload[quoted:])}
 }
 
-// sound reports whether an extension structure, of extensionHeader bytes at least, is whole.
+// sound reports whether an extension structure of at least extensionHeader bytes is valid.
 func sound(b []byte) bool {
 	if b[0]>>4 != extensionVersion {
 		return true

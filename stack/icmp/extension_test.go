@@ -7,14 +7,15 @@ import (
 	"loam/wire"
 )
 
-// extension is an extension structure with a right checksum (RFC 4884 section 7).
+// extension returns an extension structure with a correct checksum (RFC 4884 section 7).
 func extension(version byte, objects ...byte) []byte {
 	b := append([]byte{version << 4, 0, 0, 0}, objects...)
 	binary.BigEndian.PutUint16(b[2:], ^wire.Sum(b, 0))
 	return b
 }
 
-// What IP_RECVERR_RFC4884 of Linux 6.18 says of the same messages about a UDP packet.
+// The expected values are those of IP_RECVERR_RFC4884 on Linux 6.18, for the same messages about a UDP
+// packet.
 func TestExtensions(t *testing.T) {
 	const skip = 28
 	labels := []byte{0, 8, 1, 1, 'a', 'b', 'c', 'd'}
@@ -22,7 +23,7 @@ func TestExtensions(t *testing.T) {
 	damaged[7] ^= 1
 	unsummed := append([]byte{0x20, 0, 0, 0}, labels...)
 	for sentence, c := range map[string]struct {
-		quoted int // as the message says
+		quoted int // according to the message
 		behind []byte
 		want   Extensions
 	}{
@@ -51,7 +52,7 @@ func TestExtensions(t *testing.T) {
 	}
 }
 
-// Whatever a message says, what is found lies within it.
+// For any message, the result lies within the message.
 func FuzzExtensions(f *testing.F) {
 	f.Add(append(make([]byte, 128), extension(2, 0, 8, 1, 1, 1, 2, 3, 4)...), 128, 28)
 	f.Fuzz(func(t *testing.T, payload []byte, quoted, skip int) {

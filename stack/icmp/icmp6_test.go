@@ -32,7 +32,7 @@ func message6(kind wire.ICMPv6Type) []byte {
 	return b
 }
 
-// RFC 4443 section 2.4 (e): about what no error is sent.
+// RFC 4443 section 2.4 (e): packets about which no error is sent.
 func TestAnswerable6(t *testing.T) {
 	udp, all := make([]byte, 16), netip.MustParseAddr("ff02::1")
 	later, first := []byte{17, 0, 0, 8, 0, 0, 0, 1}, []byte{17, 0, 0, 1, 0, 0, 0, 1}
@@ -66,7 +66,7 @@ func TestAnswerable6(t *testing.T) {
 	}
 }
 
-// Linux's tab_unreach, and what is beside it.
+// Linux's tab_unreach, and the other types.
 func TestClassify6(t *testing.T) {
 	for _, test := range []struct {
 		kind wire.ICMPv6Type
@@ -118,7 +118,7 @@ func TestQuote6(t *testing.T) {
 	}
 }
 
-// What is quoted is understood by a host of ours.
+// ParseQuote accepts what Answerable6 quotes.
 func FuzzAnswerable6(f *testing.F) {
 	f.Add(packet6(wire.IPv6{NextHeader: wire.ProtoTCP}, make([]byte, 20)))
 	f.Add(packet6(wire.IPv6{NextHeader: wire.ProtoDestOptions}, append([]byte{6, 0, 1, 4, 0, 0, 0, 0}, make([]byte, 20)...)))

@@ -2,15 +2,14 @@ package icmp
 
 import "loam/wire"
 
-// Kind is what an ICMP error means for the socket that sent the packet which it
-// is about. There is one for each error that a Linux program can tell apart, and
-// whether it is final, as in the table icmp_err_convert of its ipv4/icmp.c; the
-// names of errors are the business of those who know what program asks.
+// Kind is the meaning of an ICMP error for the socket that sent the packet. There is one Kind for each error
+// that a Linux program can distinguish, including whether it is fatal, as in the table icmp_err_convert of
+// Linux's ipv4/icmp.c. The caller maps a Kind to an error number.
 type Kind uint8
 
-// Kinds, with the error that Linux gives for each.
+// Kinds, with the error number on Linux.
 const (
-	Ignored             Kind = iota // none: source quench (RFC 6633), redirects, unknown codes
+	Ignored             Kind = iota // no error: source quench (RFC 6633), redirects, unknown codes
 	NetUnreachable                  // ENETUNREACH
 	HostUnreachable                 // EHOSTUNREACH
 	ProtocolUnreachable             // ENOPROTOOPT
@@ -21,13 +20,13 @@ const (
 	HostUnknown                     // EHOSTDOWN
 	HostIsolated                    // ENONET
 	NetProhibited                   // ENETUNREACH
-	Prohibited                      // EHOSTUNREACH: the host, by a filter, or by precedence
-	TimeExceeded                    // EHOSTUNREACH: on the way, or in reassembly
+	Prohibited                      // EHOSTUNREACH: by the host, a filter, or precedence
+	TimeExceeded                    // EHOSTUNREACH: in transit or in reassembly
 	ParameterProblem                // EPROTO
 	numKinds
 )
 
-// unreachable lists the kinds of the codes of wire.ICMPv4Unreachable.
+// unreachable maps the codes of wire.ICMPv4Unreachable to kinds.
 var unreachable = [...]Kind{
 	wire.CodeNetUnreachable:   NetUnreachable,
 	wire.CodeHostUnreachable:  HostUnreachable,
@@ -58,7 +57,7 @@ var hard = [numKinds]bool{
 	ParameterProblem:    true,
 }
 
-// Classify says what an error message means.
+// Classify returns the kind of an ICMP error.
 func Classify(h wire.ICMPv4) Kind {
 	switch h.Type {
 	case wire.ICMPv4TimeExceeded:
@@ -73,7 +72,7 @@ func Classify(h wire.ICMPv4) Kind {
 	return Ignored
 }
 
-// Hard reports whether the error is final: trying again will not help. A TCP
-// connection in its handshake ends by it; one that is established goes on, since
-// anybody can send such a message (RFC 5927 section 5.2).
+// Hard reports whether the error is fatal, so that retrying will not help. It ends a TCP connection in its
+// handshake. An established connection continues, since anyone can send such a message (RFC 5927 section
+// 5.2).
 func (k Kind) Hard() bool { return hard[k] }

@@ -2,9 +2,8 @@ package icmp
 
 import "loam/wire"
 
-// unreachable6 lists the kinds of the codes of wire.ICMPv6Unreachable (RFC 4443
-// section 3.1), as Linux's tab_unreach has them; policy and rejected routes are
-// EACCES there.
+// unreachable6 maps the codes of wire.ICMPv6Unreachable (RFC 4443 section 3.1) to kinds, as in Linux's
+// tab_unreach. Linux reports EACCES for policy and rejected routes.
 var unreachable6 = [...]Kind{
 	NetUnreachable,  // no route
 	Prohibited,      // by an administrator
@@ -12,10 +11,10 @@ var unreachable6 = [...]Kind{
 	HostUnreachable, // address
 	PortUnreachable,
 	Prohibited, // the source address failed a policy
-	Prohibited, // the route is to be rejected
+	Prohibited, // the route rejects packets
 }
 
-// Classify6 says what an error message of ICMPv6 means.
+// Classify6 returns the kind of an ICMPv6 error.
 func Classify6(h wire.ICMPv6) Kind {
 	switch h.Type {
 	case wire.ICMPv6PacketTooBig:

@@ -7,24 +7,22 @@ import (
 	"loam/internal/siphash"
 )
 
-// Limiter bounds the ICMP errors that a host sends (RFC 1812 section 4.3.2.8):
-// so many a second in all, and so many a second to each destination, so that
-// one that provokes errors does not take them from the others. What the host
-// sends to itself is not limited, which the caller sees to. The zero value is ready.
+// Limiter limits the rate of ICMP errors that a host sends (RFC 1812 section 4.3.2.8). It has one limit in
+// total and one for each destination, so that one destination cannot use up the errors of the others. The
+// caller exempts packets to the host itself. The zero value is ready to use.
 //
-// The table of destinations has a fixed size. Two that meet in a place share an
-// allowance, which is the price of not growing under an attack; Key keeps
-// strangers from choosing whom they meet.
+// The table of destinations has a fixed size. Destinations with the same index share a limit; in return, the
+// table cannot grow during an attack. Key prevents attackers from choosing whose index they share.
 type Limiter struct {
 	Key siphash.Key
 
-	all     bucket
+	all     Bucket
 	targets [256]target
 }
 
-// Linux's icmp_msgs_per_sec and icmp_msgs_burst for all; for each destination its ratelimit of
-// net.ipv4.icmp and net.ipv6.icmp, of Linux 6.18, and XRLIM_BURST_FACTOR. A price is the time
-// after which there may be one error more, a burst how many there may be at once.
+// The limits in total are Linux's icmp_msgs_per_sec and icmp_msgs_burst. The limits per destination are its
+// ratelimit in net.ipv4.icmp and net.ipv6.icmp (Linux 6.18) and XRLIM_BURST_FACTOR. A price is the time after
+// which one more error is allowed; a burst is the number of errors allowed at once.
 const (
 	allPrice, allBurst = time.Second / 1000, 50
 
@@ -32,7 +30,7 @@ const (
 	targetBurst                = 6
 )
 
-// priceOf is the price of an error to a destination.
+// priceOf returns the price of an error to a destination.
 func priceOf(dst netip.Addr) time.Duration {
 	if dst.Is4() {
 		return targetPrice4
@@ -40,19 +38,19 @@ func priceOf(dst netip.Addr) time.Duration {
 	return targetPrice6
 }
 
-// target is a place of the table.
+// target is an entry of the table.
 type target struct {
-	addr netip.Addr // who used it last, but for those who met somebody there
-	bucket
+	addr netip.Addr // last destination that got the entry to itself
+	Bucket
 }
 
-// Allow reports whether an error may go to dst now, and counts it if so.
+// Allow reports whether an error may be sent to dst now. If so, it counts the error.
 func (l *Limiter) Allow(now time.Duration, dst netip.Addr) bool {
 	t := &l.targets[l.place(dst)]
-	if t.addr != dst && (!t.begun || now-t.last >= targetBurst*priceOf(t.addr)) { // it has its whole allowance again
+	if t.addr != dst && (!t.begun || now-t.last >= targetBurst*priceOf(t.addr)) { // the bucket is full again
 		*t = target{addr: dst}
 	}
-	return t.take(now, priceOf(dst), targetBurst) && l.all.take(now, allPrice, allBurst)
+	return t.Take(now, priceOf(dst), targetBurst) && l.all.Take(now, allPrice, allBurst)
 }
 
 func (l *Limiter) place(a netip.Addr) uint8 {
@@ -60,17 +58,16 @@ func (l *Limiter) place(a netip.Addr) uint8 {
 	return uint8(siphash.Sum(l.Key, b[:]))
 }
 
-// bucket is a token bucket. It counts in time: a token is the time in which one
-// is gained.
-type bucket struct {
+// Bucket is a token bucket. Credit is measured in time: one token is the time in which one is gained.
+type Bucket struct {
 	credit time.Duration
-	last   time.Duration // when credit was brought up to date
-	begun  bool          // not begun: full
+	last   time.Duration // last update of credit
+	begun  bool          // false: full
 }
 
-// take takes one token of a bucket that gains one in each price and holds burst of them. Who
-// asks may have read the clock a little earlier than who asked before.
-func (b *bucket) take(now, price time.Duration, burst int) bool {
+// Take takes one token from a bucket that gains one token per price and holds at most burst tokens. It
+// returns false if there is none. now may be slightly earlier than in the previous call.
+func (b *Bucket) Take(now, price time.Duration, burst int) bool {
 	full := price * time.Duration(burst)
 	now = max(now, b.last)
 	if !b.begun {

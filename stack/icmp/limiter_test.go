@@ -8,7 +8,7 @@ import (
 	"loam/internal/siphash"
 )
 
-// burst asks for n errors to dst at once and returns how many are allowed.
+// burst requests n errors to dst at once and returns how many are allowed.
 func burst(l *Limiter, now time.Duration, dst netip.Addr, n int) (allowed int) {
 	for range n {
 		if l.Allow(now, dst) {
@@ -50,7 +50,7 @@ func TestLimitOfOneDestination(t *testing.T) {
 	}
 }
 
-// Shards read the clock each for itself.
+// Each shard reads the clock by itself, so times may decrease slightly.
 func TestLimitOfClocksThatDiffer(t *testing.T) {
 	var l Limiter
 	burst(&l, time.Hour+time.Second, them, 5)

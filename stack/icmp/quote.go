@@ -7,26 +7,25 @@ import (
 	"loam/wire"
 )
 
-// Quote is what an ICMP error says of the packet that it is about: all that can
-// be read from the front of that packet. It finds the socket that sent it.
+// Quote describes the packet that an ICMP error is about, as far as the quoted front of the packet shows. It
+// identifies the socket that sent the packet.
 type Quote struct {
 	Protocol         wire.Protocol
-	Src, Dst         netip.Addr // of the packet: Src is the host that the error is for
+	Src, Dst         netip.Addr // of the packet: Src is the host that receives the error
 	SrcPort, DstPort uint16     // TCP and UDP
-	Seq              uint32     // TCP: who forges an error has to guess it (RFC 5927 section 4.1)
+	Seq              uint32     // TCP: a forger must guess it (RFC 5927 section 4.1)
 	EchoID, EchoSeq  uint16     // ICMP echo
 	Length           int        // of the whole packet that was sent, in bytes
 	Header           int        // of its IP headers, in bytes
 }
 
-// minQuoted is how much of the packet's payload every error carries (RFC 792).
+// minQuoted is the minimum size of the packet's payload in an error in bytes (RFC 792).
 const minQuoted = 8
 
-// ParseQuote reads the packet that an error quotes, which is its payload. The
-// packet is cut short as a rule: its length field is taken as what it says, not
-// as a bound. Not ok: it is not the front of an IP packet, it is a fragment
-// other than the first, an ICMP message that no socket sends, or too short to say
-// whose it is.
+// ParseQuote parses the packet that an error quotes in its payload. The packet is normally truncated, so its
+// length field is only reported, not checked. ok is false if b is not the front of an IP packet, is a
+// fragment other than the first or an ICMP message that no socket sends, or is too short to identify the
+// sender.
 func ParseQuote(b []byte) (q Quote, ok bool) {
 	if len(b) < wire.IPv4MinLen || b[0]>>4 != 4 {
 		return parseQuote6(b)
@@ -65,7 +64,7 @@ func parseQuote6(b []byte) (q Quote, ok bool) {
 	return q, q.setTransport(rest)
 }
 
-// setTransport reads the first minQuoted bytes of the payload.
+// setTransport parses the first minQuoted bytes of the payload.
 func (q *Quote) setTransport(b []byte) bool {
 	switch q.Protocol {
 	case wire.ProtoTCP:
@@ -81,8 +80,8 @@ func (q *Quote) setTransport(b []byte) bool {
 	return true
 }
 
-// setEcho reads a message of ICMP, of its own version of IP: of these, sockets send echo
-// requests only.
+// setEcho parses an ICMP message of the packet's IP version. It returns false unless it is an echo request,
+// the only ICMP message that sockets send.
 func (q *Quote) setEcho(b []byte, request byte) bool {
 	q.EchoID, q.EchoSeq = binary.BigEndian.Uint16(b[4:]), binary.BigEndian.Uint16(b[6:])
 	return b[0] == request

@@ -8,13 +8,13 @@ import (
 	"loam/wire"
 )
 
-// assembly is a datagram of which fragments have come.
+// assembly is a partly received datagram.
 type assembly struct {
 	key      Key
 	source   *source
 	deadline time.Duration
 	refused  bool
-	buffer   Buffer // nil before the first fragment is stored, and when refused
+	buffer   Buffer // nil before the first fragment is stored, and if refused
 	cost     int    // as counted in the source and the Reassembler
 	pieces   pieces
 	total    int // length of the payload, or unknown
@@ -26,22 +26,22 @@ type assembly struct {
 	age, use, ofSource list.Node[assembly]
 }
 
-// source is what is held for one sender. It exists while that is something.
+// source accounts for the memory held for one sender. It exists while that is not zero.
 type source struct {
 	addr  netip.Addr
 	cost  int
 	byUse list.List[assembly]
 }
 
-// unknown is the length of a payload whose last fragment has not come.
+// unknown is the total of a payload whose last fragment has not arrived.
 const unknown = -1
 
-// assemblyCost is what an assembly takes besides its buffer: the struct and its
-// share of two maps, rounded up.
+// assemblyCost is the cost of an assembly besides its buffer in bytes: the struct and its share of two maps,
+// rounded up.
 const assemblyCost = 1024
 
-// find returns the assembly of a datagram, a new one if need be, as the most
-// recently used one.
+// find returns the assembly of a datagram and makes it the most recently used one. It creates the assembly if
+// necessary.
 func (r *Reassembler) find(now time.Duration, key Key) *assembly {
 	a := r.table[key]
 	if a == nil {
@@ -52,6 +52,7 @@ func (r *Reassembler) find(now time.Duration, key Key) *assembly {
 	return a
 }
 
+// start creates an assembly, and the source if this is its first one.
 func (r *Reassembler) start(now time.Duration, key Key) *assembly {
 	s := r.sources[key.Src]
 	if s == nil {
@@ -68,7 +69,7 @@ func (r *Reassembler) start(now time.Duration, key Key) *assembly {
 	return a
 }
 
-// keepHeader stores the header of the first fragment, which aliases its frame.
+// keepHeader copies the header of the first fragment, because the header aliases its frame.
 func (a *assembly) keepHeader(h *wire.IPv4) {
 	a.hasFirst = true
 	a.header = *h
@@ -77,8 +78,8 @@ func (a *assembly) keepHeader(h *wire.IPv4) {
 	}
 }
 
-// makeRoom provides a buffer for the first n bytes of a's payload: for all of it
-// if the length is known, and else for twice as much as before.
+// makeRoom provides a buffer for at least the first n bytes of a's payload: for the whole payload if the
+// length is known, otherwise for twice as much as before.
 func (r *Reassembler) makeRoom(a *assembly, n int) bool {
 	old := a.buffer
 	if old != nil && n <= old.Cap() {
@@ -104,8 +105,8 @@ func (r *Reassembler) makeRoom(a *assembly, n int) bool {
 	return r.charge(a, assemblyCost+a.buffer.Cap())
 }
 
-// charge sets a's cost. Others give way if the limits demand it; it reports
-// whether the limits hold then.
+// charge sets the cost of a and evicts other assemblies if a limit is exceeded. It reports whether the limits
+// then hold.
 func (r *Reassembler) charge(a *assembly, cost int) bool {
 	r.cost += cost - a.cost
 	a.source.cost += cost - a.cost
@@ -124,8 +125,8 @@ func (r *Reassembler) evict(a *assembly) {
 	r.drop(a)
 }
 
-// refuse gives up a datagram and counts why. Its place stays taken until its time
-// is up, so that no later fragment begins it anew.
+// refuse rejects a datagram and counts the reason. Its entry remains until its deadline, so that later
+// fragments do not start a new assembly.
 func (r *Reassembler) refuse(a *assembly, reason *uint64) {
 	*reason++
 	a.refused, a.hasFirst = true, false
@@ -140,7 +141,7 @@ func (r *Reassembler) freeBuffer(a *assembly) {
 	}
 }
 
-// drop forgets a datagram.
+// drop removes an assembly.
 func (r *Reassembler) drop(a *assembly) {
 	r.freeBuffer(a)
 	r.cost -= a.cost

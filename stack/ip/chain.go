@@ -2,23 +2,21 @@ package ip
 
 import "loam/wire"
 
-// The chain of headers of an IPv6 packet, as its destination processes it (RFC 8200
-// section 4): one after the other, up to the first that is no extension header, or
-// to what ends it before.
+// The chain of headers of an IPv6 packet, processed as by its destination (RFC 8200 section 4): one after the
+// other, up to the first that is not an extension header, or until an error.
 //
-// Routing headers are refused as long as they name a node to visit: type 0 is not to
-// be followed any more (RFC 5095), and the others are not known here. A fragment that
-// is a whole packet is processed as such (RFC 6946).
+// A routing header is rejected if it names further nodes to visit: type 0 is obsolete (RFC 5095), and other
+// types are not supported. A fragment that is a whole packet is processed as such (RFC 6946).
 
-// Action is what is to be done with a packet.
+// Action is the required handling of a packet.
 type Action uint8
 
 // Actions.
 const (
 	Deliver    Action = iota // Chain.Protocol is at Chain.Offset
 	Reassemble               // Chain.Fragment is a fragment header, its payload at Chain.Offset
-	Discard                  // nothing
-	Report                   // discard, and send "parameter problem" with Chain.Code and Chain.Pointer
+	Discard                  // drop the packet silently
+	Report                   // drop it, and send "parameter problem" with Chain.Code and Chain.Pointer
 )
 
 // Codes of "parameter problem" (RFC 4443 section 3.4, RFC 7112 section 6).
@@ -29,23 +27,22 @@ const (
 	CodeFirstFragment = 3 // the first fragment has an incomplete chain
 )
 
-// Chain is what the headers of a packet say.
+// Chain is the result of parsing the headers of a packet.
 type Chain struct {
 	Action   Action
 	Protocol wire.Protocol
-	Offset   int // of what the headers lead to, in the packet
+	Offset   int // offset in the packet of the data behind the headers
 	NextAt   int // offset of the field that names Protocol
 	Fragment wire.IPv6Fragment
 	Code     uint8
-	Pointer  int  // offset in the packet of what the problem is
-	Always   bool // the problem is reported even if the packet was sent to many
+	Pointer  int  // offset in the packet of the problem
+	Always   bool // report the problem even if the packet was multicast
 }
 
-// nextHeaderAt is the offset of the field in the fixed header that names the next.
+// Offsets in the fixed header of the next header field and the payload length.
 const nextHeaderAt, payloadLenAt = 6, 4
 
-// ParseChain reads the headers of the packet b, whose fixed header is h, without
-// padding behind it.
+// ParseChain parses the headers of the packet b, whose fixed header is h. b must not include padding.
 func ParseChain(h *wire.IPv6, b []byte) Chain {
 	c := Chain{Protocol: h.NextHeader, Offset: wire.IPv6Len, NextAt: nextHeaderAt}
 	for {
@@ -78,19 +75,19 @@ func ParseChain(h *wire.IPv6, b []byte) Chain {
 	}
 }
 
-// problem ends the chain.
+// problem ends the chain with an error.
 func (c Chain) problem(code uint8, at int) Chain {
 	c.Action, c.Code, c.Pointer = Report, code, at
 	return c
 }
 
-// step goes on behind a header of n bytes.
+// step continues behind a header of n bytes.
 func (c *Chain) step(next wire.Protocol, n int) {
 	c.Protocol, c.NextAt = next, c.Offset
 	c.Offset += n
 }
 
-// options processes a header of options. It returns false where the chain ends.
+// options processes a header with options. It returns false if the chain ends.
 func (c *Chain) options(b []byte, h *wire.IPv6) bool {
 	x, _, err := wire.ParseIPv6Ext(b[c.Offset:])
 	if err != nil {
@@ -115,8 +112,8 @@ func (c *Chain) options(b []byte, h *wire.IPv6) bool {
 	return true
 }
 
-// option obeys the two upper bits of an option that is not known: none is (section
-// 4.2).
+// option follows the two upper bits of an unknown option type. All types except router alert are unknown
+// (section 4.2).
 func (c *Chain) option(o *wire.IPv6Option, h *wire.IPv6) bool {
 	const skip, discard, report, reportUnicast = 0, 1, 2, 3
 	switch act := o.Type >> 6; {
@@ -131,6 +128,7 @@ func (c *Chain) option(o *wire.IPv6Option, h *wire.IPv6) bool {
 	return false
 }
 
+// routing processes a routing header (section 4.4). It returns false if the chain ends.
 func (c *Chain) routing(b []byte) bool {
 	x, _, err := wire.ParseIPv6Ext(b[c.Offset:])
 	if err != nil {
@@ -145,7 +143,7 @@ func (c *Chain) routing(b []byte) bool {
 	return true
 }
 
-// fragment checks a fragment header by section 4.5.
+// fragment processes a fragment header (section 4.5). It returns false if the chain ends.
 func (c *Chain) fragment(b []byte) bool {
 	f, payload, err := wire.ParseIPv6Fragment(b[c.Offset:])
 	switch {
@@ -161,7 +159,7 @@ func (c *Chain) fragment(b []byte) bool {
 	case f.Offset+len(payload) > wire.MaxIPv6Payload:
 		*c = c.problem(CodeHeaderField, c.Offset+2)
 		return false
-	case f.Offset == 0 && f.Next == wire.ProtoHopByHop: // it would be the first header of the packet
+	case f.Offset == 0 && f.Next == wire.ProtoHopByHop: // a hop-by-hop header must be the first header of a packet
 		*c = c.problem(CodeNextHeader, c.Offset)
 		return false
 	case f.Offset == 0 && !complete(f.Next, payload):
@@ -173,8 +171,8 @@ func (c *Chain) fragment(b []byte) bool {
 	return false
 }
 
-// complete reports whether a first fragment has all headers, the transport's among
-// them (RFC 7112 section 5).
+// complete reports whether a first fragment contains all headers, including the transport header (RFC 7112
+// section 5).
 func complete(next wire.Protocol, payload []byte) bool {
 	proto, rest, _, ok := wire.SkipIPv6Ext(next, payload)
 	switch proto {

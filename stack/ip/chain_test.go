@@ -7,7 +7,7 @@ import (
 	"loam/wire"
 )
 
-// chainOf is a packet of IPv6 with headers and what they lead to.
+// chainOf returns an IPv6 packet with the given headers and payload.
 func chainOf(first wire.Protocol, dst string, parts ...[]byte) (wire.IPv6, []byte) {
 	var payload []byte
 	for _, p := range parts {
@@ -73,7 +73,7 @@ func TestChain(t *testing.T) {
 	}
 }
 
-// What a chain leads to lies in the packet.
+// The offset of a chain lies within the packet.
 func FuzzChain(f *testing.F) {
 	h, b := chainOf(wire.ProtoHopByHop, "ff02::1", ext(wire.ProtoDestOptions, 5, 2, 0, 0, 1, 0), ext(wire.ProtoRouting, 1, 4, 0, 0, 0, 0), ext(wire.ProtoIPv6Fragment, 0, 0, 0, 0, 0, 0), fragmentHeader(8, true), make([]byte, 16))
 	f.Add(uint8(h.NextHeader), b[wire.IPv6Len:])
@@ -89,8 +89,8 @@ func FuzzChain(f *testing.F) {
 	})
 }
 
-// RFC 8200 section 4.5: fragments are whole multiples of eight bytes, but the last,
-// fit, and make up the packet.
+// RFC 8200 section 4.5: all fragments but the last are multiples of eight bytes, fit into the MTU, and
+// together make up the packet.
 func TestFragment6(t *testing.T) {
 	payload := make([]byte, 5000)
 	for i := range payload {
@@ -120,7 +120,7 @@ func TestFragment6(t *testing.T) {
 	}
 }
 
-// RFC 6724 section 5, rule 6: addresses of sites for sites.
+// RFC 6724 section 5, rule 6: unique local addresses are used for unique local destinations.
 func TestSourceLabels(t *testing.T) {
 	own := []Own{{Prefix: prefix("2001:db8::1/64")}, {Prefix: prefix("fd00::1/64")}, {Prefix: prefix("fe80::1/64")}}
 	for dst, want := range map[string]string{"2a00::1": "2001:db8::1", "fd11::2": "fd00::1", "fe80::9": "fe80::1", "ff02::1": "fe80::1", "ff0e::1": "2001:db8::1"} {
@@ -130,7 +130,7 @@ func TestSourceLabels(t *testing.T) {
 	}
 }
 
-// RFC 8201 section 4: no packet is made shorter than what every link carries.
+// RFC 8201 section 4: the path MTU is never lowered below the minimum MTU of every link.
 func TestPathMTU6(t *testing.T) {
 	var p PathMTUs
 	dst := netip.MustParseAddr("2001:db8::2")

@@ -6,36 +6,35 @@ import (
 	"loam/wire"
 )
 
-// Fragmentation (RFC 791 section 3.2). Fragment checks what there is to check;
-// then Next gives one fragment after the other, as a header and a part of the
-// payload, for the caller to put into frames:
+// Fragmentation (RFC 791 section 3.2). Fragment performs all checks. Next then returns the fragments one by
+// one, each as a header and a part of the payload, which the caller puts into frames:
 //
 //	f, err := ip.Fragment(&h, payload, mtu)
 //	for h, part, ok := f.Next(); ok; h, part, ok = f.Next() {
 //
-// A fragment may be cut up again.
+// A fragment may be fragmented again.
 
-// ErrDontFragment says that a packet is too long and must not be cut. Its sender
-// is to be told the MTU (RFC 1191).
+// ErrDontFragment means that a packet exceeds the MTU and must not be fragmented. The caller reports the MTU
+// to the sender (RFC 1191).
 var ErrDontFragment = errors.New("ip: packet exceeds the MTU and must not be fragmented")
 
-// ErrMTU says that not even a fragment of eight bytes fits.
+// ErrMTU means that not even a fragment of eight bytes fits into the MTU.
 var ErrMTU = errors.New("ip: MTU below header and eight bytes")
 
-// Fragmenter cuts up one packet.
+// Fragmenter splits one packet into fragments.
 type Fragmenter struct {
 	header  wire.IPv4 // of the packet
-	payload []byte    // what is left
-	offset  int       // of that, in the packet
+	payload []byte    // the remaining payload
+	offset  int       // its offset in the packet
 	mtu     int
 	later   [wire.IPv4MaxLen - wire.IPv4MinLen]byte // options of all fragments but the first
 	nLater  int
 	done    bool
 }
 
-// Fragment prepares to cut the packet with header h, and an ID that suits a
-// fragmented one, into fragments of at most mtu bytes. A packet that fits is left
-// in one piece. Errors: ErrDontFragment, ErrMTU.
+// Fragment prepares to split the packet with header h into fragments of at most mtu bytes. h must have an ID
+// suitable for a fragmented packet. A packet that fits is returned unchanged by Next. The errors are
+// ErrDontFragment and ErrMTU.
 func Fragment(h *wire.IPv4, payload []byte, mtu int) (Fragmenter, error) {
 	f := Fragmenter{header: *h, payload: payload, mtu: mtu}
 	if h.Len()+len(payload) <= mtu {
@@ -51,11 +50,10 @@ func Fragment(h *wire.IPv4, payload []byte, mtu int) (Fragmenter, error) {
 	return f, nil
 }
 
-// room is how much payload a fragment with header h takes if it is not the last.
+// room returns the payload of a fragment with header h that is not the last.
 func room(h *wire.IPv4, mtu int) int { return (mtu - h.Len()) &^ 7 }
 
-// Next returns the next fragment, until ok is false. The options of the header
-// are part of f.
+// Next returns the next fragment, until ok is false. The options of the header are memory of f.
 func (f *Fragmenter) Next() (h wire.IPv4, part []byte, ok bool) {
 	if f.done {
 		return h, nil, false
@@ -78,8 +76,8 @@ func (f *Fragmenter) Next() (h wire.IPv4, part []byte, ok bool) {
 	return h, part, true
 }
 
-// copiedOptions writes those options of h to b that every fragment carries, padded
-// to whole words, and returns their length.
+// copiedOptions writes the options of h that every fragment carries to b, padded to whole words, and returns
+// their length.
 func copiedOptions(b []byte, h *wire.IPv4) int {
 	n := 0
 	for kind, data := range h.EachOption {
@@ -88,5 +86,5 @@ func copiedOptions(b []byte, h *wire.IPv4) int {
 			n += 2 + copy(b[n+2:], data)
 		}
 	}
-	return (n + 3) &^ 3 // b is zero: OptEnd
+	return (n + 3) &^ 3 // the padding in b is zero, which is OptEnd
 }

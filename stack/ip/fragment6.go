@@ -2,25 +2,25 @@ package ip
 
 import "loam/wire"
 
-// Fragmentation by the sender, the only one who may over IPv6 (RFC 8200 section 4.5).
-// It is used like Fragment:
+// Fragmentation of IPv6 packets, which only the sender may do (RFC 8200 section 4.5). It is used like
+// Fragment:
 //
 //	f, err := ip.Fragment6(&h, payload, mtu, id)
 //	for h, frag, part, ok := f.Next(); ok; h, frag, part, ok = f.Next() {
 //
-// The packets that are cut up here have no extension headers.
+// The packets must have no extension headers.
 
-// Fragmenter6 cuts up one packet.
+// Fragmenter6 splits one IPv6 packet into fragments.
 type Fragmenter6 struct {
 	header  wire.IPv6
-	payload []byte // what is left
+	payload []byte // the remaining payload
 	frag    wire.IPv6Fragment
-	room    int // payload of a fragment but the last
+	room    int // payload of each fragment but the last
 	done    bool
 }
 
-// Fragment6 prepares to cut the packet with header h, which is longer than mtu, into
-// fragments of at most mtu bytes. Errors: ErrMTU.
+// Fragment6 prepares to split the packet with header h, which is longer than mtu, into fragments of at most
+// mtu bytes. The error is ErrMTU.
 func Fragment6(h *wire.IPv6, payload []byte, mtu int, id uint32) (Fragmenter6, error) {
 	f := Fragmenter6{header: *h, payload: payload, frag: wire.IPv6Fragment{Next: h.NextHeader, ID: id}}
 	f.header.NextHeader = wire.ProtoIPv6Fragment

@@ -8,8 +8,7 @@ import (
 	"loam/wire"
 )
 
-// bytesOf is n bytes, no two of which at a distance of up to 64 kB look alike for
-// long.
+// bytesOf returns n bytes. Two parts of it at a distance of up to 64 kB differ after a few bytes.
 func bytesOf(n int) []byte {
 	b := make([]byte, n)
 	for i := range b {

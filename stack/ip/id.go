@@ -9,25 +9,23 @@ import (
 	"loam/wire"
 )
 
-// Identifications of packets that may be fragmented. RFC 6864 wants them not to
-// repeat between the same hosts for as long as fragments live; RFC 7739 wants
-// nobody to learn from them what we send to others, or to guess the next.
+// Identifications of packets that may be fragmented. RFC 6864 requires that they do not repeat between the
+// same hosts during the lifetime of fragments. RFC 7739 requires that no one can guess the next one or learn
+// from it how much we send to other hosts.
 //
-// So there is a counter for each pair of hosts and protocol, in as many places as
-// a table has (two pairs may share one), and what is sent is the counter plus an
-// offset that only the pair and a secret determine. A counter advances by one a
-// packet and besides by a random number of up to one a millisecond that has
-// passed, so that sharing a counter with somebody does not tell how much they
-// were sent (as Linux does it): at low rates an identification of 16 bits comes
-// again after two minutes on average, which is the time RFC 791 gives a packet.
+// A table of counters is indexed by a hash of host pair and protocol; two pairs may share a counter. The
+// identification is the counter plus an offset that depends only on the pair and a secret. The counter
+// advances by one per packet, plus a random number of at most one per elapsed millisecond. As on Linux, this
+// hides how many packets the sharers of a counter send. At low rates, a 16-bit identification repeats after
+// two minutes on average, which is the lifetime of a packet in RFC 791.
 //
-// A packet that is whole and must not be fragmented needs none: RFC 6864 section
-// 4.1 has it ignored, and 0 is as good as any.
+// An unfragmented packet that must not be fragmented needs no identification. RFC 6864 section 4.1 requires
+// receivers to ignore it, so 0 is sufficient.
 
-// idPlaces is the number of counters, a power of two. A stack has several tables.
+// idPlaces is the number of counters, a power of two. A stack has several IDs.
 const idPlaces = 128
 
-// IDs makes identifications.
+// IDs generates identifications.
 type IDs struct {
 	key     siphash.Key
 	random  *rand.ChaCha8
@@ -36,10 +34,10 @@ type IDs struct {
 
 type idCounter struct {
 	value uint32
-	last  time.Duration // when it was used
+	last  time.Duration // last use
 }
 
-// NewIDs returns a source of identifications. The seed is secret and random.
+// NewIDs returns a generator. The seed must be secret and random.
 func NewIDs(seed [32]byte) *IDs {
 	g := &IDs{random: rand.NewChaCha8(seed)}
 	g.key = siphash.Key{K0: g.random.Uint64(), K1: g.random.Uint64()}
@@ -49,8 +47,7 @@ func NewIDs(seed [32]byte) *IDs {
 	return g
 }
 
-// Next returns an identification for a packet from src to dst: all 32 bits for
-// IPv6, the lower 16 for IPv4.
+// Next returns an identification for a packet from src to dst: all 32 bits for IPv6, the lower 16 for IPv4.
 func (g *IDs) Next(now time.Duration, src, dst netip.Addr, proto wire.Protocol) uint32 {
 	h := g.hash(src, dst, proto)
 	c := &g.counter[h%idPlaces]
@@ -62,6 +59,7 @@ func (g *IDs) Next(now time.Duration, src, dst netip.Addr, proto wire.Protocol) 
 	return uint32(h>>32) + c.value
 }
 
+// hash returns the keyed hash of a host pair and protocol.
 func (g *IDs) hash(src, dst netip.Addr, proto wire.Protocol) uint64 {
 	var b [33]byte
 	b[0] = uint8(proto)

@@ -22,8 +22,8 @@ func TestIDsOfOnePairDoNotRepeat(t *testing.T) {
 	}
 }
 
-// At up to ten packets a second, identifications must not repeat within the 30 s
-// for which fragments are kept.
+// At up to ten packets per second, identifications do not repeat within the 30 s for which fragments are
+// kept.
 func TestIDsDoNotRepeatSoonAtLowRates(t *testing.T) {
 	g := testIDs(2)
 	src, dst := addr("192.0.2.1"), addr("192.0.2.2")
@@ -59,8 +59,8 @@ func TestIDsDependOnThePairAndTheSecret(t *testing.T) {
 	}
 }
 
-// An observer who watches the counter of a place learns nothing of how many
-// packets went to others who share it, once time passes: the noise is larger.
+// An observer of a shared counter cannot infer how many packets were sent to other hosts. Over time, the
+// random increments exceed that number.
 func TestIDsAdvanceByARandomAmountOverTime(t *testing.T) {
 	g := testIDs(5)
 	src, dst := addr("192.0.2.1"), addr("192.0.2.2")

@@ -1,39 +1,38 @@
 package ip
 
-// pieces are the parts of a payload that have arrived, as ranges of bytes that
-// neither touch nor overlap, in order. The holes of RFC 815 are what is between
-// them.
+// pieces holds the parts of a payload that have arrived, as sorted byte ranges that neither touch nor
+// overlap. The gaps between them are the holes of RFC 815.
 type pieces struct {
 	count int
 	piece [maxPieces]piece
 }
 
-// piece is the bytes from from up to, but not including, to.
+// piece is the byte range [from, to).
 type piece struct{ from, to int32 }
 
-// maxPieces is enough for 64 fragments that come in the worst order, 64 kB at an
-// MTU of 1 kB; more are somebody's malice.
+// maxPieces is enough for 64 fragments in the worst order: 64 kB at an MTU of 1 kB. More pieces indicate an
+// attack.
 const maxPieces = 32
 
-// outcome of adding a piece.
+// outcome is the result of adding a piece.
 type outcome uint8
 
 const (
 	added     outcome = iota
-	contained         // all of its bytes were there
-	overlap           // some of its bytes were there
+	contained         // all of its bytes were already present
+	overlap           // some of its bytes were already present
 	scattered         // no room for another piece
 )
 
-// add notes that the bytes from from up to to, at least one, have arrived; if not
-// added, nothing has changed.
+// add records that the bytes [from, to), at least one, have arrived. Unless it returns added, nothing has
+// changed.
 func (p *pieces) add(from, to int) outcome {
 	n := piece{int32(from), int32(to)}
 	i := 0
 	for i < p.count && p.piece[i].to < n.from {
 		i++
 	}
-	// Piece i, if there is one, ends at n's beginning or behind it.
+	// Piece i, if it exists, ends at or behind the beginning of n.
 	if i < p.count && p.piece[i].from <= n.from && n.to <= p.piece[i].to {
 		return contained
 	}
@@ -65,7 +64,7 @@ func (p *pieces) add(from, to int) outcome {
 	return added
 }
 
-// end is behind the last byte that has arrived.
+// end returns the offset behind the last byte that has arrived.
 func (p *pieces) end() int {
 	if p.count == 0 {
 		return 0

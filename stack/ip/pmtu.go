@@ -7,44 +7,42 @@ import (
 	"loam/internal/list"
 )
 
-// Path MTU discovery (RFC 1191, RFC 8201): what routers have said about the way to a
-// destination, for ten minutes each. Then the destination is tried with the
-// interface's MTU again (section 6.3).
+// Path MTU discovery (RFC 1191, RFC 8201). The table keeps what routers have reported about the path to a
+// destination, for ten minutes each. Then the MTU of the interface is tried again (section 6.3).
 //
-// Whether a message is to be believed is for the owner to find out first: it must
-// quote a packet that we have in flight (RFC 5927). Here it is only made sure
-// that no message makes things worse than they can be: none raises an MTU, none
-// lowers it below MinPathMTU, and the table is bounded.
+// The owner must first decide whether to trust a message: it must quote a packet that is in flight (RFC
+// 5927). This file only limits the damage of false messages: no message raises an MTU or lowers it below
+// MinPathMTU, and the table is bounded.
 
-// MinPathMTU is the least that is believed: what every host takes, which gives the
-// segments of 536 bytes that TCP begins with where it knows nothing (RFC 9293 section
-// 3.7.1). A path that is narrower needs fragments: see PathMTU.Narrow.
+// MinPathMTU is the smallest path MTU accepted from a router. Every host accepts packets of this size, which
+// corresponds to TCP's default segment size of 536 bytes (RFC 9293 section 3.7.1). A narrower path needs
+// fragmentation: see PathMTU.Narrow.
 const MinPathMTU = 576
 
 const (
 	pathMTULifetime = 10 * time.Minute // RFC 1191 section 6.3
-	maxPathMTUs     = 4096             // destinations; the least recently used gives way
+	maxPathMTUs     = 4096             // destinations; the least recently used one is evicted
 )
 
-// MinPathMTU6 is the least MTU of a link that carries IPv6 (RFC 8200 section 5). A
-// message that speaks of less is ignored (RFC 8201 section 4).
+// MinPathMTU6 is the smallest MTU of a link that carries IPv6 (RFC 8200 section 5). A message with a smaller
+// MTU is ignored (RFC 8201 section 4).
 const MinPathMTU6 = 1280
 
-// PathMTU is what is known of a path.
+// PathMTU describes a path.
 type PathMTU struct {
 	MTU    int  // largest packet in bytes
-	Narrow bool // the path is narrower than MTU: do not forbid routers to fragment
+	Narrow bool // the path is narrower than MTU: allow routers to fragment
 }
 
-// PathMTUCounters count messages by what became of them, since the beginning.
+// PathMTUCounters count messages by result, since the creation of the table.
 type PathMTUCounters struct {
 	Learned     uint64 // lowered the MTU of a path
-	Implausible uint64 // ignored: the packet was not longer than the MTU that it is said to exceed, or no link is so narrow
-	Higher      uint64 // ignored: a lower MTU is known
-	Evicted     uint64 // destinations that gave way to others
+	Implausible uint64 // ignored: the packet fits the reported MTU, or no link has such a small MTU
+	Higher      uint64 // ignored: a lower MTU is already known
+	Evicted     uint64 // destinations evicted to make room
 }
 
-// PathMTUs is a table of paths by destination. The zero value is empty.
+// PathMTUs is a table of path MTUs by destination. The zero value is empty.
 type PathMTUs struct {
 	table    map[netip.Addr]*pathEntry
 	byUse    list.List[pathEntry]
@@ -61,7 +59,7 @@ type pathEntry struct {
 // Counters returns the counters.
 func (p *PathMTUs) Counters() PathMTUCounters { return p.counters }
 
-// Lookup returns what is known of the path to dst; ok is false if that is nothing.
+// Lookup returns the entry for dst. ok is false if there is none.
 func (p *PathMTUs) Lookup(now time.Duration, dst netip.Addr) (path PathMTU, ok bool) {
 	e := p.table[dst]
 	if e == nil {
@@ -75,9 +73,9 @@ func (p *PathMTUs) Lookup(now time.Duration, dst netip.Addr) (path PathMTU, ok b
 	return e.path, true
 }
 
-// Learn takes in that a packet of length bytes to dst, header included, was too
-// long for a router whose next link has the given MTU; 0 if it did not say (an old
-// one: RFC 1191 section 5). It reports whether the MTU of the path is lower now.
+// Learn records that a packet of length bytes to dst, including its header, exceeded the next-hop MTU of a
+// router. mtu is 0 if an old router did not report it (RFC 1191 section 5). Learn reports whether it lowered
+// the MTU of the path.
 func (p *PathMTUs) Learn(now time.Duration, dst netip.Addr, mtu, length int) bool {
 	if mtu == 0 {
 		mtu = Plateau(length)
@@ -100,7 +98,7 @@ func (p *PathMTUs) Learn(now time.Duration, dst netip.Addr, mtu, length int) boo
 	return true
 }
 
-// Expire forgets what is older than its time.
+// Expire removes expired entries.
 func (p *PathMTUs) Expire(now time.Duration) {
 	for _, e := range p.table {
 		if now >= e.expires {
@@ -109,7 +107,7 @@ func (p *PathMTUs) Expire(now time.Duration) {
 	}
 }
 
-// Next is when there will be something to forget; ok is false if nothing is known.
+// Next returns the time at which the next entry expires. ok is false if the table is empty.
 func (p *PathMTUs) Next() (at time.Duration, ok bool) {
 	for _, e := range p.table {
 		if !ok || e.expires < at {
@@ -119,6 +117,8 @@ func (p *PathMTUs) Next() (at time.Duration, ok bool) {
 	return at, ok
 }
 
+// store sets the entry for dst and restarts its lifetime. It evicts the least recently used entry if the
+// table is full.
 func (p *PathMTUs) store(now time.Duration, dst netip.Addr, path PathMTU) {
 	e := p.table[dst]
 	if e == nil {
@@ -142,11 +142,10 @@ func (p *PathMTUs) drop(e *pathEntry) {
 	delete(p.table, e.dst)
 }
 
-// plateaus are the MTUs of links that there are, or were: RFC 1191 table 7-1.
+// plateaus are the MTUs of existing or historic link types: RFC 1191 table 7-1.
 var plateaus = [...]int{32000, 17914, 8166, 4352, 2002, 1492, 1006, 508, 296, 68}
 
-// Plateau guesses the MTU that a packet of length bytes did not fit through: the
-// next lower one that is common.
+// Plateau guesses the MTU that a packet of length bytes exceeded: the next lower common MTU.
 func Plateau(length int) int {
 	for _, mtu := range plateaus {
 		if mtu < length {

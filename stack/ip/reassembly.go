@@ -9,61 +9,56 @@ import (
 	"loam/wire"
 )
 
-// Reassembly of fragments: RFC 791 section 3.2, RFC 8200 section 4.5 and RFC 815; of
-// overlaps RFC 5722, which is about IPv6 and as wise for IPv4; ECN by RFC 3168 section
-// 5.3.
+// Reassembly of fragments: RFC 791 section 3.2, RFC 8200 section 4.5 and RFC 815. Overlaps are rejected as in
+// RFC 5722, which is written for IPv6 and equally useful for IPv4. ECN follows RFC 3168 section 5.3.
 //
 //	Add --> collecting --> complete: handed out
 //	            |  \
 //	            |   overlap, too long, contradictory, no memory
 //	            |                  \
-//	      30 s after its first      refused: no buffer; absorbs what still comes
-//	      fragment, or evicted      of the same datagram until its time is up
+//	      30 s after its first      refused: no buffer; later fragments of
+//	      fragment, or evicted      the datagram are ignored until its deadline
 //
-// The bytes of a datagram are copied into one buffer at their place, so that the
-// frames they came in can be used again; piece.go keeps track of what is there.
+// The bytes of a datagram are copied into one buffer at their offset, so that their frames can be reused.
+// piece.go records which bytes are present.
 //
-// Everything that a stranger can make us hold is bounded. A datagram costs what
-// its buffer takes plus a fixed sum for its place in the table; the costs have a
-// limit for each source and one for all. Beyond these the least recently used
-// datagram gives way, one of the same source first. A datagram may lie in a
-// limited number of pieces. assembly.go keeps these accounts.
+// All memory that a stranger can make us hold is bounded. A datagram costs the size of its buffer plus a
+// fixed amount for its table entry. The costs are limited for each source and in total. Beyond a limit, the
+// least recently used datagram is evicted, one of the same source first. The number of pieces of a datagram
+// is also limited. assembly.go keeps these accounts.
 //
-// Rejected: keeping the frames in a list until the end (a fragment of 8 bytes
-// holds 2 kB); letting a later fragment overwrite an earlier one, or the other
-// way round, which is how filters are passed (RFC 1858, RFC 3128).
+// Rejected: keeping the frames in a list until the end, because a fragment of 8 bytes would hold 2 kB.
+// Rejected: letting a later fragment overwrite an earlier one, or the reverse, because attackers use it to
+// bypass filters (RFC 1858, RFC 3128).
 
-// Never is the deadline of a machine that waits for nothing.
+// Never is the deadline of a Reassembler without a timer.
 const Never = time.Duration(1<<63 - 1)
 
-// Buffer is memory for a payload; a link.Frame is one. Whoever is given a Buffer
-// frees it.
+// Buffer is memory for a payload, such as a link.Frame. The receiver of a Buffer must free it.
 type Buffer interface {
 	Bytes() []byte // the bytes in use
-	Resize(n int)  // sets their number, at most Cap; what was there stays
-	Cap() int      // the most that fits
+	Resize(n int)  // sets the number of bytes in use, at most Cap; keeps their contents
+	Cap() int      // capacity in bytes
 	Free()
 }
 
-// ReassemblyConfig configures a Reassembler. Zero means the default.
+// ReassemblyConfig configures a Reassembler. Zero values select the defaults.
 type ReassemblyConfig struct {
-	// Alloc returns a Buffer of n bytes, at most wire.MaxIPv4, or nil if there is
-	// no memory. It has no default.
+	// Alloc returns a Buffer of n bytes, at most wire.MaxIPv4, or nil without memory. It has no default.
 	Alloc   func(n int) Buffer
-	Memory  int           // limit of all costs in bytes: 4 MiB, as Linux's ipfrag_high_thresh
-	Source  int           // limit of the costs of one source: a quarter of Memory
-	Timeout time.Duration // after the first fragment: 30 s, as Linux; RFC 791 says 15 s at least, RFC 8200 60 s
+	Memory  int           // limit of all costs in bytes: 4 MiB, like Linux's ipfrag_high_thresh
+	Source  int           // limit for one source in bytes: a quarter of Memory
+	Timeout time.Duration // after the first fragment: 30 s, as on Linux; RFC 791 requires at least 15 s, RFC 8200 60 s
 }
 
-// ReassemblyCounters count fragments, and datagrams where they say so, by what
-// became of them.
+// ReassemblyCounters count fragments, or datagrams where stated, by result.
 type ReassemblyCounters struct {
-	Fragments  uint64 // taken in
-	Complete   uint64 // datagrams put together
-	Timeout    uint64 // datagrams that were not complete in time
-	Evicted    uint64 // datagrams that gave way to others
-	Duplicate  uint64 // fragments whose bytes were there already, the same ones
-	Absorbed   uint64 // fragments of a datagram that had been refused
+	Fragments  uint64 // fragments accepted by Add
+	Complete   uint64 // datagrams completed
+	Timeout    uint64 // datagrams incomplete at their deadline
+	Evicted    uint64 // datagrams evicted to make room
+	Duplicate  uint64 // fragments with the same bytes as already present
+	Absorbed   uint64 // fragments of a datagram that was already refused
 	Overlap    uint64 // datagrams refused: fragments overlap
 	Oversize   uint64 // datagrams refused: longer than 65535 bytes
 	Malformed  uint64 // datagrams refused: an empty fragment, two ends, bytes behind the end
@@ -72,35 +67,34 @@ type ReassemblyCounters struct {
 	OutOfSpace uint64 // datagrams refused: no buffer
 }
 
-// Key says which datagram a fragment belongs to: RFC 791 section 3.2 for IPv4,
-// RFC 8200 section 4.5 for IPv6, which leaves the protocol out.
+// Key identifies the datagram of a fragment: RFC 791 section 3.2 for IPv4; RFC 8200 section 4.5 for IPv6,
+// where the protocol is not part of the key.
 type Key struct {
 	Src, Dst netip.Addr
 	Protocol wire.Protocol
 	ID       uint32
 }
 
-// Datagram is a payload with its header. The Payload belongs to whoever is given
-// the Datagram. Of IPv6, the header has the addresses, and what both versions have in
-// the fields of IPv4: Protocol is what the fragment header says follows.
+// Datagram is a payload with its header. The receiver of a Datagram owns the Payload. For IPv6, Header holds
+// the addresses and the fields that both versions share; Protocol is the next header of the fragment header.
 type Datagram struct {
 	Header  wire.IPv4
 	ID      uint32
 	Payload Buffer
 }
 
-// Reassembler puts datagrams together.
+// Reassembler reassembles datagrams. It belongs to one goroutine.
 type Reassembler struct {
 	cfg      ReassemblyConfig
 	table    map[Key]*assembly
 	sources  map[netip.Addr]*source
-	byAge    list.List[assembly] // the first to time out first
-	byUse    list.List[assembly] // the least recently used first
+	byAge    list.List[assembly] // in order of deadline
+	byUse    list.List[assembly] // least recently used first
 	cost     int
 	counters ReassemblyCounters
 }
 
-// NewReassembler returns one that holds nothing.
+// NewReassembler returns an empty Reassembler.
 func NewReassembler(cfg ReassemblyConfig) *Reassembler {
 	if cfg.Memory == 0 {
 		cfg.Memory = 4 << 20
@@ -117,11 +111,11 @@ func NewReassembler(cfg ReassemblyConfig) *Reassembler {
 // Counters returns the counters.
 func (r *Reassembler) Counters() ReassemblyCounters { return r.counters }
 
-// Cost is what is held now, in bytes.
+// Cost returns the memory held now in bytes.
 func (r *Reassembler) Cost() int { return r.cost }
 
-// Add takes in a packet that package wire has parsed, and copies its payload. It returns the datagram if that is complete now: with
-// the header of its first fragment, made whole.
+// Add processes a fragment that package wire has parsed and copies its payload. If the datagram is complete,
+// Add returns it with the header of its first fragment, adjusted for the whole datagram.
 func (r *Reassembler) Add(now time.Duration, h *wire.IPv4, payload []byte) (Datagram, bool) {
 	if !h.IsFragment() {
 		r.counters.Fragments++
@@ -130,8 +124,8 @@ func (r *Reassembler) Add(now time.Duration, h *wire.IPv4, payload []byte) (Data
 	return r.add(now, Key{h.Src, h.Dst, h.Protocol, uint32(h.ID)}, h, payload)
 }
 
-// Add6 is Add for what stands behind the fragment header f of a packet of IPv6 with
-// the header h, if that is no whole packet.
+// Add6 is like Add for IPv6: payload is the data behind the fragment header f of a packet with header h. The
+// fragment must not be a whole packet.
 func (r *Reassembler) Add6(now time.Duration, h *wire.IPv6, f *wire.IPv6Fragment, payload []byte) (Datagram, bool) {
 	common := wire.IPv4{
 		Src: h.Src, Dst: h.Dst, TOS: h.TrafficClass, TTL: h.HopLimit, Protocol: f.Next,
@@ -140,6 +134,7 @@ func (r *Reassembler) Add6(now time.Duration, h *wire.IPv6, f *wire.IPv6Fragment
 	return r.add(now, Key{Src: h.Src, Dst: h.Dst, ID: f.ID}, &common, payload)
 }
 
+// add processes a fragment for Add and Add6. h contains the fields that both IP versions share.
 func (r *Reassembler) add(now time.Duration, key Key, h *wire.IPv4, payload []byte) (Datagram, bool) {
 	r.counters.Fragments++
 	a := r.find(now, key)
@@ -168,8 +163,8 @@ func (r *Reassembler) add(now time.Duration, key Key, h *wire.IPv4, payload []by
 	return d, true
 }
 
-// atomic hands out a fragment that is the whole datagram, whatever is held under
-// the same key (RFC 6946).
+// atomic returns a fragment that is the whole datagram, without regard to an assembly with the same key (RFC
+// 6946).
 func (r *Reassembler) atomic(h *wire.IPv4, payload []byte) (Datagram, bool) {
 	b := r.cfg.Alloc(len(payload))
 	if b == nil {
@@ -183,8 +178,7 @@ func (r *Reassembler) atomic(h *wire.IPv4, payload []byte) (Datagram, bool) {
 	return Datagram{a.header, uint32(h.ID), b}, true
 }
 
-// take puts a fragment into its place. A reason to refuse the whole datagram is
-// returned as the counter of it.
+// take stores a fragment. If the whole datagram must be refused, it returns the counter of the reason.
 func (r *Reassembler) take(a *assembly, h *wire.IPv4, payload []byte) (reason *uint64) {
 	from, to := h.FragOffset, h.FragOffset+len(payload)
 	switch {
@@ -194,7 +188,7 @@ func (r *Reassembler) take(a *assembly, h *wire.IPv4, payload []byte) (reason *u
 		return &r.counters.Oversize
 	case h.MoreFragment && a.total != unknown && to >= a.total,
 		!h.MoreFragment && a.total != unknown && to != a.total,
-		!h.MoreFragment && a.total == unknown && to <= a.pieces.end(): // what ends there has said that more follows
+		!h.MoreFragment && a.total == unknown && to <= a.pieces.end(): // an earlier fragment at this end had MoreFragment set
 		return &r.counters.Malformed
 	}
 	switch a.pieces.add(from, to) {
@@ -223,7 +217,7 @@ func (r *Reassembler) take(a *assembly, h *wire.IPv4, payload []byte) (reason *u
 	return nil
 }
 
-// longest is the most that a payload can be, in bytes.
+// longest returns the maximum size of a payload in bytes.
 func longest(h *wire.IPv4) int {
 	if h.Src.Is4() {
 		return wire.MaxIPv4 - wire.IPv4MinLen
@@ -231,7 +225,7 @@ func longest(h *wire.IPv4) int {
 	return wire.MaxIPv6Payload
 }
 
-// checkWhole looks at what only the whole datagram shows.
+// checkWhole performs the checks that need the whole datagram.
 func (r *Reassembler) checkWhole(a *assembly) (reason *uint64) {
 	switch {
 	case a.header.Src.Is4() && a.header.Len()+a.total > wire.MaxIPv4:
@@ -242,7 +236,7 @@ func (r *Reassembler) checkWhole(a *assembly) (reason *uint64) {
 	return nil
 }
 
-// Deadline is when to call Expire, Never if not.
+// Deadline returns when Expire must be called, or Never.
 func (r *Reassembler) Deadline() time.Duration {
 	if a := r.byAge.Front(); a != nil {
 		return a.deadline
@@ -250,11 +244,10 @@ func (r *Reassembler) Deadline() time.Duration {
 	return Never
 }
 
-// Expire gives up the datagrams whose time is over. For those whose first
-// fragment is there, it yields that fragment as it came, since its sender is to
-// be told (RFC 792, "time exceeded", code 1). It has the shape of an
-// iter.Seq[Datagram], once now is given: the consumer frees each payload, and
-// does not call Add meanwhile.
+// Expire drops the datagrams whose deadline has passed. If the first fragment of one has arrived, Expire
+// yields that fragment as received, for an ICMP error to its sender (RFC 792, "time exceeded", code 1). The
+// result is an iter.Seq[Datagram]. The consumer must free each payload and must not call Add during the
+// iteration.
 func (r *Reassembler) Expire(now time.Duration) func(yield func(Datagram) bool) {
 	return func(yield func(Datagram) bool) {
 		for {
@@ -278,11 +271,10 @@ func (r *Reassembler) Expire(now time.Duration) func(yield func(Datagram) bool) 
 	}
 }
 
-// ecnMask are the bits of TOS that RFC 3168 has taken.
+// ecnMask selects the ECN bits of TOS (RFC 3168).
 const ecnMask = 3
 
-// ecnSet is the set of ECN codepoints of a datagram's fragments: bit c for
-// codepoint c.
+// ecnSet is the set of ECN codepoints of a datagram's fragments: bit c for codepoint c.
 type ecnSet uint8
 
 const (
@@ -292,11 +284,11 @@ const (
 
 func (s *ecnSet) add(tos uint8) { *s |= 1 << (tos & ecnMask) }
 
-// consistent reports whether all fragments are ECN-capable, or none is.
+// consistent reports whether all fragments are ECN-capable or none is.
 func (s ecnSet) consistent() bool { return s&(1<<notECT) == 0 || s == 1<<notECT }
 
-// merged is the codepoint of the whole, if it is consistent: congestion that one
-// fragment experienced was experienced.
+// merged returns the codepoint of the whole datagram, for a consistent set. If one fragment experienced
+// congestion, so did the datagram.
 func (s ecnSet) merged() uint8 {
 	for c := uint8(ce); c > notECT; c-- {
 		if s&(1<<c) != 0 {

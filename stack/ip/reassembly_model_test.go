@@ -34,7 +34,7 @@ func TestRandomDatagrams(t *testing.T) {
 	}
 }
 
-// slow is reassembly by the letter: a byte for each byte.
+// slow is a simple reassembly that stores each byte separately.
 type slow struct {
 	arrived map[int]byte
 	total   int
@@ -54,7 +54,7 @@ func (s *slow) add(from int, p []byte, more bool) []byte {
 	}
 	beyond := false
 	for at := range s.arrived {
-		beyond = beyond || at >= end || s.total < 0 && at == end-1 // which has said that more follows
+		beyond = beyond || at >= end || s.total < 0 && at == end-1 // an earlier fragment had more set
 	}
 	if len(p) == 0 || fresh != 0 && fresh != len(p) || end > wire.MaxIPv4-wire.IPv4MinLen ||
 		s.total >= 0 && (end > s.total || more && end == s.total || !more && end != s.total) || !more && beyond {
@@ -79,8 +79,8 @@ func (s *slow) add(from int, p []byte, more bool) []byte {
 	return whole
 }
 
-// FuzzReassembly reads fragments of a few datagrams from the input, four bytes
-// each: which datagram and flags, offset, length, and the bytes' value.
+// FuzzReassembly decodes fragments of a few datagrams from the input, four bytes each: datagram and flags,
+// offset, length, and the value of the bytes.
 func FuzzReassembly(f *testing.F) {
 	f.Add([]byte{1, 0, 1, 0, 0, 1, 1, 0})
 	f.Add([]byte{1, 1, 2, 0, 1, 0, 1, 0, 0, 3, 9, 0})

@@ -8,32 +8,29 @@ import (
 	"loam/stack/timer"
 )
 
-// Redirects (RFC 1122 section 3.2.2.2, RFC 4861 section 8): what the routers of a link have
-// said of better first hops to certain destinations, for five minutes each, as Linux's
-// ip_rt_gc_timeout has it; then the router that the routes name is asked again, in that it is
-// sent a packet, and says so anew.
+// Redirects (RFC 1122 section 3.2.2.2, RFC 4861 section 8). The table keeps better first hops reported by the
+// routers of a link, for five minutes each, like Linux's ip_rt_gc_timeout. Then packets go to the router of
+// the route table again, which repeats the redirect if it still applies.
 //
-// Whether a message is to be believed is for the owner to find out first: it has to come from
-// the first hop that packets to the destination are given to, and to name a neighbour. Here
-// there is a bound on how much is believed at once; what is beyond it waits until something
-// ends, so that who floods a host with redirects has it do nothing.
+// The owner must first decide whether to trust a message: it must come from the current first hop for the
+// destination and name a neighbour. The table is bounded. At the bound, new redirects are rejected until an
+// entry expires, so a flood of redirects has no effect.
 
 const (
 	redirectLifetime = 5 * time.Minute
-	maxRedirects     = 256 // destinations of a link
+	maxRedirects     = 256 // destinations of one link
 )
 
-// Detour is another first hop than the one that the routes name. It is good for as long as
-// they name that one.
+// Detour replaces the first hop that the routes name. It is valid for as long as the routes name From.
 type Detour struct {
-	From netip.Addr // the gateway of the routes
-	Via  netip.Addr // the neighbour that packets are given to instead: a router, or the destination
+	From netip.Addr // the gateway according to the routes
+	Via  netip.Addr // the neighbour to use instead: a router, or the destination
 }
 
-// Redirects is what is known on one link. The zero value is empty.
+// Redirects is the table of one link. The zero value is empty.
 type Redirects struct {
 	table   map[netip.Addr]redirect // by destination
-	changed bool                    // Detours may say something else than before
+	changed bool                    // Detours may return a different result than before
 }
 
 type redirect struct {
@@ -41,13 +38,13 @@ type redirect struct {
 	expires time.Duration
 }
 
-// Learn takes in that from, to which packets to dst are given now, has named via as the
-// better first hop. It reports whether there was room.
+// Learn records that from, the current first hop for dst, named via as the better first hop. It returns false
+// if the table is full.
 func (r *Redirects) Learn(now time.Duration, dst, from, via netip.Addr) bool {
 	r.Expire(now)
 	e, known := r.table[dst]
 	switch {
-	case known && e.Via == from && e.From == via: // back to where the routes lead
+	case known && e.Via == from && e.From == via: // redirected back to the router of the routes
 		delete(r.table, dst)
 		r.changed = true
 		return true
@@ -65,19 +62,18 @@ func (r *Redirects) Learn(now time.Duration, dst, from, via netip.Addr) bool {
 	return true
 }
 
-// Failed forgets what leads by way of a neighbour that does not answer, and reports whether
-// anything did.
+// Failed removes the redirects to a neighbour that does not answer, and reports whether there were any.
 func (r *Redirects) Failed(via netip.Addr) bool {
 	return r.drop(func(_ netip.Addr, e redirect) bool { return e.Via == via })
 }
 
-// NotRouter forgets what leads by way of a neighbour to others: it has said that it is no
-// router (RFC 4861 section 7.2.5).
+// NotRouter removes the redirects through a neighbour that is no longer a router (RFC 4861 section 7.2.5).
+// Redirects whose destination is the neighbour itself remain.
 func (r *Redirects) NotRouter(via netip.Addr) {
 	r.drop(func(dst netip.Addr, e redirect) bool { return e.Via == via && dst != via })
 }
 
-// Expire forgets what is older than its time.
+// Expire removes expired entries.
 func (r *Redirects) Expire(now time.Duration) {
 	r.drop(func(_ netip.Addr, e redirect) bool { return now >= e.expires })
 }
@@ -90,7 +86,7 @@ func (r *Redirects) drop(which func(dst netip.Addr, e redirect) bool) bool {
 	return dropped
 }
 
-// Deadline is when Expire has to be called, timer.Never if not.
+// Deadline returns when Expire must be called next, or timer.Never.
 func (r *Redirects) Deadline() time.Duration {
 	d := time.Duration(timer.Never)
 	for _, e := range r.table {
@@ -99,8 +95,8 @@ func (r *Redirects) Deadline() time.Duration {
 	return d
 }
 
-// Detours returns all by destination, in a map that is the caller's, if they have changed
-// since they were last asked for.
+// Detours returns all redirects by destination if they have changed since the last call. The map belongs to
+// the caller.
 func (r *Redirects) Detours() (map[netip.Addr]Detour, bool) {
 	if !r.changed {
 		return nil, false

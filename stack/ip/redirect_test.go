@@ -9,7 +9,7 @@ import (
 	"loam/stack/timer"
 )
 
-// What is kept of redirects: RFC 1122 section 3.2.2.2, RFC 4861 sections 7.2.5 and 8.3.
+// The table of redirects: RFC 1122 section 3.2.2.2, RFC 4861 sections 7.2.5 and 8.3.
 
 var (
 	gateway1 = addr("192.0.2.1")
@@ -21,7 +21,7 @@ var (
 
 type redirected map[netip.Addr]Detour
 
-// wantDetours compares what is published, if anything is, with what was last.
+// wantDetours compares the current detours, or the last ones if they have not changed, with want.
 func wantDetours(t *testing.T, sentence string, r *Redirects, want redirected) {
 	t.Helper()
 	got, changed := r.Detours()

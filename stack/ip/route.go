@@ -6,36 +6,34 @@ import (
 	"slices"
 )
 
-// The route table. A set of prefixes cuts the addresses of a family into spans,
-// within each of which every address has the same longest match: the boundaries
-// are the first address of each prefix and the address behind its last. So the
-// table is a sorted list of spans, made once, and a lookup is a binary search. A
-// large table is narrowed down by the first 16 bits of the address first.
+// The route table. A set of prefixes divides the addresses of a family into spans. All addresses of a span
+// have the same longest match. Spans begin at the first address of a prefix, or behind the last address of
+// one. The table is a sorted list of spans, built once, and a lookup is a binary search. For a large table,
+// the first 16 bits of the address narrow the search first.
 //
-// IPv4 and IPv6 differ in nothing but which of two lists they use. The value is
-// immutable: a change of routes builds another one and publishes that, and
-// readers need no lock.
+// IPv4 and IPv6 differ only in the list that is used. A Table is immutable: to change a route, the owner
+// builds and publishes a new Table. Readers need no lock.
 //
-// Rejected: a trie, which is faster to change and slower to look up (a cache miss
-// a level); a hash table for each prefix length, which asks 33 or 129 of them.
+// Rejected: a trie, which changes faster and looks up slower (a cache miss per level); one hash table per
+// prefix length, which needs 33 or 129 lookups.
 
-// Route says where packets to an address in Dst go.
+// Route is a route for packets to the addresses in Dst.
 type Route struct {
 	Dst       netip.Prefix
 	Gateway   netip.Addr // zero: the destination is on the link
-	Interface int        // index, as the owner counts
-	Source    netip.Addr // to send from when the program does not say; zero: not decided here
-	Metric    int        // the lowest wins among equal prefixes, the first of equal metrics
-	MTU       int        // zero: the interface's
+	Interface int        // index of the interface, as numbered by the owner
+	Source    netip.Addr // source address if the program has not chosen one; zero: not set
+	Metric    int        // lowest wins among equal prefixes; of equal metrics, the first
+	MTU       int        // zero: the MTU of the interface
 }
 
-// Table is a set of routes, ready for lookups. The zero value is empty.
+// Table is an immutable set of routes. The zero value is empty.
 type Table struct {
 	routes []Route
 	v4, v6 spans
 }
 
-// NewTable makes a table. Prefixes are valid; host bits in them are ignored.
+// NewTable builds a table. The prefixes must be valid; host bits in them are ignored.
 func NewTable(routes []Route) Table {
 	t := Table{routes: slices.Clone(routes)}
 	for i := range t.routes {
@@ -46,8 +44,8 @@ func NewTable(routes []Route) Table {
 	return t
 }
 
-// Lookup finds the route to addr: that of the longest prefix. The zone of addr is
-// ignored; an IPv4-mapped address is IPv6.
+// Lookup returns the route to addr with the longest prefix. It ignores the zone of addr and treats an
+// IPv4-mapped address as IPv6.
 func (t *Table) Lookup(addr netip.Addr) (Route, bool) {
 	s := &t.v6
 	if addr.Is4() {
@@ -60,7 +58,7 @@ func (t *Table) Lookup(addr netip.Addr) (Route, bool) {
 	return t.routes[i], true
 }
 
-// key is an address as a number, IPv4 in the upper 32 bits.
+// key is an address as a number. An IPv4 address is in the upper 32 bits.
 type key struct{ hi, lo uint64 }
 
 func keyOf(a netip.Addr) key {
@@ -74,8 +72,8 @@ func keyOf(a netip.Addr) key {
 
 func (k key) less(o key) bool { return k.hi < o.hi || k.hi == o.hi && k.lo < o.lo }
 
-// behind is the first key after the prefix of the given number of bits that
-// begins at k; ok is false if the prefix reaches to the end of the family.
+// behind returns the first key after the prefix of the given number of bits that begins at k. ok is false if
+// the prefix reaches to the end of the family.
 func (k key) behind(bits int) (key, bool) {
 	switch {
 	case bits == 0:
@@ -91,27 +89,27 @@ func (k key) behind(bits int) (key, bool) {
 	return k, k != key{}
 }
 
-// spans is the table of one family. Span i reaches from start[i] to start[i+1],
-// and what begins at start[0] is the lowest address that has a route.
+// spans is the table of one family. Span i covers [start[i], start[i+1]). start[0] is the lowest address with
+// a route.
 type spans struct {
 	start []key
-	route []int32 // an index of Table.routes, or noRoute
-	index []int32 // by 16 bits: how many spans begin below these; nil for few
+	route []int32 // index into Table.routes, or noRoute
+	index []int32 // by the top 16 bits: number of spans that begin below; nil for a small table
 }
 
 const (
 	noRoute   = -1
-	indexFrom = 1024 // spans; fewer are in the cache and found in ten steps
+	indexFrom = 1024 // number of spans; smaller tables are cached and searched in ten steps
 )
 
-// find returns the route of the span that k lies in.
+// find returns the route of the span that contains k.
 func (s *spans) find(k key) int32 {
 	lo, hi := 0, len(s.start)
 	if s.index != nil {
 		top := k.hi >> 48
 		lo, hi = int(s.index[top]), int(s.index[top+1])
 	}
-	// The number of spans that begin at or below k.
+	// Count the spans that begin at or below k.
 	for lo < hi {
 		mid := int(uint(lo+hi) >> 1)
 		if k.less(s.start[mid]) {
@@ -126,8 +124,7 @@ func (s *spans) find(k key) int32 {
 	return s.route[lo-1]
 }
 
-// makeSpans walks the prefixes from the lowest address upwards, a prefix before
-// those inside it.
+// makeSpans visits the prefixes in order of address, each prefix before the prefixes inside it.
 func makeSpans(routes []Route, is4 bool) spans {
 	var w walk
 	for _, i := range sorted(routes, is4) {
@@ -147,8 +144,7 @@ func makeSpans(routes []Route, is4 bool) spans {
 	return w.spans
 }
 
-// walk keeps the prefixes that the present address is in. They are nested, the
-// innermost on top of the stack.
+// walk is a stack of the prefixes that contain the current address. They are nested, the innermost on top.
 type walk struct {
 	spans spans
 	open  []openPrefix
@@ -156,16 +152,16 @@ type walk struct {
 
 type openPrefix struct {
 	end     key
-	endless bool // reaches to the end of the family
+	endless bool // extends to the end of the family
 	route   int32
 }
 
 func (w *walk) top() openPrefix { return w.open[len(w.open)-1] }
 
-// ends reports whether there is an innermost prefix that ends somewhere.
+// ends reports whether there is an innermost prefix that is not endless.
 func (w *walk) ends() bool { return len(w.open) > 0 && !w.top().endless }
 
-// close ends the innermost prefix: what is around it goes on behind it.
+// close ends the innermost prefix. The enclosing prefix continues behind it.
 func (w *walk) close() {
 	end := w.top().end
 	w.open = w.open[:len(w.open)-1]
@@ -176,7 +172,7 @@ func (w *walk) close() {
 	w.spans.begin(end, outer)
 }
 
-// sorted lists the best route of each prefix, in the order that makeSpans needs.
+// sorted returns the best route of each prefix, in the order that makeSpans needs.
 func sorted(routes []Route, is4 bool) []int32 {
 	var order []int32
 	for i, r := range routes {
@@ -197,7 +193,7 @@ func sorted(routes []Route, is4 bool) []int32 {
 	return slices.CompactFunc(order, func(i, j int32) bool { return routes[i].Dst == routes[j].Dst })
 }
 
-// begin starts a span at k. One that began there too was empty.
+// begin starts a span at k. It replaces an empty span that began there.
 func (s *spans) begin(k key, route int32) {
 	if n := len(s.start); n > 0 && s.start[n-1] == k {
 		s.route[n-1] = route
@@ -206,7 +202,7 @@ func (s *spans) begin(k key, route int32) {
 	s.start, s.route = append(s.start, k), append(s.route, route)
 }
 
-// makeIndex counts, for each value of the first 16 bits, the spans below it.
+// makeIndex counts, for each value of the first 16 bits, the spans that begin below it.
 func (s *spans) makeIndex() {
 	if len(s.start) < indexFrom {
 		return

@@ -86,7 +86,7 @@ func TestTableDoesNotKeepTheCallersSlice(t *testing.T) {
 	}
 }
 
-// slowLookup looks at every route.
+// slowLookup checks every route.
 func slowLookup(routes []Route, dst netip.Addr) (best Route, ok bool) {
 	for _, r := range routes {
 		better := !ok || r.Dst.Bits() > best.Dst.Bits() ||
@@ -110,7 +110,7 @@ func wantSame(t *testing.T, table *Table, routes []Route, dst netip.Addr) {
 	}
 }
 
-// edges calls f with the addresses around the limits of p.
+// edges calls f with the addresses at the bounds of p.
 func edges(p netip.Prefix, f func(netip.Addr)) {
 	first := p.Masked().Addr()
 	last := first.AsSlice()
@@ -140,7 +140,7 @@ func TestTableAgainstSlowLookup(t *testing.T) {
 	}
 }
 
-// randomPrefix draws from few bits, so that prefixes nest and touch.
+// randomPrefix uses only a few random bits, so that prefixes nest and touch.
 func randomPrefix(r *rand.Rand) netip.Prefix {
 	var b [16]byte
 	for i := range b {
@@ -152,8 +152,8 @@ func randomPrefix(r *rand.Rand) netip.Prefix {
 	return netip.PrefixFrom(netip.AddrFrom16(b), r.IntN(129))
 }
 
-// FuzzTable reads routes from the input: six bytes each for IPv4, ten for the
-// upper half of an IPv6 address, and compares around all of their limits.
+// FuzzTable decodes routes from the input, six bytes each for IPv4 and ten for the upper half of an IPv6
+// address. It compares lookups around the bounds of all prefixes.
 func FuzzTable(f *testing.F) {
 	f.Add([]byte{8, 10, 0, 0, 0, 1, 0x84, 0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0})
 	f.Add([]byte{0, 0, 0, 0, 0, 0, 32, 255, 255, 255, 255, 1, 1, 128, 0, 0, 0, 0})
@@ -180,8 +180,8 @@ func FuzzTable(f *testing.F) {
 	})
 }
 
-// internetTable is n routes with the lengths that a backbone router has: mostly
-// /24, the rest down to /8.
+// internetTable returns n routes with the prefix lengths of a backbone router: mostly /24, the rest down to
+// /8.
 func internetTable(n int) ([]Route, *rand.Rand) {
 	r := rand.New(rand.NewPCG(3, 4))
 	routes := []Route{{Dst: prefix("0.0.0.0/0"), Interface: 1}}

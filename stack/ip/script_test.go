@@ -8,7 +8,7 @@ import (
 	"loam/wire"
 )
 
-// memory hands out buffers and counts them.
+// memory allocates buffers and counts them.
 type memory struct {
 	outstanding int
 	refuse      bool
@@ -39,8 +39,8 @@ func (m *memory) alloc(n int) Buffer {
 	return &testBuffer{memory: m, b: bytes.Repeat([]byte{0xdb}, n)}
 }
 
-// script feeds a Reassembler by hand. All fragments are of the datagram in header
-// unless a test changes that.
+// script drives a Reassembler by hand. All fragments belong to the datagram in header unless a test changes
+// it.
 type script struct {
 	t      *testing.T
 	r      *Reassembler
@@ -68,8 +68,7 @@ func newScript(t *testing.T, cfg ReassemblyConfig) *script {
 	return s
 }
 
-// add sends the bytes from from up to to of the datagram whose payload is
-// bytesOf; more sets the flag.
+// add sends the bytes [from, to) of the datagram whose payload is bytesOf. more sets the flag.
 func (s *script) add(from, to int, more bool) (Datagram, bool) {
 	return s.addBytes(from, bytesOf(to)[from:], more)
 }

@@ -6,22 +6,21 @@ import (
 	"slices"
 )
 
-// Source address selection: the rules of RFC 6724 section 5 that say something
-// about a host without mobility or temporary addresses (1, 2, 3, 5.5, 6 and 8), for both
-// families; for IPv4 by section 3.2. RFC 1122 section 3.3.4.3 asks for no more. Rule 5, an
-// address of the interface that packets leave by, is the business of who says what own is.
+// Source address selection. It applies the rules of RFC 6724 section 5 that are relevant for a host without
+// mobility or temporary addresses (1, 2, 3, 5.5, 6 and 8), for both families; section 3.2 covers IPv4, for
+// which RFC 1122 section 3.3.4.3 requires no more. Rule 5, addresses of the outgoing interface, is up to the
+// caller, who selects own.
 
-// Own is an address of this host; the length is that of its subnet.
+// Own is an address of this host with the prefix length of its subnet.
 type Own struct {
 	netip.Prefix
-	Deprecated bool         // to be avoided: its preferred lifetime has ended (RFC 4862 section 5.5.4)
-	Routers    []netip.Addr // that have advertised its prefix; none: it was configured
+	Deprecated bool         // the preferred lifetime has ended, avoid it (RFC 4862 section 5.5.4)
+	Routers    []netip.Addr // routers that advertised its prefix; none: configured
 }
 
-// Source picks the address among own to send to dst from, by way of nextHop, which is not
-// valid where it does not matter. The first of equals wins.
-// There is none if own has no address of that family, or only loopback addresses and
-// dst is elsewhere.
+// Source selects the source address from own for packets to dst through nextHop. nextHop may be invalid if it
+// does not matter. Of equal candidates, the first wins. It returns false if own has no address of the family
+// of dst, or only loopback addresses while dst is not a loopback address.
 func Source(dst, nextHop netip.Addr, own []Own) (netip.Addr, bool) {
 	var best Own
 	for _, p := range own {
@@ -36,24 +35,24 @@ func Source(dst, nextHop netip.Addr, own []Own) (netip.Addr, bool) {
 	return best.Addr(), best.IsValid()
 }
 
-// better reports whether a is to be preferred over b as the source for dst.
+// better reports whether a is preferred over b as the source address for dst.
 func better(dst, nextHop netip.Addr, a, b Own) bool {
 	// Rule 1: the same address.
 	if a.Addr() == dst || b.Addr() == dst {
 		return b.Addr() != dst
 	}
-	// Rule 2: the smallest scope that reaches, else the largest.
+	// Rule 2: the smallest sufficient scope, or else the largest.
 	if sa, sb, sd := scopeOf(a.Addr()), scopeOf(b.Addr()), scopeOf(dst); sa != sb {
 		if sa < sb {
 			return sa >= sd
 		}
 		return sb < sd
 	}
-	// Rule 3: one that is not deprecated.
+	// Rule 3: an address that is not deprecated.
 	if a.Deprecated != b.Deprecated {
 		return b.Deprecated
 	}
-	// Rule 5.5: of a prefix that the next hop has advertised, rather than another router.
+	// Rule 5.5: an address from a prefix that the next hop has advertised.
 	if ra, rb := a.of(nextHop), b.of(nextHop); ra != rb && len(a.Routers) > 0 && len(b.Routers) > 0 {
 		return ra
 	}
@@ -65,15 +64,15 @@ func better(dst, nextHop netip.Addr, a, b Own) bool {
 	return commonBits(dst, a.Prefix) > commonBits(dst, b.Prefix)
 }
 
-// of reports whether a router has advertised the prefix of the address.
+// of reports whether router has advertised the prefix of the address.
 func (o *Own) of(router netip.Addr) bool { return slices.Contains(o.Routers, router) }
 
-// label says which kind of addresses prefer each other (RFC 6724 section 2.1): those
-// of the default policy table that are still in use.
+// label groups addresses that prefer each other (RFC 6724 section 2.1): the labels of the default policy
+// table that are still in use.
 type label uint8
 
 const (
-	anyLabel    label = iota // IPv4 too
+	anyLabel    label = iota // includes IPv4
 	uniqueLabel              // fc00::/7
 	sixToFour                // 2002::/16
 	teredo                   // 2001::/32
@@ -95,7 +94,7 @@ func labelOf(a netip.Addr) label {
 	return anyLabel
 }
 
-// scope is how far an address is known.
+// scope is the scope of an address.
 type scope uint8
 
 const (
@@ -114,7 +113,7 @@ func scopeOf(a netip.Addr) scope {
 	return globalScope
 }
 
-// commonBits is how many bits of a's subnet dst shares.
+// commonBits returns the length of the common prefix of dst and a, at most the prefix length of a.
 func commonBits(dst netip.Addr, a netip.Prefix) int {
 	x, y := keyOf(dst), keyOf(a.Addr())
 	n := bits.LeadingZeros64(x.hi ^ y.hi)

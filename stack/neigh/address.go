@@ -12,19 +12,18 @@ import (
 //
 //	Add --> probing --> announcing --> settled
 //	           |            |             |
-//	        conflict     conflict: say once that it is ours;
+//	        conflict     conflict: announce once more;
 //	           |         another within 10 s: report
 //	           v
-//	        gone, reported
+//	        removed, reported
 //
-// Only in probing is the address not ours yet: it answers nothing and nothing is
-// asked from it. Without detection it begins in announcing. Whether a conflict
-// that is reported ends the use of an address is for the owner to say (RFC 5227
-// section 2.4 allows either): Delete it, or stay.
+// Only in probing, the address is not ours yet: it answers nothing and is not used as a source. Without
+// detection, an address begins in announcing. After a reported conflict, the owner decides whether to Delete
+// the address or keep it (RFC 5227 section 2.4 allows either).
 
 // Constants of RFC 5227 section 1.1.
 const (
-	probeWait        = 1 * time.Second // before the first probe, at most
+	probeWait        = 1 * time.Second // maximum delay of the first probe
 	probeCount       = 3
 	probeMin         = 1 * time.Second
 	probeMax         = 2 * time.Second
@@ -42,22 +41,21 @@ const (
 	settled
 )
 
-// address is one of our own.
+// address is one of our own addresses.
 type address struct {
-	prefix    netip.Prefix // the address with the length of its subnet
+	prefix    netip.Prefix // the address with the prefix length of its subnet
 	phase     phase
-	left      int           // packets that the phase still has to send
-	next      time.Duration // when the next of these is due, or the phase ends
-	pending   bool          // a packet is due
+	left      int           // packets still to send in this phase
+	next      time.Duration // when the next packet is due, or the phase ends
+	pending   bool          // a packet must be sent now
 	contested bool          // there was a conflict at lastTime
 	lastTime  time.Duration
-	reported  bool // and it was reported
+	reported  bool // that conflict was reported
 }
 
-// Add begins to use the address of p, whose length is that of the subnet. A Ready
-// event says when it can be used: at once, or after about six seconds if
-// conflicts are to be detected first, unless there is a Conflict. Adding what is
-// there changes nothing.
+// Add starts to use the address of p, which includes the prefix length of the subnet. A Ready event reports
+// when the address can be used: at once, or with detection after about six seconds, unless a Conflict occurs.
+// Adding an existing address has no effect.
 func (a *ARP) Add(now time.Duration, p netip.Prefix) {
 	if a.find(p.Addr()) != nil {
 		return
@@ -85,7 +83,7 @@ func (a *ARP) find(addr netip.Addr) *address {
 	return nil
 }
 
-// usable is find without the addresses that are still being probed.
+// usable returns the address if it exists and is not being probed.
 func (a *ARP) usable(addr netip.Addr) *address {
 	if own := a.find(addr); own != nil && own.phase != probing {
 		return own
@@ -93,14 +91,14 @@ func (a *ARP) usable(addr netip.Addr) *address {
 	return nil
 }
 
-// onLink reports whether addr is in the subnet of an address of ours.
+// onLink reports whether addr is in the subnet of one of our addresses.
 func (a *ARP) onLink(addr netip.Addr) bool {
 	return slices.ContainsFunc(a.own, func(own address) bool {
 		return own.phase != probing && own.prefix.Contains(addr)
 	})
 }
 
-// source is the address to ask for target from: one of its subnet, else any.
+// source returns the source address of a request for target: one of the same subnet, or else any.
 func (a *ARP) source(target netip.Addr) (source netip.Addr, ok bool) {
 	for _, own := range a.own {
 		if own.phase == probing {
@@ -116,6 +114,7 @@ func (a *ARP) source(target netip.Addr) (source netip.Addr, ok bool) {
 	return source, ok
 }
 
+// addressDeadline returns when advanceAddresses must be called, or Never.
 func (a *ARP) addressDeadline() time.Duration {
 	next := Never
 	for _, own := range a.own {
@@ -126,6 +125,8 @@ func (a *ARP) addressDeadline() time.Duration {
 	return next
 }
 
+// advanceAddresses marks the packets that are due, and emits Ready for addresses that have passed their
+// probes.
 func (a *ARP) advanceAddresses(now time.Duration) {
 	for i := range a.own {
 		own := &a.own[i]
@@ -140,8 +141,8 @@ func (a *ARP) advanceAddresses(now time.Duration) {
 	}
 }
 
-// pollAddresses writes a probe or an announcement that is due. Both ask for the
-// address itself; a probe does so from nowhere, so that it changes no cache.
+// pollAddresses writes a due probe or announcement. Both ask for the address itself. A probe has no sender
+// address, so that it changes no cache.
 func (a *ARP) pollAddresses(now time.Duration, p *wire.ARP) bool {
 	for i := range a.own {
 		own := &a.own[i]
@@ -160,7 +161,7 @@ func (a *ARP) pollAddresses(now time.Duration, p *wire.ARP) bool {
 	return false
 }
 
-// sent sets what comes after a packet for own.
+// sent schedules what follows a packet for own.
 func (a *ARP) sent(now time.Duration, own *address) {
 	own.left = max(0, own.left-1)
 	switch {
@@ -175,12 +176,12 @@ func (a *ARP) sent(now time.Duration, own *address) {
 	}
 }
 
-// contested handles a packet whose sender uses, or is about to use, an address of
-// ours, and reports whether it was one. Nothing else is to be learnt from it.
+// contested handles a packet whose sender uses or probes an address of ours. It reports whether the packet
+// was one; nothing else may be learned from it.
 func (a *ARP) contested(now time.Duration, p wire.ARP) bool {
 	own := a.find(p.SenderIP)
 	if own == nil && p.SenderIP.IsUnspecified() && p.Op == wire.ARPRequest {
-		// Two hosts that probe for the same address at once (section 2.1.1).
+		// Two hosts probe for the same address at once (section 2.1.1).
 		if own = a.find(p.TargetIP); own != nil && own.phase != probing {
 			own = nil
 		}
@@ -209,7 +210,7 @@ func (a *ARP) contested(now time.Duration, p wire.ARP) bool {
 	return true
 }
 
-// between is a random time from lo to hi.
+// between returns a random time from lo to hi.
 func (a *ARP) between(lo, hi time.Duration) time.Duration {
 	return lo + time.Duration(a.random.Int64N(int64(hi-lo)+1))
 }

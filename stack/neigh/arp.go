@@ -7,9 +7,8 @@ import (
 	"loam/wire"
 )
 
-// ARP is the Cache of an Ethernet interface together with the addresses of its
-// own, spoken for by ARP (RFC 826). Like the Cache in it, it is polled after
-// every call: Event, then Poll.
+// ARP is the neighbour Cache and the own addresses of an Ethernet interface for IPv4, with the protocol of
+// RFC 826. After every call, the owner calls Event and then Poll until both return false.
 type ARP struct {
 	*Cache
 	mac     wire.MAC
@@ -25,43 +24,42 @@ type ARPConfig struct {
 	Config
 	MAC    wire.MAC // of the interface
 	Detect bool     // probe for an address before it is used (RFC 5227 section 2.1)
-	Any    bool     // answer for every address that is not the asker's own (proxy ARP, RFC 1027)
+	Any    bool     // answer for every address except the sender's own (proxy ARP, RFC 1027)
 }
 
-// ARPCounters count packets by what became of them, since the beginning.
+// ARPCounters count packets by result since the creation of the ARP.
 type ARPCounters struct {
 	Requests  uint64 // received
 	Replies   uint64 // received
-	BadSender uint64 // dropped: the sender's MAC or IP address cannot be one host's
+	BadSender uint64 // dropped: the sender's MAC or IP address cannot belong to a single host
 	Own       uint64 // dropped: our own packet came back
-	Conflicts uint64 // packets of others that claim an address of ours
-	Defended  uint64 // announcements that answered a conflict
+	Conflicts uint64 // packets of other hosts that claim an address of ours
+	Defended  uint64 // announcements sent to answer a conflict
 	Answered  uint64 // requests for our addresses, answered
-	Unsaid    uint64 // replies not sent: too many at once
-	NoSource  uint64 // questions not sent: no address of our own to ask from
+	Unsaid    uint64 // replies not sent because the queue was full
+	NoSource  uint64 // requests not sent because there is no own address to use as sender
 }
 
-// NewARP returns the machine of an interface that has no address yet.
+// NewARP returns the ARP of an interface without addresses.
 func NewARP(cfg ARPConfig) *ARP {
 	return &ARP{Cache: NewCache(cfg.Config), mac: cfg.MAC, detect: cfg.Detect, any: cfg.Any}
 }
 
-// ARPCounters returns the counters of packets; those of the table are Counters.
+// ARPCounters returns the packet counters. Counters returns those of the table.
 func (a *ARP) ARPCounters() ARPCounters { return a.packets }
 
-// Deadline is when Advance has to be called, Never if not.
+// Deadline returns when Advance must be called, or Never.
 func (a *ARP) Deadline() time.Duration {
 	return min(a.Cache.Deadline(), a.addressDeadline())
 }
 
-// Advance does what is due.
+// Advance runs the timers that have expired.
 func (a *ARP) Advance(now time.Duration) {
 	a.Cache.Advance(now)
 	a.advanceAddresses(now)
 }
 
-// Receive takes in a packet. The order is that of RFC 826, "Packet reception",
-// with the checks of RFC 5227 in front.
+// Receive processes a packet in the order of RFC 826, "Packet reception", after the checks of RFC 5227.
 func (a *ARP) Receive(now time.Duration, p wire.ARP) {
 	if p.Op == wire.ARPRequest {
 		a.packets.Requests++
@@ -79,7 +77,7 @@ func (a *ARP) Receive(now time.Duration, p wire.ARP) {
 		return
 	}
 	forUs := a.speaksFor(p)
-	if !p.SenderIP.IsUnspecified() { // unspecified: a probe, which claims nothing
+	if !p.SenderIP.IsUnspecified() { // unspecified: a probe, which claims no address
 		a.Learn(now, p.SenderIP, p.SenderMAC, a.evidence(p, forUs))
 	}
 	if forUs && p.Op == wire.ARPRequest {
@@ -87,14 +85,14 @@ func (a *ARP) Receive(now time.Duration, p wire.ARP) {
 	}
 }
 
-// oneHost reports whether ip at mac can be a host, or a probe's empty sender.
+// oneHost reports whether ip at mac can be a host, or the empty sender of a probe.
 func oneHost(mac wire.MAC, ip netip.Addr) bool {
 	limited := netip.AddrFrom4([4]byte{255, 255, 255, 255})
 	return !mac.IsZero() && !mac.IsMulticast() && !ip.IsMulticast() && !ip.IsLoopback() && ip != limited
 }
 
-// speaksFor reports whether we stand for the target of p. A probe and an
-// announcement are about the sender's own address, which nobody else has.
+// speaksFor reports whether we answer for the target of p. Probes and announcements are about the sender's
+// own address, for which proxy ARP must not answer.
 func (a *ARP) speaksFor(p wire.ARP) bool {
 	if a.usable(p.TargetIP) != nil {
 		return true
@@ -102,6 +100,7 @@ func (a *ARP) speaksFor(p wire.ARP) bool {
 	return a.any && !p.SenderIP.IsUnspecified() && p.TargetIP != p.SenderIP
 }
 
+// evidence returns how p shows its sender's MAC. Requests from other subnets count as overheard.
 func (a *ARP) evidence(p wire.ARP, forUs bool) Evidence {
 	switch {
 	case !forUs:
@@ -114,6 +113,7 @@ func (a *ARP) evidence(p wire.ARP, forUs bool) Evidence {
 	return Heard
 }
 
+// answer queues a reply to the request p.
 func (a *ARP) answer(p wire.ARP) {
 	reply := wire.ARP{
 		Op:        wire.ARPReply,
@@ -125,8 +125,8 @@ func (a *ARP) answer(p wire.ARP) {
 	}
 }
 
-// Poll writes the next packet to send to p, and where to send it to dst; it
-// returns false when there is none. What it returns counts as sent now.
+// Poll writes the next packet to p and its destination to dst. It returns false if there is none. The packet
+// counts as sent now.
 func (a *ARP) Poll(now time.Duration, p *wire.ARP, dst *wire.MAC) bool {
 	if reply, ok := a.replies.pop(); ok {
 		a.packets.Answered++
@@ -155,7 +155,7 @@ func (a *ARP) Poll(now time.Duration, p *wire.ARP, dst *wire.MAC) bool {
 	}
 }
 
-// replyQueue holds replies until they are polled, as many as may come in between.
+// replyQueue holds replies until Poll returns them. Its size limits the replies between two calls of Poll.
 type replyQueue struct {
 	reply        [64]wire.ARP
 	first, count int
@@ -180,8 +180,8 @@ func (q *replyQueue) pop() (p wire.ARP, ok bool) {
 	return p, true
 }
 
-// MulticastMAC is where an IPv4 multicast group is on Ethernet: its lower 23
-// bits behind 01:00:5e (RFC 1112 section 6.4). It needs no asking.
+// MulticastMAC returns the Ethernet address of an IPv4 multicast group: the lower 23 bits of the group behind
+// 01:00:5e (RFC 1112 section 6.4). No resolution is needed.
 func MulticastMAC(group netip.Addr) wire.MAC {
 	g := group.As4()
 	return wire.MAC{0x01, 0x00, 0x5e, g[1] & 0x7f, g[2], g[3]}

@@ -11,87 +11,87 @@ import (
 	"loam/wire"
 )
 
-// Never is the deadline of a machine that waits for nothing.
+// Never is the deadline of a Cache without a running timer.
 const Never = timer.Never
 
-// Answer is the outcome of a Lookup.
+// Answer is the result of a Lookup.
 type Answer uint8
 
 // Answers.
 const (
-	Pending     Answer = iota // an Event will tell
-	Found                     // the MAC is good to use
-	Unreachable               // there was no answer a short while ago
+	Pending     Answer = iota // an Event will report the result
+	Found                     // the MAC is valid
+	Unreachable               // there was no answer a short time ago
 )
 
-// EventKind says what an Event is about.
+// EventKind is the kind of an Event.
 type EventKind uint8
 
-// Kinds of events. The last two are about addresses of our own. Whoever keeps
-// copies of MACs, to publish them for instance, drops them at Failed and Gone.
+// Kinds of events. Ready and Conflict concern our own addresses. An owner that keeps copies of MACs must
+// remove them on Failed and Gone.
 const (
-	Resolved EventKind = iota + 1 // what waits for Addr can go to MAC
-	Failed                        // Addr does not answer: what waits for it cannot be sent
-	Changed                       // Addr is at another MAC now
-	Gone                          // Addr has left the table for another reason; nothing waits for it
-	Ready                         // nobody objects to our using Addr
+	Resolved EventKind = iota + 1 // packets waiting for Addr can be sent to MAC
+	Failed                        // Addr does not answer: packets waiting for it cannot be sent
+	Changed                       // the MAC of Addr has changed
+	Gone                          // Addr was removed for another reason; no packet waits for it
+	Ready                         // no other host uses Addr, which is ours: it can be used
 	Conflict                      // another host, at MAC, uses our Addr
 )
 
-// Event is news for the owner.
+// Event is a notification for the owner.
 type Event struct {
 	Kind EventKind
 	Addr netip.Addr
 	MAC  wire.MAC
 }
 
-// Counters count what happened, since the beginning.
+// Counters count events since the creation of the Cache.
 type Counters struct {
-	Solicited uint64 // questions sent
-	Resolved  uint64 // addresses found
-	Failed    uint64 // addresses given up
-	Changed   uint64 // MACs replaced by other ones
-	Locked    uint64 // contradicting MACs ignored: the one we have is static, or too new
-	Evicted   uint64 // entries that gave way to others
-	Refused   uint64 // entries not made since all others have more right to their place
-	Unmatched uint64 // news about addresses that we do not know
+	Solicited uint64 // solicitations sent
+	Resolved  uint64 // addresses resolved
+	Failed    uint64 // addresses without an answer
+	Changed   uint64 // MACs replaced by different ones
+	Locked    uint64 // contradicting MACs ignored: the known one is static or too recent
+	Evicted   uint64 // entries evicted to make room
+	Refused   uint64 // entries not created because all others have a higher rank
+	Unmatched uint64 // packets about unknown addresses
 }
 
-// Cache maps IP addresses to MACs: see the package comment for the states. After
-// every call that may change something, the owner takes what there is from
-// Event and Solicit; it calls Advance when Deadline has come.
+// Cache maps IP addresses to MACs; the package comment describes the states. After every call that may change
+// something, the owner calls Event and Solicit until both return false. It calls Advance when Deadline has
+// passed.
 type Cache struct {
 	cfg      Config
 	table    map[netip.Addr]*neighbour
 	static   int
-	ranks    [proven + 1]list.List[neighbour] // everything but the static ones, the least recently used first
-	due      list.List[neighbour]             // to be asked for
+	ranks    [proven + 1]list.List[neighbour] // all entries but the static ones, least recently used first
+	due      list.List[neighbour]             // entries to solicit
 	wheel    timer.Wheel
 	events   []Event
 	random   *rand.Rand
 	counters Counters
 }
 
-// neighbour is one entry of the table.
+// neighbour is an entry of the table.
 type neighbour struct {
 	addr    netip.Addr
-	mac     wire.MAC // valid in all states but Incomplete and Failed
+	mac     wire.MAC // valid in all states but Incomplete and Negative
 	state   State
 	rank    rank
-	asked   int           // solicitations sent since Incomplete or Probe began
-	changed time.Duration // when mac was set
+	asked   int           // solicitations sent in Incomplete or Probe
+	changed time.Duration // when mac was last set
 	timer   timer.Entry
-	use     list.Node[neighbour] // on ranks[rank]
-	turn    list.Node[neighbour] // on due
+	use     list.Node[neighbour] // in ranks[rank]
+	turn    list.Node[neighbour] // in due
 }
 
-// rank is how much right a neighbour has to its place: the lowest goes first.
+// rank determines the order of eviction: the lowest rank goes first.
 type rank uint8
 
 const (
-	told   rank = iota // somebody told us, and it has never answered
-	trying             // we want to know
-	proven             // it has answered
+	told   rank = iota // learned from an unsolicited packet; has never answered
+	trying             // being resolved for us
+	proven             // has answered
 )
 
 // NewCache returns an empty cache.
@@ -104,8 +104,8 @@ func NewCache(cfg Config) *Cache {
 	return c
 }
 
-// Lookup returns the MAC of addr, for a packet that is about to go there. If it
-// is Pending, a Resolved or Failed event about addr will follow.
+// Lookup returns the MAC of addr, for a packet that is about to be sent there. If the answer is Pending, a
+// Resolved or Failed event for addr will follow.
 func (c *Cache) Lookup(now time.Duration, addr netip.Addr) (wire.MAC, Answer) {
 	n := c.table[addr]
 	if n == nil {
@@ -127,7 +127,7 @@ func (c *Cache) Lookup(now time.Duration, addr netip.Addr) (wire.MAC, Answer) {
 	return n.mac, Found
 }
 
-// Set makes a static entry, in the place of any other for the same address.
+// Set creates a static entry. It replaces any other entry for the same address.
 func (c *Cache) Set(addr netip.Addr, mac wire.MAC) {
 	n := c.table[addr]
 	switch {
@@ -149,7 +149,7 @@ func (c *Cache) Set(addr netip.Addr, mac wire.MAC) {
 	c.static++
 }
 
-// Remove forgets addr, whether static or not.
+// Remove removes the entry of addr, static or not.
 func (c *Cache) Remove(addr netip.Addr) {
 	n := c.table[addr]
 	if n == nil {
@@ -164,7 +164,7 @@ func (c *Cache) Remove(addr netip.Addr) {
 	c.drop(n)
 }
 
-// Event returns the next event, until there is none.
+// Event returns the next event. It returns false if there is none.
 func (c *Cache) Event() (Event, bool) {
 	if len(c.events) == 0 {
 		return Event{}, false
@@ -180,8 +180,8 @@ func (c *Cache) emit(kind EventKind, addr netip.Addr, mac wire.MAC) {
 	c.events = append(c.events, Event{kind, addr, mac})
 }
 
-// SetTimes changes how long a confirmation is good on average, and the time between
-// solicitations, from the next of each on; zero leaves it as it is (RFC 4861 section 6.3.4).
+// SetTimes changes the average validity of a confirmation and the time between solicitations (RFC 4861
+// section 6.3.4). Each applies from its next use. Zero leaves a value unchanged.
 func (c *Cache) SetTimes(reachable, retransmit time.Duration) {
 	if reachable != 0 {
 		c.cfg.Reachable = reachable
@@ -195,14 +195,14 @@ func (c *Cache) SetTimes(reachable, retransmit time.Duration) {
 // Counters returns the counters.
 func (c *Cache) Counters() Counters { return c.counters }
 
-// Entry is what Entries shows of a neighbour.
+// Entry describes a neighbour, as returned by Entries.
 type Entry struct {
 	Addr  netip.Addr
 	MAC   wire.MAC // zero in Incomplete and Negative
 	State State
 }
 
-// Entries lists the table, by address.
+// Entries returns the table, sorted by address.
 func (c *Cache) Entries() []Entry {
 	all := make([]Entry, 0, len(c.table))
 	for _, n := range c.table {
@@ -212,8 +212,8 @@ func (c *Cache) Entries() []Entry {
 	return all
 }
 
-// add makes an entry of rank r, which may push out another one. It returns nil if
-// there is none that has to give way to it; to trying, one always has.
+// add creates an entry of rank r and evicts another one if the table is full. It returns nil if no entry may
+// be evicted, which cannot happen for rank trying.
 func (c *Cache) add(addr netip.Addr, r rank) *neighbour {
 	if len(c.table)-c.static >= c.cfg.Size && !c.evict(r) {
 		c.counters.Refused++
@@ -226,8 +226,8 @@ func (c *Cache) add(addr netip.Addr, r rank) *neighbour {
 	return n
 }
 
-// evict makes room for an entry of rank r: for what we are told only among its
-// like, for what we want to know among all.
+// evict makes room for an entry of rank r. A told entry evicts only another told entry; others evict the
+// lowest rank.
 func (c *Cache) evict(r rank) bool {
 	last := proven
 	if r == told {
@@ -243,8 +243,7 @@ func (c *Cache) evict(r rank) bool {
 	return false
 }
 
-// drop removes n, which is not static, from everything. What waits for it has
-// failed.
+// drop removes n, which must not be static. If packets wait for it, they fail.
 func (c *Cache) drop(n *neighbour) {
 	switch n.state {
 	case Incomplete:
@@ -256,7 +255,7 @@ func (c *Cache) drop(n *neighbour) {
 	delete(c.table, n.addr)
 }
 
-// idle takes n off the lists and the wheel.
+// idle removes n from the lists and the wheel.
 func (c *Cache) idle(n *neighbour) {
 	n.use.Remove()
 	n.turn.Remove()

@@ -237,13 +237,12 @@ func TestWantedEvictsProvenLast(t *testing.T) {
 	s.wantState("it answers us", peer, Reachable)
 }
 
-// TestTableStaysBounded throws random calls at a small cache and checks what must
-// hold after each.
+// TestTableStaysBounded makes random calls to a small cache and checks invariants after each.
 func TestTableStaysBounded(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	c := NewCache(Config{Size: 8})
 	pending := map[netip.Addr]bool{}
-	copied := map[netip.Addr]wire.MAC{} // as somebody would who publishes them
+	copied := map[netip.Addr]wire.MAC{} // a copy of the table, as an owner that publishes MACs keeps it
 	now := time.Duration(0)
 	for range 50000 {
 		addr, mac := addrAt(r.IntN(30)), wire.MAC{2, byte(r.IntN(4))}

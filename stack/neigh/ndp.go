@@ -8,27 +8,27 @@ import (
 	"loam/wire"
 )
 
-// NDP is the Cache of an Ethernet interface together with the addresses of its own,
-// spoken for by Neighbor Discovery (RFC 4861 section 7), the IPv6 counterpart of ARP.
-// Like the Cache in it, it is polled after every call: Event, then Poll.
+// NDP is the neighbour Cache and the own addresses of an Ethernet interface for IPv6, with Neighbour
+// Discovery (RFC 4861 section 7). It is the counterpart of ARP. After every call, the owner calls Event and
+// then Poll until both return false.
 //
-// A new address is tentative until a solicitation for it has gone unanswered
-// (duplicate address detection, RFC 4862 section 5.4):
+// A new address is tentative until a solicitation for it has gone unanswered (duplicate address detection,
+// RFC 4862 section 5.4):
 //
 //	Add --> tentative --- RetransTimer after the solicitation ---> Ready
 //	            |
-//	   somebody has it, or is looking for it, too
+//	   another host has it, or is testing it, too
 //	            |
-//	      gone, Conflict
+//	      removed, Conflict
 //
-// A tentative address answers nothing, and nothing is asked from it. One that is optimistic
-// meanwhile (RFC 4429) answers, in words that change nobody's mind, and nothing is asked from
-// it either: questions wait until there is an address to ask from. Once an address is ours,
-// whoever else claims it is reported, and we stay.
+// A tentative address answers no solicitations and is not used as a source of solicitations. An optimistic
+// address (RFC 4429) answers, but its answers do not override the caches of neighbours. It is not used as a
+// source either: solicitations wait until an address is usable. Once an address is ours, a conflicting claim
+// is reported, and we keep the address.
 type NDP struct {
 	*Cache
 	mac     wire.MAC
-	router  bool // we are one, and say so
+	router  bool // we are a router; advertisements say so
 	own     []ownAddress
 	answers messageQueue
 	packets NDPCounters
@@ -40,44 +40,44 @@ type NDPConfig struct {
 	MAC wire.MAC // of the interface
 }
 
-// NDPCounters count messages by what became of them, since the beginning.
+// NDPCounters count messages by result since the creation of the NDP.
 type NDPCounters struct {
 	Solicitations  uint64 // received
 	Advertisements uint64 // received
-	Bad            uint64 // dropped: addresses that do not go together
-	Conflicts      uint64 // messages of others that claim an address of ours
+	Bad            uint64 // dropped: inconsistent addresses
+	Conflicts      uint64 // messages of other hosts that claim an address of ours
 	Answered       uint64 // solicitations for our addresses, answered
-	Unsaid         uint64 // answers not sent: too many at once
-	NoSource       uint64 // questions not sent: no address of our own to ask from
+	Unsaid         uint64 // answers not sent because the queue was full
+	NoSource       uint64 // solicitations not sent because there is no own address to use as source
 }
 
-// Message is a message of Neighbor Discovery with what is around it.
+// Message is a Neighbour Discovery message with its addresses.
 type Message struct {
 	wire.Neighbor
-	Src, Dst netip.Addr // of the IP packet
-	MAC      wire.MAC   // received: the station that it came from; sent: the one that it goes to
+	Src, Dst netip.Addr // addresses of the IP packet
+	MAC      wire.MAC   // link-layer address: the source of a received message, the destination of a sent one
 }
 
-// ownAddress is an address of ours.
+// ownAddress is one of our own addresses.
 type ownAddress struct {
-	prefix netip.Prefix  // the address with the length of its subnet
-	trial  Trial         // Untried: it is ours
-	asked  bool          // on trial: the solicitation has gone out
-	due    bool          // on trial: it is to go out
-	next   time.Duration // on trial: when it does, or when the address is ours
+	prefix netip.Prefix  // the address with the prefix length of its subnet
+	trial  Trial         // Untried: the address is ours
+	asked  bool          // on trial: the solicitation was sent
+	due    bool          // on trial: the solicitation must be sent now
+	next   time.Duration // on trial: when the solicitation is sent, or when the address becomes ours
 
-	contested bool // another host has claimed it, at lastTime
+	contested bool // another host claimed it at lastTime
 	lastTime  time.Duration
 }
 
-// Trial says what an address may do before it is known that no other host has it.
+// Trial restricts the use of an address until it is known to be unique.
 type Trial uint8
 
 // Trials.
 const (
-	Untried    Trial = iota // everything: nobody is asked
-	Tentative               // nothing (RFC 4862)
-	Optimistic              // what changes no entry of a neighbour's (RFC 4429)
+	Untried    Trial = iota // no restriction and no test
+	Tentative               // not used at all (RFC 4862)
+	Optimistic              // used without changing the caches of neighbours (RFC 4429)
 )
 
 var (
@@ -85,28 +85,28 @@ var (
 	nobody   = netip.IPv6Unspecified()
 )
 
-// maxDetectDelay is MAX_RTR_SOLICITATION_DELAY, the most that the first message of an
-// interface is put off by (RFC 4862 section 5.4.2).
+// maxDetectDelay is MAX_RTR_SOLICITATION_DELAY, the maximum delay of the first message of an interface (RFC
+// 4862 section 5.4.2).
 const maxDetectDelay = time.Second
 
-// NewNDP returns the machine of an interface that has no address yet.
+// NewNDP returns the NDP of an interface without addresses.
 func NewNDP(cfg NDPConfig) *NDP {
 	if cfg.Lock == 0 {
-		cfg.Lock = 1 // the Override flag says what is to be believed
+		cfg.Lock = 1 // in practice no lock: the Override flag decides
 	}
 	return &NDP{Cache: NewCache(cfg.Config), mac: cfg.MAC}
 }
 
-// NDPCounters returns the counters of messages; those of the table are Counters.
+// NDPCounters returns the message counters. Counters returns those of the table.
 func (n *NDP) NDPCounters() NDPCounters { return n.packets }
 
-// SetRouter has advertisements say that we are a router.
+// SetRouter makes advertisements say that we are a router.
 func (n *NDP) SetRouter() { n.router = true }
 
-// Add begins to use the address of p, whose length is that of the subnet. A Ready
-// event says when it is ours: at once, or after its trial, a second when it is optimistic
-// (RFC 4429 section 3.3: the question is not put off), else up to two, unless there is a
-// Conflict. Adding what is there changes nothing.
+// Add starts to use the address of p, which includes the prefix length of the subnet. A Ready event reports
+// when it is ours, unless there is a Conflict. That is at once for Untried, after one second for Optimistic
+// (RFC 4429 section 3.3: the solicitation is not delayed), and after up to two seconds for Tentative. Adding
+// an existing address has no effect.
 func (n *NDP) Add(now time.Duration, p netip.Prefix, trial Trial) {
 	if n.find(p.Addr()) != nil {
 		return
@@ -137,7 +137,7 @@ func (n *NDP) find(addr netip.Addr) *ownAddress {
 	return nil
 }
 
-// Deadline is when Advance has to be called, Never if not.
+// Deadline returns when Advance must be called, or Never.
 func (n *NDP) Deadline() time.Duration {
 	next := n.Cache.Deadline()
 	for i := range n.own {
@@ -146,7 +146,7 @@ func (n *NDP) Deadline() time.Duration {
 	return next
 }
 
-// Advance does what is due.
+// Advance runs the timers that have expired.
 func (n *NDP) Advance(now time.Duration) {
 	n.Cache.Advance(now)
 	for i := range n.own {
@@ -162,8 +162,7 @@ func (n *NDP) Advance(now time.Duration) {
 	}
 }
 
-// Receive takes in a message, which was sent with a hop limit of 255 and a right
-// checksum.
+// Receive processes a message. The caller has verified the hop limit of 255 and the checksum.
 func (n *NDP) Receive(now time.Duration, m *Message) {
 	if m.Advertisement {
 		n.packets.Advertisements++
@@ -174,7 +173,7 @@ func (n *NDP) Receive(now time.Duration, m *Message) {
 	n.solicited(now, m)
 }
 
-// solicited takes in a solicitation (section 7.2.3).
+// solicited processes a solicitation (section 7.2.3).
 func (n *NDP) solicited(now time.Duration, m *Message) {
 	detecting := m.Src.IsUnspecified()
 	if m.Src.IsMulticast() || detecting && (!m.LinkAddr.IsZero() || m.Dst != wire.SolicitedNode(m.Target)) {
@@ -197,9 +196,8 @@ func (n *NDP) solicited(now time.Duration, m *Message) {
 	n.answer(m, a.trial == Untried)
 }
 
-// answer sends an advertisement (section 7.2.4), which overrides what others say if the
-// address is ours for sure. Who asks without saying where it is is answered to where the
-// question came from.
+// answer queues an advertisement (section 7.2.4). override sets the Override flag, for an address that is
+// certainly ours. If the solicitation has no link-layer option, the answer goes to the station that sent it.
 func (n *NDP) answer(m *Message, override bool) {
 	reply := Message{Neighbor: wire.Neighbor{Advertisement: true, Target: m.Target, LinkAddr: n.mac, Router: n.router, Solicited: true, Override: override}, Src: m.Target, Dst: m.Src, MAC: m.LinkAddr}
 	switch {
@@ -213,7 +211,7 @@ func (n *NDP) answer(m *Message, override bool) {
 	}
 }
 
-// duplicate gives an address on trial up.
+// duplicate removes an address on trial that another host has.
 func (n *NDP) duplicate(a *ownAddress, by wire.MAC) {
 	n.packets.Conflicts++
 	addr := a.prefix.Addr()
@@ -221,7 +219,7 @@ func (n *NDP) duplicate(a *ownAddress, by wire.MAC) {
 	n.emit(Conflict, addr, by)
 }
 
-// advertised takes in an advertisement (section 7.2.5).
+// advertised processes an advertisement (section 7.2.5).
 func (n *NDP) advertised(now time.Duration, m *Message) {
 	if m.Dst.IsMulticast() && m.Solicited {
 		n.packets.Bad++
@@ -233,7 +231,7 @@ func (n *NDP) advertised(now time.Duration, m *Message) {
 	}
 	e := n.table[m.Target]
 	mac := m.LinkAddr
-	if mac.IsZero() { // the answer to a question to one host may leave it out
+	if mac.IsZero() { // an answer to a unicast solicitation may omit it
 		if e == nil || e.mac.IsZero() {
 			return
 		}
@@ -252,8 +250,8 @@ func (n *NDP) advertised(now time.Duration, m *Message) {
 	n.Learn(now, m.Target, mac, evidence)
 }
 
-// claimed is advertised for an address of ours. Who goes on claiming it is reported once: claims
-// within defendInterval of one another are one conflict, as with ARP.
+// claimed processes an advertisement for an address of ours. A persistent claim is reported once: claims
+// within defendInterval of one another count as one conflict, as with ARP.
 func (n *NDP) claimed(now time.Duration, a *ownAddress, m *Message) {
 	switch {
 	case m.MAC == n.mac: // our own message came back
@@ -269,8 +267,7 @@ func (n *NDP) claimed(now time.Duration, a *ownAddress, m *Message) {
 	}
 }
 
-// Poll writes the next message to send to m; it returns false when there is none.
-// What it returns counts as sent now.
+// Poll writes the next message to m. It returns false if there is none. The message counts as sent now.
 func (n *NDP) Poll(now time.Duration, m *Message) bool {
 	if reply, ok := n.answers.pop(); ok {
 		n.packets.Answered++
@@ -300,8 +297,8 @@ func (n *NDP) Poll(now time.Duration, m *Message) bool {
 	}
 }
 
-// question is a solicitation for target: to mac, or to all that may be it if mac is
-// zero (section 7.2.2).
+// question returns a solicitation for target, to mac, or to the solicited-node group if mac is zero (section
+// 7.2.2).
 func (n *NDP) question(target, source netip.Addr, mac wire.MAC) Message {
 	m := Message{Neighbor: wire.Neighbor{Target: target, LinkAddr: n.mac}, Src: source, Dst: target, MAC: mac}
 	if mac.IsZero() {
@@ -314,8 +311,8 @@ func (n *NDP) question(target, source netip.Addr, mac wire.MAC) Message {
 	return m
 }
 
-// hopeful reports whether there is no address to ask from but will be, when a trial ends
-// well: packets wait for that (RFC 4429 section 3.2).
+// hopeful reports whether there is no usable source address yet, but an optimistic one may become usable.
+// Packets wait for it (RFC 4429 section 3.2).
 func (n *NDP) hopeful() bool {
 	hopeful := false
 	for i := range n.own {
@@ -329,7 +326,7 @@ func (n *NDP) hopeful() bool {
 	return hopeful
 }
 
-// source is the address to ask for target from: one of its subnet, else any.
+// source returns the source address of a solicitation for target: one of the same subnet, or else any.
 func (n *NDP) source(target netip.Addr) (source netip.Addr, ok bool) {
 	for i := range n.own {
 		a := &n.own[i]
@@ -346,7 +343,7 @@ func (n *NDP) source(target netip.Addr) (source netip.Addr, ok bool) {
 	return source, ok
 }
 
-// messageQueue holds answers until they are polled, as many as may come in between.
+// messageQueue holds answers until Poll returns them. Its size limits the answers between two calls of Poll.
 type messageQueue struct {
 	message      [64]Message
 	first, count int

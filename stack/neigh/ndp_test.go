@@ -8,8 +8,8 @@ import (
 	"loam/wire"
 )
 
-// Neighbor Discovery and duplicate address detection, sentence by sentence: RFC 4861
-// section 7.2, RFC 4862 section 5.4.
+// Neighbour Discovery and duplicate address detection, following the text of RFC 4861 section 7.2 and RFC
+// 4862 section 5.4.
 
 var (
 	ours6   = netip.MustParsePrefix("2001:db8::a/64")
@@ -19,7 +19,7 @@ var (
 	third   = wire.MAC{2, 0, 0, 0, 0, 0xc}
 )
 
-// settledNDP is a machine with an address that is its own.
+// settledNDP returns an NDP with an address that has passed its test.
 func settledNDP(t *testing.T) *NDP {
 	t.Helper()
 	n := NewNDP(NDPConfig{MAC: here})
@@ -30,7 +30,7 @@ func settledNDP(t *testing.T) *NDP {
 	return n
 }
 
-// next6 takes what there is to send.
+// next6 returns the next message to send.
 func next6(n *NDP, now time.Duration) *Message {
 	var m Message
 	if !n.Poll(now, &m) {
@@ -113,7 +113,7 @@ func TestNDPOptimistic(t *testing.T) {
 	}
 }
 
-// An address that turns out to be another's lets nobody wait on.
+// If an optimistic address turns out to be a duplicate, waiting packets fail.
 func TestNDPOptimisticConflict(t *testing.T) {
 	n := NewNDP(NDPConfig{MAC: here})
 	n.Add(0, ours6, Optimistic)
@@ -135,7 +135,7 @@ func TestNDPOptimisticConflict(t *testing.T) {
 	t.Error("who waits for a neighbour is not told that it cannot be asked for")
 }
 
-// Another address that is ours already is asked from at once.
+// If another own address is usable, it is used as the source at once.
 func TestNDPOptimisticBeside(t *testing.T) {
 	n := settledNDP(t)
 	n.Add(0, netip.MustParsePrefix("2001:db8:1::a/64"), Optimistic)
@@ -249,7 +249,7 @@ func TestNDPConflictLater(t *testing.T) {
 	}
 }
 
-// Who goes on claiming is reported once, so that nobody can fill a log.
+// A persistent claim is reported once, so that it cannot flood a log.
 func TestNDPConflictsReported(t *testing.T) {
 	n := settledNDP(t)
 	for _, claim := range []struct {
@@ -268,7 +268,7 @@ func TestNDPConflictsReported(t *testing.T) {
 	}
 }
 
-// RFC 4861 section 6.3.4: routers say how long to wait, and to believe.
+// RFC 4861 section 6.3.4: routers set the retransmission and reachable times.
 func TestNDPTimes(t *testing.T) {
 	n := settledNDP(t)
 	n.SetTimes(0, 5*time.Second)

@@ -20,7 +20,7 @@ var (
 	otherMAC = wire.MAC{2, 0, 0, 0, 0, 3}
 )
 
-// script plays the rest of the link by hand. Time stands still but for advance.
+// script plays all other hosts of the link. Time passes only in advance.
 type script struct {
 	*ARP
 	t   *testing.T
@@ -32,7 +32,7 @@ func newScript(t *testing.T, cfg ARPConfig) *script {
 	return &script{ARP: NewARP(cfg), t: t, now: time.Hour}
 }
 
-// settled is a script whose own address is in use and announced.
+// settledScript returns a script whose own address is in use and announced.
 func settledScript(t *testing.T, cfg ARPConfig) *script {
 	s := newScript(t, cfg)
 	s.Add(s.now, subnet)
@@ -45,8 +45,7 @@ func settledScript(t *testing.T, cfg ARPConfig) *script {
 	return s
 }
 
-// advance lets d pass, stopping at every deadline on the way until there is
-// something to send or to tell.
+// advance lets d pass. It stops at each deadline on the way until there is a packet or an event.
 func (s *script) advance(d time.Duration) {
 	end := s.now + d
 	for s.Deadline() <= end && s.due.Len() == 0 && len(s.events) == 0 && !s.addressPending() {

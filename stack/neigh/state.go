@@ -8,46 +8,46 @@ import (
 	"loam/wire"
 )
 
-// State is that of an entry (RFC 4861 section 7.3.2; Negative and Static are
-// Linux's FAILED and PERMANENT).
+// State is the state of an entry (RFC 4861 section 7.3.2). Negative and Static are FAILED and PERMANENT on
+// Linux.
 type State uint8
 
 // States.
 const (
-	Incomplete State = iota // being asked for
-	Reachable               // has answered lately
-	Stale                   // not confirmed lately, and not used since
-	Delay                   // used: a confirmation may still come from above
-	Probe                   // being asked whether it is still there
-	Negative                // did not answer: remembered for a short while
-	Static                  // set by hand
+	Incomplete State = iota // being resolved
+	Reachable               // confirmed recently
+	Stale                   // not confirmed recently, and not used since
+	Delay                   // in use: upper layers may still confirm it
+	Probe                   // being solicited to check that it still answers
+	Negative                // did not answer; kept for a short time
+	Static                  // set by the owner
 )
 
 var stateText = [...]string{"incomplete", "reachable", "stale", "delay", "probe", "failed", "static"}
 
-// String is the state in Linux's words.
+// String returns Linux's name of the state.
 func (s State) String() string { return stateText[s] }
 
-// Evidence says how we came by a MAC.
+// Evidence describes how a MAC was learned.
 type Evidence uint8
 
 // Evidence, the weakest first.
 const (
-	Heard    Evidence = iota // in passing: corrects an entry, makes none
-	Asked                    // it asked for an address of ours: makes an entry too
-	Answered                 // it answers us: confirms, if we have asked
+	Heard    Evidence = iota // overheard: updates an entry, creates none
+	Asked                    // the sender asked for an address of ours: may also create an entry
+	Answered                 // an answer to us: confirms, if we have asked
 )
 
-// Deadline is when Advance has to be called, Never if not.
+// Deadline returns when Advance must be called, or Never.
 func (c *Cache) Deadline() time.Duration { return c.wheel.Next() }
 
-// Advance does what is due.
+// Advance runs the timers that have expired.
 func (c *Cache) Advance(now time.Duration) {
 	c.wheel.Advance(now, func(e *timer.Entry) { c.expire(now, e.Owner.(*neighbour)) })
 }
 
-// Solicit returns the next address to ask for, until there is none: at mac, or
-// the whole link if mac is zero. It counts as sent now.
+// Solicit returns the next address to solicit. The solicitation goes to mac, or to the whole link if mac is
+// zero. It counts as sent now. ok is false if there is none.
 func (c *Cache) Solicit(now time.Duration) (addr netip.Addr, mac wire.MAC, ok bool) {
 	n := c.due.Front()
 	if n == nil {
@@ -60,9 +60,8 @@ func (c *Cache) Solicit(now time.Duration) (addr netip.Addr, mac wire.MAC, ok bo
 	return n.addr, n.mac, true
 }
 
-// Confirm says that addr has just made progress in a way that only answers from
-// there explain, such as an acknowledgement of new data (RFC 4861 section
-// 7.3.1).
+// Confirm reports that packets to addr evidently arrive, for example because new data was acknowledged (RFC
+// 4861 section 7.3.1).
 func (c *Cache) Confirm(now time.Duration, addr netip.Addr) {
 	n := c.table[addr]
 	if n == nil {
@@ -74,7 +73,7 @@ func (c *Cache) Confirm(now time.Duration, addr netip.Addr) {
 	}
 }
 
-// Learn takes in that addr was seen at mac.
+// Learn records that addr was seen at mac.
 func (c *Cache) Learn(now time.Duration, addr netip.Addr, mac wire.MAC, ev Evidence) {
 	n := c.table[addr]
 	switch {
@@ -103,6 +102,7 @@ func (c *Cache) Learn(now time.Duration, addr netip.Addr, mac wire.MAC, ev Evide
 	}
 }
 
+// learnNew learns an address without an entry. Only a request for one of our addresses creates an entry.
 func (c *Cache) learnNew(now time.Duration, addr netip.Addr, mac wire.MAC, ev Evidence) {
 	if ev != Asked {
 		c.counters.Unmatched++
@@ -113,8 +113,8 @@ func (c *Cache) learnNew(now time.Duration, addr netip.Addr, mac wire.MAC, ev Ev
 	}
 }
 
-// setMAC stores what was learnt. It is Reachable if it answers a question, and
-// else Stale, so that it is probed when it is used.
+// setMAC stores a learned MAC. The entry becomes Reachable if the MAC is an answer to our solicitation.
+// Otherwise it becomes Stale, so that it is probed when it is used.
 func (c *Cache) setMAC(now time.Duration, n *neighbour, mac wire.MAC, ev Evidence) {
 	n.mac, n.changed = mac, now
 	if ev == Answered && n.asked > 0 {
@@ -124,7 +124,7 @@ func (c *Cache) setMAC(now time.Duration, n *neighbour, mac wire.MAC, ev Evidenc
 	}
 }
 
-// enter puts n into state s and sets what happens next.
+// enter changes the state of n to s and sets the timer or the solicitation that follows.
 func (c *Cache) enter(now time.Duration, n *neighbour, s State) {
 	n.state = s
 	switch s {
@@ -147,7 +147,7 @@ func (c *Cache) enter(now time.Duration, n *neighbour, s State) {
 	n.turn.Remove()
 }
 
-// expire is called when the timer that enter or Solicit has set runs out.
+// expire handles the expiry of a timer that enter or Solicit has set.
 func (c *Cache) expire(now time.Duration, n *neighbour) {
 	switch n.state {
 	case Incomplete, Probe:
@@ -161,16 +161,15 @@ func (c *Cache) expire(now time.Duration, n *neighbour) {
 	}
 }
 
-// unanswered asks once more or gives up. A neighbour that stops answering is
-// forgotten rather than remembered as such: it may have moved, and the next
-// Lookup asks the whole link (RFC 4861 section 7.3.3).
+// unanswered solicits again or gives up. A neighbour that stops answering is removed and not kept as
+// Negative. It may have moved, and the next Lookup asks the whole link (RFC 4861 section 7.3.3).
 func (c *Cache) unanswered(now time.Duration, n *neighbour) {
 	switch {
 	case n.asked < c.cfg.Attempts:
 		c.due.PushBack(&n.turn)
 	case n.state == Probe:
 		c.fail(n)
-		n.state = Negative // what waits for it knows already
+		n.state = Negative // fail has already notified those that wait for it
 		c.drop(n)
 	default:
 		c.fail(n)
@@ -178,8 +177,8 @@ func (c *Cache) unanswered(now time.Duration, n *neighbour) {
 	}
 }
 
-// spread is a random time between half of mean and half as much again (RFC 4861
-// section 10, MIN_RANDOM_FACTOR and MAX_RANDOM_FACTOR).
+// spread returns a random time between 0.5 and 1.5 times mean (RFC 4861 section 10, MIN_RANDOM_FACTOR and
+// MAX_RANDOM_FACTOR).
 func (c *Cache) spread(mean time.Duration) time.Duration {
 	return mean/2 + time.Duration(c.random.Int64N(int64(mean)+1))
 }

@@ -6,33 +6,32 @@ import (
 	"loam/wire"
 )
 
-// Options say how far a socket is ready to share its port. The zero value shares
-// nothing.
+// Options determine with which sockets a socket may share its port. The zero value shares with none.
 type Options struct {
 	ReuseAddr bool   // SO_REUSEADDR
 	ReusePort bool   // SO_REUSEPORT
-	Owner     uint32 // effective user: strangers do not share by SO_REUSEPORT
-	Interface int    // SO_BINDTODEVICE: on this interface only; 0: on all
+	Owner     uint32 // effective user ID: only sockets of one user share by SO_REUSEPORT
+	Interface int    // SO_BINDTODEVICE: index of the only interface; 0: all interfaces
 	V6Only    bool   // IPV6_V6ONLY: the unspecified IPv6 address means IPv6 only
 }
 
-// Claim is what one socket wants of a port, or has.
+// Claim describes a socket's use of a port, requested or granted.
 type Claim struct {
 	Addr netip.Addr // unspecified: all addresses
 	Options
-	Listening bool // TCP: takes connections
+	Listening bool // TCP: accepts connections
 }
 
-// Conflict reports whether a socket cannot have what it wants since another one
-// has what it has, of the same port and protocol. The rules are those of Linux
-// (socket(7), ip(7); inet_bind_conflict and udp_lib_lport_inuse in its source):
+// Conflict reports whether want cannot be granted because another socket has have, for the same port and
+// protocol. The rules are those of Linux (socket(7), ip(7); inet_bind_conflict and udp_lib_lport_inuse in its
+// source):
 //
-//   - Claims that have no address or no interface in common do not meet.
-//   - Both with SO_REUSEPORT and of one user: they share, and so do listeners.
-//   - Both with SO_REUSEADDR: they share, but for TCP not while the one that is
-//     there listens. So a server can be started again while its old connections
-//     end, and cannot steal the connections of one that runs.
-//   - Else they conflict.
+//   - Claims without a common address or interface do not conflict.
+//   - Two claims with SO_REUSEPORT of the same user share the port, even if both listen.
+//   - Two claims with SO_REUSEADDR share the port, but for TCP not while have is listening. A
+//     server can thus restart while its old connections end, and cannot take over the
+//     connections of a running server.
+//   - All other claims conflict.
 func Conflict(proto wire.Protocol, want, have Claim) bool {
 	if !overlap(want, have) {
 		return false
@@ -44,7 +43,7 @@ func Conflict(proto wire.Protocol, want, have Claim) bool {
 	return !want.ReuseAddr || !have.ReuseAddr || busy
 }
 
-// overlap reports whether a packet could be for both.
+// overlap reports whether a packet could match both claims.
 func overlap(a, b Claim) bool {
 	if a.Interface != b.Interface && a.Interface != 0 && b.Interface != 0 {
 		return false
@@ -59,5 +58,5 @@ func overlap(a, b Claim) bool {
 	}
 }
 
-// takesIPv4 reports whether an IPv6 claim is for IPv4 too (RFC 3493 section 5.3).
+// takesIPv4 reports whether an IPv6 claim also receives IPv4 (RFC 3493 section 5.3).
 func (c *Claim) takesIPv4() bool { return c.Addr.IsUnspecified() && !c.V6Only }

@@ -9,8 +9,8 @@ import (
 
 func addr(s string) netip.Addr { return netip.MustParseAddr(s) }
 
-// The matrix of socket(7) and ip(7), and of every guide to the two options, in
-// Linux's version. What is there stands left.
+// The matrix of socket(7), ip(7) and common guides to the two options, in Linux's version. The existing
+// socket is on the left.
 func TestConflict(t *testing.T) {
 	const any, one, two, any6, one6 = "0.0.0.0", "192.0.2.1", "192.0.2.2", "::", "2001:db8::1"
 	none := Options{}

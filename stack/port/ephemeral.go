@@ -8,24 +8,22 @@ import (
 	"loam/wire"
 )
 
-// Ephemeral ports (RFC 6056). They should be hard to guess for those who would
-// forge packets, and not be used again soon.
+// Ephemeral ports (RFC 6056). They should be hard to guess for an attacker who forges packets, and not be
+// reused soon.
 //
-// A connection gets one by the double-hash algorithm (section 3.3.4): the search
-// begins at an offset that depends on both addresses and the remote port by a
-// secret, plus a counter. So the ports to one destination follow one another,
-// each coming again only when all others were used, and to another destination
-// they begin elsewhere. There are many counters, found by the same secret, so
-// that connections to one destination do not tell how many there are to another.
+// A connection gets its port by the double-hash algorithm (section 3.3.4). The search begins at an offset, a
+// keyed hash of both addresses and the remote port, plus a counter. Successive connections to one destination
+// use successive ports, and a port repeats only after all others were used. For another destination the
+// sequence begins elsewhere. There are many counters, selected by the same hash, so that connections to one
+// destination do not reveal the number of connections to another.
 //
-// A socket that is bound to port 0 has no destination yet: its search begins
-// anywhere (section 3.3.1).
+// A socket bound to port 0 has no destination yet. Its search begins at a random port (section 3.3.1).
 
 // offsetPlaces is the number of counters (TABLE_LENGTH in RFC 6056).
 const offsetPlaces = 1024
 
-// ephemeral finds a port for the connection f, whose local port is 0: one that no
-// program has bound, and from which there is no connection to the same peer.
+// ephemeral returns a port for the connection f, whose local port is 0. No program has bound the port, and no
+// connection from it to the same peer exists. It returns false if no port is left.
 func (t *Table) ephemeral(f flow) (uint16, bool) {
 	h := t.hash(f)
 	offset, counter := h>>32, &t.offsets[h%offsetPlaces]
@@ -43,8 +41,8 @@ func (t *Table) ephemeral(f flow) (uint16, bool) {
 	return 0, false
 }
 
-// unused finds a port that nobody has in a way that could concern claim, even if
-// both would share.
+// unused returns a port without any binding that could overlap claim, even one that would share. It returns
+// false if no port is left.
 func (t *Table) unused(proto wire.Protocol, claim Claim) (uint16, bool) {
 	claim.ReuseAddr, claim.ReusePort = false, false
 	begin := t.random.Uint64() % t.count

@@ -11,7 +11,7 @@ import (
 func TestEphemeralPortsOfOneDestination(t *testing.T) {
 	table := NewTable(Config{})
 	seen := map[uint16]bool{}
-	for range 28232 { // all that there are
+	for range 28232 { // all ephemeral ports
 		f := mustConnect(t, table, "192.0.2.1:0", "198.51.100.7:80", nil)
 		port := f.Local().Port()
 		if port < 32768 || port > 60999 || seen[port] || f.Local().Addr() != addr("192.0.2.1") {
@@ -47,8 +47,7 @@ func TestAPortThatWasGivenBackComesAgainLast(t *testing.T) {
 	}
 }
 
-// RFC 6056 section 2.2: what an observer sees on one connection does not tell the
-// port of another.
+// RFC 6056 section 2.2: the ports of one destination do not reveal those of another.
 func TestEphemeralPortsDependOnTheDestinationAndTheSecret(t *testing.T) {
 	first := func(seed byte, local, remote string) uint16 {
 		table := NewTable(Config{Seed: [32]byte{seed}})

@@ -8,12 +8,11 @@ import (
 	"loam/wire"
 )
 
-// Whether a port can be bound while connections are on it, as the kernel has it.
+// Whether a port with connections can be bound, compared with the kernel.
 
 var loopback = addr("127.0.0.1")
 
-// eachOption calls f with every pair of what a socket of a connection and a new
-// one may have set.
+// eachOption calls f with each combination of options of a connection's socket and a new socket.
 func eachOption(f func(old, fresh Options)) {
 	for bits := range 16 {
 		f(Options{ReuseAddr: bits&1 != 0, ReusePort: bits&2 != 0},
@@ -21,7 +20,7 @@ func eachOption(f func(old, fresh Options)) {
 	}
 }
 
-// kernel makes sockets, and closes with the test those that are still open.
+// kernel makes sockets, and closes those still open at the end of the test.
 type kernel struct {
 	t    *testing.T
 	open map[int]bool
@@ -82,7 +81,7 @@ func canBind(t *Table, port uint16, o Options) bool {
 	return err == nil
 }
 
-// A server ends, its connections live on, and it is started again.
+// A server ends, its connections continue, and it is started again.
 func TestAcceptedConnectionsAgainstLinux(t *testing.T) {
 	eachOption(func(old, fresh Options) {
 		k := newKernel(t)
@@ -108,7 +107,7 @@ func TestAcceptedConnectionsAgainstLinux(t *testing.T) {
 			t.Errorf("%+v, then %+v, while the first listens: %v, Linux %v", old, fresh, got, during)
 		}
 		if during {
-			return // the socket of the first try is in the way of the second
+			return // the socket of the first try blocks the second one
 		}
 		table.Release(b)
 		if got := canBind(table, 80, fresh); got != after {
@@ -118,12 +117,12 @@ func TestAcceptedConnectionsAgainstLinux(t *testing.T) {
 	})
 }
 
-// A port that an outgoing connection was given.
+// The port of an outgoing connection.
 func TestOutgoingConnectionAgainstLinux(t *testing.T) {
 	eachOption(func(old, fresh Options) {
 		k := newKernel(t)
 		want := false
-		for try := 0; try < 5 && !want; try++ { // other programs' connections may have the port, too, and its neighbours
+		for try := 0; try < 5 && !want; try++ { // connections of other programs may also use the port and its neighbours
 			_, port := k.listen(Options{})
 			client := k.socket(old)
 			k.check(syscall.Connect(client, sockaddr(loopback, port)))

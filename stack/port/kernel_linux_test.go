@@ -10,21 +10,20 @@ import (
 	"loam/wire"
 )
 
-// The kernel that runs the test is asked the same questions: two sockets after
-// each other on a port of the loopback interface, with every combination of
-// addresses and options. Another program may have the port, so a difference has to
-// show on several ports.
+// Comparison with the kernel that runs the test: two sockets, one after the other, on a port of the loopback
+// interface, with every combination of addresses and options. Another program may use the port, so a
+// difference must appear on several ports.
 
 const soReusePort = 15 // SO_REUSEPORT, which package syscall lacks
 
-// step is one socket: what it binds, with what options, and whether it listens.
+// step is one socket: its address, its options, and whether it listens.
 type step struct {
 	addr   netip.Addr
 	o      Options
 	listen bool
 }
 
-// outcome says how far two sockets got.
+// outcome records which calls of two sockets succeeded.
 type outcome struct{ firstBind, firstListen, secondBind, secondListen bool }
 
 func TestAgainstLinux(t *testing.T) {
@@ -154,7 +153,7 @@ func sockaddr(a netip.Addr, port int) syscall.Sockaddr {
 	return &syscall.SockaddrInet6{Port: port, Addr: a.As16()}
 }
 
-// freePort is a port that nobody had a moment ago.
+// freePort returns a port that was unused a moment ago.
 func freePort(proto wire.Protocol) (int, error) {
 	fd, err := socket(proto, step{addr: netip.IPv6Unspecified()})
 	if err != nil {

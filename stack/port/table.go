@@ -10,7 +10,7 @@ import (
 	"loam/wire"
 )
 
-// Errors of Bind, Listen and Connect.
+// Errors of Bind, Listen and Connect, with the error number for programs.
 var (
 	ErrInUse        = errors.New("port: address already in use")            // EADDRINUSE
 	ErrNotAvailable = errors.New("port: no port left for this destination") // EADDRNOTAVAIL
@@ -18,17 +18,17 @@ var (
 
 // Config configures a Table.
 type Config struct {
-	// First and Last are the ephemeral ports; zero: 32768 and 60999, as Linux's
+	// First and Last are the range of ephemeral ports. Zero means 32768 and 60999, as in Linux's
 	// ip_local_port_range.
 	First, Last uint16
-	// Seed makes the choice of ports unpredictable: it is secret and random.
+	// Seed makes the choice of ports unpredictable. It must be secret and random.
 	Seed [32]byte
 }
 
-// Table knows all ports of a host.
+// Table holds all ports of a host. It belongs to one goroutine at a time.
 type Table struct {
 	first   uint16
-	count   uint64 // of ephemeral ports
+	count   uint64 // number of ephemeral ports
 	ports   map[number]*portState
 	flows   map[flow]struct{}
 	key     siphash.Key
@@ -42,28 +42,28 @@ type number struct {
 	port  uint16
 }
 
-// portState is who has a port. It exists while somebody has.
+// portState holds the users of a port. It exists while there are any.
 type portState struct {
 	bindings list.List[Binding]
-	bound    int // how many of them a program asked for by Bind
+	bound    int // number of bindings made by Bind
 }
 
-// flow is what exists once.
+// flow is the unique key of a connection.
 type flow struct {
 	proto         wire.Protocol
 	local, remote netip.AddrPort
 }
 
-// Binding is a local address and port that is taken.
+// Binding is a local address and port in use.
 type Binding struct {
 	number
 	claim Claim
-	bound bool // by Bind, not for one Flow
-	users int  // the program, and Flows
+	bound bool // made by Bind, not for one Flow
+	users int  // the program, and the Flows
 	node  list.Node[Binding]
 }
 
-// Flow is a connection that is taken.
+// Flow is a reserved connection.
 type Flow struct {
 	flow
 	binding *Binding
@@ -88,17 +88,17 @@ func NewTable(c Config) *Table {
 	return t
 }
 
-// Local is the address and port.
+// Local returns the local address and port.
 func (b *Binding) Local() netip.AddrPort { return netip.AddrPortFrom(b.claim.Addr, b.port) }
 
-// Local and Remote are the ends of the connection.
+// Local returns the local end of the connection.
 func (f *Flow) Local() netip.AddrPort { return f.local }
 
-// Remote is the peer's end.
+// Remote returns the peer's end of the connection.
 func (f *Flow) Remote() netip.AddrPort { return f.remote }
 
-// Bind takes a local address, which may be unspecified, and a port, 0 for an
-// ephemeral one that nobody else has. Errors: ErrInUse.
+// Bind reserves a local address, which may be unspecified, and a port. Port 0 selects an ephemeral port that
+// no other socket has. The error is ErrInUse.
 func (t *Table) Bind(proto wire.Protocol, local netip.AddrPort, o Options) (*Binding, error) {
 	claim := Claim{Addr: local.Addr(), Options: o}
 	port := local.Port()
@@ -113,9 +113,8 @@ func (t *Table) Bind(proto wire.Protocol, local netip.AddrPort, o Options) (*Bin
 	return t.take(number{proto, port}, claim, true), nil
 }
 
-// Listen makes b take connections. It can conflict even if Bind did not, since of
-// several sockets that share a port by SO_REUSEADDR only one may listen. Errors:
-// ErrInUse.
+// Listen marks b as accepting connections. It can fail with ErrInUse even if Bind did not: of the sockets
+// that share a port by SO_REUSEADDR, only one may listen.
 func (t *Table) Listen(b *Binding) error {
 	claim := b.claim
 	claim.Listening = true
@@ -126,23 +125,23 @@ func (t *Table) Listen(b *Binding) error {
 	return nil
 }
 
-// SetInterface has b be for one interface only, or with 0 for all (SO_BINDTODEVICE). As on
-// Linux, nobody who is there already is asked.
+// SetInterface restricts b to one interface, or with 0 to none (SO_BINDTODEVICE). As on Linux, it does not
+// check for conflicts with existing bindings.
 func (t *Table) SetInterface(b *Binding, index int) { b.claim.Interface = index }
 
-// Release gives a Binding back. If it has connections, the port stays taken until
-// these are closed, but nobody listens there any more.
+// Release gives up a Binding and stops listening. If it has connections, the port stays in use until they are
+// closed.
 func (t *Table) Release(b *Binding) {
 	b.claim.Listening = false
 	t.leave(b)
 }
 
-// Connect takes a connection from local to remote. b is the Binding of the socket,
-// if the program has bound it or a listener accepts the connection: then local is
-// an address of it, and has its port. Without a Binding, a port of 0 stands for an
-// ephemeral one, which connections to different destinations share. Errors:
-// ErrNotAvailable when the connection exists, or no port is left; ErrInUse when a
-// port is given and is taken.
+// Connect reserves a connection from local to remote. b is the Binding of the socket if the program has bound
+// it or a listener accepts the connection; local must then match b. Without a Binding, port 0 selects an
+// ephemeral port, which connections to different destinations may share.
+//
+// It returns ErrNotAvailable if the connection exists or no port is left, and ErrInUse if the given port is
+// in use.
 func (t *Table) Connect(proto wire.Protocol, local, remote netip.AddrPort, b *Binding, o Options) (*Flow, error) {
 	f := flow{proto, local, remote}
 	var err error
@@ -169,13 +168,13 @@ func (t *Table) Connect(proto wire.Protocol, local, remote netip.AddrPort, b *Bi
 	return &Flow{f, b}, nil
 }
 
-// Close gives a connection back.
+// Close releases a connection.
 func (t *Table) Close(f *Flow) {
 	delete(t.flows, f.flow)
 	t.leave(f.binding)
 }
 
-// conflict reports whether anybody on port n but self conflicts with claim.
+// conflict reports whether a binding on port n other than self conflicts with claim.
 func (t *Table) conflict(n number, claim Claim, self *Binding) bool {
 	p := t.ports[n]
 	if p == nil {
@@ -189,6 +188,7 @@ func (t *Table) conflict(n number, claim Claim, self *Binding) bool {
 	return false
 }
 
+// take adds a binding with one user to port n. The caller has checked for conflicts.
 func (t *Table) take(n number, claim Claim, bound bool) *Binding {
 	p := t.ports[n]
 	if p == nil {
@@ -204,7 +204,7 @@ func (t *Table) take(n number, claim Claim, bound bool) *Binding {
 	return b
 }
 
-// leave takes one user off b; the last one gives it back.
+// leave removes one user of b. The last one releases b.
 func (t *Table) leave(b *Binding) {
 	if b.users--; b.users > 0 {
 		return

@@ -147,8 +147,7 @@ func TestConnectFromAPortWithoutBinding(t *testing.T) {
 	wantEmpty(t, table)
 }
 
-// TestTableAgainstSlowTable does random things and looks through everything that
-// is taken to see whether each may be.
+// TestTableAgainstSlowTable performs random operations and checks every binding and flow for conflicts.
 func TestTableAgainstSlowTable(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	table := NewTable(Config{First: 40000, Last: 40015})

@@ -4,7 +4,7 @@ package ring
 
 import "testing"
 
-// Not under the race detector: there sync.Pool loses entries on purpose.
+// Not under the race detector, where sync.Pool drops entries on purpose.
 
 func TestStreamInItsStrideAllocatesNothing(t *testing.T) {
 	var s Send

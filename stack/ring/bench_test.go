@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// The floor under BenchmarkSend and BenchmarkReceive: two copies of the same
-// size, in and out.
+// The lower bound of BenchmarkSend and BenchmarkReceive: two copies of the same size, in and out.
 func BenchmarkTwoCopies(b *testing.B) {
 	for _, n := range sizes {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// These tests are for the race detector: program and shard as two goroutines
-// that poll, as fast as they can.
+// Tests for the race detector: program and shard are two goroutines that poll as fast as they can.
 
 const total = 4 << 20
 
@@ -49,7 +48,7 @@ func TestSendConcurrently(t *testing.T) {
 	wg.Wait()
 }
 
-// overwriter is memory that is used for something else once it is given back.
+// overwriter is memory that is overwritten when it is freed.
 type overwriter []byte
 
 func (p overwriter) Free() { clear(p) }
@@ -59,7 +58,7 @@ func TestReceiveConcurrently(t *testing.T) {
 	var q Receive
 	const window = 100000
 	var wg sync.WaitGroup
-	wg.Go(func() { // the shard: each pair of segments the wrong way round
+	wg.Go(func() { // the shard: each pair of segments in reverse order
 		const half = 1460
 		for off, turn := uint64(0), 0; off < total; turn++ {
 			if off+2*half > q.Consumed()+window {

@@ -2,28 +2,27 @@ package ring
 
 import "sync"
 
-// Loans: memory that bytes have arrived in, kept until the program has read it, in
-// place of a copy into chunks. Copying is most of what receiving a stream in large
-// frames costs, so a frame that is mostly payload is worth keeping. Only bytes that
-// come in order are lent, so loans lie one behind the other in front of committed,
-// with chunks between them where small segments came.
+// Loans: memory in which bytes have arrived, kept until the program has read it instead of copied into
+// chunks. Copying is most of the cost of receiving a stream in large frames, so a frame that is mostly
+// payload is worth keeping. Only bytes in order are lent. Loans therefore lie one behind the other in front
+// of committed, with chunks between them for small segments.
 
-// Memory is a piece of memory that is given back when its bytes have been read, by
-// the goroutine that reads.
+// Memory is memory that a queue borrows. Free is called once: by the reading goroutine when the bytes have been
+// read, or by Reset.
 type Memory interface{ Free() }
 
-// loan is the bytes [from, to).
+// loan holds the bytes [from, to) of the stream.
 type loan struct {
 	from, to uint64
 	p        []byte
 	of       Memory
 }
 
-// maxLoans bounds what a program that does not read keeps away from the pool of
-// frames: 2 MiB of them. What comes beyond it is copied.
+// maxLoans limits the frames that a slow reader can keep from the frame pool, to 2 MiB. Further bytes are
+// copied.
 const maxLoans = 32
 
-// loans is a queue of them, pooled, so that an idle connection has none.
+// loans is a queue of loans. It is pooled, so that an idle connection has none.
 type loans struct {
 	item    [maxLoans]loan
 	head, n uint32
@@ -33,10 +32,9 @@ var loanQueues = sync.Pool{New: func() any { return new(loans) }}
 
 func (l *loans) at(i uint32) *loan { return &l.item[(l.head+i)%maxLoans] }
 
-// Lend is WriteAt and Commit of p without a copy: p is part of of, which belongs to
-// the queue if Lend is true. It is false, and nothing has happened, unless off is
-// where what was committed ends, and if too much is lent already. Only the shard
-// calls it.
+// Lend is WriteAt and Commit of p without a copy. p is part of of, which belongs to the queue if Lend returns
+// true. Lend returns false and does nothing if off is not the end of the committed bytes, if p is empty, if
+// too much is lent already, or after Reset. Only the shard calls it.
 func (q *Receive) Lend(p []byte, off uint64, of Memory) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -56,8 +54,8 @@ func (q *Receive) Lend(p []byte, off uint64, of Memory) bool {
 	return true
 }
 
-// borrowed is what is lent of [from, to), if it begins so; else where the next loan
-// begins, which is at most to.
+// borrowed returns the lent bytes at the front of [from, to). If there are none, it returns the offset of the
+// next loan, at most to.
 func (q *Receive) borrowed(from, to uint64) (p []byte, next uint64) {
 	if q.lent == nil {
 		return nil, to
@@ -74,7 +72,7 @@ func (q *Receive) borrowed(from, to uint64) (p []byte, next uint64) {
 	return nil, to
 }
 
-// giveBack gives back what is lent in front of off.
+// giveBack frees the loans in front of off.
 func (q *Receive) giveBack(off uint64) {
 	l := q.lent
 	if l == nil {

@@ -6,19 +6,17 @@ import (
 	"sync/atomic"
 )
 
-// Memory of the queues: chunks for the bytes and, for a queue that outgrows the
-// table inside its struct, tables of chunks. Both are pooled, so that a stream
-// in its stride allocates nothing.
+// Memory pools of the queues: chunks for the bytes, and chunk tables for queues that outgrow the table inside
+// their struct. In the steady state, a stream allocates nothing.
 
-// chunkSize is large enough that the work per chunk (some 20 ns) vanishes behind
-// the copy, and small enough that a connection with a few bytes in flight is
-// cheap. A power of two.
+// chunkSize is a power of two. It is large enough that the work per chunk (some 20 ns) is small compared with
+// the copy, and small enough that a connection with few bytes in flight is cheap.
 const chunkSize = 4096
 
 type chunk [chunkSize]byte
 
-// table maps chunk numbers to chunks; its length is a power of two. It is a
-// struct so that the pool holds a pointer.
+// table maps chunk numbers to chunks. Its length is a power of two. It is a struct so that the pool holds a
+// pointer.
 type table struct{ slot []*chunk }
 
 var (
@@ -46,7 +44,7 @@ func (c *chunk) free() {
 	chunks.Put(c)
 }
 
-// newTable returns an empty table of n slots, a power of two.
+// newTable returns an empty table of n slots. n must be a power of two.
 func newTable(n int) *table {
 	if t, ok := tables[bits.TrailingZeros(uint(n))].Get().(*table); ok {
 		return t
@@ -54,18 +52,17 @@ func newTable(n int) *table {
 	return &table{make([]*chunk, n)}
 }
 
-// free takes back a table whose slots are all nil.
+// free returns a table to its pool. All slots must be nil.
 func (t *table) free() { tables[bits.TrailingZeros(uint(len(t.slot)))].Put(t) }
 
-// Track switches the accounting that tests use on or off: chunks outstanding are
-// counted and freed ones overwritten. Chunks that are held when it is switched
-// on confuse the count; to switch on what is on changes nothing.
+// Track switches the leak check for tests on or off. While it is on, chunks in use are counted and freed
+// chunks are overwritten. No queue may hold chunks when it is switched on. Repeated calls with the same value
+// have no effect.
 func Track(on bool) {
 	if tracking.Swap(on) != on {
 		outstanding.Store(0)
 	}
 }
 
-// Outstanding is the number of chunks held by all queues of the process while
-// tracking.
+// Outstanding returns the number of chunks held by all queues of the process, while Track is on.
 func Outstanding() int { return int(outstanding.Load()) }

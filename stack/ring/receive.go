@@ -5,32 +5,30 @@ import (
 	"sync/atomic"
 )
 
-// Receive holds what has arrived and the program has not read, in or out of
-// order.
+// Receive holds the bytes that have arrived, in or out of order, and that the program has not read.
 //
 //	consumed         committed                        top
 //	   |   readable     |   pieces, holes between them   |
 //
-// It has no limit of its own: the window that TCP offers is the limit. Since a
-// chunk is held for a single byte, a peer that sends one byte in every 4096 makes
-// it hold the whole window, and never more than that and one chunk.
+// It has no limit of its own: the window offered by TCP is the limit. A chunk is held for a single byte. A
+// peer that sends one byte in every 4096 makes the queue hold the whole window, but never more than that and
+// one chunk.
 //
 // The zero value is empty and ready.
 type Receive struct {
 	mu        sync.Mutex
 	store     store
 	lent      *loans        // nil: none
-	consumed  atomic.Uint64 // changed under mu, and never beyond committed
+	consumed  atomic.Uint64 // changed under mu, never beyond committed
 	committed atomic.Uint64 // changed under mu
-	top       uint64        // behind the last byte stored
+	top       uint64        // offset behind the last byte stored
 	reading   bool          // the program copies from [consumed, committed)
-	dead      bool          // after Reset
+	dead      bool          // Reset was called
 }
 
-// WriteAt stores p at off, at or behind what has been committed. Only the shard
-// calls it. The copy runs without the lock: the program does not read behind
-// committed, and it does not free chunks in front of top but those it has read
-// to their end.
+// WriteAt stores p at off, which must be at or behind the committed bytes. Only the shard calls it. The copy
+// runs without the lock: the program does not read behind committed, and in front of top it only frees chunks
+// that it has read completely.
 func (q *Receive) WriteAt(p []byte, off uint64) {
 	for len(p) > 0 {
 		var sp spans
@@ -53,8 +51,7 @@ func (q *Receive) WriteAt(p []byte, off uint64) {
 	}
 }
 
-// Commit makes everything in front of off readable; it has all been stored. Only
-// the shard calls it.
+// Commit makes all bytes in front of off readable. They must all have been stored. Only the shard calls it.
 func (q *Receive) Commit(off uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -67,20 +64,20 @@ func (q *Receive) Commit(off uint64) {
 	q.committed.Store(max(q.committed.Load(), off))
 }
 
-// Committed is how far Commit has come: all that was ever readable.
+// Committed returns the end of the committed bytes, by Commit or Lend: everything that was ever readable.
 func (q *Receive) Committed() uint64 { return q.committed.Load() }
 
-// Consumed is the offset of the first byte that the program has not read.
+// Consumed returns the offset of the first byte that the program has not read.
 func (q *Receive) Consumed() uint64 { return q.consumed.Load() }
 
-// Readable is how many bytes Read would return now.
+// Readable returns how many bytes Read would return now.
 func (q *Receive) Readable() int {
-	consumed := q.consumed.Load() // first: committed may go on, and stays ahead
+	consumed := q.consumed.Load() // load first: committed may advance, but never falls behind
 	return int(q.committed.Load() - consumed)
 }
 
-// Read moves readable bytes to p and returns how many. One goroutine at a time,
-// the program's, calls Read, Peek and Discard.
+// Read moves readable bytes to p and returns their number. Only one goroutine at a time, the program's, may
+// call Read, Peek and Discard.
 func (q *Receive) Read(p []byte) int {
 	total := 0
 	for len(p) > 0 {
@@ -94,8 +91,8 @@ func (q *Receive) Read(p []byte) int {
 	return total
 }
 
-// Peek copies readable bytes to p and leaves them where they are, beginning skip
-// bytes behind the first. It returns how many it copied.
+// Peek copies readable bytes to p without consuming them, from skip bytes behind the first. It returns the
+// number of bytes copied.
 func (q *Receive) Peek(p []byte, skip int) int {
 	total := 0
 	for len(p) > 0 {
@@ -109,10 +106,9 @@ func (q *Receive) Peek(p []byte, skip int) int {
 	return total
 }
 
-// read copies one stride or loan, skip bytes in, and consumes it if take is set. The copy
-// runs without the lock: committed bytes do not change, and their chunks are freed
-// by the program, which is busy here, or by Reset, which leaves them to us while
-// reading is set.
+// read copies one stride or loan, skip bytes behind the first, and consumes it if take is set. The copy runs
+// without the lock: committed bytes do not change. Their chunks are freed by the program, which is busy here,
+// or by Reset, which leaves them to read while reading is set.
 func (q *Receive) read(p []byte, skip int, take bool) int {
 	if skip >= q.Readable() {
 		return 0
@@ -151,7 +147,7 @@ func (q *Receive) read(p []byte, skip int, take bool) int {
 	return n
 }
 
-// Discard consumes up to n readable bytes unseen and returns how many.
+// Discard consumes up to n readable bytes without copying them, and returns their number.
 func (q *Receive) Discard(n int) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -160,6 +156,7 @@ func (q *Receive) Discard(n int) int {
 	return n
 }
 
+// consume advances consumed by n and frees the memory in front of it. The caller holds mu.
 func (q *Receive) consume(n int) {
 	consumed := q.consumed.Add(uint64(n))
 	q.giveBack(consumed)
@@ -170,9 +167,8 @@ func (q *Receive) consume(n int) {
 	}
 }
 
-// Reset gives up what is held; after it nothing is readable and nothing is
-// stored. It may overlap with Read, Peek and Discard, but not with WriteAt: it is
-// the shard's call, or that of whoever is left when there is no shard any more.
+// Reset drops all bytes. Afterwards nothing is readable and nothing is stored. It may run concurrently with
+// Read, Peek and Discard, but not with WriteAt: the shard calls it, or the last user once the shard is gone.
 func (q *Receive) Reset() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -184,7 +180,7 @@ func (q *Receive) Reset() {
 	}
 }
 
-// clear gives all memory back, after Reset.
+// clear frees all memory, after Reset.
 func (q *Receive) clear() {
 	q.giveBack(q.top)
 	q.store.clear(q.top)

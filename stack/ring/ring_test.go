@@ -13,12 +13,11 @@ var (
 	_ tcp.Incoming = (*Receive)(nil)
 )
 
-// at is the byte that every test puts at offset off of a stream, so that a test
-// knows what it must find anywhere without keeping a copy. Its period is prime
-// to the chunk size.
+// at returns the byte at offset off of every test stream, so that a test needs no copy of the stream. Its
+// period and the chunk size are coprime.
 func at(off uint64) byte { return byte(off%251) ^ byte(off>>12) }
 
-// stream is the n bytes from off.
+// stream returns the n bytes from off.
 func stream(off uint64, n int) []byte {
 	p := make([]byte, n)
 	for i := range p {
@@ -27,7 +26,7 @@ func stream(off uint64, n int) []byte {
 	return p
 }
 
-// track counts chunks during a test, and fails it if some are left at the end.
+// track counts chunks during a test, and fails the test if some are left at the end.
 func track(t testing.TB) {
 	Track(true)
 	t.Cleanup(func() {
@@ -195,14 +194,13 @@ func TestReceiveBrokenInvariantsPanic(t *testing.T) {
 	var q Receive
 	q.WriteAt(stream(0, 10), 0)
 	q.Commit(10)
-	q.Commit(5) // has happened already
+	q.Commit(5) // already committed
 	wantPanic(t, "writing over committed bytes", func() { q.WriteAt([]byte{1}, 9) })
 	wantPanic(t, "committing what is not stored", func() { q.Commit(11) })
 	q.Reset()
 }
 
-// A program for the driver below is a string of commands: a byte that says what
-// to do and two that say how much.
+// commands decodes a program for the drivers below: a byte for the operation and two for the amount.
 func commands(program []byte, do func(op byte, n int)) {
 	for ; len(program) >= 3; program = program[3:] {
 		do(program[0], int(program[1])<<8|int(program[2]))
@@ -218,7 +216,7 @@ func randomProgram(seed uint64, length int) []byte {
 	return p
 }
 
-// runSend compares a Send with a model that is three numbers.
+// runSend compares a Send with a model of three numbers.
 func runSend(t *testing.T, program []byte) {
 	track(t)
 	var q Send
@@ -256,8 +254,7 @@ func runSend(t *testing.T, program []byte) {
 	wantHeld(t, "everything is released", 0)
 }
 
-// runReceive compares a Receive with a model that marks the offsets which have
-// arrived.
+// runReceive compares a Receive with a model that marks the offsets that have arrived.
 func runReceive(t *testing.T, program []byte) {
 	track(t)
 	var q Receive
@@ -266,7 +263,7 @@ func runReceive(t *testing.T, program []byte) {
 	lender := &lender{}
 	commands(program, func(op byte, n int) {
 		switch op % 5 {
-		case 4: // in order and kept
+		case 4: // in order and lent
 			p := stream(committed, n%3000)
 			if !q.Lend(p, committed, lender) {
 				if lender.out < maxLoans && len(p) > 0 {
@@ -290,7 +287,7 @@ func runReceive(t *testing.T, program []byte) {
 				arrived[off+i] = true
 				top = max(top, off+i+1)
 			}
-		case 1: // in order, with everything that it joins
+		case 1: // in order, joining waiting data
 			q.WriteAt(stream(committed, n%3000), committed)
 			top = max(top, committed+uint64(n%3000))
 			for i := range uint64(n % 3000) {

@@ -5,38 +5,38 @@ import (
 	"sync/atomic"
 )
 
-// Send holds what the program has written and the peer has not acknowledged.
+// Send holds the bytes that the program has written and the peer has not acknowledged.
 //
 //	released        end              reserved
 //	   |   readable   |   being copied   |
 //
-// The zero value is empty with a limit of zero: SetLimit opens it.
+// The zero value is empty and has a limit of zero; SetLimit raises it.
 type Send struct {
 	mu       sync.Mutex
 	store    store
-	released atomic.Uint64 // changed under mu, and never beyond end
+	released atomic.Uint64 // changed under mu, never beyond end
 	end      atomic.Uint64 // changed under mu
-	reserved uint64        // end, or beyond it while Write copies
+	reserved uint64        // end, or behind it while Write copies
 	limit    int
-	dead     bool // after Reset
+	dead     bool // Reset was called
 }
 
-// SetLimit sets how many bytes may be held. A limit below what is held takes
-// effect as bytes are released.
+// SetLimit sets how many bytes the queue may hold. A limit below the current size takes effect as bytes are
+// released.
 func (q *Send) SetLimit(n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.limit = n
 }
 
-// Limit is what SetLimit set.
+// Limit returns the value of SetLimit.
 func (q *Send) Limit() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.limit
 }
 
-// Room is how many bytes Write would take now.
+// Room returns how many bytes Write would accept now.
 func (q *Send) Room() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -50,14 +50,14 @@ func (q *Send) room() int {
 	return max(0, q.limit-q.Len())
 }
 
-// Len is how many bytes are held.
+// Len returns how many bytes are held.
 func (q *Send) Len() int {
-	released := q.released.Load() // first: end may go on, and stays ahead
+	released := q.released.Load() // load first: end may advance, but never falls behind
 	return int(q.end.Load() - released)
 }
 
-// Write appends as much of p as there is room for and returns how much that was.
-// One goroutine at a time, the program's.
+// Write appends as much of p as there is room for and returns the number of bytes. Only one goroutine at a
+// time may call it, the program's.
 func (q *Send) Write(p []byte) int {
 	total := 0
 	for len(p) > 0 {
@@ -71,9 +71,8 @@ func (q *Send) Write(p []byte) int {
 	return total
 }
 
-// write takes one stride of p. The copy runs without the lock: the bytes lie
-// behind end, where the shard does not read, in chunks that neither Release nor
-// Reset frees while reserved is beyond end.
+// write copies one stride of p. The copy runs without the lock: the bytes lie behind end, where the shard
+// does not read, in chunks that neither Release nor Reset frees while reserved is beyond end.
 func (q *Send) write(p []byte) int {
 	var sp spans
 	q.mu.Lock()
@@ -91,7 +90,7 @@ func (q *Send) write(p []byte) int {
 	sp.copyIn(p[:n])
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.dead { // Reset came in between and left the chunks to us
+	if q.dead { // Reset was called during the copy and left the chunks
 		q.reserved = q.end.Load()
 		q.store.clear(q.reserved)
 		return 0
@@ -100,13 +99,12 @@ func (q *Send) write(p []byte) int {
 	return n
 }
 
-// End is the offset behind the last byte written.
+// End returns the offset behind the last byte written.
 func (q *Send) End() uint64 { return q.end.Load() }
 
-// ReadAt fills p with the bytes at off, all of which are held: written, and not
-// released. It panics if they are not. Only the shard calls it. The copy runs
-// without the lock: what lies in front of end does not change, and only the
-// shard, which is busy here, releases it.
+// ReadAt fills p with the bytes at off. It panics unless all of them are held: written, and not released.
+// Only the shard calls it. The copy runs without the lock: bytes in front of end do not change, and only the
+// shard, which is busy here, releases them.
 func (q *Send) ReadAt(p []byte, off uint64) {
 	for len(p) > 0 {
 		var sp spans
@@ -122,8 +120,8 @@ func (q *Send) ReadAt(p []byte, off uint64) {
 	}
 }
 
-// Release forgets everything in front of off, which is at most End. Only the
-// shard calls it. Offsets that have been released before are left as they are.
+// Release drops all bytes in front of off, which must be at most End. Only the shard calls it. An off that
+// has already been released has no effect.
 func (q *Send) Release(off uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -141,9 +139,8 @@ func (q *Send) Release(off uint64) {
 	}
 }
 
-// Reset gives up what is held; after it, Write takes nothing and Len is 0. It may
-// overlap with Write, but not with ReadAt: it is the shard's call, or that of
-// whoever is left when there is no shard any more.
+// Reset drops all bytes. Afterwards Write accepts nothing and Len is 0. It may run concurrently with Write,
+// but not with ReadAt: the shard calls it, or the last user once the shard is gone.
 func (q *Send) Reset() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -1,12 +1,11 @@
 package ring
 
-// store is the sparse memory under both kinds of queue: the bytes of a stream in
-// a window that only moves forward. Callers hold the queue's lock.
+// store is the sparse memory of both kinds of queue. It holds the bytes of a stream in a window that only
+// moves forward. Callers hold the queue's lock.
 //
-// Chunk number k covers the offsets [k*chunkSize, (k+1)*chunkSize). Since the
-// numbers of live chunks lie in [lo, hi) and the table has at least hi-lo slots,
-// a power of two of them, slot k mod len is free of clashes and nothing ever
-// moves except when the table grows.
+// Chunk k covers the offsets [k*chunkSize, (k+1)*chunkSize). The numbers of live chunks lie in [lo, hi), and
+// the number of slots is a power of two, at least hi-lo. Slot k mod len is therefore unique, and chunks move
+// only when the table grows.
 type store struct {
 	lo, hi uint64   // chunk numbers
 	slot   []*chunk // inline[:] or large.slot; nil before first use
@@ -14,23 +13,20 @@ type store struct {
 	inline [inlineSlots]*chunk
 }
 
-// inlineSlots is how much of the table lives in the struct: 32 KiB of stream.
+// inlineSlots is the number of slots inside the struct, enough for 32 KiB of the stream.
 const inlineSlots = 8
 
-// stride is how many chunks one turn of a copy takes: 64 KiB, wherever it
-// begins.
+// stride is the maximum number of chunks in one copy, enough for 64 KiB at any offset.
 const stride = 65536/chunkSize + 1
 
-// spans is a run of chunks picked under the lock, to be copied from or to
-// without it.
+// spans is a run of chunks selected under the lock, to be copied without it.
 type spans struct {
-	skip  int // bytes of the first chunk that come before the run
+	skip  int // bytes of the first chunk in front of the run
 	n     int // chunks in use
 	chunk [stride]*chunk
 }
 
-// reserve provides the chunks for the offsets [from, to), from at or behind the
-// last drop.
+// reserve allocates the chunks for the offsets [from, to). from must be at or behind the last drop.
 func (s *store) reserve(from, to uint64) {
 	first, last := from/chunkSize, (to-1)/chunkSize
 	s.hi = max(s.hi, last+1)
@@ -68,9 +64,8 @@ func (s *store) grow() {
 	s.large, s.slot = t, t.slot
 }
 
-// pick fills sp with the chunks that hold [from, to) and returns how many bytes
-// of that they cover, which is less if there are more than stride of them. All
-// of them have been reserved.
+// pick fills sp with the chunks that hold [from, to) and returns the number of bytes covered, which is less
+// than to-from if there are more than stride chunks. All chunks must have been reserved.
 func (s *store) pick(sp *spans, from, to uint64) int {
 	mask := uint64(len(s.slot) - 1)
 	sp.skip, sp.n = int(from%chunkSize), 0
@@ -82,7 +77,7 @@ func (s *store) pick(sp *spans, from, to uint64) int {
 	return int(min(to, k*chunkSize) - from)
 }
 
-// drop frees the chunks that lie wholly in front of off. off may be behind hi.
+// drop frees the chunks that lie entirely in front of off, which may be behind hi.
 func (s *store) drop(off uint64) {
 	lo := off / chunkSize
 	mask := uint64(len(s.slot) - 1)
@@ -95,8 +90,7 @@ func (s *store) drop(off uint64) {
 	s.lo, s.hi = lo, max(s.hi, lo)
 }
 
-// clear frees everything: drained, or given up. The next byte comes at off or
-// behind it.
+// clear frees all memory, after the queue was drained or abandoned. The next byte has offset off or higher.
 func (s *store) clear(off uint64) {
 	s.drop(s.hi * chunkSize)
 	s.lo, s.hi = off/chunkSize, off/chunkSize
@@ -106,7 +100,7 @@ func (s *store) clear(off uint64) {
 	}
 }
 
-// copyIn fills the run from p, which is not longer.
+// copyIn copies p to the run. p must not be longer than the run.
 func (sp *spans) copyIn(p []byte) {
 	skip := sp.skip
 	for _, c := range sp.chunk[:sp.n] {
@@ -115,7 +109,7 @@ func (sp *spans) copyIn(p []byte) {
 	}
 }
 
-// copyOut fills p, which is not longer, from the run.
+// copyOut copies from the run to p. p must not be longer than the run.
 func (sp *spans) copyOut(p []byte) {
 	skip := sp.skip
 	for _, c := range sp.chunk[:sp.n] {

@@ -1,12 +1,12 @@
 package tcp
 
-// The fifth step of SEGMENT ARRIVES: check the ACK field. What the segment
-// acknowledges is taken off the record of what is in flight; what that says
-// about loss and congestion is gathered in an arrival, which recovery.go judges.
+// Step 5 of SEGMENT ARRIVES: the ACK field. Acknowledged ranges are removed from the record of data in
+// flight. What the acknowledgment implies about loss and congestion is collected in an arrival, which
+// recovery.go evaluates.
 
 import "loam/wire"
 
-// arrival is what one acknowledgment told.
+// arrival collects the effects of one acknowledgment.
 type arrival struct {
 	now     Time
 	seg     *Segment
@@ -15,15 +15,15 @@ type arrival struct {
 	deliver int // bytes newly acknowledged, cumulatively or selectively
 	lost    int // bytes newly taken for lost
 
-	oldest, newest Time // when the first and last range acknowledged was sent; -1: none that was sent once
-	resent         bool // a range that was sent again was acknowledged cumulatively
-	original       bool // a range sent once, before the recovery point, was delivered
+	oldest, newest Time // send times of the first and last acknowledged range sent once; -1: none
+	resent         bool // a retransmitted range was acknowledged cumulatively
+	original       bool // a range sent once, in front of the recovery point, was delivered
 	sacked         bool // ranges were newly acknowledged selectively
-	dsack          bool // data was reported to have arrived twice
+	dsack          bool // the peer reported data that arrived twice
 	dup            bool // a duplicate acknowledgment (RFC 5681 section 2)
 }
 
-// receiveAck is the fifth step. It reports whether to go on with the segment.
+// receiveAck is step 5. It reports whether processing of the segment continues.
 func (c *Conn) receiveAck(now Time, seg *Segment) bool {
 	ack := Seq(seg.Ack)
 	if c.state == SynReceived {
@@ -35,8 +35,8 @@ func (c *Conn) receiveAck(now Time, seg *Segment) bool {
 		c.ackedSYN(now, seg)
 		c.snd.wl1 = Seq(seg.Seq) - 1
 	}
-	// RFC 5961 section 5.2: SND.UNA - MAX.SND.WND <= SEG.ACK <= SND.NXT; and, as on Linux, no
-	// number in front of the SYN's, which nobody can acknowledge.
+	// RFC 5961 section 5.2: SND.UNA - MAX.SND.WND <= SEG.ACK <= SND.NXT. As on Linux, numbers in front of the
+	// SYN's are also rejected, because they never existed.
 	oldest := min(uint64(c.snd.maxWnd), c.snd.off+1)
 	if d := ack.Sub(c.snd.una); d > c.flight() || d < -int(oldest) {
 		c.count(DropAck)
@@ -44,6 +44,10 @@ func (c *Conn) receiveAck(now Time, seg *Segment) bool {
 		return false
 	}
 	ev := arrival{now: now, seg: seg, before: c.pipe(), oldest: -1, newest: -1}
+	if c.rate != nil {
+		c.checkLimited()
+		c.rate.begin()
+	}
 	changed := c.updateWindow(seg)
 	ev.dup = ack == c.snd.una && c.flight() > 0 && seg.len() == 0 && !changed
 	if c.snd.una.Less(ack) {
@@ -58,8 +62,8 @@ func (c *Conn) receiveAck(now Time, seg *Segment) bool {
 	return c.afterAck(now)
 }
 
-// updateWindow takes the offered window unless the segment is older than the one
-// that last did (SND.WL1, SND.WL2), and reports whether it changed.
+// updateWindow records the offered window and reports whether it changed. A segment older than the one that
+// last set the window (SND.WL1, SND.WL2) is ignored.
 func (c *Conn) updateWindow(seg *Segment) bool {
 	seq, ack := Seq(seg.Seq), Seq(seg.Ack)
 	if ack.Less(c.snd.una) || !c.snd.wl1.Less(seq) && (c.snd.wl1 != seq || ack.Less(c.snd.wl2)) {
@@ -76,7 +80,7 @@ func (c *Conn) updateWindow(seg *Segment) bool {
 	return changed
 }
 
-// acknowledge takes what lies in front of ack off the record.
+// acknowledge removes the data in front of ack from the record.
 func (c *Conn) acknowledge(ev *arrival, ack Seq) {
 	for c.sent.len() > 0 {
 		r := c.sent.at(0)
@@ -117,19 +121,22 @@ func (c *Conn) acknowledge(ev *arrival, ack Seq) {
 	}
 }
 
-// ackedRange takes note of a range that is acknowledged cumulatively.
+// ackedRange records the cumulative acknowledgment of the first range or a part of it.
 func (c *Conn) ackedRange(ev *arrival, r *sent) {
 	if r.sends > 1 {
 		ev.resent = true
 	}
 	if r.flags&sentSacked == 0 {
-		c.delivered(ev, r)
+		c.delivered(ev, r, 0)
 	}
 }
 
-// delivered takes note of a range that the peer is now known to have.
-func (c *Conn) delivered(ev *arrival, r *sent) {
+// delivered records that the peer has range i, or the part r of it.
+func (c *Conn) delivered(ev *arrival, r *sent, i int) {
 	ev.deliver += r.len()
+	if c.rate != nil {
+		c.rate.arrives(ev.now, r, c.sent.transit(i))
+	}
 	c.stats.delivered += uint32(r.segs)
 	if c.ecn.on && ev.seg.Flags.Has(wire.ECE) {
 		c.stats.deliveredCE += uint32(r.segs)
@@ -146,9 +153,9 @@ func (c *Conn) delivered(ev *arrival, r *sent) {
 	c.rackDelivered(ev, r)
 }
 
-// measure takes a round trip time from an acknowledgment of new data: from when
-// the range was sent if it was sent once (Karn's algorithm, RFC 6298 section 3),
-// else from the timestamp that is echoed (RFC 7323 section 4).
+// measure takes a round trip time from an acknowledgment of new data. For a range sent once, it counts from
+// the send time (Karn's algorithm, RFC 6298 section 3). Otherwise it uses the echoed timestamp (RFC 7323
+// section 4).
 func (c *Conn) measure(ev *arrival) {
 	var d Time
 	switch {
@@ -158,15 +165,15 @@ func (c *Conn) measure(ev *arrival) {
 		d = c.ts.since(ev.now, ev.seg.TSEcr)
 	}
 	if d > 0 {
-		// One for two segments (appendix G), or fewer, if devices join segments and so
-		// acknowledgments are for many: else it takes hundreds to forget a bad measurement.
+		// RFC 7323 appendix G expects one sample per two segments. If devices merge segments, each
+		// acknowledgment covers more and samples are fewer. Without the correction, a bad measurement would
+		// take hundreds of samples to fade.
 		share := max(ev.acked, 2*int(c.window.MSS))
 		c.rtt.sample(c.cfg, ev.now, d, (ev.before+share-1)/share)
 	}
 }
 
-// afterAck moves on when our FIN has been acknowledged. It reports whether the
-// connection still exists.
+// afterAck changes state when our FIN has been acknowledged. It reports whether the connection still exists.
 func (c *Conn) afterAck(now Time) bool {
 	if !c.finAcked() {
 		return true

@@ -2,24 +2,21 @@ package tcp
 
 import "time"
 
-// A path that drops large packets and has no router tell (RFC 2923 section 2.1): a black
-// hole. Small packets pass, so the connection is opened, and stalls with the first full
-// segments.
+// Detection of black holes: paths that drop large packets while no router reports it (RFC 2923 section 2.1).
+// Small packets pass, so the connection opens, and then stalls at the first full segments.
 //
-// After three timeouts in a row for one segment the path is suspected, and what is lost is
-// sent again in smaller ones (RFC 4821 section 7.7); after the next in the smallest. If the
-// path was down in truth, that costs headers. Ten minutes later the full size is tried
-// again, as for paths of which a router has told (RFC 1191 section 6.3). Sizes in between
-// are not looked for.
+// After three consecutive timeouts of one segment, a black hole is suspected, and lost data is retransmitted
+// in smaller segments (RFC 4821 section 7.7). After one more timeout the smallest size is used. If the path
+// was in fact down, this only costs extra headers. The full size is tried again after ten minutes, as for a
+// reported path MTU (RFC 1191 section 6.3). Sizes in between are not searched for.
 
 const (
 	holeTimeouts = 3
 	holeLifetime = 10 // minutes
 )
 
-// Payloads without options that are tried. Every host takes the least: it is 536 bytes for
-// IPv4 (RFC 9293 section 3.7.1), and what a link of 1280 bytes carries for IPv6 (RFC 8200
-// section 5).
+// Payloads without options that are tried. Every host accepts the smallest: 536 bytes for IPv4 (RFC 9293
+// section 3.7.1), and the payload of a 1280-byte link for IPv6 (RFC 8200 section 5).
 const (
 	holeMSS4, leastHoleMSS4 = 1024, defaultMSS4
 	holeMSS6                = defaultMSS6
@@ -29,8 +26,8 @@ const (
 func (c *Conn) suspectHole(now Time) {
 	switch {
 	case c.state < Established || int(c.snd.retries)+1 < holeTimeouts,
-		c.snd.wnd == 0,     // the peer does not take anything
-		c.soft != finished: // it is known why nothing arrives: there is no way
+		c.snd.wnd == 0,     // the peer accepts no data
+		c.soft != finished: // the reason is known: there is no route
 		return
 	}
 	size := holeMSS4
@@ -47,7 +44,7 @@ func (c *Conn) suspectHole(now Time) {
 	c.SetMSS(now, int(c.snd.pathMSS))
 }
 
-// forgetHole tries the full size again when the time has come.
+// forgetHole tries the full size again after holeLifetime.
 func (c *Conn) forgetHole(now Time) {
 	if minutes(now)-c.snd.holeAt >= holeLifetime {
 		c.snd.holeMSS = 0
@@ -55,6 +52,6 @@ func (c *Conn) forgetHole(now Time) {
 	}
 }
 
-// minutes is the time in minutes, as far as a byte goes: a connection that says nothing for
-// hours may remember a hole for longer.
+// minutes returns the time in minutes modulo 256. A connection that is silent for hours may therefore
+// remember a hole for longer.
 func minutes(now Time) uint8 { return uint8(now / time.Minute) }

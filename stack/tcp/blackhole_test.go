@@ -7,7 +7,7 @@ import (
 
 // Black holes (RFC 4821 section 7.7, RFC 2923 section 2.1).
 
-// wide is a connection on a path of 1500 bytes that has two full segments in flight.
+// wide returns a connection on a path of 1500 bytes that has two full segments in flight.
 func wide(t *testing.T) *testConn {
 	c := accept(t, nil, "S 0 win 50000 <mss 1460>")
 	c.want("SA 0 ack 1")
@@ -50,10 +50,10 @@ func TestNarrowBlackHoleIsPassed(t *testing.T) {
 	c.advance(4 * time.Second)
 	c.want("A 1:537 ack 1")
 	c.advance(8 * time.Second)
-	c.want("A 1:537 ack 1") // every host takes as much
+	c.want("A 1:537 ack 1") // every host accepts this size
 }
 
-// A path of which a router, or this host, says that it leads nowhere is no black hole.
+// If a router or this host reports that there is no route, the path is not taken for a black hole.
 func TestPathWithoutEndIsNoBlackHole(t *testing.T) {
 	c := wide(t)
 	for _, d := range []time.Duration{1, 1, 2, 4} {

@@ -2,22 +2,20 @@ package tcp
 
 import "time"
 
-// Challenge acknowledgments (RFC 5961): to a segment that could be forged, the
-// answer says where we are, and a peer that really means it answers in turn with
-// a segment that hits exactly.
+// Challenge acknowledgments (RFC 5961). A segment that might be forged is answered with our current numbers.
+// A genuine peer then repeats its request with exactly matching numbers.
 //
-// Section 7 asks for a limit. One limit for the whole machine can be felt from
-// outside, and gives away connections and their numbers (CVE-2016-5696), so each
-// connection has its own.
+// Section 7 requires a rate limit. A limit shared by the whole machine is observable from outside and reveals
+// connections and their sequence numbers (CVE-2016-5696). Each connection therefore has its own limit.
 
 const (
 	challengeEvery = 500 * time.Millisecond
-	challengeMost  = 10 // at once, after a pause
+	challengeMost  = 10 // burst after a pause
 )
 
-// challenge acknowledges at once, unless that happened too often lately. The
-// limit is one time: that at which, at the allowed rate, the challenges sent so
-// far would be over (the generic cell rate algorithm).
+// challenge sends an acknowledgment at once, unless the rate limit is exceeded. The limit is stored as one
+// time: the time at which the challenges sent so far would be finished at the allowed rate (the generic cell
+// rate algorithm).
 func (c *Conn) challenge(now Time) {
 	over := max(c.challenged, now) + challengeEvery
 	if over-now > challengeMost*challengeEvery {

@@ -11,10 +11,10 @@ import (
 func TestBlindAttacks(t *testing.T) {
 	for _, a := range []struct {
 		segment string
-		says    string // what is answered: a challenge or nothing
+		says    string // the answer: a challenge or nothing
 		counter Counter
 	}{
-		{"R 1001", "", NumCounters}, // control: this one is exact and counts
+		{"R 1001", "", NumCounters}, // control: this exact number is accepted
 		{"R 1002", "A 1 ack 1001", DropRST},
 		{"R 60000", "A 1 ack 1001", DropRST},
 		{"R 1000", "", DropSequence},
@@ -48,7 +48,7 @@ func TestBlindAttacks(t *testing.T) {
 		c.wantState(Established)
 		c.wantReadable(1000)
 		c.wantCount(a.counter, 1)
-		c.send("PA 1001:1101 ack 1") // the peer goes on undisturbed
+		c.send("PA 1001:1101 ack 1") // the connection continues
 		c.wantReadable(1100)
 	}
 }
@@ -69,7 +69,8 @@ func TestOldAckWithinLargestWindowIsAccepted(t *testing.T) {
 	c.wantReadable(100)
 }
 
-// What was never sent is not old: the window does not help who guesses at the beginning.
+// An acknowledgment of numbers never sent is not an old one. The large window at the start must not help an
+// attacker.
 func TestAckOfNothingSent(t *testing.T) {
 	for ack, readable := range map[string]uint64{"-1": 0, "-49999": 0, "0": 100} { // 0: all but the SYN
 		c := established(t, nil, "")
@@ -93,12 +94,12 @@ func TestChallengesAreLimited(t *testing.T) {
 	c.advance(500 * ms)
 	c.send("R 1002")
 	c.send("R 1002")
-	c.wantCount(ChallengeAcks, 1) // two a second from then on
+	c.wantCount(ChallengeAcks, 1) // then two per second
 	c.advance(5 * time.Second)
 	c.send("R 1002")
 	c.want("A 1 ack 1")
-	// An answer to a segment without data counts as well, so that two sides
-	// that disagree do not talk for ever.
+	// Answers to segments without data are limited, too, so that two sides that disagree do not exchange them
+	// for ever.
 	for range 50 {
 		c.send("A 0 ack 1")
 		c.drain()
@@ -109,9 +110,9 @@ func TestChallengesAreLimited(t *testing.T) {
 func TestPeerThatLostItsStateIsLetGo(t *testing.T) {
 	// Half-open connection discovery, RFC 9293 figure 9.
 	c := established(t, nil, "")
-	c.send("S 400 win 60000 <mss 1000>") // the peer has restarted and opens anew
-	c.want("A 1 ack 1")                  // tells it where we are
-	c.send("R 1")                        // it has no such connection
+	c.send("S 400 win 60000 <mss 1000>") // the peer has restarted and opens a new connection
+	c.want("A 1 ack 1")                  // the answer contains our numbers
+	c.send("R 1")                        // the peer knows no such connection
 	c.wantEnd(ErrReset)
 }
 

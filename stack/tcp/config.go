@@ -2,88 +2,78 @@ package tcp
 
 import "time"
 
-// Config holds what a set of connections has in common. Its zero value is the
-// default of everything. It is shared by pointer and must not change while a
-// connection uses it.
+// Config holds the settings that a set of connections shares. The zero value selects every default. Config is
+// shared by pointer and must not change while a connection uses it.
 type Config struct {
-	// ReceiveBuffer is the receive window, in bytes, that a connection starts
-	// with (default 64 KiB). MaxReceiveBuffer is what it may grow to when the
-	// program reads fast enough to use it (default 4 MiB, at most 1 GiB). Both
-	// count from the first byte that the program has not read.
+	// ReceiveBuffer is the initial receive window of a connection in bytes (default 64 KiB). MaxReceiveBuffer
+	// is the size it may grow to if the program reads fast enough to use it (default 4 MiB, at most 1 GiB).
+	// Both count from the first byte that the program has not read.
 	ReceiveBuffer    int
 	MaxReceiveBuffer int
 
-	// MinRTO is the least time that the retransmission timeout allows for
-	// variance, and so a floor under it (default 200 ms: RFC 6298 (2.4) says one
-	// second, which was right for clocks of 500 ms). MaxRTO bounds it and every
-	// other backed-off timer (default 60 s, the least that RFC 6298 (2.5)
+	// MinRTO is the minimum variance term of the retransmission timeout, and therefore a lower bound of the
+	// timeout (default 200 ms). RFC 6298 (2.4) requires one second, which suited clocks of 500 ms. MaxRTO
+	// bounds the timeout and every other timer with backoff (default 60 s, the minimum that RFC 6298 (2.5)
 	// allows).
 	MinRTO, MaxRTO time.Duration
 
-	// DelayedAck is how long an acknowledgment may wait for data to ride on or
-	// for a second segment (default 40 ms, at most 500 ms, MUST-58 of RFC 9293
-	// section 3.8.6.3).
+	// DelayedAck is how long an acknowledgment may wait for outgoing data that can carry it, or for a second
+	// segment (default 40 ms, at most 500 ms, MUST-58 of RFC 9293 section 3.8.6.3).
 	DelayedAck time.Duration
 
-	// TimeWait is twice the maximum segment lifetime, the stay in TIME-WAIT
-	// (default 60 s; RFC 9293 proposes four minutes).
+	// TimeWait is the time spent in TIME-WAIT, twice the maximum segment lifetime (default 60 s; RFC 9293
+	// proposes four minutes).
 	TimeWait time.Duration
 
-	// FinWait2 is how long a connection whose program has closed it waits in
-	// FIN-WAIT-2 for the peer's FIN (default 60 s). A connection that was only
-	// half closed waits for ever.
+	// FinWait2 is how long a connection waits in FIN-WAIT-2 for the peer's FIN after Close (default 60 s). A
+	// connection that is only half closed waits without limit.
 	FinWait2 time.Duration
 
-	// SynRetries is how often a SYN or SYN-ACK is repeated. The default for a
-	// SYN is 7: the attempt fails after 183 s, and RFC 9293 section 3.8.3 wants
-	// three minutes at least (MUST-23). For a SYN-ACK, which anybody can make us
-	// send and remember, it is 5: 63 s.
+	// SynRetries is how often a SYN or SYN-ACK is retransmitted. The default for a SYN is 7: the attempt
+	// fails after 183 s, and RFC 9293 section 3.8.3 requires at least three minutes (MUST-23). The default
+	// for a SYN-ACK is 5 (63 s), because any host can make us send and remember one.
 	SynRetries int
 
-	// Retries is R2 of RFC 9293 section 3.8.3 in retransmissions without an
-	// answer after which the connection ends with ErrTimeout (default 15, about
-	// 13 minutes). UserTimeout, if not zero, bounds the same in time instead
-	// (RFC 9293 section 3.9.1, the OPEN call's timeout). See SetUserTimeout.
+	// Retries is R2 of RFC 9293 section 3.8.3: the connection ends with ErrTimeout after this many
+	// retransmissions without an answer (default 15, about 13 minutes). UserTimeout, if not zero, sets a time
+	// limit instead (RFC 9293 section 3.9.1, the timeout of the OPEN call). See SetUserTimeout.
 	Retries     int
 	UserTimeout time.Duration
 
-	// KeepAlive is how long a connection may be idle before it is probed; zero
-	// leaves keep-alive off, as RFC 9293 section 3.8.4 demands of the default.
-	// After KeepAliveCount probes (default 9), KeepAliveInterval apart
-	// (default 75 s), without an answer the connection ends with ErrTimeout.
+	// KeepAlive is how long a connection may be idle before the peer is probed. Zero switches keep-alive off,
+	// which RFC 9293 section 3.8.4 requires as the default. The connection ends with ErrTimeout after
+	// KeepAliveCount probes (default 9) without an answer, KeepAliveInterval apart (default 75 s).
 	KeepAlive, KeepAliveInterval time.Duration
 	KeepAliveCount               int
 
-	// Congestion makes the congestion control of one connection (default
-	// NewCubic; NewReno is the other one here).
+	// Congestion creates the congestion control of one connection (default NewCubic). See also NewReno,
+	// NewBBR and BBR.
 	Congestion func() Congestion
 
-	// InitialWindow is the congestion window at the start in segments (default
-	// 10, RFC 6928).
+	// InitialWindow is the initial congestion window in segments (default 10, RFC 6928).
 	InitialWindow int
 
-	// ECN says whether explicit congestion notification (RFC 3168) is used.
+	// ECN selects when explicit congestion notification (RFC 3168) is used.
 	ECN ECNMode
 
-	// NoDelay is what SetNoDelay sets, for connections from the start.
+	// NoDelay is the initial setting of SetNoDelay.
 	NoDelay bool
 
-	// NoSACK, NoTimestamps and NoWindowScale leave an option out, for tests and
-	// for paths that mangle it.
+	// NoSACK, NoTimestamps and NoWindowScale disable an option, for tests and for paths that corrupt it.
 	NoSACK, NoTimestamps, NoWindowScale bool
 
-	// Counters, if not nil, is counted into. It belongs to whoever owns the
-	// connections that have this Config.
+	// Counters, if not nil, receives the counts of all connections that use this Config. It belongs to the
+	// owner of these connections and has no lock.
 	Counters *Counters
 }
 
-// ECNMode says when explicit congestion notification is used.
+// ECNMode selects when explicit congestion notification is used.
 type ECNMode uint8
 
 const (
 	ECNOff    ECNMode = iota // never
 	ECNAccept                // if the peer asks for it
-	ECNAsk                   // if the peer agrees to it or asks for it
+	ECNAsk                   // request it, and accept it if the peer asks for it
 )
 
 // Defaults of Config.
@@ -98,7 +88,7 @@ const (
 	DefaultSynRetries        = 7
 	DefaultSynAckRetries     = 5
 	DefaultRetries           = 15
-	DefaultKeepAlive         = 2 * time.Hour // for owners that switch it on without a time (MUST-28)
+	DefaultKeepAlive         = 2 * time.Hour // for owners that enable keep-alive without a time (MUST-28)
 	DefaultKeepAliveInterval = 75 * time.Second
 	DefaultKeepAliveCount    = 9
 	DefaultInitialWindow     = 10
@@ -106,12 +96,12 @@ const (
 
 var defaultConfig Config
 
-// maxUnscaled is the largest window without scaling; maxWindow the largest with
-// it (RFC 7323 section 2.3).
+// maxUnscaled is the largest window without scaling, maxWindow the largest with scaling (RFC 7323 section
+// 2.3). Both are in bytes.
 const (
 	maxUnscaled = 1<<16 - 1
 	maxWindow   = 1 << 30
-	minWindow   = 2048 // less would make every sender creep
+	minWindow   = 2048 // a smaller window would slow every sender down
 )
 
 func (c *Config) maxReceiveBuffer() int {
@@ -122,6 +112,7 @@ func (c *Config) receiveBuffer() int {
 	return min(clampBuffer(c.ReceiveBuffer, DefaultReceiveBuffer), c.maxReceiveBuffer())
 }
 
+// clampBuffer returns n, or otherwise if n is not set, limited to minWindow and maxWindow.
 func clampBuffer(n, otherwise int) int {
 	if n <= 0 {
 		n = otherwise
@@ -154,7 +145,7 @@ func (c *Config) congestion() Congestion {
 	return NewCubic()
 }
 
-// duration is d, or otherwise if d is not set.
+// duration returns d, or otherwise if d is not set.
 func duration(d, otherwise time.Duration) time.Duration {
 	if d <= 0 {
 		return otherwise
@@ -162,7 +153,7 @@ func duration(d, otherwise time.Duration) time.Duration {
 	return d
 }
 
-// number is n, or otherwise if n is not set.
+// number returns n, or otherwise if n is not set.
 func number(n, otherwise int) int {
 	if n <= 0 {
 		return otherwise

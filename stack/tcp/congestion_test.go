@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// ackRound acknowledges a whole window, segment by segment, with a round trip
-// time, and returns the time behind it.
+// ackRound acknowledges a whole window, segment by segment, with the given round trip time. It returns the
+// time at the end.
 func ackRound(cc Congestion, w *Window, now, rtt Time, una *Seq) Time {
 	nxt := una.Add(int(w.Size))
 	for *una != nxt {
@@ -72,7 +72,7 @@ func TestRestartBeginsNewRound(t *testing.T) {
 	w, una := newWindow(10), Seq(0)
 	ackRound(r, w, 0, 10*ms, &una)
 	r.Restart(w, time.Hour, time.Hour)
-	now := ackRound(r, w, time.Hour, 30*ms, &una) // not compared with an hour ago
+	now := ackRound(r, w, time.Hour, 30*ms, &una) // not compared with a round an hour ago
 	ackRound(r, w, now, 30*ms, &una)
 	if w.Size != 80_000 || r.start.base != 0 {
 		t.Errorf("window is %d, want it doubled three times", w.Size)

@@ -1,34 +1,39 @@
 package tcp
 
-// A connection's state, and what can be seen of it from outside.
+// State of a connection, and its accessors.
 //
-// Read RFC 9293 sections 3.3 to 3.10 before working on this package. The files
-// follow its parts:
+// Read RFC 9293 sections 3.3 to 3.10 before working on this package. The files follow its parts:
 //
-//	open.go         OPEN, SYN-SENT, SYN-RECEIVED      options.go   what the two sides agree on
+//	open.go         OPEN, SYN-SENT, SYN-RECEIVED      options.go   negotiation of options in SYNs
 //	receive.go      SEGMENT ARRIVES, steps 1 to 4     challenge.go RFC 5961
-//	ack.go          step 5, the ACK field             sack.go      selective acknowledgments that arrive
-//	urgent.go, text.go  steps 6 to 8, URG, text, FIN  reassembly.go, duplicate.go  and those that we send
-//	delayedack.go   when to acknowledge               window.go    what to offer
-//	poll.go         what to send next                 send.go      the segment itself
-//	program.go      SEND, RECEIVE, CLOSE, ABORT       timers.go    USER TIMEOUT and the others
+//	ack.go          step 5, the ACK field             sack.go      selective acknowledgments, received
+//	urgent.go, text.go  steps 6 to 8, URG, text, FIN  reassembly.go, duplicate.go  and sent
+//	delayedack.go   when to acknowledge               window.go    receive window
+//	poll.go         what to send next                 send.go      building a segment
+//	program.go      SEND, RECEIVE, CLOSE, ABORT       timers.go    USER TIMEOUT and other timers
 //
-// Loss: sent.go is the record of what is in flight; rtt.go and rto.go RFC 6298;
-// blackhole.go what passes a path that drops without a word;
-// rack.go and probe.go RFC 8985; recovery.go what state the sender is in, prr.go
-// RFC 9937, undo.go and frto.go how it finds that nothing was lost after all.
+// Loss detection and recovery: sent.go records the data in flight. rtt.go and rto.go implement RFC 6298,
+// rack.go and probe.go RFC 8985. recovery.go holds the state of the sender, and prr.go implements RFC 9937.
+// undo.go and frto.go detect that nothing was lost after all. blackhole.go finds a segment size for paths
+// that silently drop large packets.
+//
+// Congestion control: congestion.go defines the interfaces. newreno.go and cubic.go adjust the window, both
+// with the slow start of hystart.go. The bbr files implement a Model, fed by the samples of rate.go. pacing.go
+// spreads the data over time, and ecn.go handles marks.
+//
+// Idle and closing connections: persist.go probes closed windows, keepalive.go idle peers. timewait.go
+// implements TIME-WAIT and limits FIN-WAIT-2.
 //
 // Invariants, checked by the fuzz test after each event:
 //
-//	SND.UNA <= SND.NXT, and the sent ranges cover exactly what lies between
+//	SND.UNA <= SND.NXT, and the sent ranges cover exactly the numbers in between
 //	the right edge of the receive window never moves left
-//	what is handed to Incoming lies between RCV.NXT and that edge
-//	after Closed nothing changes but what Poll still has to say
+//	bytes written to Incoming lie between RCV.NXT and that edge
+//	after Closed nothing changes, except that Poll may still send a pending reset
 
-// Conn is one connection: a transmission control block (RFC 9293 section 3.3.1).
-// It belongs to one goroutine. After each call that changes it the owner calls
-// Poll until it is false or there is no room to send, and arms a timer for
-// Deadline; when Done is true it lets go of it.
+// Conn is one connection: a transmission control block (RFC 9293 section 3.3.1). It belongs to one goroutine
+// at a time. After each call that changes it, the owner calls Poll until Poll returns false or there is no
+// room to send, and arms a timer for Deadline. When Done returns true, the owner drops the Conn.
 type Conn struct {
 	id  ID
 	cfg *Config
@@ -36,15 +41,18 @@ type Conn struct {
 	in  Incoming
 	cc  Congestion
 
+	rate *sampler // nil unless the congestion control is a Model
+	pace *pacer   // nil until something bounds the rate
+
 	state    State
 	reason   reason // why the connection ended
-	soft     reason // an error that may pass, told if the attempt fails
-	passive  bool   // began with Accept
-	gone     bool   // Close: no program reads any more
-	todo     todo   // what Poll owes beyond data
-	finWait2 int16  // SetFinWait2, in seconds
+	soft     reason // error that may pass; returned if the attempt fails
+	passive  bool   // opened with Accept
+	gone     bool   // Close was called: the program no longer reads
+	todo     todo   // segments other than data that Poll has to send
+	finWait2 int16  // from SetFinWait2, in seconds
 
-	challenged Time // limit of challenge acknowledgments (challenge.go)
+	challenged Time // rate limit of challenge acknowledgments (challenge.go)
 
 	snd    sender
 	sent   sentQueue
@@ -62,63 +70,62 @@ type Conn struct {
 	stats  stats
 }
 
-// sender is the send sequence space (RFC 9293 section 3.3.1) and what decides
-// when to send.
+// sender holds the send sequence space (RFC 9293 section 3.3.1) and the inputs to the decision when to send.
 type sender struct {
 	iss, una, nxt Seq
 	wl1, wl2      Seq // segment that last changed the window
 	small         Seq // end of the last segment sent that was not full
-	refuse        Seq // number for a reset that refuses a segment
+	refuse        Seq // sequence number for a reset that refuses a segment
 
-	wnd, maxWnd uint32 // what the peer offers, and the most that it ever offered
-	scale       uint8  // of the window field of segments that arrive
-	holeMSS     uint16 // what passes a suspected black hole; 0: none is suspected
+	wnd, maxWnd uint32 // window that the peer offers, and the largest it has ever offered
+	scale       uint8  // of the window field of received segments
+	holeMSS     uint16 // segment size for a suspected black hole; 0: none is suspected
 
-	// off is the offset of una in the outgoing stream, where the SYN counts as
-	// the number in front of offset 0: it is -1 until the SYN is acknowledged.
+	// off is the offset of una in the outgoing stream. The SYN counts as the number in front of offset 0, so
+	// off is -1 (wrapped) until the SYN is acknowledged.
 	off uint64
 	end uint64 // Outgoing.End when the program last wrote
 
-	mss     uint16 // payload of a segment without options: least of the next two, and holeMSS
+	mss     uint16 // payload of a segment without options: minimum of the next two and holeMSS
 	pathMSS uint16
 	peerMSS uint16
-	advMSS  uint16 // what we told the peer
+	advMSS  uint16 // MSS that we announced to the peer
 
 	userTimeout millis
 	up          Seq  // SND.UP, if urgent: the end of the urgent data
-	lastSent    Time // last segment with data
-	progress    Time // una last moved, or data was first in flight again
+	lastSent    Time // when data was last sent
+	progress    Time // when una last moved, or data was first in flight again
 	retries     uint8
-	probes      uint8 // of a closed window, unanswered
-	persists    uint8 // of a closed window, since it closed
-	holeAt      uint8 // when a black hole was suspected, in minutes, which wrap
+	probes      uint8 // unanswered probes of a closed window
+	persists    uint8 // probes of a closed window since it closed
+	holeAt      uint8 // when a black hole was suspected, in minutes modulo 256
 
 	burst     uint32 // payload that the owner takes in one frame
-	maxFlight uint32 // most in flight in this window, see validate
+	maxFlight uint32 // maximum in flight in this window, see validate
 	usage     Seq
-	limited   bool // the congestion window stopped us in this window
+	limited   bool // the congestion window held back data in this window
 
-	fin     bool // CloseWrite: a FIN follows the data
+	fin     bool // CloseWrite was called: a FIN follows the data
 	finSent bool
 	noDelay bool
 	cork    bool
-	more    bool // SetMore
-	force   bool // send what there is, be it small
+	more    bool // from SetMore
+	force   bool // send now, even if the segment is small
 	urgent  bool // up is set and not acknowledged
 }
 
-// todo says what Poll owes.
+// todo is a set of segments, other than data, that Poll has to send.
 type todo uint8
 
 const (
 	todoReset  todo = 1 << iota // a reset that ends the connection
 	todoRefuse                  // a reset that refuses one segment, with number snd.refuse
-	todoAck                     // an acknowledgment at once
+	todoAck                     // an immediate acknowledgment
 	todoProbe                   // a tail loss probe
-	todoPoke                    // a segment that must be answered: keep-alive, closed window
+	todoPoke                    // a segment that the peer must answer: keep-alive, closed window
 )
 
-// stats is what only Info shows.
+// stats holds counts that only Info reports.
 type stats struct {
 	segsOut, segsIn, dataOut, dataIn uint32
 	delivered, deliveredCE           uint32
@@ -127,17 +134,16 @@ type stats struct {
 	bytesRetrans                     uint64
 }
 
-// ID is what the connection was made with.
+// ID returns the ID that the connection was opened with.
 func (c *Conn) ID() ID { return c.id }
 
-// State is the state.
+// State returns the current state.
 func (c *Conn) State() State { return c.state }
 
-// Err is why the connection ended, or nil if it has not or ended in order.
+// Err returns why the connection failed. It is nil if the connection has not ended, or ended in order.
 func (c *Conn) Err() error { return c.reason.err() }
 
-// ReadClosed reports whether the peer has sent its FIN and everything in front
-// of it has been committed.
+// ReadClosed reports whether the peer has sent its FIN and every byte in front of it has been committed.
 func (c *Conn) ReadClosed() bool { return c.rcv.closed }
 
 // WriteClosed reports whether this side has ended the outgoing stream.
@@ -146,7 +152,7 @@ func (c *Conn) WriteClosed() bool { return c.snd.fin || c.state == Closed }
 // Done reports whether the connection has ended and has nothing left to send.
 func (c *Conn) Done() bool { return c.state == Closed && c.todo == 0 }
 
-// close ends the connection, silently unless todo holds a reset.
+// close ends the connection. The peer is not notified unless todo holds a reset.
 func (c *Conn) close(why reason) {
 	if c.state == Closed {
 		return
@@ -158,16 +164,15 @@ func (c *Conn) close(why reason) {
 	c.releaseAll()
 }
 
-// releaseAll gives back what a connection that sends and receives no more data
-// has no use for.
+// releaseAll frees the memory that a connection needs only while it sends or receives data.
 func (c *Conn) releaseAll() {
 	c.timers.stopAll()
 	c.sent.release()
 	c.rcv.behind = nil
-	c.cc = nil
+	c.cc, c.rate = nil, nil
 }
 
-// reset ends the connection and tells the peer.
+// reset ends the connection and sends a reset to the peer.
 func (c *Conn) reset(why reason) {
 	if c.state == Closed {
 		return
@@ -179,10 +184,10 @@ func (c *Conn) reset(why reason) {
 // finAcked reports whether our FIN has been acknowledged.
 func (c *Conn) finAcked() bool { return c.snd.finSent && c.snd.una == c.snd.nxt }
 
-// offset is the place of sequence number s in the outgoing stream.
+// offset returns the offset of sequence number s in the outgoing stream.
 func (c *Conn) offset(s Seq) uint64 { return c.snd.off + uint64(int64(s.Sub(c.snd.una))) }
 
-// unsent is how many bytes have been written and never sent.
+// unsent returns the number of bytes that have been written and never sent.
 func (c *Conn) unsent() int {
 	if c.snd.finSent || c.state < Established {
 		return 0
@@ -190,5 +195,5 @@ func (c *Conn) unsent() int {
 	return int(c.snd.end - c.offset(c.snd.nxt))
 }
 
-// flight is FlightSize: the numbers between SND.UNA and SND.NXT.
+// flight returns FlightSize: the count of sequence numbers between SND.UNA and SND.NXT.
 func (c *Conn) flight() int { return int(c.snd.nxt - c.snd.una) }

@@ -1,23 +1,21 @@
 package tcp
 
-// SYN cookies (RFC 4987 section 3.6): under a flood of SYNs nothing is kept for
-// them; what must be known later is in the SYN-ACK's sequence number, and comes
-// back in the acknowledgment:
+// SYN cookies (RFC 4987 section 3.6). During a flood of SYNs, a listener keeps no state for them. The state
+// is encoded in the sequence number of the SYN-ACK and returns in the acknowledgment:
 //
-//	31      27 26   24 23                          0
-//	+---------+-------+-----------------------------+
-//	| minute  | MSS   | hash of ID, IRS, both others |
-//	+---------+-------+-----------------------------+
+//	31      27 26   24 23                           0
+//	+---------+-------+------------------------------+
+//	| minute  | MSS   | hash of ID, IRS, minute, MSS |
+//	+---------+-------+------------------------------+
 //
-// The other options of the SYN do not fit. If it had timestamps, they are in the
-// lowest six bits of ours, as Linux does it, and come back as well; otherwise
-// the connection has neither window scale nor SACK. These bits are not
-// protected: a peer that changes them only changes what it agreed to itself.
+// The other options of the SYN do not fit. If the SYN had timestamps, the options are encoded in the lowest
+// six bits of our timestamp, as on Linux, and are echoed by the peer. Otherwise the connection has neither
+// window scale nor SACK. The timestamp bits are not authenticated: a peer that changes them only changes its
+// own options.
 
 import "loam/wire"
 
-// cookieMSS are the segment sizes that a cookie can tell; the next lower one is
-// taken.
+// cookieMSS holds the segment sizes that a cookie can encode. The peer's size is rounded down to one of them.
 var cookieMSS = [8]uint16{minMSS, 536, 1024, 1220, 1360, 1440, 1460, 8940}
 
 const (
@@ -28,13 +26,13 @@ const (
 	cookieNoScale = 1<<4 - 1
 )
 
-// cookie makes a sequence number.
+// cookie returns the sequence number of a SYN-ACK.
 func (k *Key) cookie(id ID, irs, minute uint32, index int) uint32 {
 	front := minute<<27 | uint32(index)<<24
 	return front | uint32(k.hash(tagCookie, id, uint64(irs)<<32|uint64(minute)<<3|uint64(index)))&cookieHash
 }
 
-// checkCookie is the segment size in a cookie of this minute or the last.
+// checkCookie returns the segment size encoded in a cookie of this minute or the previous one.
 func (k *Key) checkCookie(id ID, irs, cookie, minute uint32) (mss uint16, ok bool) {
 	index := int(cookie >> 24 & 7)
 	for age := range uint32(2) {
@@ -45,10 +43,10 @@ func (k *Key) checkCookie(id ID, irs, cookie, minute uint32) (mss uint16, ok boo
 	return 0, false
 }
 
-// CookieSYNACK fills out the answer to syn without keeping anything. minute is a
-// counter that goes up once a minute; mss and cfg are as for Accept.
+// CookieSYNACK fills out the reply to syn without keeping any state. minute is a counter that advances once a
+// minute; mss and cfg are as for Accept.
 func (k *Key) CookieSYNACK(now Time, minute uint32, cfg *Config, id ID, mss int, syn *Segment, out *wire.TCP) {
-	var c Conn // what Accept would agree to
+	var c Conn // the connection that Accept would make
 	c.init(now, cfg, id, 0, k.TimestampOffset(id), mss)
 	c.accept(now, syn)
 	index := 0
@@ -70,8 +68,8 @@ func (k *Key) CookieSYNACK(now Time, minute uint32, cfg *Config, id ID, mss int,
 	out.TSVal = cookieTimestamp(now, &c) + c.ts.offset
 }
 
-// cookieTimestamp is the latest tick of our clock, before the offset, whose
-// lowest bits tell the options that were agreed on.
+// cookieTimestamp returns the latest tick of our clock, before the offset, whose lowest bits encode the
+// negotiated options.
 func cookieTimestamp(now Time, c *Conn) uint32 {
 	options := uint32(cookieNoScale)
 	if c.rcv.scaled {
@@ -91,9 +89,9 @@ func cookieTimestamp(now Time, c *Conn) uint32 {
 	return at
 }
 
-// CookieAccept makes an established connection of the acknowledgment of such a
-// SYN-ACK. It is nil if ack carries no cookie of this minute or the last. The
-// owner then gives ack to Receive, for its window and data.
+// CookieAccept creates an established connection from the acknowledgment of a cookie SYN-ACK. It returns nil
+// if ack carries no valid cookie of this minute or the previous one. The owner then passes ack to Receive,
+// which processes its window and data.
 func (k *Key) CookieAccept(now Time, minute uint32, cfg *Config, id ID, mss int, ack *Segment, out Outgoing, in Incoming) *Conn {
 	if ack.Flags&(wire.SYN|wire.ACK|wire.RST) != wire.ACK {
 		return nil

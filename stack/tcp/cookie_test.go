@@ -8,7 +8,7 @@ import (
 
 // SYN cookies.
 
-// cookieOpen runs the two steps, minutes apart.
+// cookieOpen runs the two steps, later minutes apart.
 func cookieOpen(t *testing.T, syn string, later uint32) (*testConn, wire.TCP) {
 	c := newTest(t)
 	var synAck wire.TCP

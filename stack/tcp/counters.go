@@ -1,41 +1,40 @@
 package tcp
 
-// Counter names one thing that connections count.
+// Counter identifies one entry of Counters.
 type Counter uint8
 
-// What is counted. Every segment that is dropped is in exactly one of the drop
-// counters.
+// The counters. Every dropped segment is counted in exactly one Drop counter.
 const (
 	SegmentsIn     Counter = iota // segments received
-	SegmentsOut                   // segments sent; a larger frame counts as what it is cut into
-	Retransmits                   // segments sent again
-	FastRecoveries                // times that loss was repaired without a timeout
+	SegmentsOut                   // segments sent; a larger frame counts as the segments it is cut into
+	Retransmits                   // segments retransmitted
+	FastRecoveries                // times loss was repaired without a timeout
 	Timeouts                      // retransmission timeouts
 	TailProbes                    // loss probes sent (RFC 8985)
-	Undos                         // congestion responses taken back as spurious
-	ChallengeAcks                 // sent (RFC 5961)
-	ChallengeLimit                // not sent, because the last ones are too recent
+	Undos                         // congestion responses undone as spurious
+	ChallengeAcks                 // challenge acknowledgments sent (RFC 5961)
+	ChallengeLimit                // challenge acknowledgments suppressed by the rate limit
 	ResetsOut                     // resets sent
-	DuplicatesIn                  // segments of which all data had arrived before
+	DuplicatesIn                  // segments whose data had all arrived before
 	OutOfOrderIn                  // segments with data behind a gap
 
-	DropSequence  // outside of the window
-	DropPAWS      // timestamp older than what was seen (RFC 7323)
-	DropTimestamp // no timestamp though agreed upon
+	DropSequence  // outside the window
+	DropPAWS      // timestamp older than one already seen (RFC 7323)
+	DropTimestamp // timestamp missing although negotiated
 	DropNoAck     // no ACK bit in a state that needs it
-	DropAck       // acknowledges what was never sent, or what is long past
-	DropRST       // reset that does not fit (RFC 5961, RFC 1337)
-	DropSYN       // SYN in the window of a connection, or none where one is needed
-	DropRanges    // data behind more gaps than are kept track of
-	DropGone      // data that no program will read any more
-	DropClosed    // arrived after the connection had ended
-	DropICMP      // ICMP message about a segment that is not in flight (RFC 5927)
+	DropAck       // acknowledges data never sent, or acknowledged long ago
+	DropRST       // reset that does not match (RFC 5961, RFC 1337)
+	DropSYN       // SYN in the window of a connection, or missing where one is required
+	DropRanges    // data behind more gaps than can be tracked
+	DropGone      // data after the program has closed the connection
+	DropClosed    // arrived after the connection ended
+	DropICMP      // ICMP message about a segment not in flight (RFC 5927)
 
 	NumCounters
 )
 
-// Counters counts for as many connections as share it through their Config. It
-// has no lock: it belongs to the owner of these connections.
+// Counters counts events of all connections that share it through their Config. It has no lock and belongs to
+// the owner of these connections.
 type Counters [NumCounters]uint64
 
 var counterNames = [NumCounters]string{
@@ -64,7 +63,7 @@ var counterNames = [NumCounters]string{
 	DropICMP:       "drop-icmp",
 }
 
-// String is the name under which a counter is shown.
+// String returns the name of the counter, as shown to users.
 func (k Counter) String() string {
 	if k < NumCounters {
 		return counterNames[k]

@@ -2,38 +2,35 @@ package tcp
 
 import "math"
 
-// cubic is the congestion control of RFC 9438: the window grows as a cubic
-// function of the time since the last reduction, fast at first, flat about the
-// window at which loss came, then fast again to look for more; so that growth
-// does not depend on the round trip time. Where that would be slower than
-// RFC 5681, it follows RFC 5681 (the Reno-friendly region).
+// cubic is the congestion control of RFC 9438. The window grows as a cubic function of the time since the
+// last reduction: fast at first, flat near the window at which loss occurred, then fast again to probe for
+// more. Growth therefore does not depend on the round trip time. Where it would be slower than RFC 5681, it
+// follows RFC 5681 (the Reno-friendly region).
 //
-// Windows are float64 in units of segments, as in the RFC. A product that is added
-// to something is converted first, so that no machine fuses the two operations
-// and gets another result.
+// Windows are float64 in units of segments, as in the RFC. A product that is a term of a sum is converted
+// explicitly. The conversion prevents fused multiply-add, so all machines get the same result.
 type cubic struct {
 	start hystart
 
 	epoch    Time    // when congestion avoidance began; 0: not yet
 	k        float64 // seconds from epoch until the window is wMax
-	wMax     float64 // the window before the last reduction, by fast convergence
-	reno     float64 // what RFC 5681 would have (W_est)
-	prior    float64 // the window before the last reduction (cwnd_prior)
-	fraction float64 // growth that is less than a byte
+	wMax     float64 // window before the last reduction, lowered by fast convergence
+	reno     float64 // window that RFC 5681 would have (W_est)
+	prior    float64 // window before the last reduction (cwnd_prior)
+	fraction float64 // growth of less than a byte
 
-	undoMax, undoK float64 // as they were before the last Reduce
+	undoMax, undoK float64 // values before the last Reduce
 	undoEpoch      Time
 }
 
 const (
 	cubicC    = 0.4 // segments per second cubed (section 5.1)
 	cubicBeta = 0.7 // section 4.6
-	// alpha gives the Reno-friendly window the average of RFC 5681 at this beta
-	// (section 4.3).
+	// cubicAlpha gives the Reno-friendly window the average of RFC 5681 for this beta (section 4.3).
 	cubicAlpha = 3 * (1 - cubicBeta) / (1 + cubicBeta)
 )
 
-// NewCubic makes the congestion control of RFC 9438.
+// NewCubic returns the congestion control of RFC 9438.
 func NewCubic() Congestion { return &cubic{} }
 
 func (c *cubic) Name() string { return "cubic" }
@@ -77,14 +74,14 @@ func (c *cubic) begin(now Time, cwnd float64) {
 	}
 }
 
-// at is the cubic function t seconds after the epoch (equation 1).
+// at returns the cubic function t seconds after the epoch (equation 1).
 func (c *cubic) at(t float64) float64 {
 	d := t - c.k
 	return float64(cubicC*d*d*d) + c.wMax
 }
 
-// Reduce is section 4.6, with fast convergence (section 4.7): a flow that did
-// not get back to its last maximum leaves room for others.
+// Reduce implements section 4.6, with fast convergence (section 4.7): a flow that did not reach its last
+// maximum leaves room for other flows.
 func (c *cubic) Reduce(w *Window, now Time, flight uint32) uint32 {
 	c.start.leave()
 	c.undoMax, c.undoK, c.undoEpoch = c.wMax, c.k, c.epoch
@@ -99,17 +96,17 @@ func (c *cubic) Reduce(w *Window, now Time, flight uint32) uint32 {
 	return w.floor(uint32(float64(w.Size) * cubicBeta))
 }
 
-// Timeout is section 4.8: slow start comes first, and the epoch begins after it.
+// Timeout implements section 4.8: slow start comes first, and the epoch begins after it.
 func (c *cubic) Timeout(w *Window, now Time) { c.epoch = 0 }
 
-// Undo is section 4.9.
+// Undo implements section 4.9.
 func (c *cubic) Undo(w *Window, now Time) {
 	c.wMax, c.k, c.epoch = c.undoMax, c.undoK, c.undoEpoch
 	c.start.undo(w)
 }
 
-// Restart moves the epoch behind the idle time, in which nothing could be
-// learned (section 4.2, on application-limited periods).
+// Restart shifts the epoch by the idle time, so that the window does not grow for time without traffic
+// (section 4.2, on application-limited periods).
 func (c *cubic) Restart(w *Window, now, idle Time) {
 	c.start.restart()
 	if c.epoch > 0 {

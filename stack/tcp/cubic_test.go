@@ -37,9 +37,8 @@ func TestCubicFunction(t *testing.T) {
 }
 
 func TestCubicIsReadyForShortRoundTrips(t *testing.T) {
-	// The Reno-friendly region: on a short path the cubic function is slower
-	// than RFC 5681, so the window follows the latter, by alpha segments a round
-	// trip until the old window is reached.
+	// The Reno-friendly region: on a short path the cubic function grows more slowly than RFC 5681. The
+	// window then follows RFC 5681, by alpha segments per round trip until the old window is reached.
 	cc := NewCubic().(*cubic)
 	w := newWindow(50)
 	w.Threshold = cc.Reduce(w, 0, w.Size)
@@ -58,7 +57,7 @@ func TestCubicFastConvergence(t *testing.T) {
 	cc := NewCubic().(*cubic)
 	w := newWindow(100)
 	w.Threshold = cc.Reduce(w, 0, w.Size)
-	w.Size = 80_000 // did not get back to 100
+	w.Size = 80_000 // did not reach 100 segments again
 	cc.Reduce(w, 0, w.Size)
 	if cc.wMax != 80*1.7/2 {
 		t.Errorf("W_max is %v, want it lowered to make room for others", cc.wMax)

@@ -2,37 +2,49 @@ package tcp
 
 // When to acknowledge (RFC 9293 section 3.8.6.3, RFC 5681 section 4.2).
 //
-// Data in order is acknowledged with the second full segment (or half of a small
-// buffer, or the peer would have to wait), or after a delay, in the hope that data
-// goes the other way. It is acknowledged at once: out of
-// order or filling a gap, at the start (the peer is in slow start, and each
-// acknowledgment opens its window), after a FIN. Data that goes out no later after data
-// has come in than an acknowledgment may be marks the connection as interactive, and
-// ends the hurry at the start: the next acknowledgment may ride on an answer.
+// Data in order is acknowledged with the second full segment, or with half of a small buffer, so that the
+// peer need not wait. Otherwise it is acknowledged after a delay, in the hope that outgoing data can carry
+// the acknowledgment.
+//
+// Data is acknowledged at once in these cases: it is out of order or fills a gap; it carries a FIN; or the
+// connection is at its start, where the peer is in slow start and each acknowledgment opens its window. A
+// connection becomes interactive when data is sent within the acknowledgment delay after data arrived. That
+// ends the immediate acknowledgments at the start, since a reply may carry the next one.
+//
+// A peer may have nothing more to send until it gets an answer; small devices keep one segment in flight. It
+// shows this by PSH or by a segment that is not full. The acknowledgment then leaves as soon as the program
+// has read all data, unless the connection is interactive. Sending it after the read lets it carry the window
+// that the read has opened, and lets an immediate reply carry it.
 
+import "loam/wire"
+
+// ackPolicy is the state of the decision when to acknowledge.
 type ackPolicy struct {
-	quick       uint8 // acknowledgments that are still given at once
-	dups        uint8 // duplicate acknowledgments owed to a peer without SACK
+	quick       uint8 // remaining immediate acknowledgments
+	dups        uint8 // duplicate acknowledgments to send to a peer without SACK
 	interactive bool
-	last        millis // last segment with data
+	pushed      bool   // the peer has pushed data since the last acknowledgment
+	last        millis // when the last segment with data arrived
 }
 
-// quickAcks covers an initial window of ten segments and what it grows to in the
-// next round trip.
+// quickAcks covers an initial window of ten segments and its growth in the next round trip.
 const quickAcks = 16
 
-// sawSegment decides on the acknowledgment of n bytes that came in order.
+// sawSegment schedules the acknowledgment of n bytes that arrived in order.
 func (c *Conn) sawSegment(now Time, seg *Segment, n int) {
 	if n == 0 {
 		return
 	}
-	several := n > int(c.snd.advMSS) // segments that the device has put together
+	several := n > int(c.snd.advMSS) // segments merged by the device
 	if n > int(c.rcv.mss) && !several {
 		c.rcv.mss = uint16(n)
 	}
+	if seg.Flags.Has(wire.PSH) || n < int(c.rcv.mss) {
+		c.ack.pushed = true
+	}
 	c.measureRTT(now, seg, n)
 	if c.ack.last.since(now) > c.rtt.rto && !c.ack.interactive {
-		c.ack.quick = max(c.ack.quick, quickAcks) // the peer begins anew after a pause
+		c.ack.quick = max(c.ack.quick, quickAcks) // the peer starts again after a pause
 	}
 	c.ack.last = at(now)
 	switch {
@@ -45,15 +57,21 @@ func (c *Conn) sawSegment(now Time, seg *Segment, n int) {
 	}
 }
 
-// delayedAckTimeout ends the wait. No data went the other way in time: the
-// connection is not interactive after all.
+// AcksOnRead reports whether an acknowledgment is pending that Consumed sends once the program has read all
+// data.
+func (c *Conn) AcksOnRead() bool {
+	return c.ack.pushed && !c.ack.interactive && c.timers.armed(timerAck) && c.todo&todoAck == 0
+}
+
+// delayedAckTimeout sends the delayed acknowledgment. No data was sent in time, so the connection is no
+// longer interactive.
 func (c *Conn) delayedAckTimeout() {
 	c.ack.interactive = false
 	c.todo |= todoAck
 }
 
-// duplicateAck owes one more duplicate. A peer with SACK learns all from the
-// next one; any other counts them, so each is sent.
+// duplicateAck schedules one more duplicate acknowledgment. A peer with SACK learns everything from the next
+// one. Other peers count duplicates, so each one is sent.
 func (c *Conn) duplicateAck() {
 	c.todo |= todoAck
 	if !c.rcv.sackOK && c.ack.dups < 255 {
@@ -61,7 +79,7 @@ func (c *Conn) duplicateAck() {
 	}
 }
 
-// answered notes that data leaves: the program answers, if data has just come.
+// answered records that data leaves. If data has just arrived, the connection is interactive.
 func (c *Conn) answered(now Time) {
 	if c.rcv.off > 0 && c.ack.last.since(now) <= c.cfg.delayedAck() {
 		c.ack.interactive = true
@@ -69,8 +87,7 @@ func (c *Conn) answered(now Time) {
 	}
 }
 
-// ackSent notes that a segment with the current acknowledgment leaves, with data
-// or without.
+// ackSent records that a segment with the current acknowledgment leaves, with or without data.
 func (c *Conn) ackSent(withData bool) {
 	if !withData && c.ack.dups > 0 {
 		c.ack.dups--
@@ -79,11 +96,15 @@ func (c *Conn) ackSent(withData bool) {
 		c.ack.quick--
 	}
 	c.rcv.lastAck = c.rcv.nxt
+	c.ack.pushed = false
 	c.todo &^= todoAck
+	if b := c.rcv.behind; b != nil && b.untold > 0 && c.rcv.sackOK {
+		c.todo |= todoAck
+	}
 	c.timers.stop(timerAck)
 }
 
-// SetQuickAck acknowledges at once for a while, or stops that (TCP_QUICKACK).
+// SetQuickAck starts or stops immediate acknowledgments for a while (TCP_QUICKACK).
 func (c *Conn) SetQuickAck(now Time, on bool) {
 	c.ack.interactive = !on
 	c.ack.quick = 0

@@ -22,6 +22,7 @@ func TestEverySecondFullSegmentIsAcknowledged(t *testing.T) {
 
 func TestSmallSegmentsAreAcknowledgedByTimer(t *testing.T) {
 	c := established(t, nil, "")
+	c.reads = false
 	c.send("A 1:1001 ack 1")
 	c.send("A 1001:2001 ack 1")
 	c.want("A 1 ack 2001")
@@ -33,6 +34,7 @@ func TestSmallSegmentsAreAcknowledgedByTimer(t *testing.T) {
 
 func TestAckRidesOnData(t *testing.T) {
 	c := established(t, nil, "")
+	c.reads = false
 	c.send("PA 1:101 ack 1")
 	c.wantIdle()
 	c.write(50)
@@ -44,6 +46,7 @@ func TestAckRidesOnData(t *testing.T) {
 
 func TestAcksAreQuickAtStart(t *testing.T) {
 	c := accept(t, nil, "S 0 win 50000 <mss 1000>")
+	c.reads = false
 	c.want("SA 0 ack 1")
 	c.send("A 1 ack 1")
 	for i := range 20 {
@@ -73,6 +76,7 @@ func TestAnswerEndsTheHurryAtStart(t *testing.T) {
 
 func TestAcksAreQuickAgainAfterPause(t *testing.T) {
 	c := established(t, nil, "")
+	c.reads = false
 	c.send("PA 1:11 ack 1")
 	c.wantIdle()
 	c.advance(5 * time.Second)
@@ -89,13 +93,14 @@ func TestInteractiveConnectionIsNotQuick(t *testing.T) {
 	c.send("A 11 ack 11")
 	c.advance(5 * time.Second)
 	c.send("PA 11:21 ack 11")
-	c.wantIdle() // so it is worth waiting for the next answer
+	c.wantIdle() // the next reply may carry an acknowledgment, too
 	c.wantTimer(40 * ms)
 	c.want("A 11 ack 21")
 }
 
 func TestQuickAckCanBeSet(t *testing.T) {
 	c := established(t, nil, "")
+	c.reads = false
 	c.send("PA 1:11 ack 1")
 	c.wantIdle()
 	c.SetQuickAck(c.now, true)
@@ -109,6 +114,7 @@ func TestQuickAckCanBeSet(t *testing.T) {
 
 func TestFinIsAcknowledgedAtOnce(t *testing.T) {
 	c := established(t, nil, "")
+	c.reads = false
 	c.send("PA 1:11 ack 1")
 	c.wantIdle()
 	c.send("FA 11 ack 1")
@@ -119,15 +125,64 @@ func TestHalfOfSmallBufferIsAcknowledgedAtOnce(t *testing.T) {
 	c := established(t, &Config{ReceiveBuffer: 2048, MaxReceiveBuffer: 2048}, "")
 	c.send("A 1:1001 ack 1")
 	c.wantIdle()
-	c.send("A 1001:1101 ack 1") // the peer has not room for a second full segment
+	c.send("A 1001:1101 ack 1") // the peer has no room for a second full segment
 	c.want("A 1 ack 1101")
 }
 
 func TestSeveralSegmentsInOneFrameAreAcknowledgedAtOnce(t *testing.T) {
 	c := established(t, nil, "")
-	c.send("A 1:4001 ack 1") // more than our own MSS: put together on the way
+	c.send("A 1:4001 ack 1") // more than our own MSS: merged in transit
 	c.want("A 1 ack 4001")
 	if got := c.Info(c.now).RcvMSS; got > 1000 {
 		t.Errorf("a frame of 4000 bytes is taken for a segment: %d", got)
 	}
+}
+
+// A peer that has nothing more to send until it gets an answer sets PSH. Like Linux's tcp_cleanup_rbuf, we
+// acknowledge such data when the program has read it.
+func TestPushedDataIsAcknowledgedWhenRead(t *testing.T) {
+	for name, segment := range map[string]string{"full": "PA 1001:2001 ack 1", "not full": "A 1001:1501 ack 1"} {
+		t.Run(name, func(t *testing.T) {
+			c := established(t, nil, "")
+			c.reads = false
+			c.send("PA 1:1001 ack 1") // sets the known size of a full segment
+			c.wantTimer(40 * ms)
+			c.want("A 1 ack 1001")
+			c.in.consumed = 1000
+			c.Consumed(c.now)
+			c.wantIdle()
+			c.send(segment)
+			c.wantIdle()
+			if got, want := c.Notice(), int(c.in.committed-c.in.consumed); got != want {
+				t.Errorf("the owner is to tell of reads behind %d bytes, want %d", got, want)
+			}
+			c.in.consumed = c.in.committed - 1
+			c.Consumed(c.now)
+			c.wantIdle() // until all is read
+			c.in.consumed = c.in.committed
+			c.Consumed(c.now)
+			c.want("A 1 ack " + itoa(1+int(c.in.committed)))
+			c.wantIdle()
+		})
+	}
+}
+
+// If a reply is expected, it carries the acknowledgment. The acknowledgment of data that was not pushed waits
+// for the second segment.
+func TestReadsLeaveOtherAcksDelayed(t *testing.T) {
+	c := established(t, nil, "")
+	c.reads = false
+	c.send("A 1:1001 ack 1") // full and not pushed
+	c.in.consumed = 1000
+	c.Consumed(c.now)
+	c.wantIdle()
+	c.write(50)
+	c.want("PA 1:51 ack 1001") // the connection is interactive from now on
+	c.send("PA 1001:1011 ack 51")
+	c.in.consumed = 1010
+	c.Consumed(c.now)
+	c.wantIdle()
+	c.write(50)
+	c.want("PA 51:101 ack 1011")
+	c.wantIdle()
 }

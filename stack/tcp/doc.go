@@ -1,17 +1,16 @@
-// Package tcp is TCP by RFC 9293 as a pure machine: Conn is one transmission
-// control block. It has no clock, lock, goroutine or I/O. Whoever owns a Conn
-// calls it with the time and an event (a segment, bytes written or read by the
-// program, a deadline that has passed), then asks it what there is to send, and
-// when to come back.
+// Package tcp implements TCP (RFC 9293) as a pure state machine. Conn is one transmission control block. It
+// has no clock, lock, goroutine or I/O.
 //
-// Input never sends. It changes state; Poll then says what to send, segment by
-// segment, for as long as the owner has room for it. So a full device slows the
-// machine down instead of losing its segments.
+// The owner of a Conn, normally a network stack, calls it with the current time and an event: a segment
+// arrived, the program wrote or read bytes, or a deadline passed. The owner then asks the Conn what to send
+// and when to call again.
 //
-// The machine never touches the bytes that a program writes: it names ranges of
-// the outgoing stream (Out.Off, Out.Len), and the owner copies them into a
-// frame. Bytes that arrive are handed to Incoming at their place in the stream,
-// in or out of order, and committed when nothing is missing in front of them.
+// Input never sends. It changes state; Poll then returns the segments to send, one at a time, for as long as
+// the owner has room. A full device therefore slows the machine down instead of losing segments.
+//
+// The machine never touches the bytes that a program writes. It names ranges of the outgoing stream (Out.Off,
+// Out.Len), and the owner copies those bytes into a frame. Received bytes are written to Incoming at their
+// offset in the stream, in or out of order. They are committed once no byte in front of them is missing.
 //
 // # An owner's loop
 //
@@ -29,21 +28,21 @@
 //		}
 //	}
 //
-// Several events may come before the polling: acknowledgments are merged, and
-// what is sent follows from all of them. An owner whose device cuts large frames
-// passes the size of such a frame to Poll, any other 0. An Outgoing must keep what
-// is written until Release; an Incoming must be able to take all of the window
-// that was offered, which grows up to Config.MaxReceiveBuffer as the program
-// reads.
+// The owner may report several events before it polls. Acknowledgments are merged, and the segments to send
+// follow from all events together. An owner whose device splits large frames (segmentation offload) passes
+// the payload size of such a frame to Poll; other owners pass 0.
 //
-// Segments without a connection are answered by ResetFor; a SYN in TIME-WAIT is
-// first shown to CanReuse; a listener under a flood answers by Key.CookieSYNACK
-// and keeps nothing.
+// An Outgoing must keep written bytes until Release. An Incoming must be able to store the whole window that
+// was offered. The window grows up to Config.MaxReceiveBuffer as the program reads.
 //
-// # What is not there
+// Three cases need no Conn, or not the existing one. ResetFor makes the reply to a segment without a
+// connection. CanReuse decides whether a SYN may replace a connection in TIME-WAIT. During a SYN flood, a
+// listener replies with Key.CookieSYNACK and keeps no state.
 //
-// TCP Fast Open, AccECN, the user timeout option (RFC 5482), authentication (RFC
-// 5925) and pacing are not implemented, nor offered to a peer.
+// # Not implemented
+//
+// TCP Fast Open, AccECN, the user timeout option (RFC 5482) and authentication (RFC 5925) are neither
+// implemented nor offered to a peer.
 package tcp
 
 import (
@@ -56,48 +55,48 @@ import (
 // Time is the time since an epoch that the owner chose, on a monotonic clock.
 type Time = time.Duration
 
-// Never is the deadline of a machine that waits for nothing.
+// Never is the deadline of a Conn without a running timer.
 const Never = Time(1<<63 - 1)
 
-// ID names a connection from this end.
+// ID identifies a connection by its two endpoints, as seen from this end.
 type ID struct {
 	Local, Remote netip.AddrPort
 }
 
-// Outgoing holds the bytes that the program has written and that the peer has
-// not acknowledged yet. Offset 0 is the first byte of the stream.
+// Outgoing holds the bytes that the program has written and the peer has not acknowledged. Offset 0 is the
+// first byte of the stream.
 type Outgoing interface {
-	// End is the offset behind the last byte written.
+	// End returns the offset behind the last byte written.
 	End() uint64
-	// Release is called when everything in front of off is acknowledged.
+	// Release reports that the peer has acknowledged every byte in front of off.
 	Release(off uint64)
 }
 
-// Incoming holds the bytes that arrived and that the program has not read yet.
+// Incoming holds the bytes that have arrived and that the program has not read.
 type Incoming interface {
-	// WriteAt stores p at offset off, which lies at or behind what has been
-	// committed, and off+len(p) never beyond the window that was offered.
+	// WriteAt stores p at offset off. off is at or behind the committed end of the stream, and off+len(p)
+	// never exceeds the offered window.
 	WriteAt(p []byte, off uint64)
-	// Commit makes everything in front of off readable.
+	// Commit makes every byte in front of off readable.
 	Commit(off uint64)
-	// Consumed is the offset of the first byte that the program has not read.
+	// Consumed returns the offset of the first byte that the program has not read.
 	Consumed() uint64
 }
 
-// Segment is one segment that arrived, or several in order that a device or the
-// owner has put together; checksums are verified, lengths checked.
+// Segment is one received segment, or several consecutive ones that a device or the owner has merged. The
+// owner has verified checksums and lengths.
 type Segment struct {
 	wire.TCP
 	Payload []byte
 	CE      bool // the IP header carries the ECN mark "congestion experienced"
 }
 
-// Out is one segment to send, or several of the same kind in one frame: if
-// MSS is below Len, the frame carries a GSO size of MSS.
+// Out is one segment to send, or several of the same kind in one frame. If MSS is below Len, the owner sends
+// the frame with a GSO size of MSS.
 type Out struct {
-	wire.TCP        // ports, numbers, flags, window, options; all but the checksum
-	Off      uint64 // payload: where in the outgoing stream
-	Len      int    // payload: how many bytes
-	MSS      int    // bytes of payload in each segment of a larger frame
-	ECT      bool   // to be sent ECN-capable
+	wire.TCP        // ports, numbers, flags, window, options; everything but the checksum
+	Off      uint64 // offset of the payload in the outgoing stream
+	Len      int    // length of the payload in bytes
+	MSS      int    // payload bytes per segment in a larger frame
+	ECT      bool   // send with an ECN-capable codepoint
 }

@@ -1,21 +1,19 @@
 package tcp
 
-// Duplicate acknowledgments, for peers without SACK (RFC 5681 section 3.2, RFC
-// 6582). Each stands for a segment that has left the network: it is taken out of
-// the pipe as if it had been acknowledged selectively, which gives limited
-// transmit (RFC 3042) and the inflated window of fast recovery without rules of
-// their own.
+// Duplicate acknowledgments, for peers without SACK (RFC 5681 section 3.2, RFC 6582). Each duplicate stands
+// for a segment that has left the network. It is subtracted from the pipe as if the segment had been
+// selectively acknowledged. Limited transmit (RFC 3042) and the inflated window of fast recovery follow from
+// that without rules of their own.
 
-// dupBytes is what the duplicates stand for: never more than what is in flight
-// and not lost, less the one segment that is missing.
+// dupBytes returns the bytes that the duplicates stand for, at most the bytes that are in flight and not
+// lost.
 func (c *Conn) dupBytes() int {
 	room := c.flight() - int(c.sent.lost) + int(c.sent.retrans)
 	return max(0, min(int(c.rec.dups)*int(c.window.MSS), room))
 }
 
-// duplicate counts a duplicate acknowledgment: no more than there were segments in
-// flight when recovery began (RFC 5681 section 3.2 step 4), and outside of it no
-// more than tell of loss.
+// duplicate counts a duplicate acknowledgment. During recovery, the count is limited to the segments in
+// flight when recovery began (RFC 5681 section 3.2 step 4) plus dupThresh; otherwise to dupThresh.
 func (c *Conn) duplicate(ev *arrival) {
 	most := uint32(dupThresh)
 	if c.rec.state == CARecovery {
@@ -27,8 +25,8 @@ func (c *Conn) duplicate(ev *arrival) {
 	}
 }
 
-// lowerDups takes off the duplicates what a cumulative acknowledgment covers.
-// They had been counted as delivered already.
+// lowerDups subtracts the segments of a cumulative acknowledgment from the duplicates, because they have
+// already been counted as delivered.
 func (c *Conn) lowerDups(ev *arrival) {
 	mss := int(c.window.MSS)
 	segs := (ev.acked + mss - 1) / mss
@@ -37,7 +35,7 @@ func (c *Conn) lowerDups(ev *arrival) {
 	ev.deliver = max(ev.deliver-known*mss, mss)
 }
 
-// markFirstLost takes the first segment in flight for lost.
+// markFirstLost marks the first segment in flight as lost.
 func (c *Conn) markFirstLost(ev *arrival) {
 	r := c.sent.at(0)
 	if r.resend() {
@@ -48,13 +46,12 @@ func (c *Conn) markFirstLost(ev *arrival) {
 		r = c.sent.at(0)
 	}
 	ev.lost += r.len()
-	c.sent.setFlags(r, sentLost, sentRetrans)
+	c.takeForLost(ev.now, 0)
 }
 
-// impatient reports whether the retransmission timer is left to run: without
-// SACK one hole is found in a round trip, so that after many losses a timeout and
-// slow start are faster. Only the first partial acknowledgment starts the timer
-// again (RFC 6582 section 3.2 step 3, the Impatient variant of section 4).
+// impatient reports whether the retransmission timer keeps running. Without SACK, one hole is found per round
+// trip, so after many losses a timeout and slow start are faster. Only the first partial acknowledgment
+// restarts the timer (RFC 6582 section 3.2 step 3, the Impatient variant of section 4).
 func (c *Conn) impatient() bool {
 	return c.rec.state == CARecovery && c.rec.partial && c.snd.una.Less(c.rec.point)
 }

@@ -42,14 +42,14 @@ func TestNewRenoIgnoresDuplicatesOfLastRecovery(t *testing.T) {
 	c.send("A 1 ack 10001")
 	c.drain()
 	for range 5 {
-		c.send("A 1 ack 10001") // caused by what was sent again for nothing
+		c.send("A 1 ack 10001") // caused by unnecessary retransmissions
 	}
 	c.wantCount(FastRecoveries, 0)
 }
 
 func TestNotDuplicates(t *testing.T) {
-	// RFC 5681 section 2: with data, or with another window, or without data
-	// in flight it is no duplicate acknowledgment.
+	// RFC 5681 section 2: an acknowledgment is no duplicate if it has data or another window, or if no data
+	// is in flight.
 	c := sending(t, nil, "", 10)
 	for i := range 5 {
 		c.send("A " + itoa(1+10*i) + ":" + itoa(11+10*i) + " ack 1")
@@ -68,7 +68,7 @@ func TestNotDuplicates(t *testing.T) {
 }
 
 func TestNewRenoImpatient(t *testing.T) {
-	// Only the first partial acknowledgment starts the timer again.
+	// Only the first partial acknowledgment restarts the timer.
 	c := sending(t, nil, "", 20)
 	for range 10 {
 		c.send("A 1 ack 1")
@@ -89,8 +89,7 @@ func TestNewRenoImpatient(t *testing.T) {
 }
 
 func TestForgedDuplicatesDoNotInflate(t *testing.T) {
-	// A peer that sends duplicates without end gets no more than one for each
-	// segment in flight.
+	// Endless duplicates count at most once for each segment in flight.
 	c := sending(t, nil, "", 10)
 	for range 1000 {
 		c.send("A 1 ack 1")

@@ -2,16 +2,17 @@ package tcp
 
 // Selective acknowledgments that we send (RFC 2018, RFC 2883).
 //
-// The first block tells of the segment that caused the acknowledgment; the
-// others repeat the ranges told last, so that each is told several times (RFC
-// 2018 section 4). A segment that had arrived before is told as a duplicate, in
-// front of all other blocks and only once (RFC 2883 section 4).
+// The first block reports the segment that caused the acknowledgment. The other blocks repeat ranges reported
+// before, so that each range is reported several times (RFC 2018 section 4). A segment that had arrived
+// before is reported as a duplicate, once, in front of all other blocks (RFC 2883 section 4).
+//
+// One acknowledgment answers all segments received in a turn. If it has too few blocks for all ranges,
+// further acknowledgments carry the rest, since the peer takes unreported data for lost.
 
 import "loam/wire"
 
-// noteDuplicate has the next acknowledgment tell that a span came twice. If one
-// is waiting to be told already, the two become one if they touch, or the older
-// is left out.
+// noteDuplicate makes the next acknowledgment report s as a duplicate. If another report is pending, the two
+// are merged if they touch; otherwise s replaces the older report.
 func (r *receiver) noteDuplicate(s span) {
 	if !r.sackOK || !s.from.Less(s.to) {
 		return
@@ -22,7 +23,7 @@ func (r *receiver) noteDuplicate(s span) {
 	r.dup = s
 }
 
-// blocks is how many blocks the next segment carries.
+// blocks returns how many blocks the next segment carries.
 func (r *receiver) blocks(timestamps bool) int {
 	if !r.sackOK {
 		return 0
@@ -35,7 +36,7 @@ func (r *receiver) blocks(timestamps bool) int {
 		n++
 	}
 	if timestamps {
-		return min(n, wire.MaxSACKBlocks-1) // no room for more (RFC 2018 section 3)
+		return min(n, wire.MaxSACKBlocks-1) // timestamps leave room for one block less (RFC 2018 section 3)
 	}
 	return min(n, wire.MaxSACKBlocks)
 }
@@ -49,8 +50,10 @@ func (r *receiver) putSACK(out *wire.TCPOptions, n int) {
 		blocks = blocks[1:]
 		r.dup = span{}
 	}
-	for i := range blocks {
-		s := r.behind.recent[i]
+	if len(blocks) == 0 {
+		return
+	}
+	for i, s := range r.behind.tell(len(blocks)) {
 		blocks[i] = wire.SACKBlock{Left: uint32(s.from), Right: uint32(s.to)}
 	}
 }

@@ -1,35 +1,35 @@
 package tcp
 
-// Explicit congestion notification (RFC 3168 section 6.1): a router marks
-// segments instead of dropping them, the receiver echoes the mark until the
-// sender says that it has slowed down. Only new data is sent ECN-capable, no
-// retransmission and no bare acknowledgment (sections 6.1.4 and 6.1.5).
+// Explicit congestion notification (RFC 3168 section 6.1). A router marks segments instead of dropping them,
+// and the receiver echoes the mark until the sender reports that it has slowed down. Only new data is sent
+// ECN-capable; retransmissions and bare acknowledgments are not (sections 6.1.4 and 6.1.5).
 
 import "loam/wire"
 
+// ecn is the state of ECN for one connection.
 type ecn struct {
-	on    bool // both sides agreed
-	asked bool // our SYN asks for it
+	on    bool // negotiated by both sides
+	asked bool // our SYN requests ECN
 	echo  bool // set ECE until the peer has reduced its window
-	cwr   bool // say with the next new data that ours is reduced
+	cwr   bool // announce our reduction with the next new data
 }
 
-// ask has our SYN ask for it.
+// ask decides whether our SYN requests ECN.
 func (e *ecn) ask(mode ECNMode) { e.asked = mode == ECNAsk }
 
-// answer decides on a SYN that may ask for it.
+// answer decides on ECN for a SYN that may request it.
 func (e *ecn) answer(mode ECNMode, syn wire.TCPFlags) {
 	e.asked = false
 	e.on = mode != ECNOff && syn.Has(wire.ECE|wire.CWR)
 }
 
-// agreed takes the answer to a SYN that may have asked for it. Both bits set are
-// an echo by something that knows nothing of ECN (section 6.1.1).
+// agreed processes the reply to our SYN. If both bits are set, something without ECN support has echoed them
+// (section 6.1.1).
 func (e *ecn) agreed(synAck wire.TCPFlags) {
 	e.on = e.asked && synAck&(wire.ECE|wire.CWR) == wire.ECE
 }
 
-// synFlags are the bits of our SYN or SYN-ACK.
+// synFlags returns the ECN bits of our SYN or, if answer is set, of our SYN-ACK.
 func (e *ecn) synFlags(answer bool) wire.TCPFlags {
 	switch {
 	case answer && e.on:
@@ -52,7 +52,7 @@ func (e *ecn) mark(out *Out) {
 	}
 }
 
-// receivedCE takes what a segment with data says about congestion on its way.
+// receivedCE processes the congestion bits of a segment with data.
 func (c *Conn) receivedCE(seg *Segment) {
 	if seg.Flags.Has(wire.CWR) {
 		c.ecn.echo = false
@@ -65,7 +65,7 @@ func (c *Conn) receivedCE(seg *Segment) {
 	}
 }
 
-// reactECN reduces the window once per window of data if the peer echoes a mark.
+// reactECN reduces the window if the peer echoes a mark, once per window of data.
 func (c *Conn) reactECN(ev *arrival) {
 	if c.rec.state != CAOpen || !ev.seg.Flags.Has(wire.ECE) {
 		return
@@ -73,6 +73,9 @@ func (c *Conn) reactECN(ev *arrival) {
 	c.cancelProbe()
 	c.rec.undoable = false
 	c.reduce(ev)
+	if c.rate != nil {
+		c.rate.model.Marked(&c.window, ev.now)
+	}
 	c.rec.state = CACWR
 	c.rec.point = c.snd.nxt
 	c.prrBegin(ev)

@@ -29,7 +29,7 @@ func TestECNNegotiation(t *testing.T) {
 		{ECNAccept, "S 0", "SAE 0 ack 1", false, false},
 		{ECNAsk, "SEC 0", "SA 0 ack 1", false, false},
 		{ECNAsk, "SEC 0", "SAE 0 ack 1", false, true},
-		{ECNAsk, "SEC 0", "SAEC 0 ack 1", false, false}, // a mere echo of the bits
+		{ECNAsk, "SEC 0", "SAEC 0 ack 1", false, false}, // the bits are only echoed
 	} {
 		var c *testConn
 		if x.passive {
@@ -57,14 +57,14 @@ func TestECNSynIsRepeatedWithoutIt(t *testing.T) {
 func TestECNReceiver(t *testing.T) {
 	c := ecnConn(t)
 	c.send("A 1:501 ack 1 CE")
-	c.want("AE 1 ack 501") // told at once, and until the peer says that it has heard
+	c.want("AE 1 ack 501") // sent at once, and until the peer sets CWR
 	c.send("A 501:1501 ack 1")
 	c.send("A 1501:2501 ack 1")
 	c.want("AE 1 ack 2501")
 	c.send("AC 2501:3501 ack 1")
 	c.send("A 3501:4501 ack 1")
 	c.want("A 1 ack 4501")
-	c.send("AC 4501:5501 ack 1 CE") // both: a new mark
+	c.send("AC 4501:5501 ack 1 CE") // CWR and a new mark
 	c.want("AE 1 ack 5501")
 }
 
@@ -85,7 +85,7 @@ func TestECNSender(t *testing.T) {
 	}
 	sent := 0
 	for at := 2001; at <= 10001; at += 1000 {
-		c.send("AE 1 ack " + itoa(at)) // one reaction in a window of data
+		c.send("AE 1 ack " + itoa(at)) // one reaction per window of data
 		for {
 			out := c.poll()
 			if out == nil {

@@ -2,7 +2,7 @@ package tcp
 
 import "errors"
 
-// Why a connection ended.
+// Reasons why a connection ended.
 var (
 	ErrReset       = errors.New("connection reset by peer")
 	ErrRefused     = errors.New("connection refused")
@@ -11,11 +11,11 @@ var (
 	ErrUnreachable = errors.New("destination unreachable")
 )
 
-// reason is one of these errors, or none, in a byte.
+// reason is one of these errors, or none, encoded in a byte.
 type reason uint8
 
 const (
-	finished reason = iota // in order, or not yet
+	finished reason = iota // ended in order, or not ended
 	wasReset
 	wasRefused
 	timedOut

@@ -1,24 +1,23 @@
 package tcp
 
-// Was a retransmission timeout spurious? (F-RTO, RFC 5682.)
+// Detection of spurious retransmission timeouts without timestamps (F-RTO, RFC 5682).
 //
-// After the timeout the first segment is sent again. When that is acknowledged,
-// new data is sent instead of what else is in flight; if then data arrives that
-// was never sent again, it had only been slow, and the timeout was spurious. If
-// duplicates come, the loss was real, and all that was in flight is sent again.
+// After the timeout, the first segment is retransmitted. When it is acknowledged, new data is sent instead of
+// the other data in flight. If data that was never retransmitted is then acknowledged, it was only slow, and
+// the timeout was spurious. If duplicates arrive, the loss was real, and all data in flight is retransmitted.
 //
-// Timestamps tell the same one round trip earlier (undo.go); this is for paths
-// without them.
+// Timestamps detect the same one round trip earlier (undo.go).
 
+// frtoStep is the step of F-RTO that a connection is in.
 type frtoStep uint8
 
 const (
-	frtoOff  frtoStep = iota // not, or no longer
-	frtoWait                 // the first segment was sent again
-	frtoNew                  // new data goes first
+	frtoOff  frtoStep = iota // inactive
+	frtoWait                 // the first segment was retransmitted
+	frtoNew                  // new data is sent first
 )
 
-// reactLoss goes on after a timeout.
+// reactLoss processes an acknowledgment after a timeout.
 func (c *Conn) reactLoss(ev *arrival) {
 	if c.spurious(ev) {
 		c.undo(ev.now)
@@ -39,8 +38,8 @@ func (c *Conn) reactLoss(ev *arrival) {
 	}
 }
 
-// judgeTimeout is steps 2 and 3 of section 3.1. It reports whether the timeout
-// was spurious or judgment is still out.
+// judgeTimeout performs steps 2 and 3 of section 3.1. It reports whether the timeout was spurious or the
+// decision is still open.
 func (c *Conn) judgeTimeout(ev *arrival) bool {
 	if ev.original && (c.rcv.sackOK || !ev.resent) && c.rec.undoable {
 		c.undo(ev.now) // (3b)

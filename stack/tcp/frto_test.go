@@ -13,10 +13,10 @@ func TestFRTOSpurious(t *testing.T) {
 		c.advance(c.timers[timerRTO] - c.now)
 		c.want("A 1:1001 ack 1")
 		c.wantIdle()
-		c.send("A 1 ack 1001")        // could be of either transmission
-		c.want("A 10001:11001 ack 1") // (2b): so new data is sent
+		c.send("A 1 ack 1001")        // may be for either transmission
+		c.want("A 10001:11001 ack 1") // (2b): new data is sent
 		c.drain()
-		c.send("A 1 ack 2001") // (3b): that was never sent again
+		c.send("A 1 ack 2001") // (3b): this was never retransmitted
 		c.wantCount(Undos, 1)
 		if i := c.Info(c.now); i.CAState != CAOpen || i.SndSsthresh != 1<<31-1 {
 			t.Errorf("%q: %+v", options, i)
@@ -44,7 +44,7 @@ func TestFRTOWithoutNewData(t *testing.T) {
 	c.advance(c.timers[timerRTO] - c.now)
 	c.want("A 1:1001 ack 1")
 	c.send("A 1 ack 1001")
-	c.want("A 1001:2001 ack 1") // nothing to judge by
+	c.want("A 1001:2001 ack 1") // there is no new data to judge by
 	c.want("A 2001:3001 ack 1")
 }
 
@@ -69,5 +69,5 @@ func TestFRTONewDataHeldBack(t *testing.T) {
 	c.advance(c.timers[timerRTO] - c.now)
 	c.want("A 1:1001 ack 1")
 	c.send("A 1 ack 1001")
-	c.want("A 1001:2001 ack 1") // there is new data, but it does not go
+	c.want("A 1001:2001 ack 1") // there is new data, but it is not sent
 }

@@ -8,9 +8,8 @@ import (
 	"loam/wire"
 )
 
-// FuzzConn feeds a connection events that are read from bytes: segments whose
-// numbers lie near those that matter, writes, reads, timers, and what a program
-// may do. After each event the invariants must hold.
+// FuzzConn feeds a connection with events decoded from bytes: segments with numbers near the critical ones,
+// writes, reads, timers, and calls of the program. After each event the invariants must hold.
 func FuzzConn(f *testing.F) {
 	f.Add([]byte{0})
 	for seed := range uint64(16) {
@@ -34,7 +33,7 @@ func FuzzConn(f *testing.F) {
 	})
 }
 
-// fuzzer reads events from bytes.
+// fuzzer decodes events from bytes.
 type fuzzer struct {
 	t    *testing.T
 	b    []byte
@@ -42,9 +41,9 @@ type fuzzer struct {
 	now  Time
 	out  outStream
 	in   inStream
-	edge Seq // right edge told
+	edge Seq // announced right edge
 	told bool
-	sent Seq // end of what was sent
+	sent Seq // end of the data sent
 }
 
 func (x *fuzzer) byte() int {
@@ -84,8 +83,7 @@ func newFuzzer(t *testing.T, b []byte) *fuzzer {
 	return x
 }
 
-// open completes the handshake as a decent peer would, so that most runs are
-// about what comes after it.
+// open completes the handshake as a correct peer would, so that most runs test what follows it.
 func (x *fuzzer) open(k int) {
 	x.poll(1)
 	s := x.segment()
@@ -101,7 +99,7 @@ func (x *fuzzer) open(k int) {
 	x.c.Receive(x.now, s)
 }
 
-// near is a number at one of the places that matter, or a little beside it.
+// near returns a number at or near one of the critical places.
 func (x *fuzzer) near(places ...Seq) uint32 {
 	k := x.byte()
 	s := places[k%len(places)]
@@ -120,7 +118,7 @@ func (x *fuzzer) near(places ...Seq) uint32 {
 	return uint32(s)
 }
 
-// segment is one that a peer, or an attacker, might send.
+// segment returns a segment that a peer or an attacker might send.
 func (x *fuzzer) segment() *Segment {
 	var s Segment
 	c := x.c
@@ -154,7 +152,7 @@ func (x *fuzzer) segment() *Segment {
 	return &s
 }
 
-// event is one thing that happens.
+// event generates one event.
 func (x *fuzzer) event() {
 	switch k := x.byte(); {
 	case k < 110:
@@ -221,13 +219,13 @@ func (x *fuzzer) setting(k int) {
 	}
 }
 
-// poll sends up to n segments and checks what they promise.
+// poll sends up to n segments and checks them.
 func (x *fuzzer) poll(n int) {
 	c := x.c
 	burst := []int{1, 1460, 20_000, 65_000}[x.byte()&3]
 	for range n {
 		var out Out
-		c.snd.burst = uint32(burst) // Pending goes by what the owner took last
+		c.snd.burst = uint32(burst) // Pending depends on the last frame size of the owner
 		if pending := c.Pending(); pending != c.Poll(x.now, burst, &out) {
 			x.t.Fatalf("Pending %v, then not", pending)
 		} else if !pending {
@@ -261,7 +259,7 @@ func (x *fuzzer) promised(out *Out, burst int) {
 		return
 	}
 	if out.Flags.Has(wire.SYN) && out.Window == maxUnscaled {
-		return // a repeated SYN cannot say more (RFC 7323 section 2.2)
+		return // a repeated SYN cannot announce more (RFC 7323 section 2.2)
 	}
 	wnd := int(out.Window)
 	if !out.Flags.Has(wire.SYN) {

@@ -1,11 +1,10 @@
 //go:build !race
 
-// Under the race detector these take minutes, and other runs of the simulation go
-// through the same code.
+// The race detector slows these tests to minutes, and other runs of the simulation cover the same code.
 
 package tcp
 
-// Throughputs of the simulation that are kept as golden tables.
+// Throughputs of the simulation, kept as golden tables.
 //
 // To accept new ones: go test ./stack/tcp -run 'SimTable|SimShort' -update
 

@@ -1,20 +1,19 @@
 package tcp
 
-// The verbs that the tests of this package are written in. A test plays the peer
-// of one connection by hand, in virtual time:
+// Helpers of this package's tests. A test plays the peer of one connection by hand, in virtual time:
 //
 //	c.send("PA 1:1001 ack 1 win 5000")   a segment arrives
 //	c.want("A 1 ack 1001")               the next segment that the connection sends
 //	c.wantIdle()                         it has nothing to send
 //	c.advance(40 * time.Millisecond)     time passes; timers run
 //
-// Numbers are relative to each side's initial sequence number, so the SYN is 0
-// and the first byte 1. A segment is written as
+// Numbers are relative to each side's initial sequence number, so the SYN is 0 and the first byte 1. The
+// notation of a segment is
 //
 //	flags seq[:end] [ack n] [win n] [urg n] [CE] [<mss n, ws n, sackOK, ts val ecr, nots, sack a-b c-d>]
 //
-// In want, what is left out is not compared, but for flags, seq, end and ack;
-// "<>" means: no options.
+// The method want always compares flags, seq, end and ack. It compares other fields only if they are given;
+// "<>" means no options.
 
 import (
 	"encoding/binary"
@@ -40,7 +39,7 @@ const (
 	testIRS = 5_000_000 // the peer's
 )
 
-// outStream is an Outgoing whose bytes are a known pattern.
+// outStream is an Outgoing whose bytes follow a known pattern.
 type outStream struct{ end, released uint64 }
 
 func (s *outStream) End() uint64 { return s.end }
@@ -52,9 +51,8 @@ func (s *outStream) Release(off uint64) {
 	s.released = off
 }
 
-// Every stream has the same bytes, which repeat after a prime number of them.
-// patternBytes holds them, and some more to copy from in one piece;
-// unpatternBytes their complements.
+// Every stream has the same bytes, with a prime period. patternBytes holds them twice, so that any part can
+// be copied in one piece; unpatternBytes holds their complements.
 const patternPeriod = 65521
 
 var patternBytes, unpatternBytes = func() (p, u [2 * patternPeriod]byte) {
@@ -67,14 +65,14 @@ var patternBytes, unpatternBytes = func() (p, u [2 * patternPeriod]byte) {
 	return p, u
 }()
 
-// pattern is the n bytes of a stream from offset off, n no more than its period.
+// pattern returns n bytes of a stream from offset off. n is at most patternPeriod.
 func pattern(off uint64, n int) []byte { return patternBytes[off%patternPeriod:][:n] }
 
-// inStream is an Incoming that checks what Conn promises about it.
+// inStream is an Incoming that checks the promises of Conn.
 type inStream struct {
 	t         testing.TB
 	conn      *Conn
-	data      []byte // by offset
+	data      []byte // indexed by offset
 	have      []bool
 	committed uint64
 	consumed  uint64
@@ -119,7 +117,7 @@ func (s *inStream) Commit(off uint64) {
 
 func (s *inStream) Consumed() uint64 { return s.consumed }
 
-// testConn is a connection and its peer.
+// testConn is a connection under test and its peer.
 type testConn struct {
 	*Conn
 	t        *testing.T
@@ -130,13 +128,13 @@ type testConn struct {
 	burst    int    // maxPayload for Poll
 	irs, iss uint32 // initial numbers
 
-	// What the peer has agreed to and seen, for timestamps in what it sends.
+	// Negotiated options and the last values seen, for the timestamps in the peer's segments.
 	peerTS bool
 	tsEcho uint32
 	reads  bool // the program reads at once
 }
 
-// newTest makes a connection without its Conn.
+// newTest returns a testConn without its Conn.
 func newTest(t *testing.T) *testConn {
 	return &testConn{t: t, now: time.Hour, burst: 1, iss: testISS, irs: testIRS, reads: true}
 }
@@ -173,9 +171,9 @@ func acceptAt(t *testing.T, cfg *Config, syn string, iss, irs uint32) *testConn 
 	return c
 }
 
-// established opens a connection from the peer's side. options are those of its
-// SYN. Segments of data have 1000 bytes (988 with timestamps); the peer's window
-// is 50000, and quick acknowledgments at the start are over.
+// established opens a connection with a SYN from the peer that has the given options. Data segments have 1000
+// bytes (988 with timestamps). The peer's window is 50000, and the quick acknowledgments at the start are
+// over.
 func established(t *testing.T, cfg *Config, options string) *testConn {
 	c := accept(t, cfg, "S 0 win 50000 <mss 1000"+options+">")
 	c.finishOpen()
@@ -193,7 +191,7 @@ func (c *testConn) finishOpen() {
 	c.Conn.ack.last = at(c.now)
 }
 
-// send has a segment arrive.
+// send delivers a segment to the connection.
 func (c *testConn) send(text string) {
 	c.t.Helper()
 	seg := c.parse(text)
@@ -205,10 +203,10 @@ func (c *testConn) send(text string) {
 	c.read()
 }
 
-// peerClock is the timestamp clock of the peer.
+// peerClock returns the timestamp clock of the peer.
 func (c *testConn) peerClock() uint32 { return 7000 + uint32((c.now-time.Hour)/ms) }
 
-// read has the program read all that is readable.
+// read makes the program read everything that is readable.
 func (c *testConn) read() {
 	if c.reads && c.in.consumed != c.in.committed {
 		c.in.consumed = c.in.committed
@@ -216,13 +214,13 @@ func (c *testConn) read() {
 	}
 }
 
-// write has the program write n bytes.
+// write makes the program write n bytes.
 func (c *testConn) write(n int) {
 	c.out.end += uint64(n)
 	c.Written(c.now)
 }
 
-// want takes the next segment sent, and compares it.
+// want polls the next segment and compares it.
 func (c *testConn) want(text string) *Out {
 	c.t.Helper()
 	out := c.poll()
@@ -251,7 +249,7 @@ func (c *testConn) poll() *Out {
 	return &out
 }
 
-// wantIdle checks that nothing is to be sent.
+// wantIdle checks that there is nothing to send.
 func (c *testConn) wantIdle() {
 	c.t.Helper()
 	if out := c.poll(); out != nil {
@@ -259,7 +257,7 @@ func (c *testConn) wantIdle() {
 	}
 }
 
-// drain takes all that is to be sent and returns how many segments.
+// drain polls everything that can be sent and returns the number of segments.
 func (c *testConn) drain() int {
 	c.t.Helper()
 	for n := 0; ; n++ {
@@ -272,7 +270,7 @@ func (c *testConn) drain() int {
 	}
 }
 
-// advance lets time pass. Timers run on the way; nothing is polled.
+// advance advances the time. Timers run meanwhile; nothing is polled.
 func (c *testConn) advance(d time.Duration) {
 	c.t.Helper()
 	end := c.now + d
@@ -286,7 +284,7 @@ func (c *testConn) advance(d time.Duration) {
 	c.now = end
 }
 
-// wantSilence checks that for d no timer makes the connection send.
+// wantSilence checks that the connection sends nothing for d.
 func (c *testConn) wantSilence(d time.Duration) {
 	c.t.Helper()
 	end := c.now + d
@@ -299,8 +297,8 @@ func (c *testConn) wantSilence(d time.Duration) {
 	c.wantIdle()
 }
 
-// wantTimer checks that the connection stays silent until a timer, d from now,
-// has it send something.
+// wantTimer checks that the connection sends nothing until a timer expires after d, and then has a segment to
+// send.
 func (c *testConn) wantTimer(d time.Duration) {
 	c.t.Helper()
 	start := c.now
@@ -338,7 +336,7 @@ func (c *testConn) wantEnd(err error) {
 	}
 }
 
-// wantCount checks how often something was counted, and forgets it.
+// wantCount checks a counter and resets it.
 func (c *testConn) wantCount(k Counter, n uint64) {
 	c.t.Helper()
 	if c.counters[k] != n {
@@ -347,7 +345,7 @@ func (c *testConn) wantCount(k Counter, n uint64) {
 	c.counters[k] = 0
 }
 
-// wantReadable checks how many bytes have been committed in all.
+// wantReadable checks the total number of committed bytes.
 func (c *testConn) wantReadable(n uint64) {
 	c.t.Helper()
 	if c.in.committed != n {
@@ -365,7 +363,7 @@ func (c *testConn) wantCwnd(segs float64) {
 
 func (c *testConn) at() string { return fmt.Sprint("at ", c.now-time.Hour) }
 
-// parse reads the notation of a segment that the peer sends.
+// parse decodes the notation of a segment from the peer.
 func (c *testConn) parse(text string) *Segment {
 	c.t.Helper()
 	var s Segment
@@ -471,7 +469,7 @@ func parseFlags(t *testing.T, w string) (f wire.TCPFlags) {
 	return f
 }
 
-// format writes a segment sent, in the same notation.
+// format returns a sent segment in the same notation.
 func (c *testConn) format(out *Out) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%v %d", out.Flags, int32(out.Seq-c.iss))
@@ -508,10 +506,10 @@ func (c *testConn) formatOptions(out *Out) string {
 	return "<" + strings.Join(o, ", ") + ">"
 }
 
-// MSS2 is the MSS option, which the field of Out hides.
+// MSS2 returns the MSS option, which the field MSS of Out hides.
 func (o *Out) MSS2() uint16 { return o.TCP.MSS }
 
-// compare checks a segment sent against the notation.
+// compare compares a sent segment with the notation.
 func (c *testConn) compare(out *Out, text string) {
 	c.t.Helper()
 	head, options, hasOptions := strings.Cut(text, "<")
@@ -536,7 +534,7 @@ func (c *testConn) compare(out *Out, text string) {
 	c.checkWire(out)
 }
 
-// checkWire checks that the header survives being written and parsed.
+// checkWire checks that the header is unchanged after encoding and parsing.
 func (c *testConn) checkWire(out *Out) {
 	c.t.Helper()
 	b := make([]byte, out.TCP.Len())

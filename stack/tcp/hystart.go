@@ -2,19 +2,23 @@ package tcp
 
 import "time"
 
-// Slow start (RFC 5681 section 3.1) that ends before it overflows the path:
-// HyStart++ (RFC 9406). When the round trip time of a round exceeds that of the
-// round before, the queue has begun to fill: growth slows to a quarter for five
-// rounds, and then congestion avoidance begins; unless the round trip time falls
-// again, which shows that it was only jitter.
+// Slow start (RFC 5681 section 3.1) that ends before it overflows the path: HyStart++ (RFC 9406). If the
+// round trip time of a round exceeds that of the previous round, a queue is building up. Growth then slows to
+// a quarter for five rounds, and congestion avoidance begins. If the round trip time falls again, the
+// increase was only jitter, and slow start continues.
 //
-// An acknowledgment lets the window grow by what it acknowledges, up to the limit L,
-// which keeps a sender that does not pace from bursts (section 4.2). What leaves in
-// one frame is a burst already, and what arrives in one gets one acknowledgment: with
-// large frames the limit is a frame, or slow start would be linear.
+// Each acknowledgment grows the window by the amount acknowledged, up to the limit L. The limit prevents
+// bursts from a sender that does not pace (section 4.2). A large frame is already a burst when it leaves, and
+// a peer that receives large frames sends one acknowledgment for each. With large frames the limit is
+// therefore one frame; otherwise slow start would be linear.
 //
-// It watches the first slow start only, as section 4.3 recommends: later ones
-// have a threshold.
+// A peer that processes received frames in batches acknowledges many frames with one acknowledgment, and slow
+// start would become linear after all. Once an acknowledgment exceeds the limit, slow start paces and has no
+// limit (section 4.2: L is infinity then). It paces at two windows per round trip, as fast as the window
+// grows. On very short paths it does not pace, because a round trip has no room for it and the path holds
+// only a few frames.
+//
+// Only the first slow start is monitored, as section 4.3 recommends. Later ones have a threshold.
 
 const (
 	hyMinThresh = 4 * time.Millisecond  // MIN_RTT_THRESH
@@ -23,22 +27,27 @@ const (
 	hySamples   = 8                     // N_RTT_SAMPLE
 	cssDivisor  = 4                     // CSS_GROWTH_DIVISOR
 	cssRounds   = 5                     // CSS_ROUNDS
-	hyLimit     = 8                     // L, for senders that do not pace
+	hyLimit     = 8                     // L, for senders that do not pace, in segments
+
+	// Slow start may pace from this round trip time on: four quanta (pacing.go).
+	pacedFrom = 4 * time.Millisecond
 )
 
+// hystart is the state of slow start for one connection.
 type hystart struct {
-	last, now Time // least RTT of the round before and of this one; 0: none
-	base      Time // least RTT when growth slowed; 0: not slowed
+	last, now Time // minimum RTT of the previous round and of this one; 0: none
+	base      Time // minimum RTT when growth slowed; 0: not slowed
 	end       Seq  // SND.NXT when the round began
 	samples   uint8
-	rounds    uint8 // of slowed growth
+	rounds    uint8 // rounds of slowed growth
 	running   bool
 	left      bool // the first slow start is over
+	paced     bool // an acknowledgment has exceeded the limit
 }
 
-// acked grows the window in slow start. It returns the bytes that are left for
-// congestion avoidance to count.
+// acked grows the window in slow start. It returns the bytes left for congestion avoidance to count.
 func (h *hystart) acked(w *Window, a Ack) uint32 {
+	w.Rate = 0
 	if !w.slowStart() {
 		return a.Bytes
 	}
@@ -49,7 +58,13 @@ func (h *hystart) acked(w *Window, a Ack) uint32 {
 	if !w.slowStart() {
 		return 0
 	}
-	n := min(a.Bytes, max(hyLimit*w.MSS, a.Frame))
+	n, limit := a.Bytes, max(hyLimit*w.MSS, a.Frame)
+	if n > limit && a.SRTT >= pacedFrom {
+		h.paced = true
+	}
+	if !h.paced {
+		n = min(n, limit)
+	}
 	if first && h.base > 0 {
 		n /= cssDivisor
 	}
@@ -59,10 +74,21 @@ func (h *hystart) acked(w *Window, a Ack) uint32 {
 		n -= rest
 	}
 	w.Size += n
+	if h.paced {
+		w.Rate = slowStartRate(w, a.SRTT)
+	}
 	return rest
 }
 
-// watch is section 4.2 for one acknowledgment.
+// slowStartRate is the rate at which slow start paces: twice the window a round trip; 0: not at all.
+func slowStartRate(w *Window, srtt Time) uint64 {
+	if !w.slowStart() || srtt < pacedFrom {
+		return 0
+	}
+	return 2 * ratio(uint64(w.Size), srtt)
+}
+
+// watch applies section 4.2 to one acknowledgment.
 func (h *hystart) watch(w *Window, a Ack) {
 	if !h.running || h.end.LessEq(a.Una) {
 		h.nextRound(w, a)
@@ -90,7 +116,7 @@ func (h *hystart) watch(w *Window, a Ack) {
 	}
 }
 
-// nextRound begins a round, which lasts until what is sent now is acknowledged.
+// nextRound begins a round, which lasts until the data sent now is acknowledged.
 func (h *hystart) nextRound(w *Window, a Ack) {
 	if h.running && h.base > 0 {
 		if h.rounds++; h.rounds >= cssRounds {
@@ -103,15 +129,15 @@ func (h *hystart) nextRound(w *Window, a Ack) {
 	h.last, h.now, h.samples = h.now, 0, 0
 }
 
-// leave ends the watch: the threshold is known.
+// leave stops the monitoring, because the threshold is known.
 func (h *hystart) leave() { h.left = true }
 
-// undo goes back to the watch if the first slow start was left for nothing.
+// undo resumes the monitoring if the first slow start was left unnecessarily.
 func (h *hystart) undo(w *Window) {
 	if w.Threshold == noThreshold {
 		*h = hystart{}
 	}
 }
 
-// restart forgets rounds that an idle time has ended.
+// restart discards the rounds, which an idle period has ended.
 func (h *hystart) restart() { h.running, h.base, h.last, h.now = false, 0, 0, 0 }

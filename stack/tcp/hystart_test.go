@@ -40,14 +40,33 @@ func TestHyStartForgivesJitter(t *testing.T) {
 }
 
 func TestSlowStartWithLargeFrames(t *testing.T) {
-	// A peer behind a device that puts segments together acknowledges a frame at a
-	// time. The window doubles all the same, if we send such frames ourselves.
+	// A peer behind a device that merges segments acknowledges a whole frame at once. The window still
+	// doubles if we send frames of that size ourselves.
 	for _, c := range []struct{ frame, grows uint32 }{{0, 8_000}, {40_000, 40_000}, {64_000, 64_000}} {
 		cc, w := NewCubic(), newWindow(100)
-		cc.Acked(w, Ack{Now: 10 * ms, Bytes: 64_000, InFlight: 100_000, RTT: 10 * ms, SRTT: 10 * ms, Frame: c.frame, Nxt: 100_000})
+		cc.Acked(w, Ack{Now: 10 * ms, Bytes: 64_000, InFlight: 100_000, RTT: ms, SRTT: ms, Frame: c.frame, Nxt: 100_000})
 		if w.Size != 100_000+c.grows {
 			t.Errorf("frames of %d: the window grew by %d, want %d", c.frame, w.Size-100_000, c.grows)
 		}
+	}
+}
+
+func TestSlowStartThatPacesHasNoLimit(t *testing.T) {
+	// RFC 9406 section 4.2: "L = infinity" with pacing, which begins at the first acknowledgment above the
+	// limit.
+	cc, w := NewCubic(), newWindow(100)
+	cc.Acked(w, Ack{Now: 20 * ms, Bytes: 8_000, InFlight: 100_000, RTT: 20 * ms, SRTT: 20 * ms, Nxt: 100_000})
+	if w.Size != 108_000 || w.Rate != 0 {
+		t.Fatalf("window %d, rate %d: want the acknowledgments to clock what is sent", w.Size, w.Rate)
+	}
+	cc.Acked(w, Ack{Now: 20 * ms, Bytes: 92_000, InFlight: 100_000, RTT: 20 * ms, SRTT: 20 * ms, Nxt: 200_000})
+	if w.Size != 200_000 || w.Rate != 2*200_000*50 {
+		t.Errorf("window %d, rate %d: want it doubled, and twice the window each 20 ms", w.Size, w.Rate)
+	}
+	w.Threshold = w.Size
+	cc.Acked(w, Ack{Now: 40 * ms, Bytes: 50_000, InFlight: 200_000, RTT: 20 * ms, SRTT: 20 * ms, Nxt: 300_000})
+	if w.Rate != 0 {
+		t.Error("congestion avoidance paces")
 	}
 }
 

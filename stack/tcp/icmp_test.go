@@ -25,7 +25,7 @@ func TestSoftErrorInOpening(t *testing.T) {
 	c := dial(t, &Config{SynRetries: 1})
 	c.want("S 0")
 	c.ICMP(c.now, ICMPUnreachable, testISS, 0)
-	c.wantState(SynSent) // it may pass
+	c.wantState(SynSent) // the error may pass
 	c.advance(c.Deadline() - c.now)
 	c.want("S 0")
 	c.advance(c.Deadline() - c.now)
@@ -47,7 +47,7 @@ func TestForgedICMPIsIgnored(t *testing.T) {
 	}
 }
 
-// Of a redirect the shell asks which segments it may be about.
+// The stack uses HasSent to decide whether a redirect is about a segment in flight.
 func TestHasSent(t *testing.T) {
 	c := sending(t, nil, "", 10)
 	for seq, want := range map[uint32]bool{testISS: false, testISS + 1: true, testISS + 10000: true, testISS + 10001: true, testISS + 10002: false} {

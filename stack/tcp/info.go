@@ -1,51 +1,56 @@
 package tcp
 
-// Info is what Linux's TCP_INFO says, as far as it means something here. Counts
-// are of segments unless they say bytes.
+// Info is a snapshot of a connection, with the fields of Linux's TCP_INFO that apply here. Counts are in
+// segments unless the name or comment says bytes.
 type Info struct {
 	State        State
 	CAState      CAState
-	Congestion   string // the algorithm
-	Retransmits  int    // timeouts in a row
-	Probes       int    // probes of a closed window or an idle peer without an answer
+	Congestion   string // name of the algorithm
+	Retransmits  int    // consecutive timeouts
+	Probes       int    // unanswered probes of a closed window or an idle peer
 	Backoff      int    // doublings of the timeout
 	Timestamps   bool
 	SACK         bool
 	ECN          bool
 	WindowScaled bool
-	SndWScale    uint8 // of the peer's window
-	RcvWScale    uint8 // of ours
-	AppLimited   bool  // the congestion window was not all used lately
+	SndWScale    uint8 // shift of the peer's window field
+	RcvWScale    uint8 // shift of our window field
+	AppLimited   bool  // the congestion window was not fully used lately
 
 	RTO     Time
-	ATO     Time // delay of acknowledgments
+	ATO     Time // acknowledgment delay
 	RTT     Time // smoothed; 0 if not measured yet
 	RTTVar  Time
-	MinRTT  Time // least of the last minutes; 0 if not measured yet
-	RcvRTT  Time // as the receiver sees it; 0 if not measured
+	MinRTT  Time // minimum of the last minutes; 0 if not measured yet
+	RcvRTT  Time // measured by the receiver; 0 if not measured
 	SndMSS  int  // payload of a full segment sent
 	RcvMSS  int  // largest payload received
-	AdvMSS  int  // MSS told to the peer
+	AdvMSS  int  // MSS announced to the peer
 	PathMSS int  // payload that the path allows
 
-	LastDataSent Time // since data was sent last, or the connection began
-	LastDataRecv Time // since data was received last, likewise
-	LastAckRecv  Time // since anything was received last, likewise
+	LastDataSent Time // time since data was last sent, or since the connection was opened
+	LastDataRecv Time // time since data was last received, likewise
+	LastAckRecv  Time // time since any segment was last received, likewise
 
 	Unacked int // in flight
-	Sacked  int // of them, acknowledged selectively or by duplicates
-	Lost    int // of them, taken for lost
-	Retrans int // of them, sent again
+	Sacked  int // in flight and acknowledged selectively or by duplicates
+	Lost    int // in flight and taken for lost
+	Retrans int // in flight and retransmitted
 
 	SndCwnd       int // congestion window
 	SndCwndBytes  int
-	SndSsthresh   int // slow start threshold; MaxInt32 before the first reduction
-	SndWnd        int // bytes that the peer offers
+	SndSsthresh   int    // slow start threshold; MaxInt32 before the first reduction
+	PacingRate    uint64 // bytes per second; 0: not paced
+	MaxPacingRate uint64 // SetMaxPacingRate; 0: no bound
+	DeliveryRate  uint64 // last sample in bytes per second; 0: not measured (only a Model measures it)
+	RateLimited   bool   // that sample was limited by the program
+	BBR           BBRInfo
+	SndWnd        int // bytes offered by the peer
 	RcvWnd        int // bytes offered to the peer
 	RcvSpace      int // bytes that the program may leave unread
-	NotSent       int // bytes written and not sent yet
-	Reordering    int // degree of reordering seen, at least 3
-	ReorderSeen   int // times that reordering was seen
+	NotSent       int // bytes written but not yet sent
+	Reordering    int // degree of reordering seen, in segments, at least 3
+	ReorderSeen   int // number of times reordering was seen
 	BytesSent     uint64
 	BytesRetrans  uint64
 	BytesAcked    uint64
@@ -57,9 +62,17 @@ type Info struct {
 	DataSegmentsOut uint32
 	DataSegmentsIn  uint32
 	Delivered       uint32
-	DeliveredCE     uint32 // of them, acknowledged with ECE
-	DSACKDups       uint32 // reported by the peer as duplicates
+	DeliveredCE     uint32 // delivered segments acknowledged with ECE
+	DSACKDups       uint32 // duplicates reported by the peer
 	OutOfOrder      uint32 // received behind a gap
+}
+
+// BBRInfo holds the fields of Linux's struct tcp_bbr_info. It is zero for other congestion controls.
+type BBRInfo struct {
+	Bandwidth  uint64 // bytes per second
+	MinRTT     Time
+	PacingGain int // percent
+	WindowGain int // percent
 }
 
 // CAState is the state of congestion control, with Linux's values.
@@ -74,7 +87,7 @@ const (
 	CALoss                    // repairing loss after a timeout
 )
 
-// Info describes the connection.
+// Info returns a snapshot of the connection.
 func (c *Conn) Info(now Time) Info {
 	mss := int(c.window.MSS)
 	i := Info{
@@ -126,6 +139,7 @@ func (c *Conn) Info(now Time) Info {
 		DSACKDups:       c.stats.dsacks,
 		OutOfOrder:      c.stats.outOfOrder,
 	}
+	c.infoRates(&i)
 	c.infoBytes(&i)
 	c.infoSegments(&i)
 	if c.window.Threshold != noThreshold {
@@ -137,7 +151,7 @@ func (c *Conn) Info(now Time) Info {
 	return i
 }
 
-// pathMSS is the payload that the path allows, as far as is known or suspected.
+// pathMSS returns the payload that the path allows, as far as known or suspected.
 func (c *Conn) pathMSS() int {
 	if c.snd.holeMSS != 0 {
 		return int(min(c.snd.pathMSS, c.snd.holeMSS))
@@ -145,7 +159,21 @@ func (c *Conn) pathMSS() int {
 	return int(c.snd.pathMSS)
 }
 
-// infoBytes fills in the sums of the two streams.
+// infoRates fills in the rates.
+func (c *Conn) infoRates(i *Info) {
+	i.PacingRate = c.pacingRate()
+	if c.pace != nil {
+		i.MaxPacingRate = c.pace.most
+	}
+	if c.rate != nil {
+		i.DeliveryRate, i.RateLimited = c.rate.rate, c.rate.rateLimited
+	}
+	if b, ok := c.cc.(*bbr); ok {
+		i.BBR = b.info()
+	}
+}
+
+// infoBytes fills in the byte counts of the two streams.
 func (c *Conn) infoBytes(i *Info) {
 	i.BytesReceived = c.rcv.off
 	i.BytesRetrans = c.stats.bytesRetrans
@@ -156,7 +184,7 @@ func (c *Conn) infoBytes(i *Info) {
 	}
 }
 
-// infoSegments counts what is in flight.
+// infoSegments fills in the counts of segments in flight.
 func (c *Conn) infoSegments(i *Info) {
 	for j := range c.sent.len() {
 		r := c.sent.at(j)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// When data and acknowledgments came and went last, as TCP_INFO tells it.
+// TCP_INFO includes the times since data and acknowledgments were last sent and received.
 func TestInfoTellsTimes(t *testing.T) {
 	c := established(t, nil, "")
 	c.advance(3 * time.Second)

@@ -2,8 +2,8 @@ package tcp
 
 import "testing"
 
-// checkInvariants checks what must hold after every event. It is called too often
-// for t.Helper, which costs more than the checks.
+// checkInvariants checks the invariants that hold after every event. It does not call t.Helper, which would
+// cost more than the checks.
 func checkInvariants(t testing.TB, c *Conn) {
 	if c.snd.nxt.Less(c.snd.una) {
 		t.Fatalf("SND.NXT %d in front of SND.UNA %d", c.snd.nxt, c.snd.una)
@@ -24,7 +24,7 @@ func checkInvariants(t testing.TB, c *Conn) {
 	}
 }
 
-// checkSent checks that the sent ranges cover what is in flight, and their sums.
+// checkSent checks that the sent ranges cover the data in flight, and checks their sums.
 func checkSent(t testing.TB, c *Conn) {
 	q := &c.sent
 	var sum sentQueue
@@ -55,7 +55,7 @@ func checkSent(t testing.TB, c *Conn) {
 	}
 }
 
-// checkRanges checks the list of what arrived behind a gap.
+// checkRanges checks the list of ranges behind a gap.
 func checkRanges(t testing.TB, c *Conn) {
 	if c.rcv.behind == nil {
 		return

@@ -1,7 +1,7 @@
 package tcp
 
-// Numbers that nobody outside can guess (RFC 6528, RFC 7323 section 5.4): all are
-// a keyed hash of the connection's ID, told apart by a tag.
+// Numbers that an outsider cannot guess (RFC 6528, RFC 7323 section 5.4). Each is a keyed hash of the
+// connection's ID; a tag separates the three uses.
 
 import (
 	"encoding/binary"
@@ -10,23 +10,23 @@ import (
 	"loam/internal/siphash"
 )
 
-// Key is a secret from which initial sequence numbers, timestamp offsets and
-// SYN cookies are made. Machines that share a Key accept each other's cookies.
+// Key is a secret from which initial sequence numbers, timestamp offsets and SYN cookies are derived.
+// Machines that share a Key accept each other's cookies.
 type Key struct{ secret siphash.Key }
 
-// NewKey makes a key of 16 random bytes.
+// NewKey returns a key made of 16 random bytes.
 func NewKey(b [16]byte) *Key {
 	return &Key{siphash.NewKey(b)}
 }
 
-// What is hashed for.
+// Tags for the uses of the hash.
 const (
 	tagISN       = 1
 	tagTimestamp = 2
 	tagCookie    = 3
 )
 
-// hash is the keyed hash of an ID with a tag and an argument.
+// hash returns the keyed hash of an ID, a tag and an argument.
 func (k *Key) hash(tag uint32, id ID, arg uint64) uint64 {
 	var b [48]byte
 	local, remote := id.Local.Addr().As16(), id.Remote.Addr().As16()
@@ -39,16 +39,14 @@ func (k *Key) hash(tag uint32, id ID, arg uint64) uint64 {
 	return siphash.Sum(k.secret, b[:])
 }
 
-// ISN is the initial sequence number of a connection (RFC 6528): a clock of
-// 4 microseconds, so that a successor begins behind its predecessor, plus a hash
-// of the ID.
+// ISN returns the initial sequence number of a connection (RFC 6528): a hash of the ID plus a clock with a
+// tick of 4 microseconds, so that a new connection starts behind the previous one.
 func (k *Key) ISN(now Time, id ID) uint32 {
 	return uint32(now/(4*time.Microsecond)) + uint32(k.hash(tagISN, id, 0))
 }
 
-// TimestampOffset is what is added to the clock in the timestamps of a
-// connection. It is the same for each connection with the same ID, so that
-// timestamps tell successors apart (RFC 6191).
+// TimestampOffset returns the offset that is added to the clock in a connection's timestamps. It is the same
+// for all connections with the same ID, so timestamps distinguish successive connections (RFC 6191).
 func (k *Key) TimestampOffset(id ID) uint32 {
 	return uint32(k.hash(tagTimestamp, id, 0))
 }

@@ -1,20 +1,21 @@
 package tcp
 
-// Keep-alive (RFC 9293 section 3.8.4), off unless asked for: an idle peer is sent
-// an old sequence number, which it must answer.
+// Keep-alive (RFC 9293 section 3.8.4), off by default: an idle peer receives an old sequence number, which it
+// must acknowledge.
 
 import "time"
 
+// keepAlive holds the keep-alive settings and state of one connection.
 type keepAlive struct {
-	heard    Time   // when the peer was last heard of
-	idle     millis // 0: off
+	heard    Time   // when the last segment of the peer arrived
+	idle     millis // idle time before the first probe; 0: off
 	interval millis
 	count    uint8
-	probes   uint8 // unanswered
+	probes   uint8 // unanswered probes
 }
 
-// SetKeepAlive probes the peer when nothing has come from it for idle; idle 0
-// stops it. interval and count 0 mean the defaults.
+// SetKeepAlive makes the connection probe the peer after it has been silent for idle. An idle of 0 stops the
+// probing. An interval or count of 0 means the default.
 func (c *Conn) SetKeepAlive(now Time, idle, interval time.Duration, count int) {
 	c.keep.idle = lasting(idle)
 	c.keep.interval = lasting(duration(interval, duration(c.cfg.KeepAliveInterval, DefaultKeepAliveInterval)))
@@ -23,8 +24,8 @@ func (c *Conn) SetKeepAlive(now Time, idle, interval time.Duration, count int) {
 	c.keepAliveStart(now)
 }
 
-// keepAliveStart arms the timer where keep-alive applies: until the connection
-// only waits for its end.
+// keepAliveStart arms the timer where keep-alive applies: in all synchronized states except those that only
+// wait for the end.
 func (c *Conn) keepAliveStart(now Time) {
 	if c.ending() {
 		return
@@ -35,9 +36,9 @@ func (c *Conn) keepAliveStart(now Time) {
 	}
 }
 
-// keepAliveTimeout runs when the peer may have been idle too long. The timer is
-// not touched while segments arrive; it looks here when the peer was last heard
-// of. Data in flight, or waiting for the window, has timers of its own.
+// keepAliveTimeout runs when the peer may have been silent for too long. Arriving segments do not touch the
+// timer; this function checks when the last one arrived. Data in flight, or waiting for the window, has its
+// own timers.
 func (c *Conn) keepAliveTimeout(now Time) {
 	k := &c.keep
 	quiet := now - k.heard

@@ -23,7 +23,7 @@ func TestKeepAlive(t *testing.T) {
 	c.send("PA 1:11 ack 1")
 	c.advance(40 * ms)
 	c.want("A 1 ack 11")
-	c.wantTimer(10*time.Second - 40*ms) // idle since it was last heard of
+	c.wantTimer(10*time.Second - 40*ms) // counted from the last received segment
 	c.want("A 0 ack 11")
 	c.wantTimer(time.Second)
 	c.want("A 0 ack 11")
@@ -39,7 +39,7 @@ func TestKeepAliveWaitsForDataInFlight(t *testing.T) {
 	c.SetKeepAlive(c.now, 100*ms, 100*ms, 1)
 	c.write(10)
 	c.want("PA 1:11 ack 1")
-	c.wantTimer(210 * ms) // the retransmission is enough
+	c.wantTimer(210 * ms) // the retransmission replaces the probe
 	c.want("PA 1:11 ack 1")
 	c.send("A 1 ack 11")
 	c.wantTimer(100 * ms)

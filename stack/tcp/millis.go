@@ -2,18 +2,18 @@ package tcp
 
 import "time"
 
-// millis is a time, or a duration, in milliseconds: half the size of a Time, for
-// what need not be exact. A machine may hold very many idle connections. Times
-// wrap after 49 days, durations end there.
+// millis is a time or a duration in milliseconds. It takes half the space of a Time, for values that need not
+// be exact, because a machine may hold very many idle connections. Times wrap around after 49 days; durations
+// are limited to 49 days.
 type millis uint32
 
-// at is the time now.
+// at converts a time to milliseconds.
 func at(now Time) millis { return millis(now / time.Millisecond) }
 
-// since is the time from m to now, of less than 49 days.
+// since returns the time from m to now, which must be less than 49 days.
 func (m millis) since(now Time) Time { return (at(now) - m).duration() }
 
-// lasting is a duration, at least a millisecond if it is not zero.
+// lasting converts a duration to milliseconds, rounded up and limited to 49 days. Negative means 0.
 func lasting(d time.Duration) millis {
 	return millis(min(max(d, 0)+time.Millisecond-1, time.Millisecond*(1<<32-1)) / time.Millisecond)
 }

@@ -1,11 +1,10 @@
 package tcp
 
-// A path that takes only smaller segments than before (RFC 8201, RFC 1191).
+// Reaction to a path that allows only smaller segments than before (RFC 8201, RFC 1191).
 
-// SetMSS tells that the path now allows mss bytes of payload without options.
-// What is in flight in larger segments is taken for lost, since the path has
-// dropped it, but that says nothing about congestion. It never raises the size
-// above what the connection began with.
+// SetMSS reports that the path now allows mss bytes of payload without options. Larger segments in flight are
+// marked as lost, since the path has dropped them, but that is no sign of congestion. The segment size never
+// exceeds the initial size of the connection.
 func (c *Conn) SetMSS(now Time, mss int) {
 	c.snd.pathMSS = uint16(min(max(mss, minMSS), int(c.snd.advMSS)))
 	before := c.window.MSS

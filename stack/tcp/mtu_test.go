@@ -8,8 +8,8 @@ func TestPathMTU(t *testing.T) {
 	if !c.ICMP(c.now, ICMPTooBig, testISS+1, 800) {
 		t.Error("message not believed")
 	}
-	// All in flight was larger, so the path has dropped it: it is sent again in
-	// segments that fit, and the window is not reduced, as congestion had no part.
+	// Everything in flight was larger, so the path has dropped it. It is retransmitted in segments that fit.
+	// The window is not reduced, because there was no congestion.
 	for i := range 12 {
 		c.want("A " + itoa(1+800*i) + ":" + itoa(801+800*i) + " ack 1")
 		if c.window.Size != size {

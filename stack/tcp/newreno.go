@@ -1,19 +1,18 @@
 package tcp
 
-// newReno is the congestion control of RFC 5681 with appropriate byte counting
-// (RFC 3465) and HyStart++; the NewReno part, RFC 6582, is in recovery.go.
+// newReno is the congestion control of RFC 5681 with appropriate byte counting (RFC 3465) and HyStart++. The
+// NewReno part, RFC 6582, is in recovery.go.
 type newReno struct {
 	start hystart
 	acked uint32 // bytes since the window last grew
 }
 
-// NewReno makes the congestion control of RFC 5681.
+// NewReno returns the congestion control of RFC 5681.
 func NewReno() Congestion { return &newReno{} }
 
 func (r *newReno) Name() string { return "reno" }
 
-// Acked grows the window by a segment for each window of data acknowledged
-// (RFC 5681 section 3.1).
+// Acked grows the window by one segment per window of acknowledged data (RFC 5681 section 3.1).
 func (r *newReno) Acked(w *Window, a Ack) {
 	n := r.start.acked(w, a)
 	if n == 0 {
@@ -25,7 +24,7 @@ func (r *newReno) Acked(w *Window, a Ack) {
 	}
 }
 
-// Reduce halves what is in flight (RFC 5681 equation 4).
+// Reduce halves the data in flight (RFC 5681 equation 4).
 func (r *newReno) Reduce(w *Window, now Time, flight uint32) uint32 {
 	r.start.leave()
 	r.acked = 0

@@ -1,18 +1,16 @@
 package tcp
 
-// Opening a connection: OPEN (RFC 9293 section 3.10.1) and what arrives in
-// SYN-SENT (section 3.10.7.3) and SYN-RECEIVED.
+// Opening a connection: OPEN (RFC 9293 section 3.10.1), and segments that arrive in SYN-SENT (section
+// 3.10.7.3) and SYN-RECEIVED.
 //
-// A SYN that arrives in SYN-RECEIVED where the connection was opened passively
-// returns it to LISTEN. Listeners are the owner's, so here the connection ends,
-// and the owner may offer the SYN to its listener again.
+// RFC 9293 returns a passively opened connection from SYN-RECEIVED to LISTEN when a SYN arrives. Here
+// listeners belong to the owner, so no connection returns to LISTEN; receiveControl challenges such a SYN.
 
 import "loam/wire"
 
-// Dial begins a connection (active OPEN): Poll yields the SYN. iss and tsOffset
-// come from a Key; mss is the payload that the path allows without options (the
-// MTU less 40 for IPv4 and 60 for IPv6). The owner of the connection owns out
-// and in as well; cfg may be nil.
+// Dial opens a connection (active OPEN); Poll returns its SYN. iss and tsOffset come from a Key. mss is the
+// payload that the path allows without options: the MTU less 40 for IPv4 and 60 for IPv6. The owner of the
+// connection also owns out and in. cfg may be nil.
 func Dial(now Time, cfg *Config, id ID, iss, tsOffset uint32, mss int, out Outgoing, in Incoming) *Conn {
 	c := &Conn{out: out, in: in}
 	c.init(now, cfg, id, iss, tsOffset, mss)
@@ -21,9 +19,8 @@ func Dial(now Time, cfg *Config, id ID, iss, tsOffset uint32, mss int, out Outgo
 	return c
 }
 
-// Accept takes up a connection for which syn arrived at a listener, in
-// SYN-RECEIVED: Poll yields the SYN-ACK. Data in syn is left for the peer to
-// send again.
+// Accept creates a connection in SYN-RECEIVED for a SYN that arrived at a listener; Poll returns the SYN-ACK.
+// Data in syn is ignored, and the peer sends it again. The other parameters are as for Dial.
 func Accept(now Time, cfg *Config, id ID, iss, tsOffset uint32, mss int, syn *Segment, out Outgoing, in Incoming) *Conn {
 	c := &Conn{out: out, in: in}
 	c.init(now, cfg, id, iss, tsOffset, mss)
@@ -31,6 +28,7 @@ func Accept(now Time, cfg *Config, id ID, iss, tsOffset uint32, mss int, syn *Se
 	return c
 }
 
+// accept processes the SYN of a passive open. CookieSYNACK uses it as well.
 func (c *Conn) accept(now Time, syn *Segment) {
 	c.state = SynReceived
 	c.passive = true
@@ -38,6 +36,7 @@ func (c *Conn) accept(now Time, syn *Segment) {
 	c.ecn.answer(c.cfg.ECN, syn.Flags)
 }
 
+// init sets the initial state of a connection. cfg may be nil; the other parameters are as for Dial.
 func (c *Conn) init(now Time, cfg *Config, id ID, iss, tsOffset uint32, mss int) {
 	if cfg == nil {
 		cfg = &defaultConfig
@@ -64,7 +63,7 @@ func (c *Conn) init(now Time, cfg *Config, id ID, iss, tsOffset uint32, mss int)
 	}
 }
 
-// takeSYN begins the receive sequence space with the peer's SYN.
+// takeSYN initializes the receive sequence space from the peer's SYN.
 func (c *Conn) takeSYN(now Time, syn *Segment) {
 	told := c.rcv.edge.Sub(c.rcv.nxt)
 	c.rcv.irs = Seq(syn.Seq)
@@ -72,13 +71,12 @@ func (c *Conn) takeSYN(now Time, syn *Segment) {
 	c.rcv.edge = c.rcv.nxt.Add(told)
 	c.rcv.lastAck = c.rcv.nxt
 	c.agree(now, syn)
-	c.snd.wnd = uint32(syn.Window) // never scaled in a SYN
+	c.snd.wnd = uint32(syn.Window) // a SYN's window is never scaled
 	c.snd.maxWnd = c.snd.wnd
 	c.snd.wl1, c.snd.wl2 = c.rcv.irs, Seq(syn.Ack)
 }
 
-// receiveSynSent is SEGMENT ARRIVES in SYN-SENT, in the order of section
-// 3.10.7.3.
+// receiveSynSent handles a segment in SYN-SENT, in the order of section 3.10.7.3.
 func (c *Conn) receiveSynSent(now Time, seg *Segment) {
 	acked := seg.Flags.Has(wire.ACK)
 	if ack := Seq(seg.Ack); acked && (ack.LessEq(c.snd.iss) || c.snd.nxt.Less(ack)) {
@@ -102,7 +100,7 @@ func (c *Conn) receiveSynSent(now Time, seg *Segment) {
 	}
 	c.takeSYN(now, seg)
 	if !acked {
-		// Both sides opened at once (figure 8): answer with a SYN-ACK.
+		// Simultaneous open (figure 8): answer with a SYN-ACK.
 		c.state = SynReceived
 		c.ecn.answer(c.cfg.ECN, seg.Flags)
 		c.resendSYN()
@@ -116,7 +114,7 @@ func (c *Conn) receiveSynSent(now Time, seg *Segment) {
 	}
 }
 
-// ackedSYN takes the acknowledgment of our SYN: the connection is established.
+// ackedSYN processes the acknowledgment of our SYN and establishes the connection.
 func (c *Conn) ackedSYN(now Time, seg *Segment) {
 	syn := *c.sent.at(0)
 	c.sent.pop()
@@ -124,8 +122,8 @@ func (c *Conn) ackedSYN(now Time, seg *Segment) {
 	c.timers.stop(timerRTO)
 	again := syn.sends > 1
 	spurious := again && c.ts.on && seg.TSEcr == c.rec.stamp
-	// The echo of an earlier SYN measures nothing: a peer whose SYN-ACK was lost
-	// sends it again with the same echo, after its own timeout.
+	// The echo of an earlier SYN is not a measurement: a peer whose SYN-ACK was lost repeats it with the same
+	// echo, after its own timeout.
 	if !again || c.ts.on && seg.TSEcr == c.ts.clock(syn.at) {
 		c.rtt.sample(c.cfg, now, now-syn.at, 1)
 	}
@@ -134,15 +132,17 @@ func (c *Conn) ackedSYN(now Time, seg *Segment) {
 		c.rtt.afterLostSYN(c.cfg)
 	}
 	if again && !spurious {
-		// RFC 5681 section 3.1: after a lost SYN the window is one segment.
+		// RFC 5681 section 3.1: the window is one segment after a lost SYN.
 		c.window.Size = c.window.MSS
 	}
 }
 
-// establish enters ESTABLISHED, or what a program that has closed already makes
-// of it. SND.UNA is behind the SYN.
+// establish enters ESTABLISHED, or FIN-WAIT-1 if the program has already closed the stream. SND.UNA is behind
+// the SYN.
 func (c *Conn) establish(now Time) {
-	c.cc = c.cfg.congestion()
+	if c.cc == nil {
+		c.cc = c.cfg.congestion()
+	}
 	c.window.Size = c.initialWindow()
 	c.snd.off = 0
 	c.snd.retries = 0
@@ -156,9 +156,25 @@ func (c *Conn) establish(now Time) {
 		c.state = FinWait1
 	}
 	c.keepAliveStart(now)
+	c.startModel(now)
 }
 
-// initialWindow is IW (RFC 6928) in bytes.
+// SetCongestion replaces the congestion control (TCP_CONGESTION). cc continues with the current window. The
+// connection owns cc.
+func (c *Conn) SetCongestion(now Time, cc Congestion) {
+	if c.state == Closed || c.state == TimeWait {
+		return
+	}
+	c.cc = cc
+	if c.state.synchronized() {
+		c.startModel(now)
+		if c.rate == nil && c.rec.state != CAOpen {
+			c.window.Threshold = min(c.window.Threshold, c.window.Size) // threshold for the rest of the recovery
+		}
+	}
+}
+
+// initialWindow returns the initial window IW (RFC 6928) in bytes.
 func (c *Conn) initialWindow() uint32 {
 	mss := c.window.MSS
 	if c.cfg.InitialWindow > 0 {
@@ -167,20 +183,19 @@ func (c *Conn) initialWindow() uint32 {
 	return min(DefaultInitialWindow*mss, max(2*mss, 14600))
 }
 
-// receiveSynReceived takes what SYN-RECEIVED treats differently from the states
-// behind it. It reports whether to go on with the segment.
+// receiveSynReceived handles the segments that SYN-RECEIVED treats differently from later states. It reports
+// whether the normal processing of the segment continues.
 func (c *Conn) receiveSynReceived(now Time, seg *Segment) bool {
 	syn, ack := seg.Flags.Has(wire.SYN), seg.Flags.Has(wire.ACK)
 	if syn && Seq(seg.Seq) == c.rcv.irs && !seg.Flags.Has(wire.RST) {
 		if !ack {
-			// The same SYN again: our SYN-ACK may have been lost.
+			// A repeated SYN: our SYN-ACK may have been lost.
 			c.resendSYN()
 			return false
 		}
 		if Seq(seg.Ack) == c.snd.nxt && c.sent.len() > 0 && !c.passive {
-			// The SYN-ACK of a simultaneous open. Its number is in front of the
-			// window, so section 3.10.7.4 would have us answer and drop it,
-			// though figure 8 goes on to ESTABLISHED.
+			// The SYN-ACK of a simultaneous open. Its number is in front of the window, so section 3.10.7.4
+			// would answer and drop it, although figure 8 continues to ESTABLISHED.
 			c.ackedSYN(now, seg)
 			c.todo |= todoAck
 			return false
@@ -189,7 +204,7 @@ func (c *Conn) receiveSynReceived(now Time, seg *Segment) bool {
 	return true
 }
 
-// resendSYN makes Poll send the SYN or SYN-ACK again.
+// resendSYN makes Poll retransmit the SYN or SYN-ACK.
 func (c *Conn) resendSYN() {
 	if c.sent.len() > 0 {
 		c.sent.setFlags(c.sent.at(0), sentLost, sentRetrans)

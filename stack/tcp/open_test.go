@@ -30,7 +30,7 @@ func TestActiveOpenWithoutOptions(t *testing.T) {
 	c := dial(t, nil)
 	c.want("S 0")
 	c.send("SA 0 ack 1 win 60000")
-	c.want("A 1 ack 1 win 65535 <>") // no option is used that the peer did not offer
+	c.want("A 1 ack 1 win 65535 <>") // options that the peer did not offer are not used
 	if i := c.Info(c.now); i.SndMSS != 536 {
 		t.Errorf("MSS is %d without the option, want 536 (RFC 9293 MUST-15)", i.SndMSS)
 	}
@@ -56,7 +56,7 @@ func TestSynSentUnacceptableAck(t *testing.T) {
 		c.wantState(SynSent)
 		c.wantCount(DropAck, 1)
 		c.wantIdle()
-		// An unacceptable ACK with RST is dropped and nothing said.
+		// An unacceptable ACK with RST is dropped silently.
 		c.send("RA 0 ack 7")
 		c.wantIdle()
 		c.wantState(SynSent)
@@ -110,7 +110,7 @@ func TestSimultaneousOpen(t *testing.T) {
 }
 
 func TestSimultaneousOpenAnsweredByAck(t *testing.T) {
-	// The peer may take our SYN-ACK for unacceptable and just acknowledge.
+	// The peer may find our SYN-ACK unacceptable and only acknowledge.
 	c := dial(t, nil)
 	c.want("S 0")
 	c.send("S 0 win 60000 <mss 1000>")
@@ -123,7 +123,7 @@ func TestSimultaneousOpenAnsweredByAck(t *testing.T) {
 func TestSynRetries(t *testing.T) {
 	c := dial(t, nil)
 	c.want("S 0")
-	for _, s := range []int{1, 2, 4, 8, 16, 32, 60} { // no more than MaxRTO
+	for _, s := range []int{1, 2, 4, 8, 16, 32, 60} { // limited by MaxRTO
 		c.wantTimer(time.Duration(s) * time.Second)
 		c.want("S 0 win 65535 <mss 1460, ws 7, sackOK, ts " + itoa(c.now/ms) + " 0>")
 		c.wantIdle()
@@ -142,8 +142,8 @@ func TestSynLost(t *testing.T) {
 	c.want("S 0")
 	c.send("SA 0 ack 1 win 60000 <mss 1000, sackOK>")
 	c.want("A 1 ack 1")
-	// RFC 5681: the window after a lost SYN is one segment. RFC 6298 (5.7): the
-	// timeout is three seconds if no round trip was measured.
+	// RFC 5681: after a lost SYN, the window is one segment. RFC 6298 (5.7): the timeout is three seconds if
+	// no round trip was measured.
 	c.wantCwnd(1)
 	if i := c.Info(c.now); i.RTO != 3*time.Second {
 		t.Errorf("RTO is %v, want 3 s", i.RTO)
@@ -156,12 +156,12 @@ func TestSynOnlySlow(t *testing.T) {
 	c.wantTimer(time.Second)
 	c.want("S 0")
 	c.send("SA 0 ack 1 win 60000 <mss 1000, ts 1 3600000>")
-	// The timestamp says that the first SYN was answered: nothing was lost.
+	// The timestamp shows that the first SYN was answered: nothing was lost.
 	c.wantCwnd(10)
 }
 
-// A SYN-ACK that was lost is sent again with the echo of the first SYN (Linux does
-// so): the time since then is the peer's timeout, not a round trip.
+// A lost SYN-ACK is repeated with the echo of the first SYN, as on Linux. The time since the first SYN is the
+// peer's timeout and not a round trip.
 func TestRoundTripOfLostSynAck(t *testing.T) {
 	c := dial(t, nil)
 	c.want("S 0")
@@ -174,7 +174,7 @@ func TestRoundTripOfLostSynAck(t *testing.T) {
 	}
 }
 
-// The echo of the last SYN measures.
+// The echo of the last SYN gives a round trip measurement.
 func TestRoundTripOfSecondSyn(t *testing.T) {
 	c := dial(t, nil)
 	c.want("S 0")
@@ -187,8 +187,7 @@ func TestRoundTripOfSecondSyn(t *testing.T) {
 	}
 }
 
-// The same for a SYN-ACK of ours: the peer may answer the second with the echo of
-// the first.
+// The same for our SYN-ACK: the peer may answer the second one with the echo of the first.
 func TestRoundTripOfSecondSynAck(t *testing.T) {
 	c := accept(t, nil, "S 0 win 50000 <mss 1000, ts 1 0>")
 	c.want("SA 0 ack 1")
@@ -212,7 +211,7 @@ func TestAbortInSynSent(t *testing.T) {
 	c := dial(t, nil)
 	c.want("S 0")
 	c.Abort(c.now)
-	c.wantEnd(ErrAborted) // no reset: the peer may never hear of us
+	c.wantEnd(ErrAborted) // no reset: the peer may not know of us
 }
 
 func TestHalfCloseInSynSent(t *testing.T) {
@@ -248,7 +247,7 @@ func TestPassiveOpenDataInThirdSegment(t *testing.T) {
 	c.send("PA 1:501 ack 1")
 	c.wantState(Established)
 	c.wantReadable(500)
-	c.want("A 1 ack 501") // at the start acknowledgments are quick
+	c.want("A 1 ack 501") // at the start, acknowledgments are immediate
 }
 
 func TestSynReceivedFin(t *testing.T) {
@@ -269,7 +268,7 @@ func TestSynReceivedUnacceptableAck(t *testing.T) {
 		c.send("A 1 ack " + ack)
 		c.send("A 1 ack 1")
 		c.wantState(Established)
-		c.want("R " + ack) // owed from before
+		c.want("R " + ack) // still pending
 	}
 }
 
@@ -410,8 +409,8 @@ func TestStreamLongerThan4GiB(t *testing.T) {
 	c.wantReadable(1<<33 + 2000)
 }
 
-// The next hop does not answer: unlike ICMP's word that a host is unreachable,
-// this ends an attempt at once.
+// If the next hop does not answer, a connection attempt ends at once. An ICMP unreachable error does not end
+// it.
 func TestSynSentNoNeighbour(t *testing.T) {
 	c := dial(t, nil)
 	c.want("S 0")

@@ -2,25 +2,23 @@ package tcp
 
 import "loam/wire"
 
-// What the two sides agree on in their SYNs: segment size (RFC 9293 section
-// 3.7.1), window scale and timestamps (RFC 7323), selective acknowledgments
-// (RFC 2018). An option is used if both SYNs carry it, but for the segment size,
-// which has a default.
+// Options negotiated in SYNs: segment size (RFC 9293 section 3.7.1), window scale and timestamps (RFC 7323),
+// selective acknowledgments (RFC 2018). An option is used if both SYNs carry it. The segment size is an
+// exception, since it has a default.
 
 const (
-	// defaultMSS is taken for a SYN without the option (RFC 9293 MUST-15).
+	// Segment sizes assumed for a SYN without the MSS option (RFC 9293 MUST-15).
 	defaultMSS4, defaultMSS6 = 536, 1220
 
-	// minMSS bounds what a peer, or an ICMP message, can push the segment size
-	// down to: with 40 bytes of options 48 bytes of payload are left. Without a
-	// bound a peer could make us send, and keep a record of, single bytes.
+	// minMSS is the minimum to which a peer or an ICMP message can reduce the segment size. With 40 bytes of
+	// options, 48 bytes of payload remain. Without a bound, a peer could make us send and record single
+	// bytes.
 	minMSS = 88
 
 	timestampsLen = 12
 )
 
-// offer fills out the options of our SYN, or of our SYN-ACK to a peer whose
-// options have been agreed to.
+// offer fills out the options of our SYN, or of our SYN-ACK once the peer's options are known.
 func (c *Conn) offer(now Time, out *wire.TCPOptions) {
 	out.MSS = c.snd.advMSS
 	if c.rcv.scaled {
@@ -33,13 +31,13 @@ func (c *Conn) offer(now Time, out *wire.TCPOptions) {
 	}
 }
 
-// propose sets what our own SYN will offer.
+// propose initializes the options that our own SYN will offer.
 func (c *Conn) propose(mss int) {
 	c.snd.pathMSS = uint16(min(max(mss, minMSS), 1<<16-1))
 	c.snd.advMSS = c.snd.pathMSS
 	c.snd.peerMSS = c.snd.pathMSS
 	c.snd.mss = c.snd.pathMSS
-	c.rcv.mss = min(c.snd.advMSS, defaultMSS4) // until a larger segment comes
+	c.rcv.mss = min(c.snd.advMSS, defaultMSS4) // until a larger segment arrives
 	c.rcv.size = uint32(c.cfg.receiveBuffer())
 	c.rcv.max = uint32(c.cfg.maxReceiveBuffer())
 	c.rcv.scaled = !c.cfg.NoWindowScale
@@ -50,7 +48,7 @@ func (c *Conn) propose(mss int) {
 	c.ts.on = !c.cfg.NoTimestamps
 }
 
-// agree takes the options of the peer's SYN.
+// agree applies the options of the peer's SYN.
 func (c *Conn) agree(now Time, syn *Segment) {
 	c.snd.peerMSS = defaultMSS4
 	if c.id.Remote.Addr().Is6() {
@@ -75,7 +73,7 @@ func (c *Conn) agree(now Time, syn *Segment) {
 	c.updateMSS()
 }
 
-// updateMSS follows a change of what the path or the peer allows.
+// updateMSS recomputes the segment size after a change of the path's or the peer's limit.
 func (c *Conn) updateMSS() {
 	c.snd.mss = min(c.snd.pathMSS, c.snd.peerMSS)
 	if c.snd.holeMSS != 0 {
@@ -87,7 +85,7 @@ func (c *Conn) updateMSS() {
 	}
 }
 
-// scaleFor is the least scale with which a window of n bytes can be told.
+// scaleFor returns the smallest scale that can express a window of n bytes.
 func scaleFor(n uint32) uint8 {
 	var scale uint8
 	for scale < wire.MaxWindowScale && n>>scale > maxUnscaled {

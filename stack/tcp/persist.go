@@ -1,27 +1,25 @@
 package tcp
 
-// The persist timer: data waits and nothing is in flight whose acknowledgment
-// could bring news.
+// The persist timer. It runs while data waits and nothing is in flight whose acknowledgment could open the
+// window.
 //
-// Behind a closed window the peer is probed (RFC 9293 section 3.8.6.1), first
-// after one RTO, then at doubling intervals, for as long as it answers. The probe
-// is an old sequence number without data, which a receiver must answer by an
-// acknowledgment (section 3.10.7.4). A byte of new data, as the section
-// describes, would do the same; but if the window has opened meanwhile it is
-// accepted, and every later segment starts one byte off.
+// Behind a closed window, the peer is probed (RFC 9293 section 3.8.6.1): first after one RTO, then at
+// doubling intervals, for as long as it answers. The probe is an old sequence number without data, which a
+// receiver must acknowledge (section 3.10.7.4).
 //
-// If the window is open but too small for a segment worth sending (silly window
-// avoidance, section 3.8.6.2.1), or the program has corked the connection or said that more
-// follows, the
-// timer overrides that.
+// Rejected: a byte of new data, as the section describes. If the window has opened in the meantime, the byte
+// is accepted, and every later segment starts one byte off.
+//
+// The timer also sends data that is held back although the window is open: the window is too small for a
+// segment worth sending (silly window avoidance, section 3.8.6.2.1), or the program has called SetCork or
+// SetMore.
 
 import "time"
 
-// corkTime is the longest that SetCork and SetMore hold data back.
+// corkTime is the longest time that SetCork and SetMore hold data back.
 const corkTime = 200 * time.Millisecond
 
-// hold is called when there is nothing to send now: it arms the timer if that is
-// not going to change by itself.
+// hold is called when nothing can be sent now. It arms the timer if no other event will change that.
 func (c *Conn) hold(now Time) {
 	if c.sent.len() > 0 || c.state < Established || c.unsent() == 0 && (!c.snd.fin || c.snd.finSent) {
 		c.timers.stop(timerPersist)
@@ -37,7 +35,7 @@ func (c *Conn) hold(now Time) {
 	c.timers[timerPersist] = now + d
 }
 
-// persistTimeout runs when data has waited.
+// persistTimeout runs when data has waited too long.
 func (c *Conn) persistTimeout(now Time) {
 	if c.snd.wnd > 0 {
 		c.snd.force = true
@@ -50,8 +48,7 @@ func (c *Conn) persistTimeout(now Time) {
 		c.close(c.failure())
 		return
 	case c.gone && int(c.snd.persists) >= retries:
-		// Nobody would miss it, and a peer that answers for ever would hold
-		// memory for ever.
+		// The program no longer exists, and a peer that answers for ever would hold memory for ever.
 		c.reset(timedOut)
 		return
 	}

@@ -114,7 +114,7 @@ func TestFinWaitsForWindow(t *testing.T) {
 }
 
 func TestPeerThatShrinksItsWindow(t *testing.T) {
-	// RFC 9293 section 3.8.6: it is discouraged, and must be coped with.
+	// RFC 9293 section 3.8.6: shrinking the window is discouraged, but must be handled.
 	c := established(t, nil, ", sackOK")
 	c.write(5000)
 	for range 5 {
@@ -122,7 +122,7 @@ func TestPeerThatShrinksItsWindow(t *testing.T) {
 	}
 	c.send("A 1 ack 1001 win 0") // 4000 bytes in flight behind a closed window
 	c.wantIdle()
-	for range 30 { // the first is sent again, for ever while the peer answers
+	for range 30 { // the first is retransmitted for as long as the peer answers
 		for !c.Pending() {
 			c.now = max(c.now, c.Deadline())
 			c.Tick(c.now)
@@ -148,5 +148,5 @@ func TestAckNumberIsInsideShrunkWindow(t *testing.T) {
 	for c.poll() != nil {
 	}
 	c.send("PA 1:11 ack 1001 win 1500")
-	c.want("A 2501 ack 11") // a number behind the window would not be looked at
+	c.want("A 2501 ack 11") // the peer would ignore a number behind its window
 }

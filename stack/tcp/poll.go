@@ -1,17 +1,17 @@
 package tcp
 
-// What to send next. Input only changes state; here it is decided, segment by
-// segment, what follows from it:
+// The choice of the next segment to send. Input only changes state; this file turns state into segments, one
+// at a time, in this order:
 //
-//	a reset, then nothing any more
+//	a reset, and nothing after it
 //	the SYN
-//	duplicate acknowledgments that are owed one by one
-//	what is lost, as far as the congestion window allows
-//	new data, as far as both windows allow, unless it is worth waiting
+//	pending duplicate acknowledgments, one by one
+//	lost data, as far as the congestion window allows
+//	new data, as far as both windows allow, unless waiting is worthwhile
 //	probes
-//	an acknowledgment, if nothing before has carried it
+//	an acknowledgment, if no earlier segment has carried it
 
-// action is what a segment is sent for.
+// action is the reason why a segment is sent.
 type action uint8
 
 const (
@@ -26,18 +26,23 @@ const (
 	acknowledgment
 )
 
-// Pending reports whether Poll has something to send.
+// Pending reports whether Poll has something to send. What pacing holds back is not pending; its
+// departure is a deadline from here on, since the owner may not ask Poll before.
 func (c *Conn) Pending() bool {
 	a, _ := c.next()
+	if a == nothing {
+		c.holdBack()
+	}
 	return a != nothing
 }
 
-// Poll fills out the next segment to send and counts it as sent, or returns
-// false. A segment has at most max(maxPayload, one MSS) bytes of payload. A
-// larger maxPayload than the MSS allows several segments in one frame: all but
-// the last have out.MSS bytes.
+// Poll fills out the next segment to send and counts it as sent. It returns false if there is none.
+//
+// The payload is at most maxPayload bytes or one MSS, whichever is larger. If maxPayload exceeds the MSS,
+// several segments may share one frame; all but the last have out.MSS bytes.
 func (c *Conn) Poll(now Time, maxPayload int, out *Out) bool {
 	c.snd.burst = uint32(max(maxPayload, 0))
+	c.releasePace(now)
 	if c.sent.len() == 0 {
 		c.restart(now)
 	}
@@ -46,7 +51,9 @@ func (c *Conn) Poll(now Time, maxPayload int, out *Out) bool {
 	}
 	a, n := c.next()
 	if a == nothing {
-		c.hold(now)
+		if !c.holdBack() {
+			c.hold(now)
+		}
 		return false
 	}
 	*out = Out{}
@@ -79,7 +86,7 @@ func (c *Conn) Poll(now Time, maxPayload int, out *Out) bool {
 	return true
 }
 
-// next decides what to send, and how many bytes of it.
+// next returns the next action and its payload length in bytes.
 func (c *Conn) next() (action, int) {
 	switch {
 	case c.state < Established:
@@ -87,14 +94,14 @@ func (c *Conn) next() (action, int) {
 	case c.ack.dups > 0:
 		return acknowledgment, 0
 	case c.sent.resend > 0 && c.rec.frto != frtoNew:
-		if n := c.resendable(); n > 0 {
+		if n := c.resendable(); n > 0 && !c.pacingHeld() {
 			return again, n
 		}
 	default:
-		if n, ok := c.sendable(); ok {
+		if n, ok := c.sendable(); ok && (n == 0 || !c.pacingHeld()) {
 			return fresh, n
 		}
-		if c.sent.resend > 0 { // no new data for F-RTO to judge by
+		if c.sent.resend > 0 && !c.pacingHeld() { // F-RTO has no new data to judge by
 			if n := c.resendable(); n > 0 {
 				return again, n
 			}
@@ -115,7 +122,7 @@ func (c *Conn) next() (action, int) {
 	return nothing, 0
 }
 
-// nextOpening decides in CLOSED, SYN-SENT and SYN-RECEIVED.
+// nextOpening returns the next action in CLOSED, SYN-SENT and SYN-RECEIVED.
 func (c *Conn) nextOpening() action {
 	switch {
 	case c.todo&todoReset != 0:
@@ -132,8 +139,7 @@ func (c *Conn) nextOpening() action {
 	return nothing
 }
 
-// segment is the payload of a full segment with the options that it would carry
-// now.
+// segment returns the payload of a full segment with the options that it would carry now.
 func (c *Conn) segment() int {
 	n := int(c.window.MSS)
 	if k := c.rcv.blocks(c.ts.on); k > 0 {
@@ -142,10 +148,10 @@ func (c *Conn) segment() int {
 	return n
 }
 
-// windowRoom is how far the peer's window reaches beyond SND.NXT.
+// windowRoom returns how far the peer's window reaches beyond SND.NXT.
 func (c *Conn) windowRoom() int { return int(c.snd.wnd) - c.flight() }
 
-// congestionRoom is how much more may be in the network: a segment, if nothing is.
+// congestionRoom returns how many more bytes may enter the network: at least one segment if it is empty.
 func (c *Conn) congestionRoom() int {
 	pipe := c.pipe()
 	if pipe == 0 {
@@ -154,7 +160,7 @@ func (c *Conn) congestionRoom() int {
 	return int(c.window.Size) - pipe
 }
 
-// resendable is how much of the first lost range may be sent again now.
+// resendable returns how many bytes of the first lost range may be sent again now.
 func (c *Conn) resendable() int {
 	r := c.sent.at(c.sent.firstResend())
 	mss := c.segment()
@@ -167,8 +173,7 @@ func (c *Conn) resendable() int {
 		n -= n % mss
 	}
 	if end := c.snd.una.Add(int(c.snd.wnd)); end.Less(r.seq.Add(n)) {
-		// The peer has shrunk its window (RFC 9293 section 3.8.6): only the
-		// first segment is tried beyond it.
+		// The peer has shrunk its window (RFC 9293 section 3.8.6). Only the first segment is sent beyond it.
 		n = max(end.Sub(r.seq), 0)
 		if r.seq == c.snd.una {
 			n = max(n, min(r.len(), mss))
@@ -177,8 +182,8 @@ func (c *Conn) resendable() int {
 	return n
 }
 
-// sendable is how many bytes of new data may be sent now; they, or a FIN alone,
-// only if it is true.
+// sendable returns how many bytes of new data may be sent now. It returns 0 and true for a FIN without data,
+// and false if nothing may be sent.
 func (c *Conn) sendable() (int, bool) {
 	room := c.windowRoom()
 	if room <= 0 || c.sent.full() {
@@ -211,10 +216,10 @@ func (c *Conn) sendable() (int, bool) {
 	return n, c.tailAllowed()
 }
 
-// tailAllowed reports whether the last bytes written may go though they do not
-// fill a segment: not while an earlier such segment is unacknowledged (Nagle's
-// algorithm, RFC 9293 section 3.7.4, in Minshall's form: full segments in flight
-// do not count, so that the end of a large write need not wait).
+// tailAllowed reports whether the last bytes written may be sent although they do not fill a segment. Nagle's
+// algorithm (RFC 9293 section 3.7.4) forbids it while an earlier small segment is unacknowledged. In
+// Minshall's variant, used here, full segments in flight do not count, so the end of a large write need not
+// wait.
 func (c *Conn) tailAllowed() bool {
 	switch {
 	case c.snd.fin, c.hurries():
@@ -225,22 +230,22 @@ func (c *Conn) tailAllowed() bool {
 	return c.snd.noDelay || c.snd.small.LessEq(c.snd.una)
 }
 
-// defers reports whether to wait until n bytes have become more, because one
-// large frame costs the owner less than several small ones: never without
-// acknowledgments on their way that will open the windows, and never for more
-// than a quarter of them.
+// defers reports whether to wait until more than n bytes can be sent, because one large frame costs the owner
+// less than several small ones. It waits only while acknowledgments are on the way that will open the
+// windows, and never for more than a quarter of either window.
 func (c *Conn) defers(n int) bool {
-	if c.snd.burst <= c.window.MSS || c.hurries() || c.rec.state != CAOpen || c.flight() == 0 {
+	most := c.largestFrame()
+	if most <= c.window.MSS || c.hurries() || c.rec.state != CAOpen || c.flight() == 0 {
 		return false
 	}
-	return n < int(min(c.snd.burst, c.window.Size/4, c.snd.wnd/4))
+	return n < int(min(most, c.window.Size/4, c.snd.wnd/4))
 }
 
-// restart lets the window decay while nothing is in flight: by half for each
-// RTO, down to the initial window (RFC 2861, within what RFC 5681 section 4.1 asks for).
+// restart decays the congestion window after an idle period: by half for each RTO, down to the initial window
+// (RFC 2861, within the limits of RFC 5681 section 4.1).
 func (c *Conn) restart(now Time) {
 	idle := now - c.snd.lastSent
-	if idle <= c.rtt.rto || c.cc == nil || c.unsent() == 0 {
+	if idle <= c.rtt.rto || c.cc == nil || c.rate != nil || c.unsent() == 0 {
 		return
 	}
 	w := &c.window
@@ -251,6 +256,15 @@ func (c *Conn) restart(now Time) {
 	for d := idle; d > c.rtt.rto && w.Size > floor; d -= c.rtt.rto {
 		w.Size = max(w.Size/2, floor)
 	}
+	w.Rate = 0
 	c.cc.Restart(w, now, idle)
 	c.snd.lastSent = now
+}
+
+// resume notifies a Model that data leaves after an idle period: the program had nothing to send and nothing
+// was in flight (draft-ietf-ccwg-bbr section 5.4.1).
+func (c *Conn) resume(now Time) {
+	if c.rate != nil && c.rate.limited != 0 && c.pipe() == 0 {
+		c.cc.Restart(&c.window, now, now-c.snd.lastSent)
+	}
 }

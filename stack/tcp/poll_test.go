@@ -12,7 +12,7 @@ func TestDataIsCutIntoSegments(t *testing.T) {
 	c.write(2500)
 	c.want("A 1:1001 ack 1")
 	c.want("A 1001:2001 ack 1")
-	c.want("PA 2001:2501 ack 1") // PSH on the last of what was written (MUST-60)
+	c.want("PA 2001:2501 ack 1") // PSH on the last segment of a write (MUST-60)
 	c.wantIdle()
 }
 
@@ -32,7 +32,7 @@ func TestNagle(t *testing.T) {
 	c.write(100)
 	c.wantIdle()
 	c.send("A 1 ack 101")
-	c.want("PA 101:301 ack 1") // all that has gathered
+	c.want("PA 101:301 ack 1") // all data accumulated so far
 	c.write(2000)              // full segments need not wait
 	c.want("A 301:1301 ack 1")
 	c.want("PA 1301:2301 ack 1")
@@ -40,15 +40,14 @@ func TestNagle(t *testing.T) {
 }
 
 func TestNagleLetsEndOfLargeWriteGo(t *testing.T) {
-	// Minshall's variant: what is in flight is full segments, so the small
-	// tail need not wait.
+	// Minshall's variant: only full segments are in flight, so the small tail need not wait.
 	c := established(t, nil, "")
 	c.write(1500)
 	c.want("A 1:1001 ack 1")
 	c.want("PA 1001:1501 ack 1")
 	c.write(1100)
 	c.want("A 1501:2501 ack 1")
-	c.wantIdle() // but one small segment in flight is enough
+	c.wantIdle() // but one small segment in flight blocks it
 }
 
 func TestNoDelay(t *testing.T) {
@@ -78,11 +77,11 @@ func TestCork(t *testing.T) {
 	c.SetCork(c.now, true)
 	c.write(100)
 	c.wantIdle()
-	c.wantTimer(200 * ms) // held back no longer than that
+	c.wantTimer(200 * ms) // the maximum delay
 	c.want("PA 1101:1201 ack 1")
 	c.write(100)
 	c.CloseWrite(c.now)
-	c.want("FPA 1201:1301 ack 1") // nor behind the end
+	c.want("FPA 1201:1301 ack 1") // the end of the stream is not held back either
 }
 
 func TestMoreIsAwaited(t *testing.T) {
@@ -99,7 +98,7 @@ func TestMoreIsAwaited(t *testing.T) {
 	c.SetMore(c.now, true)
 	c.write(100)
 	c.wantIdle()
-	c.wantTimer(200 * ms) // no longer than that
+	c.wantTimer(200 * ms) // the maximum delay
 	c.want("PA 1101:1201 ack 1")
 }
 
@@ -116,7 +115,7 @@ func TestNoDelaySendsWhatIsHeld(t *testing.T) {
 			c.SetNoDelay(c.now, true)
 			c.want("PA 1:101 ack 1")
 			c.write(100)
-			c.wantIdle() // what comes later is held as before
+			c.wantIdle() // later data is held back as before
 		})
 	}
 }
@@ -127,7 +126,7 @@ func TestPeerWindowIsRespected(t *testing.T) {
 	c.write(5000)
 	c.want("A 1:1001 ack 1")
 	c.want("A 1001:2001 ack 1")
-	c.wantIdle() // 500 bytes would fit: not while more room may come
+	c.wantIdle() // 500 bytes would fit, but more room may come
 	c.send("A 1 ack 1001 win 2500")
 	c.want("A 2001:3001 ack 1")
 	c.wantIdle()
@@ -145,7 +144,7 @@ func TestSillyWindowIsAvoided(t *testing.T) {
 }
 
 func TestSmallWindowOfSmallPeer(t *testing.T) {
-	// A peer that never had more room than this is not silly.
+	// For a peer with a small maximum window, this is not a silly window.
 	c := accept(t, nil, "S 0 win 400 <mss 1000>")
 	c.want("SA 0 ack 1")
 	c.send("A 1 ack 1 win 400")
@@ -190,19 +189,19 @@ func TestLargeFramesAreWorthWaitingFor(t *testing.T) {
 	c.want("A 5001:10001 ack 1")
 	c.wantIdle()
 	c.send("A 1 ack 1001")
-	c.wantIdle() // two segments could go; a quarter of the window is worth more
+	c.wantIdle() // two segments could be sent, but it waits for a quarter of the window
 	c.send("A 1 ack 2001")
 	c.want("A 10001:14001 ack 1")
 
-	c = established(t, nil, "") // an owner that takes single segments need not wait
+	c = established(t, nil, "") // an owner that takes single segments does not wait
 	c.write(1 << 20)
 	c.drain()
 	c.send("A 1 ack 1001")
 	c.want("A 10001:11001 ack 1")
 }
 
-// A frame that takes all of the window may be lost as one, and then only time can tell.
-// So it takes half, and what follows it tells at once.
+// A frame that fills the window may be lost as a whole, and then only a timeout detects it. A frame is
+// therefore limited to half of the window, and the next one reveals the loss at once.
 func TestLossOfLargeFrameIsFoundByTheNext(t *testing.T) {
 	c := established(t, nil, ", sackOK")
 	c.burst = 64000
@@ -242,7 +241,7 @@ func TestReleasedBytes(t *testing.T) {
 	}
 	c.CloseWrite(c.now)
 	c.want("FA 3001 ack 1")
-	c.send("A 1 ack 3002") // the FIN is no byte
+	c.send("A 1 ack 3002") // the FIN is not a byte of the stream
 	if c.out.released != 3000 {
 		t.Fatalf("%d bytes released, want 3000", c.out.released)
 	}
@@ -258,7 +257,7 @@ func TestIdleRestart(t *testing.T) {
 	c.advance(rto)
 	c.write(1000)
 	c.want("PA 1001:2001 ack 1")
-	c.wantCwnd(40) // one RTO is not idle
+	c.wantCwnd(40) // one RTO does not count as idle
 	c.send("A 1 ack 2001")
 	c.advance(c.Info(c.now).RTO + 1)
 	c.write(1000)

@@ -1,43 +1,39 @@
 package tcp
 
-// Tail loss probe (RFC 8985 section 7): when the last segments of a flight are
-// lost, nothing that was sent later can show it, and only the timeout would. So
-// after about two round trips of silence one segment is sent, new or the last
-// one again, whose acknowledgment starts loss detection.
+// Tail loss probe (RFC 8985 section 7). If the last segments of a flight are lost, no later segment can
+// reveal the loss, and only the timeout would. Therefore one segment is sent after about two round trips of
+// silence, either new data or the last segment again. Its acknowledgment starts loss detection.
 //
-// New data is sent two segments at a time, where section 7.3 has one: if all that is
-// missing is an acknowledgment, the peer holds back the one for a single segment in
-// the hope of a second (RFC 5681 section 4.2), 40 ms with Linux, which on a path
-// within a building is hundreds of round trips. Two is what limited transmit sends
-// beyond the window too (RFC 3042), and the most that RFC 9002 section 6.2.4 has a
-// probe be.
+// A probe with new data has up to two segments, where section 7.3 has one. If only an acknowledgment is
+// missing, the peer delays its answer to a single segment in the hope of a second one (RFC 5681 section 4.2).
+// On Linux the delay is 40 ms, hundreds of round trips within a building. Limited transmit also sends two
+// segments beyond the window (RFC 3042), and RFC 9002 section 6.2.4 allows at most two.
 
 import "time"
 
-// A probe is sent in fast recovery too, as RFC 9002 section 6.2 has it, where
-// section 7.2 leaves that to the retransmission timeout. A peer that puts segments
-// together answers all that is in flight by one acknowledgment, and if that is lost,
-// or the retransmission is and nothing was sent behind it, nothing more is heard.
-// What is missing is worth most then: it is sent again if there is no new data.
+// A probe is also sent in fast recovery, as in RFC 9002 section 6.2, where section 7.2 relies on the
+// retransmission timeout. A peer that merges segments answers everything in flight with one acknowledgment.
+// If that is lost, or a retransmission is lost with nothing sent behind it, no more acknowledgments arrive.
+// Without new data, the probe retransmits the first missing segment.
 
-// probe is the state of section 5.3 that serves it.
+// probe holds the state of section 5.3 for tail loss probes.
 type probe struct {
 	end     Seq   // SND.NXT when the probe was sent (TLP.end_seq)
-	owed    uint8 // segments of new data that may still be sent for it
+	owed    uint8 // segments of new data that may still be sent for the probe
 	on      bool  // a probe is outstanding
-	again   bool  // it was a retransmission (TLP.is_retrans)
-	doubled bool  // the peer reported it as a duplicate
+	again   bool  // the probe was a retransmission (TLP.is_retrans)
+	doubled bool  // the peer reported the probe as a duplicate
 }
 
-// probeSegments is how many segments of new data make a probe.
+// probeSegments is the number of segments of new data in a probe.
 const probeSegments = 2
 
-// probeAckDelay is the most by which a peer delays an acknowledgment of less than
-// two full segments (TLP.max_ack_delay).
+// probeAckDelay is the longest delay of a peer's acknowledgment of less than two full segments
+// (TLP.max_ack_delay).
 const probeAckDelay = 200 * time.Millisecond
 
-// armProbe sets the timer (section 7.2). It never lies behind the
-// retransmission timeout, which it then replaces once.
+// armProbe sets the timer (section 7.2). It never expires after the retransmission timeout, which it then
+// replaces once.
 func (c *Conn) armProbe(now Time) {
 	recovering := c.rec.state == CARecovery && c.flight() > int(c.sent.sacked)
 	if !c.rcv.sackOK || c.probe.on || c.sent.len() == 0 || c.state < Established ||
@@ -49,7 +45,7 @@ func (c *Conn) armProbe(now Time) {
 	d := time.Second
 	if c.rtt.srtt > 0 {
 		d = 2*c.rtt.srtt + tick
-		if c.flight() < 2*int(c.window.MSS) && !recovering { // or the peer waits for more
+		if c.flight() < 2*int(c.window.MSS) && !recovering { // the peer may wait for a second segment
 			d += probeAckDelay
 		}
 	}
@@ -62,13 +58,13 @@ func (c *Conn) cancelProbe() {
 	c.timers.stop(timerProbe)
 }
 
-// probeTimeout asks Poll for a probe and gives it a whole timeout's time.
+// probeTimeout requests a probe from Poll and allows a whole timeout for its answer.
 func (c *Conn) probeTimeout(now Time) {
 	c.todo |= todoProbe
 	c.armRTO(now)
 }
 
-// probeSent notes that the probe has left, or a part of it.
+// probeSent records that the probe, or a part of it, has left.
 func (c *Conn) probeSent(again bool, owed int) {
 	if !c.probe.on {
 		c.count(TailProbes)
@@ -80,9 +76,9 @@ func (c *Conn) probeSent(again bool, owed int) {
 	c.timers.stop(timerProbe)
 }
 
-// probeAcked is section 7.4.2: did the probe repair a loss that then nobody
-// would notice? A new segment leaves that to RACK. For one sent again, it was
-// not lost if the peer reports a duplicate, or acknowledges twice.
+// probeAcked is section 7.4.2: it detects whether the probe repaired a loss that would otherwise go
+// unnoticed. For a probe with new data, RACK detects the loss. A retransmitted segment was not lost if the
+// peer reports a duplicate or acknowledges twice.
 func (c *Conn) probeAcked(ev *arrival) {
 	p := &c.probe
 	if !p.on || Seq(ev.seg.Ack).Less(p.end) {
@@ -93,6 +89,10 @@ func (c *Conn) probeAcked(ev *arrival) {
 		p.on = false
 	case p.end.Less(Seq(ev.seg.Ack)):
 		p.on = false
+		if c.rate != nil {
+			c.rate.model.Marked(&c.window, ev.now)
+			return
+		}
 		c.reduce(ev)
 		c.window.Size = min(c.window.Size, c.window.Threshold)
 	}

@@ -10,13 +10,13 @@ func TestTailLossProbe(t *testing.T) {
 	c := established(t, nil, ", sackOK")
 	c.write(3000)
 	c.drain()
-	c.wantTimer(21 * ms) // 2 SRTT, and a tick
+	c.wantTimer(21 * ms) // 2 SRTT plus a tick
 	c.want("PA 2001:3001 ack 1")
 	c.wantCount(TailProbes, 1)
 	c.wantIdle()
 	c.advance(10 * ms)
-	c.send("A 1 ack 1 <sack 2001-3001>") // the tail was lost but for the probe
-	c.want("A 1:1001 ack 1")             // so loss is found without a timeout
+	c.send("A 1 ack 1 <sack 2001-3001>") // of the tail, only the probe arrived
+	c.want("A 1:1001 ack 1")             // the loss is found without a timeout
 	c.send("A 1 ack 1001 <sack 2001-3001>")
 	c.want("A 1001:2001 ack 1")
 	c.wantCount(Timeouts, 0)
@@ -30,7 +30,7 @@ func TestTailLossProbeOfNewData(t *testing.T) {
 		t.Fatal(n)
 	}
 	c.wantTimer(21 * ms)
-	c.want("A 3001:4001 ack 1") // new data if there is any, whatever the window
+	c.want("A 3001:4001 ack 1") // new data if there is any, regardless of the window
 	c.want("PA 4001:5001 ack 1")
 	c.wantIdle()
 	c.wantCount(TailProbes, 1)
@@ -41,7 +41,7 @@ func TestTailLossProbeOfNewData(t *testing.T) {
 }
 
 func TestTailLossProbeIsWhatNoReceiverHolds(t *testing.T) {
-	// A single segment is acknowledged after a delay, two are at once.
+	// The acknowledgment of a single segment is delayed; two segments are acknowledged at once.
 	for _, burst := range []int{0, 64 << 10} {
 		c := established(t, &Config{InitialWindow: 3}, ", sackOK")
 		c.burst = burst
@@ -59,7 +59,7 @@ func TestTailLossProbeStopsAtTheWindow(t *testing.T) {
 	c := established(t, &Config{InitialWindow: 3}, ", sackOK")
 	c.write(100_000)
 	c.drain()
-	c.snd.wnd = 4000 // of which 3000 are in flight
+	c.snd.wnd = 4000 // 3000 bytes are in flight
 	c.wantTimer(21 * ms)
 	c.want("A 3001:4001 ack 1")
 	c.wantIdle()
@@ -72,7 +72,7 @@ func TestTailLossProbeOfSingleSegmentWaitsForDelayedAck(t *testing.T) {
 	c := established(t, nil, ", sackOK")
 	c.write(500)
 	c.want("PA 1:501 ack 1")
-	c.wantTimer(210 * ms) // never later than the timeout, in place of it
+	c.wantTimer(210 * ms) // never later than the timeout, which it replaces
 	c.want("PA 1:501 ack 1")
 	c.wantCount(TailProbes, 1)
 	c.wantCount(Timeouts, 0)
@@ -92,8 +92,8 @@ func TestTailLossProbeThatRepairedALoss(t *testing.T) {
 	c.poll()
 	c.advance(10 * ms)
 	c.send("A 1 ack 4001")
-	// Section 7.4: nothing was reported as a duplicate, so the last segment had
-	// been lost, and the window must come down though nobody noticed.
+	// Section 7.4: no duplicate was reported, so the last segment had been lost. The window must shrink,
+	// although no other sign of the loss appeared.
 	if i := c.Info(c.now); i.SndSsthresh != 7 || i.SndCwnd != 7 {
 		t.Errorf("%+v", i)
 	}
@@ -129,7 +129,7 @@ func TestOneProbeOnly(t *testing.T) {
 }
 
 func TestProbeInRecovery(t *testing.T) {
-	// The retransmission, or the only acknowledgment of it and of all behind it, is lost.
+	// The retransmission is lost, or the only acknowledgment of it and of all data behind it.
 	c := sending(t, nil, ", sackOK", 4)
 	c.send("A 1 ack 1 <sack 1001-4001>")
 	c.want("A 1:1001 ack 1")
@@ -144,7 +144,7 @@ func TestProbeInRecovery(t *testing.T) {
 	}
 	size := c.window.Threshold
 	c.advance(10 * ms)
-	c.send("A 1 ack 1 <sack 1001-" + itoa(c.snd.nxt-testISS) + ">") // so it is the retransmission
+	c.send("A 1 ack 1 <sack 1001-" + itoa(c.snd.nxt-testISS) + ">") // only the retransmission is missing
 	c.advance(3 * ms)
 	c.want("A 1:1001 ack 1")
 	c.advance(10 * ms)
@@ -156,14 +156,14 @@ func TestProbeInRecovery(t *testing.T) {
 }
 
 func TestProbeInRecoveryWithoutNewData(t *testing.T) {
-	// Then what is missing is worth more than what came last.
+	// In recovery, the probe sends the first missing segment and not the last one.
 	c := established(t, nil, ", sackOK")
 	c.write(4000)
 	c.drain()
 	c.advance(10 * ms)
 	c.send("A 1 ack 1 <sack 1001-4001>")
 	c.want("A 1:1001 ack 1")
-	c.wantTimer(21 * ms) // no peer delays its answer to what fills a hole
+	c.wantTimer(21 * ms) // a peer does not delay its answer to data that fills a hole
 	c.want("A 1:1001 ack 1")
 	c.wantIdle()
 	c.wantCount(TailProbes, 1)

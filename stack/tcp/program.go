@@ -1,22 +1,23 @@
 package tcp
 
-// The program's side: SEND, RECEIVE, CLOSE and ABORT (RFC 9293 section 3.10.2 to
-// 3.10.5), and what a program may set.
+// The program's calls: SEND, RECEIVE, CLOSE and ABORT (RFC 9293 sections 3.10.2 to 3.10.5), and the socket
+// options.
 
 import (
 	"math"
 	"time"
 )
 
-// Written tells that Outgoing.End has moved.
+// Written reports that Outgoing.End has moved. It is ignored after CloseWrite.
 func (c *Conn) Written(now Time) {
 	if c.snd.fin || c.state == Closed {
 		return
 	}
+	c.checkLimited()
 	c.snd.end = c.out.End()
 }
 
-// CloseWrite ends the outgoing stream behind what has been written (shutdown).
+// CloseWrite ends the outgoing stream behind the bytes written so far (shutdown). A FIN follows them.
 func (c *Conn) CloseWrite(now Time) {
 	if c.snd.fin || c.state == Closed {
 		return
@@ -31,9 +32,9 @@ func (c *Conn) CloseWrite(now Time) {
 	}
 }
 
-// Close tells that the program is gone. If data is unread or arrives later, the
-// peer is told by a reset that it is lost (RFC 9293 section 3.6.1, RFC 2525
-// section 2.17); otherwise the connection ends in order.
+// Close reports that the program has closed the connection. If data is unread or arrives later, the peer
+// receives a reset, which shows that its data was lost (RFC 9293 section 3.6.1, RFC 2525 section 2.17).
+// Otherwise the connection ends in order.
 func (c *Conn) Close(now Time) {
 	if c.gone || c.state == Closed {
 		return
@@ -55,7 +56,7 @@ func (c *Conn) Close(now Time) {
 	}
 }
 
-// Abort ends the connection at once; the peer gets a reset if it knows of it.
+// Abort ends the connection at once. The peer receives a reset if it may know of the connection.
 func (c *Conn) Abort(now Time) {
 	switch c.state {
 	case SynSent, Closing, LastAck, TimeWait:
@@ -65,8 +66,8 @@ func (c *Conn) Abort(now Time) {
 	}
 }
 
-// SetNoDelay switches Nagle's algorithm off (TCP_NODELAY). What was held back before goes,
-// be it by SetCork or SetMore.
+// SetNoDelay switches Nagle's algorithm off or on (TCP_NODELAY). Switching it off sends all data held back so
+// far, including data held back by SetCork or SetMore.
 func (c *Conn) SetNoDelay(now Time, on bool) {
 	if on && !c.snd.noDelay && c.unsent() > 0 {
 		c.snd.force = true
@@ -74,16 +75,25 @@ func (c *Conn) SetNoDelay(now Time, on bool) {
 	c.snd.noDelay = on
 }
 
-// SetCork holds back what does not fill a segment, for at most 200 ms (TCP_CORK).
+// SetCork holds back data that does not fill a segment, for at most 200 ms (TCP_CORK).
 func (c *Conn) SetCork(now Time, on bool) { c.snd.cork = on }
 
-// SetMore says whether more is to follow what has been written: what does not fill a segment
-// waits for that, for at most 200 ms (MSG_MORE).
+// SetMore declares that the program will write more. Data that does not fill a segment then waits, for at
+// most 200 ms (MSG_MORE).
 func (c *Conn) SetMore(now Time, on bool) { c.snd.more = on }
 
-// SetFinWait2 says how long the connection waits for the peer's FIN once the program is gone, in whole
-// seconds up to some hours; 0 goes back to Config.FinWait2, less than 0 has it be reset instead
-// (TCP_LINGER2).
+// Congestion returns the name of the congestion control. It returns "" before the connection is established
+// and after it has ended.
+func (c *Conn) Congestion() string {
+	if c.cc == nil {
+		return ""
+	}
+	return c.cc.Name()
+}
+
+// SetFinWait2 sets how long the connection waits for the peer's FIN after Close (TCP_LINGER2). d is rounded
+// up to whole seconds and limited to 32767 s. 0 restores Config.FinWait2. With a negative d, the connection
+// is reset instead.
 func (c *Conn) SetFinWait2(now Time, d time.Duration) {
 	c.finWait2 = int16(min(max((d+time.Second-1)/time.Second, 0), math.MaxInt16))
 	if d < 0 {
@@ -91,6 +101,6 @@ func (c *Conn) SetFinWait2(now Time, d time.Duration) {
 	}
 }
 
-// SetUserTimeout bounds the time that sent data may stay unacknowledged; 0 goes
-// back to counting retransmissions (TCP_USER_TIMEOUT).
+// SetUserTimeout bounds the time that sent data may stay unacknowledged (TCP_USER_TIMEOUT). 0 restores the
+// limit on the number of retransmissions.
 func (c *Conn) SetUserTimeout(now Time, d time.Duration) { c.snd.userTimeout = lasting(d) }

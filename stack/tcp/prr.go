@@ -1,21 +1,19 @@
 package tcp
 
-// Proportional rate reduction (RFC 9937): while loss is repaired, how much is
-// sent follows how much is delivered, so that the window comes down to the
-// threshold over one round trip, without a pause and without a burst. It governs
-// Recovery and CWR.
+// Proportional rate reduction (RFC 9937). While loss is repaired, the amount sent follows the amount
+// delivered. The window thus shrinks to the threshold over one round trip, without a pause or a burst. PRR
+// applies in Recovery and CWR.
 
-// prr is its state, in bytes.
+// prr holds its state, in bytes.
 type prr struct {
-	delivered uint32 // since the state began (prr_delivered)
-	out       uint32 // sent since (prr_out)
-	flight    uint32 // in flight when it began (RecoverFS)
+	delivered uint32 // delivered since the state began (prr_delivered)
+	out       uint32 // sent since then (prr_out)
+	flight    uint32 // in flight at that time (RecoverFS)
 }
 
-// prrBegin starts with the acknowledgment that began the state: what it delivers
-// counts as delivered during it. So does what others have selectively acknowledged
-// just before, as far as nothing was sent for it yet: an owner takes all that has
-// arrived before it polls.
+// prrBegin initializes the state at the acknowledgment that began it. Data that this acknowledgment delivers
+// counts as delivered during the state. So does data selectively acknowledged just before, if nothing has
+// been sent for it yet: an owner processes all received segments before it polls.
 func (c *Conn) prrBegin(ev *arrival) {
 	earlier := max(int(c.sent.sacked)+c.dupBytes()-ev.deliver, 0)
 	unused := min(max(int(c.window.Size)-ev.before, 0), earlier)
@@ -23,7 +21,7 @@ func (c *Conn) prrBegin(ev *arrival) {
 	c.rec.prr = prr{flight: uint32(max(flight, int(c.window.MSS))), delivered: uint32(unused)}
 }
 
-// prrAcked sets the window from what an acknowledgment delivered.
+// prrAcked sets the window from the amount that an acknowledgment delivered.
 func (c *Conn) prrAcked(ev *arrival) {
 	if ev.deliver == 0 {
 		return
@@ -42,7 +40,7 @@ func (c *Conn) prrAcked(ev *arrival) {
 		n = min(n, threshold-pipe)
 	}
 	if p.out == 0 {
-		n = max(n, mss) // at least the first hole is sent again at once
+		n = max(n, mss) // retransmit at least the first hole at once
 	}
 	c.window.Size = uint32(pipe + max(n, 0))
 }

@@ -1,45 +1,40 @@
 package tcp
 
-// Loss detection by time (RACK, RFC 8985 section 6): a range is lost if one that
-// was sent sufficiently later has been delivered. It needs selective
-// acknowledgments; without them recovery.go counts duplicates.
+// Loss detection by time (RACK, RFC 8985 section 6): a range is lost if another one sent sufficiently later
+// has been delivered. RACK requires selective acknowledgments; without them, recovery.go counts duplicates.
 //
-// Three duplicate acknowledgments still matter: until reordering has been seen,
-// three segments acknowledged out of order mean loss at once (section 6.2 step
-// 4), which is the rule of RFC 5681 and RFC 6675.
+// Three duplicate acknowledgments still matter. Until reordering has been seen, three segments acknowledged
+// out of order mean immediate loss (section 6.2 step 4), as in RFC 5681 and RFC 6675.
 
-// rack is the state of section 5.2 and 5.3.
+// rack holds the state of sections 5.2 and 5.3.
 type rack struct {
-	at         Time // when the latest sent of the delivered ranges was sent (RACK.xmit_ts)
-	rtt        Time // of that range
-	end        Seq  // its end (RACK.end_seq)
+	at         Time // send time of the delivered range that was sent last (RACK.xmit_ts)
+	rtt        Time // round trip time of that range
+	end        Seq  // end of that range (RACK.end_seq)
 	fack       Seq  // the highest number delivered (RACK.fack)
-	round      Seq  // SND.NXT when the window for reordering last grew
+	round      Seq  // SND.NXT when the reordering window last grew
 	inRound    bool
 	reordering bool   // reordering has been seen
-	mult       uint8  // window for reordering, in quarters of the least RTT
-	persist    uint8  // recoveries until it shrinks again
-	degree     uint16 // segments, of the worst reordering seen
+	mult       uint8  // reordering window, in quarters of the minimum RTT
+	persist    uint8  // recoveries until the window shrinks again
+	degree     uint16 // worst reordering seen, in segments
 }
 
 const (
 	dupThresh = 3
 
-	// Recoveries that an enlarged window for reordering outlasts (section 6.2
-	// step 4).
+	// Number of recoveries that an enlarged reordering window lasts (section 6.2 step 4).
 	rackPersist = 16
 )
 
 func (r *rack) init(iss Seq) { r.fack, r.end, r.mult = iss, iss, 1 }
 
-// sentAfter reports whether what was sent at t1 and ends at s1 left behind what
-// was sent at t2 and ends at s2.
+// sentAfter reports whether a range sent at t1 that ends at s1 left after a range sent at t2 that ends at s2.
 func sentAfter(t1 Time, s1 Seq, t2 Time, s2 Seq) bool {
 	return t1 > t2 || t1 == t2 && s2.Less(s1)
 }
 
-// rackDelivered is steps 2 and 3 for one delivered range: update the state, look
-// for reordering.
+// rackDelivered performs steps 2 and 3 for one delivered range: it updates the state and detects reordering.
 func (c *Conn) rackDelivered(ev *arrival, s *sent) {
 	r := &c.rack
 	if c.rackTrusts(ev, s) {
@@ -58,15 +53,13 @@ func (c *Conn) rackDelivered(ev *arrival, s *sent) {
 	}
 }
 
-// rackTrusts reports whether it is the last transmission of s that was
-// delivered: for what was sent again, the echoed timestamp or the time taken can
-// show that it was an earlier one.
+// rackTrusts reports whether the delivered transmission of s was the last one. For a retransmitted range, the
+// echoed timestamp or the elapsed time may show that an earlier one was delivered.
 //
-// Section 6.2 step 2 asks for the timestamp of every range. But what arrives behind
-// a hole does not change the timestamp that the receiver echoes (RFC 7323 section
-// 4.3), so that the echo would speak against every retransmission behind the first
-// hole, and that a retransmission was lost would be left to a timeout. It tells only
-// of the range that moved SND.UNA.
+// Section 6.2 step 2 checks the timestamp for every range. However, data behind a hole does not change the
+// timestamp that the receiver echoes (RFC 7323 section 4.3). The echo would contradict every retransmission
+// behind the first hole, and only a timeout would detect that one was lost again. The timestamp is therefore
+// checked only for the range that moved SND.UNA.
 func (c *Conn) rackTrusts(ev *arrival, s *sent) bool {
 	if s.sends == 1 {
 		return true
@@ -77,7 +70,7 @@ func (c *Conn) rackTrusts(ev *arrival, s *sent) bool {
 	return ev.now-s.at >= c.rtt.min
 }
 
-// reorderWindow is how much later the later range must have been sent (step 4).
+// reorderWindow returns how much later the other range must have been sent (step 4).
 func (c *Conn) reorderWindow() Time {
 	if !c.rack.reordering && (c.rec.state >= CARecovery || c.sent.sackedSegs >= dupThresh) {
 		return 0
@@ -85,8 +78,8 @@ func (c *Conn) reorderWindow() Time {
 	return min(Time(c.rack.mult)*c.rtt.min/4, c.rtt.srtt)
 }
 
-// rackDSACK widens the window for reordering once a round trip after the peer
-// has shown that something was sent again for nothing (step 4).
+// rackDSACK widens the reordering window, once per round trip, after the peer has reported an unnecessary
+// retransmission (step 4).
 func (c *Conn) rackDSACK(ev *arrival) {
 	r := &c.rack
 	if r.inRound && Seq(ev.seg.Ack).Less(r.round) {
@@ -99,7 +92,7 @@ func (c *Conn) rackDSACK(ev *arrival) {
 	r.persist = rackPersist
 }
 
-// rackRecovered counts the recoveries that a wide window outlasts.
+// rackRecovered counts down the recoveries that a wide window lasts.
 func (c *Conn) rackRecovered() {
 	r := &c.rack
 	if r.persist == 0 {
@@ -110,8 +103,8 @@ func (c *Conn) rackRecovered() {
 	}
 }
 
-// detectLoss is step 5: mark what is lost, and arm the timer for what may turn
-// out to be lost if nothing more is heard. It returns the bytes marked.
+// detectLoss is step 5: it marks lost ranges, and arms the timer for ranges that become lost if no
+// acknowledgment arrives in time. It returns the bytes marked.
 func (c *Conn) detectLoss(now Time) int {
 	lost, wait := 0, Time(0)
 	window := c.reorderWindow()
@@ -122,7 +115,7 @@ func (c *Conn) detectLoss(now Time) int {
 		}
 		if !sentAfter(c.rack.at, c.rack.end, s.at, s.end) {
 			if s.sends == 1 {
-				break // and so was everything behind it, and sent again later still
+				break // all later ranges were sent after it, too
 			}
 			continue
 		}
@@ -131,7 +124,7 @@ func (c *Conn) detectLoss(now Time) int {
 			continue
 		}
 		lost += s.len()
-		c.sent.setFlags(s, sentLost, sentRetrans)
+		c.takeForLost(now, i)
 	}
 	c.timers.stop(timerReorder)
 	if wait > 0 {
@@ -140,7 +133,7 @@ func (c *Conn) detectLoss(now Time) int {
 	return lost
 }
 
-// reorderTimeout runs when data overtaken by other data has not come in time.
+// reorderTimeout runs when overtaken data has not been acknowledged in time.
 func (c *Conn) reorderTimeout(now Time) {
 	ev := arrival{now: now, before: c.pipe()}
 	if ev.lost = c.detectLoss(now); ev.lost > 0 && c.rec.state < CARecovery {

@@ -9,8 +9,8 @@ import (
 // gap is the time between the segments of spaced.
 const gap = ms / 2
 
-// spaced opens a connection that has sent n segments, one after each gap, on a
-// path of 10 ms; the time is that of the first acknowledgment.
+// spaced opens a connection on a path of 10 ms and sends n segments, one after each gap. The time is then
+// that of the first acknowledgment.
 func spaced(t *testing.T, options string, n int) *testConn {
 	t.Helper()
 	c := established(t, &Config{InitialWindow: n}, options)
@@ -46,8 +46,8 @@ func TestReorderTimerFindsLoss(t *testing.T) {
 	c.advance(gap) // 10 ms after the second was sent
 	c.send("A 1 ack 1 <sack 1001-2001>")
 	c.drain()
-	// The first was sent a gap before what has come, so it is due for a quarter
-	// of the least round trip time less that gap.
+	// The first segment was sent one gap before the acknowledged one. It is lost after a quarter of the
+	// minimum round trip time less that gap.
 	c.wantTimer(10*ms/4 - gap)
 	c.want("A 1:1001 ack 1")
 	c.wantCount(FastRecoveries, 1)
@@ -81,7 +81,7 @@ func TestDSACKWidensReorderWindow(t *testing.T) {
 	}
 	c.send("A 1 ack 2001 <sack 1-1001>")
 	c.drain()
-	c.send("A 1 ack 2001 <sack 1001-2001>") // once a round trip
+	c.send("A 1 ack 2001 <sack 1001-2001>") // once per round trip
 	if w := c.reorderWindow(); w != 5*ms {
 		t.Errorf("window is %v after D-SACK, want half of 10 ms", w)
 	}
@@ -98,8 +98,8 @@ func TestDSACKWidensReorderWindow(t *testing.T) {
 }
 
 func TestAckOfOriginalSaysNothingOfRetransmission(t *testing.T) {
-	// Section 6.2 step 2: an echo from before the retransmission, or an answer
-	// sooner than the path allows, is for the first transmission.
+	// Section 6.2 step 2: an echo from before the retransmission, or an answer faster than the path allows,
+	// is for the first transmission.
 	for _, options := range []string{", sackOK", ", sackOK, ts 7000 0"} {
 		c := sending(t, nil, options, 10)
 		size := int(c.window.MSS)
@@ -118,9 +118,8 @@ func TestAckOfOriginalSaysNothingOfRetransmission(t *testing.T) {
 }
 
 func TestLostRetransmissionIsFoundBehindAHole(t *testing.T) {
-	// A receiver goes on to echo the timestamp of what it last took in order (RFC
-	// 7323 section 4.3), however many retransmissions arrive behind the hole: their
-	// echo must not make them look like first transmissions.
+	// A receiver keeps echoing the timestamp of the last segment in order (RFC 7323 section 4.3), even if
+	// retransmissions arrive behind the hole. The echo must not make them look like first transmissions.
 	for _, options := range []string{", sackOK", ", sackOK, ts 7000 0"} {
 		c := sending(t, nil, options, 10)
 		size := int(c.window.MSS)

@@ -1,37 +1,39 @@
 package tcp
 
-// What has arrived behind a gap: a short sorted list of ranges. The bytes are
-// with Incoming already.
+// The data that has arrived behind a gap: a short sorted list of ranges. The bytes are already in Incoming.
 //
-// The list is bounded. A peer that sends every other byte of the window would
-// else make it as long as the window; at the bound a segment that would begin a
-// new range is dropped, and comes again. A loss of one segment in twenty on a
-// window of four megabytes leaves 140 gaps.
+// The list is bounded. Otherwise a peer that sends every other byte of the window could make it as long as
+// the window. At the bound, a segment that would begin a new range is dropped, and the peer retransmits it.
+// The loss of one segment in twenty in a window of 4 MB leaves 140 gaps.
 
-// span is the range of numbers [from, to).
+// span is the range [from, to) of sequence numbers.
 type span struct{ from, to Seq }
 
 func (s span) empty() bool { return s.from == s.to }
 
 const maxRanges = 256
 
-// reassembly is that list, and which of it the peer is to be told of first.
+// rangesOf returns the bound for a window of size bytes. It exceeds maxRanges on long paths, where the loss
+// of one segment in twenty leaves a gap every 29,000 bytes.
+func rangesOf(size uint32) int { return max(maxRanges, int(size>>14)) }
+
+// reassembly is the list of ranges, and the order in which to report them to the peer.
 type reassembly struct {
-	ranges    []span  // in order, not touching each other
-	recent    [4]span // the ranges last changed, latest first
+	ranges    []span   // in order; no two overlap or touch
+	recent    [16]span // the ranges changed last, latest first
 	numRecent uint8
+	untold    uint8 // number of recent ranges, from the first, not yet reported to the peer
 }
 
-// gaps reports whether anything has come behind a gap.
+// gaps reports whether any data is waiting behind a gap.
 func (r *receiver) gaps() bool { return r.behind != nil && len(r.behind.ranges) > 0 }
 
-// insert adds s, joins what overlaps or touches, and makes the result the latest
-// range. It returns the first part of s that had come before, and whether there
-// was room.
-func (r *reassembly) insert(s span) (overlap span, ok bool) {
+// insert adds s, merges ranges that overlap or touch it, and makes the result the latest range. It returns
+// the first part of s that had arrived before. ok is false if the list already has most ranges.
+func (r *reassembly) insert(s span, most int) (overlap span, ok bool) {
 	i := r.search(s.from)
 	if i == len(r.ranges) || s.to.Less(r.ranges[i].from) {
-		if len(r.ranges) >= maxRanges {
+		if len(r.ranges) >= most {
 			return span{}, false
 		}
 		r.ranges = append(r.ranges, span{})
@@ -52,7 +54,7 @@ func (r *reassembly) insert(s span) (overlap span, ok bool) {
 	return overlap, true
 }
 
-// overlap is the first part of s that lies inside range i or one of the next.
+// overlap returns the first part of s that lies inside range i or a later one.
 func (r *reassembly) overlap(i int, s span) span {
 	for ; i < len(r.ranges) && r.ranges[i].from.Less(s.to); i++ {
 		both := span{maxSeq(s.from, r.ranges[i].from), minSeq(s.to, r.ranges[i].to)}
@@ -63,8 +65,8 @@ func (r *reassembly) overlap(i int, s span) span {
 	return span{}
 }
 
-// search is the index of the first range that ends at or behind seq. Data mostly
-// comes in order, so the end of the list is looked at first.
+// search returns the index of the first range that ends at or behind seq. It tries the last range first,
+// because data mostly arrives in order.
 func (r *reassembly) search(seq Seq) int {
 	lo, hi := 0, len(r.ranges)
 	if hi > 0 && r.ranges[hi-1].from.LessEq(seq) {
@@ -81,8 +83,7 @@ func (r *reassembly) search(seq Seq) int {
 	return lo
 }
 
-// take removes the ranges that nxt has reached, and returns where it gets to with
-// them.
+// take removes the ranges that nxt has reached and returns the new RCV.NXT.
 func (r *reassembly) take(nxt Seq) Seq {
 	n := 0
 	for n < len(r.ranges) && r.ranges[n].from.LessEq(nxt) {
@@ -96,29 +97,42 @@ func (r *reassembly) take(nxt Seq) Seq {
 	return nxt
 }
 
-// changed makes s the latest range, and forgets those that are part of it.
+// changed makes s the latest range and removes the recent ranges that are part of it.
 func (r *reassembly) changed(s span) {
-	n := uint8(0)
-	for _, old := range r.recent[:r.numRecent] {
-		if old.to.Less(s.from) || s.to.Less(old.from) {
-			r.recent[n] = old
-			n++
-		}
-	}
-	n = min(n, uint8(len(r.recent)-1))
+	r.keep(func(old span) bool { return old.to.Less(s.from) || s.to.Less(old.from) })
+	n := min(r.numRecent, uint8(len(r.recent)-1))
 	copy(r.recent[1:n+1], r.recent[:n])
 	r.recent[0] = s
 	r.numRecent = n + 1
+	r.untold = min(r.untold+1, r.numRecent)
 }
 
-// forget drops ranges in front of nxt from the latest.
-func (r *reassembly) forget(nxt Seq) {
-	n := uint8(0)
-	for _, s := range r.recent[:r.numRecent] {
-		if nxt.Less(s.from) {
+// keep removes the recent ranges that are not wanted.
+func (r *reassembly) keep(wanted func(span) bool) {
+	n, untold := uint8(0), uint8(0)
+	for i, s := range r.recent[:r.numRecent] {
+		if wanted(s) {
 			r.recent[n] = s
 			n++
+			if i < int(r.untold) {
+				untold++
+			}
 		}
 	}
-	r.numRecent = n
+	r.numRecent, r.untold = n, untold
+}
+
+// tell returns n recent ranges for the next acknowledgment and marks them as reported. If more than n ranges
+// are unreported, it returns the oldest of them; otherwise it returns the latest n. The peer thus learns of
+// ranges in order of arrival, as if each had been acknowledged separately, and does not take data for lost
+// that the next acknowledgment would report.
+func (r *reassembly) tell(n int) []span {
+	from := max(int(r.untold)-n, 0)
+	r.untold = uint8(from)
+	return r.recent[from:][:n]
+}
+
+// forget removes recent ranges in front of nxt.
+func (r *reassembly) forget(nxt Seq) {
+	r.keep(func(s span) bool { return nxt.Less(s.from) })
 }

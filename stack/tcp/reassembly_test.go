@@ -14,7 +14,7 @@ func TestReassemblyAgainstModel(t *testing.T) {
 		for range 60 {
 			from := 1 + rng.IntN(380)
 			to := from + 1 + rng.IntN(15)
-			overlap, ok := r.insert(span{base.Add(from), base.Add(to)})
+			overlap, ok := r.insert(span{base.Add(from), base.Add(to)}, maxRanges)
 			if !ok {
 				t.Fatal("no room for a range")
 			}

@@ -1,12 +1,11 @@
 package tcp
 
-// SEGMENT ARRIVES (RFC 9293 section 3.10.7), in the order of its text. Steps 5
-// to 8 are in ack.go and text.go; step 3, security compartments, is left out as
-// section 3.10.7.4 allows.
+// SEGMENT ARRIVES (RFC 9293 section 3.10.7), in the order of the RFC. Steps 5 to 8 are in ack.go, urgent.go
+// and text.go. Step 3, security compartments, is omitted, which section 3.10.7.4 permits.
 
 import "loam/wire"
 
-// Receive takes a segment that arrived. Its payload is not kept.
+// Receive processes one received segment. It does not keep the payload.
 func (c *Conn) Receive(now Time, seg *Segment) {
 	c.count(SegmentsIn)
 	c.stats.segsIn++
@@ -40,8 +39,8 @@ func (c *Conn) Receive(now Time, seg *Segment) {
 	}
 }
 
-// acceptable is the first step: is the segment new, and inside of the window?
-// If not it is answered by an acknowledgment.
+// acceptable is step 1: it reports whether the segment is new and inside the window. An unacceptable segment
+// is answered with an acknowledgment.
 func (c *Conn) acceptable(now Time, seg *Segment) bool {
 	n := seg.len()
 	if c.ts.on && !seg.Flags.Has(wire.RST) {
@@ -53,10 +52,9 @@ func (c *Conn) acceptable(now Time, seg *Segment) bool {
 				return false
 			}
 		case !seg.Flags.Has(wire.SYN):
-			// RFC 7323 section 3.2: once agreed upon, a segment without the
-			// option SHOULD be dropped silently, and MUST NOT end the
-			// connection. A SYN goes on to its challenge, so that a peer that
-			// has lost its state can get rid of ours.
+			// RFC 7323 section 3.2: a segment without a negotiated option SHOULD be dropped silently and MUST
+			// NOT end the connection. A SYN continues to the challenge below, so that a peer that has lost
+			// its state can remove ours.
 			c.count(DropTimestamp)
 			return false
 		}
@@ -71,7 +69,7 @@ func (c *Conn) acceptable(now Time, seg *Segment) bool {
 	return false
 }
 
-// len is SEG.LEN, which counts SYN and FIN.
+// len returns SEG.LEN, which includes SYN and FIN.
 func (s *Segment) len() int {
 	n := len(s.Payload)
 	if s.Flags&(wire.SYN|wire.FIN) != 0 {
@@ -85,11 +83,10 @@ func (s *Segment) len() int {
 	return n
 }
 
-// inWindow is the table of section 3.10.7.4, with two allowances. Behind a
-// closed window, what begins at RCV.NXT is let through for its ACK, URG and RST
-// (its data is cut off in step 7). And a segment without data may stand at the
-// right edge: a peer that has filled the window has no other number to
-// acknowledge our data with.
+// inWindow implements the table of section 3.10.7.4, with two exceptions. If the window is closed, a segment
+// that begins at RCV.NXT is accepted for its ACK, URG and RST; step 7 cuts off its data. A segment without
+// data may lie at the right edge, because a peer that has filled the window has no other number with which to
+// acknowledge our data.
 func (c *Conn) inWindow(seq Seq, n int) bool {
 	d, wnd := uint32(seq-c.rcv.nxt), uint32(c.rcv.edge-c.rcv.nxt)
 	if d == 0 {
@@ -101,9 +98,9 @@ func (c *Conn) inWindow(seq Seq, n int) bool {
 	return d < wnd || uint32(n)+d-1 < wnd
 }
 
-// answerUnacceptable acknowledges what was dropped in the first step. Without
-// data it may be an answer itself, so these answers are limited, lest two sides
-// that disagree talk for ever.
+// answerUnacceptable acknowledges a segment that step 1 dropped. A segment without data may itself be such an
+// answer. Answers to it are therefore rate-limited, so that two sides that disagree do not exchange
+// acknowledgments for ever.
 func (c *Conn) answerUnacceptable(now Time, seg *Segment, n int) {
 	switch {
 	case n == 0:
@@ -119,16 +116,15 @@ func (c *Conn) answerUnacceptable(now Time, seg *Segment, n int) {
 	}
 }
 
-// receiveControl is the second and fourth step, and a segment without ACK.
+// receiveControl is steps 2 and 4. It also drops segments without ACK.
 func (c *Conn) receiveControl(now Time, seg *Segment) {
 	switch {
 	case seg.Flags.Has(wire.RST):
 		c.receiveReset(now, seg)
 	case seg.Flags.Has(wire.SYN):
-		// RFC 5961 section 4: whatever its number, answer with a challenge. A
-		// peer that has lost its state resets us then. RFC 9293 has a
-		// connection in SYN-RECEIVED from a passive open go back to LISTEN
-		// instead, at the word of anyone who hits the window.
+		// RFC 5961 section 4: whatever its number, the answer is a challenge. A peer that has lost its state
+		// then resets the connection. RFC 9293 would return a passive connection in SYN-RECEIVED to LISTEN
+		// instead, for any SYN that hits the window.
 		c.count(DropSYN)
 		c.challenge(now)
 	default:
@@ -136,9 +132,8 @@ func (c *Conn) receiveControl(now Time, seg *Segment) {
 	}
 }
 
-// receiveReset is the second step, with RFC 5961 section 3: a reset counts if
-// its number is exactly the next one, and is challenged elsewhere in the window.
-// In TIME-WAIT it never counts (RFC 1337, fix 1).
+// receiveReset is step 2 with RFC 5961 section 3: a reset is accepted only if its number equals RCV.NXT, and
+// challenged elsewhere in the window. In TIME-WAIT it is ignored (RFC 1337, fix 1).
 func (c *Conn) receiveReset(now Time, seg *Segment) {
 	switch {
 	case c.state == TimeWait:
@@ -149,14 +144,14 @@ func (c *Conn) receiveReset(now Time, seg *Segment) {
 	case c.state == SynReceived && !c.passive:
 		c.close(wasRefused)
 	case (c.state == Closing || c.state == LastAck) && c.snd.finSent && c.flight() <= 1:
-		c.close(finished) // all data had arrived
+		c.close(finished) // all our data has arrived
 	default:
 		c.close(wasReset)
 	}
 }
 
-// refuse answers one segment with a reset that takes its number from the
-// segment's acknowledgment, and changes nothing else.
+// refuse answers one segment with a reset numbered from the segment's acknowledgment. The state of the
+// connection does not change.
 func (c *Conn) refuse(seg *Segment) {
 	c.snd.refuse = Seq(seg.Ack)
 	c.todo |= todoRefuse

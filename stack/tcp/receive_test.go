@@ -15,7 +15,7 @@ func TestUnacceptableSegmentIsAcknowledged(t *testing.T) {
 		"PA 1:1001 ack 1",          // all old
 		"PA 70000:70100 ack 1",     // behind the window
 		"FA 1 ack 1",               // an old FIN
-		"PA 1:2001 ack 1",          // ends where the window begins
+		"PA 1:2001 ack 1",          // ends at the beginning of the window
 		"A 2000 ack 1",             // without data, in front of the window
 		"A 70000 ack 1",            // without data, behind it
 		"PA -30000:-29000 ack 1",   // long past
@@ -43,7 +43,7 @@ func TestSegmentIsTrimmedToWindow(t *testing.T) {
 	c := established(t, &Config{ReceiveBuffer: 4096, MaxReceiveBuffer: 4096}, "")
 	c.reads = false
 	c.send("A 1:1001 ack 1")
-	c.send("A 501:1501 ack 1") // its front has come before
+	c.send("A 501:1501 ack 1") // the front has already arrived
 	c.wantReadable(1500)
 	c.send("A 1501:4501 ack 1") // its end is beyond the window
 	c.wantReadable(4096)

@@ -1,43 +1,42 @@
 package tcp
 
-// What state the sender is in, judged at each acknowledgment.
+// The congestion state of the sender, evaluated at each acknowledgment:
 //
-//	Open      nothing is known to be lost; the window grows
-//	CWR       the network marked segments (ECN): the window comes down
-//	Recovery  loss was found by acknowledgments (RFC 6675, RFC 6582): lost ranges
-//	          are sent again while the window comes down (prr.go)
-//	Loss      a retransmission timeout (rto.go): slow start over what was lost
+//	Open      no loss is known; the window grows
+//	CWR       the network marked segments (ECN): the window shrinks
+//	Recovery  acknowledgments revealed a loss (RFC 6675, RFC 6582): lost ranges
+//	          are retransmitted while the window shrinks (prr.go)
+//	Loss      a retransmission timeout (rto.go): slow start over the lost data
 //
-// All but Open last until everything that was in flight when they began is
-// acknowledged (the recovery point). Linux tells a fifth one, Disorder: Open with
-// duplicates that are not yet taken for loss.
+// All states but Open last until everything that was in flight when they began is acknowledged (the recovery
+// point). Linux has a fifth state, Disorder: Open with duplicates not yet taken for loss. Only Info reports
+// it here.
 //
-// A state is also left when it turns out to have begun for nothing (undo.go,
-// frto.go).
+// A state also ends when it turns out to be spurious (undo.go, frto.go).
 
 // recovery is the state of loss recovery.
 type recovery struct {
 	state   CAState
 	frto    frtoStep
-	partial bool   // a partial acknowledgment has come, without SACK
+	partial bool   // a partial acknowledgment has arrived, without SACK
 	point   Seq    // SND.NXT when the state began, RecoveryPoint of RFC 6675, recover of RFC 6582
 	dups    uint32 // duplicate acknowledgments, without SACK
 	prr     prr
 
-	// What may be undone (undo.go).
+	// State for undoing a reduction (undo.go).
 	undoable         bool
-	answered         bool   // new data was acknowledged since
+	answered         bool   // new data has been acknowledged since
 	stamped          bool   // stamp is set
-	stamp            uint32 // our timestamp clock when something was first sent again
+	stamp            uint32 // our timestamp clock at the first retransmission
 	marker, expires  Seq    // SND.UNA when the state began, SND.NXT when it ended
-	resent, doubled  uint32 // bytes sent again since, and bytes of them reported to be duplicates
-	size0, threshold uint32 // the window before
+	resent, doubled  uint32 // bytes retransmitted since, and those of them reported as duplicates
+	size0, threshold uint32 // window before the reduction
 }
 
 // noThreshold is a slow start threshold that no window reaches.
 const noThreshold = 1<<31 - 1
 
-// react judges an acknowledgment.
+// react evaluates an acknowledgment.
 func (c *Conn) react(ev *arrival) {
 	before := c.rec.state
 	c.probeAcked(ev)
@@ -56,6 +55,8 @@ func (c *Conn) react(ev *arrival) {
 		c.reactOpen(ev)
 	}
 	switch {
+	case c.rate != nil:
+		c.sampled(ev)
 	case c.rec.state == CARecovery || c.rec.state == CACWR:
 		c.prrAcked(ev)
 	case before == CAOpen || before == CALoss:
@@ -82,8 +83,7 @@ func (c *Conn) reactOpen(ev *arrival) {
 		c.rec.dups = 0
 	case ev.dup:
 		c.duplicate(ev)
-		// RFC 6582 section 3.2 step 2: not for duplicates that the last
-		// recovery itself has caused.
+		// RFC 6582 section 3.2 step 2: ignore duplicates that the last recovery itself has caused.
 		if ev.deliver > 0 && c.rec.dups == dupThresh && c.rec.point.Less(c.snd.una) {
 			c.markFirstLost(ev)
 		}
@@ -93,8 +93,7 @@ func (c *Conn) reactOpen(ev *arrival) {
 	}
 }
 
-// enterRecovery begins fast recovery. The window is reduced once, not again if
-// ECN has just done so.
+// enterRecovery begins fast recovery. It does not reduce the window again if ECN has just done so.
 func (c *Conn) enterRecovery(ev *arrival) {
 	c.count(FastRecoveries)
 	c.cancelProbe()
@@ -107,18 +106,22 @@ func (c *Conn) enterRecovery(ev *arrival) {
 	c.rec.frto = frtoOff
 	c.rec.partial = false
 	c.prrBegin(ev)
-	c.window.Size = uint32(c.pipe()) + c.window.MSS // at least one is sent again
+	if c.rate == nil {
+		c.window.Size = uint32(c.pipe()) + c.window.MSS // at least one segment is retransmitted
+	}
 }
 
-// reduce asks the congestion control for the threshold to come down to. With ECN
-// the peer is told whatever the reason (RFC 3168 section 6.1.2), lest it goes on
-// to echo a mark from before.
+// reduce lowers the threshold to the value chosen by the congestion control. With ECN, the peer is notified
+// whatever the reason (RFC 3168 section 6.1.2), so that it does not keep echoing an earlier mark.
 func (c *Conn) reduce(ev *arrival) {
 	c.ecn.cwr = c.ecn.on
 	c.window.Threshold = c.cc.Reduce(&c.window, ev.now, uint32(ev.before))
+	if c.rate == nil {
+		c.window.Rate = 0 // prr.go decides when to send
+	}
 }
 
-// reactRecovery goes on repairing.
+// reactRecovery processes an acknowledgment during fast recovery.
 func (c *Conn) reactRecovery(ev *arrival) {
 	if c.spurious(ev) {
 		c.undo(ev.now)
@@ -128,9 +131,8 @@ func (c *Conn) reactRecovery(ev *arrival) {
 	case c.rcv.sackOK:
 		ev.lost = c.detectLoss(ev.now)
 	case ev.acked > 0:
-		// A partial acknowledgment: the next hole begins at SND.UNA (RFC 6582
-		// section 3.2 step 3). One segment of what was acknowledged was the one
-		// sent again; the others are what the duplicates stood for.
+		// A partial acknowledgment: the next hole begins at SND.UNA (RFC 6582 section 3.2 step 3). One
+		// acknowledged segment was the retransmitted one; the duplicates stand for the rest.
 		c.rec.partial = true
 		c.lowerDups(ev)
 		c.markFirstLost(ev)
@@ -146,7 +148,10 @@ func (c *Conn) recovered(ev *arrival) {
 		c.undo(ev.now)
 		return
 	}
-	if was == CARecovery || was == CACWR {
+	switch {
+	case c.rate != nil:
+		c.rate.model.Recovered(&c.window, ev.now)
+	case was == CARecovery || was == CACWR:
 		c.window.Size = c.window.Threshold
 	}
 	if was != CACWR {
@@ -155,7 +160,7 @@ func (c *Conn) recovered(ev *arrival) {
 	c.open()
 }
 
-// open goes back to normal.
+// open returns to the Open state.
 func (c *Conn) open() {
 	c.rec.state = CAOpen
 	c.rec.dups = 0
@@ -163,8 +168,11 @@ func (c *Conn) open() {
 	c.rec.expires = c.snd.nxt
 }
 
-// grow lets the congestion control enlarge the window if it was in use.
+// grow lets the congestion control enlarge the window if the window was in use.
 func (c *Conn) grow(ev *arrival) {
+	if ev.acked != 0 {
+		c.repace()
+	}
 	if ev.acked == 0 || !c.windowUsed() && c.rec.state != CALoss {
 		return
 	}
@@ -179,9 +187,8 @@ func (c *Conn) grow(ev *arrival) {
 	c.window.Size = min(c.window.Size, maxWindow)
 }
 
-// windowUsed reports whether the window was what limited sending: in slow start
-// it may be twice what is used, so that it can double within a round trip
-// (RFC 9438 section 5.8, RFC 7661 on why).
+// windowUsed reports whether the window limited sending. In slow start the window may be twice the amount
+// used, so that it can double within a round trip (RFC 9438 section 5.8; RFC 7661 gives the reasons).
 func (c *Conn) windowUsed() bool {
 	if c.snd.limited {
 		return true
@@ -189,7 +196,7 @@ func (c *Conn) windowUsed() bool {
 	return c.window.Size < c.window.Threshold && c.window.Size < 2*c.snd.maxFlight
 }
 
-// validate notes how much of the window was used, over one window of data.
+// validate records how much of the window was used, over one window of data.
 func (c *Conn) validate(limited bool) {
 	n := uint32(c.flight())
 	if c.snd.usage.LessEq(c.snd.una) || n > c.snd.maxFlight || limited && !c.snd.limited {

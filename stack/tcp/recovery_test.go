@@ -6,8 +6,7 @@ import (
 
 // Fast retransmit and fast recovery with SACK (RFC 6675, RFC 8985, RFC 9937).
 
-// sending opens a connection that has n segments of 1000 bytes in flight, with
-// more to send, 10 ms ago.
+// sending opens a connection that sent n segments of 1000 bytes 10 ms ago, and has more to send.
 func sending(t *testing.T, cfg *Config, options string, n int) *testConn {
 	t.Helper()
 	if cfg == nil {
@@ -49,8 +48,8 @@ func TestProportionalRateReduction(t *testing.T) {
 		c.send("A 1 ack 1 <sack 1001-" + itoa(2001+1000*i) + ">")
 		c.drain()
 	}
-	// 12 were in flight; the threshold is 7 of 10. The acknowledgments of the
-	// other 8 let 7 tenths as many go.
+	// 12 segments were in flight; the threshold is 7 of 10. The acknowledgments of the other 8 allow 7 tenths
+	// as many to be sent.
 	sent := 1 // the retransmission
 	for i := 3; i < 11; i++ {
 		c.advance(ms)
@@ -71,9 +70,9 @@ func TestProportionalRateReduction(t *testing.T) {
 }
 
 func TestAcknowledgmentsOfOneTurnLetAsMuchGo(t *testing.T) {
-	// The first two duplicates let a segment go each, as above, also if the third comes
-	// before anything was sent. Else a small window would be left with nothing in
-	// flight but the retransmission, and only a timeout could tell that it is lost.
+	// The first two duplicates allow one segment each, as above, even if the third arrives before anything
+	// was sent. Otherwise a small window would have only the retransmission in flight, and only a timeout
+	// would detect its loss.
 	c := sending(t, nil, ", sackOK", 4)
 	c.send("A 1 ack 1 <sack 1001-2001>")
 	c.send("A 1 ack 1 <sack 1001-3001>")
@@ -125,7 +124,7 @@ func TestLostRetransmissionIsFound(t *testing.T) {
 	c.drain()
 	c.advance(10 * ms)
 	c.send("A 1 ack 1 <sack 1001-11001>") // sent after the retransmission
-	c.advance(3 * ms)                     // a quarter of the least round trip time
+	c.advance(3 * ms)                     // a quarter of the minimum round trip time
 	c.want("A 1:1001 ack 1")
 	if i := c.Info(c.now); i.CAState != CARecovery || i.SndSsthresh != 7 {
 		t.Errorf("%+v", i)
@@ -145,7 +144,7 @@ func TestSplitFrame(t *testing.T) {
 	c.want("A 1:1001 ack 1")
 	c.want("A 2001:3001 ack 1")
 	c.want("A 3001:4001 ack 1")
-	c.wantIdle() // proportional to what was delivered
+	c.wantIdle() // proportional to the delivered data
 	c.send("A 1 ack 6001 <sack 9001-9501>")
 	c.want("A 6001:8001 ack 1")
 	c.want("A 8001:9001 ack 1")

@@ -2,9 +2,8 @@ package tcp
 
 import "loam/wire"
 
-// ResetFor fills out the answer to a segment for which there is no connection
-// (RFC 9293 section 3.10.7.1). It is false if seg is a reset itself, which is
-// never answered.
+// ResetFor fills out the reset that answers a segment without a connection (RFC 9293 section 3.10.7.1). It
+// returns false if seg is itself a reset, which is never answered.
 func ResetFor(seg *Segment, out *wire.TCP) bool {
 	if seg.Flags.Has(wire.RST) {
 		return false

@@ -1,14 +1,11 @@
 package tcp
 
-// The retransmission timer (RFC 6298 section 5) and giving up (RFC 9293 section
-// 3.8.3, R2).
+// The retransmission timer (RFC 6298 section 5) and giving up (RFC 9293 section 3.8.3, R2).
 
-// retransmitTimeout runs when the oldest data in flight has not been
-// acknowledged in time.
+// retransmitTimeout runs when the oldest data in flight has not been acknowledged in time.
 func (c *Conn) retransmitTimeout(now Time) {
 	if c.sent.at(0).resend() && c.resendable() > 0 {
-		// The owner had no room to send what the last timeout asked for: that
-		// says nothing about the path.
+		// The owner had no room to send what the last timeout requested. That says nothing about the path.
 		c.armRTO(now)
 		return
 	}
@@ -19,14 +16,14 @@ func (c *Conn) retransmitTimeout(now Time) {
 	c.count(Timeouts)
 	if c.state < Established {
 		c.sent.setFlags(c.sent.at(0), sentLost, sentRetrans)
-		c.ecn.asked = false // RFC 3168 section 6.1.1.1: perhaps the bits were the trouble
+		c.ecn.asked = false // RFC 3168 section 6.1.1.1: the ECN bits may have caused the loss
 	} else {
 		c.suspectHole(now)
 		c.enterLoss(now)
 	}
-	// A peer that closes its window over data in flight answers, but cannot
-	// acknowledge: that is not a dead path (RFC 9293 section 3.8.6). But once the
-	// program has gone nobody waits for such a peer, which may be a hostile one.
+	// A peer that closes its window over data in flight answers but cannot acknowledge. The path is alive
+	// then (RFC 9293 section 3.8.6). After Close, however, no program waits for such a peer, which may be
+	// hostile.
 	if c.snd.wnd > 0 || c.gone || c.state < Established || now-c.keep.heard > 2*c.rto() {
 		c.snd.retries++
 	}
@@ -36,8 +33,7 @@ func (c *Conn) retransmitTimeout(now Time) {
 	c.armRTO(now)
 }
 
-// armRTO starts the timer, or starts it again. It does not run beyond the user
-// timeout.
+// armRTO starts or restarts the timer. It does not run beyond the user timeout.
 func (c *Conn) armRTO(now Time) {
 	at := now + c.rto()
 	if c.snd.userTimeout > 0 {
@@ -48,8 +44,7 @@ func (c *Conn) armRTO(now Time) {
 
 const maxBackoff = 30
 
-// gaveUp reports whether there have been retransmissions enough, or for long
-// enough, without an answer.
+// gaveUp reports whether the limit of retransmissions, or of time, without an answer is reached.
 func (c *Conn) gaveUp(now Time) bool {
 	if c.state < Established {
 		return int(c.snd.retries) >= c.cfg.synRetries(c.passive)
@@ -60,7 +55,7 @@ func (c *Conn) gaveUp(now Time) bool {
 	return int(c.snd.retries) >= c.cfg.retries()
 }
 
-// failure is why a connection that gave up ended: what ICMP said, or silence.
+// failure returns why a connection that gave up ended: the last ICMP error, or a timeout.
 func (c *Conn) failure() reason {
 	if c.soft != finished {
 		return c.soft
@@ -68,10 +63,9 @@ func (c *Conn) failure() reason {
 	return timedOut
 }
 
-// enterLoss takes what is in flight for lost as RFC 8985 section 6.3 does: the
-// first segment, and what was sent so long before that it should have come; or
-// everything, without SACK. The window starts again with one segment on top of
-// what may still be in the network.
+// enterLoss marks data in flight as lost, as in RFC 8985 section 6.3: the first segment, and every range sent
+// so long ago that it should have been acknowledged. Without SACK it marks everything. The window becomes one
+// segment more than what may still be in the network.
 func (c *Conn) enterLoss(now Time) {
 	r := &c.rec
 	anew := r.state < CARecovery || r.point.LessEq(c.snd.una) || r.state == CALoss && c.snd.retries == 0
@@ -95,9 +89,9 @@ func (c *Conn) enterLoss(now Time) {
 	c.window.Size = uint32(c.pipe()) + c.window.MSS
 }
 
-// markTimedOut marks what a timeout takes for lost. If the peer has selectively
-// acknowledged the first range but not cumulatively, it has dropped it again
-// (RFC 2018 section 8): then none of these acknowledgments counts.
+// markTimedOut marks the ranges that a timeout takes for lost. If the peer has selectively acknowledged the
+// first range but not cumulatively, it has reneged (RFC 2018 section 8). Then all selective acknowledgments
+// are discarded.
 func (c *Conn) markTimedOut(now Time) {
 	reneged := c.sent.at(0).flags&sentSacked != 0
 	patience := c.rack.rtt + c.reorderWindow()
@@ -111,7 +105,7 @@ func (c *Conn) markTimedOut(now Time) {
 			continue
 		}
 		if i == 0 || reneged || !c.rcv.sackOK || s.at+patience <= now {
-			c.sent.setFlags(s, sentLost, sentRetrans)
+			c.takeForLost(now, i)
 		}
 	}
 }

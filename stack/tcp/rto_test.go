@@ -36,7 +36,7 @@ func TestRTOEstimator(t *testing.T) {
 	if c.rto() < 101*ms || c.rto() > 102*ms {
 		t.Errorf("RTO of a steady path is %v", c.rto())
 	}
-	// RFC 7323 appendix G: many samples in a round trip weigh no more than one.
+	// RFC 7323 appendix G: many samples in a round trip have the weight of one.
 	one, many := *r, *r
 	one.sample(c.cfg, 0, 200*ms, 1)
 	for range 10 {
@@ -47,8 +47,8 @@ func TestRTOEstimator(t *testing.T) {
 	}
 }
 
-// An acknowledgment of a whole flight is the only measurement of its round trip,
-// and has full weight.
+// If one acknowledgment covers a whole flight, it is the only measurement of the round trip and has full
+// weight.
 func TestOneAckForManySegmentsMeasures(t *testing.T) {
 	c := established(t, nil, "") // 10 ms
 	c.burst = 64000
@@ -81,8 +81,8 @@ func TestRetransmissionTimeout(t *testing.T) {
 	c.write(3000)
 	c.drain()
 	c.wantTimer(210 * ms)
-	c.want("A 1:1001 ack 1") // the earliest that is not acknowledged (5.4)
-	c.wantIdle()             // and no more: the window is one segment
+	c.want("A 1:1001 ack 1") // the earliest unacknowledged segment (5.4)
+	c.wantIdle()             // only one: the window is one segment
 	c.wantTimer(420 * ms)    // doubled (5.5)
 	c.want("A 1:1001 ack 1")
 	c.wantTimer(840 * ms)
@@ -94,8 +94,8 @@ func TestRetransmissionTimeout(t *testing.T) {
 	c.wantCount(Timeouts, 3)
 	c.advance(10 * ms)
 	c.send("A 1 ack 1001")
-	// Karn: no measurement from what was sent again, so the timeout stays
-	// backed off (section 5) until new data is measured.
+	// Karn: a retransmitted segment gives no measurement, so the backoff remains (section 5) until new data
+	// is measured.
 	if i := c.Info(c.now); i.Backoff != 3 || i.Retransmits != 0 {
 		t.Errorf("%+v", i)
 	}
@@ -199,8 +199,8 @@ func TestOwnerWithoutRoomDoesNotCountAsLoss(t *testing.T) {
 }
 
 func TestRenegingPeer(t *testing.T) {
-	// RFC 2018 section 8: after a timeout, data that was selectively
-	// acknowledged but not cumulatively is sent again.
+	// RFC 2018 section 8: after a timeout, data that was selectively but not cumulatively acknowledged is
+	// retransmitted.
 	c := established(t, nil, ", sackOK")
 	c.write(4000)
 	c.drain()

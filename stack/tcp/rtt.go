@@ -4,32 +4,31 @@ import "time"
 
 // The round trip time and the retransmission timeout (RFC 6298).
 
-// rtt is the estimator. The timeout is SRTT + max(4 RTTVAR, MinRTO): a floor
-// under the variance, not under the sum, so that a steady path of 300 ms does
-// not time out after 301.
+// rtt is the estimator. The timeout is SRTT + max(4 RTTVAR, MinRTO). The minimum applies to the variance term
+// and not to the sum, so that a steady path of 300 ms does not time out after 301.
 type rtt struct {
 	srtt, rttvar Time
-	rto          Time // not backed off
-	min          Time // least lately seen, 0 if none
+	rto          Time // without backoff
+	min          Time // minimum of the last minutes, 0 if none
 	minAt        millis
-	backoff      uint8 // doublings of the timeout
+	backoff      uint8 // number of doublings of the timeout
 }
 
 const (
 	initialRTO = time.Second // RFC 6298 (2.1)
 
-	// After a SYN was lost, and if no round trip was measured (5.7).
+	// Timeout after a SYN was lost, if no round trip was measured (5.7).
 	lostSYNRTO = 3 * time.Second
 
-	// minRTTAge is how long the least round trip time is good for: paths change
-	// (RFC 8985 section 6.2 leaves the window open).
+	// minRTTAge is how long the minimum round trip time remains valid, since paths change. RFC 8985 section
+	// 6.2 does not prescribe the window.
 	minRTTAge = 5 * time.Minute
 )
 
 func (r *rtt) init(cfg *Config) { r.rto = min(initialRTO, cfg.maxRTO()) }
 
-// sample takes a measurement. expected is how many are likely to come in one
-// round trip: with so many, each has less weight (RFC 7323 appendix G).
+// sample adds the measurement d. expected is the likely number of samples per round trip; the more there are,
+// the less weight each one has (RFC 7323 appendix G).
 func (r *rtt) sample(cfg *Config, now, d Time, expected int) {
 	d = max(d, 1)
 	if r.min == 0 || d <= r.min || r.minAt.since(now) > minRTTAge {
@@ -50,7 +49,7 @@ func (r *rtt) sample(cfg *Config, now, d Time, expected int) {
 	r.backoff = 0
 }
 
-// afterLostSYN is RFC 6298 (5.7).
+// afterLostSYN raises the timeout after a lost SYN (RFC 6298 (5.7)).
 func (r *rtt) afterLostSYN(cfg *Config) {
 	if r.srtt == 0 {
 		r.rto = min(max(r.rto, lostSYNRTO), cfg.maxRTO())
@@ -58,10 +57,10 @@ func (r *rtt) afterLostSYN(cfg *Config) {
 	r.backoff = 0
 }
 
-// rto is the current retransmission timeout, backed off.
+// rto returns the current retransmission timeout, with backoff.
 func (c *Conn) rto() Time { return c.backedOff(c.rtt.backoff) }
 
-// backedOff is the timeout doubled n times, up to MaxRTO.
+// backedOff returns the timeout doubled n times, up to MaxRTO.
 func (c *Conn) backedOff(n uint8) Time {
 	d, most := c.rtt.rto, c.cfg.maxRTO()
 	for ; n > 0 && d < most; n-- {

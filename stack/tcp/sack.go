@@ -1,20 +1,18 @@
 package tcp
 
-// Selective acknowledgments that arrive (RFC 2018, RFC 2883, RFC 6675).
+// Received selective acknowledgments (RFC 2018, RFC 2883, RFC 6675).
 //
-// What is acknowledged selectively is marked on the record of sent ranges, which
-// is split at the edges of the blocks. Neighbours that are both acknowledged are
-// joined, so that a block which is repeated in each acknowledgment costs one
-// look-up.
+// Selectively acknowledged data is marked in the record of sent ranges, which is split at the edges of the
+// blocks. Acknowledged neighbours are joined, so that a block repeated in each acknowledgment costs one
+// lookup.
 //
-// A block is advice, not a promise: the receiver may drop such data (renege)
-// until it acknowledges it cumulatively, so nothing is released here (RFC 2018
-// section 8), and a retransmission timeout believes the cumulative
-// acknowledgment alone if the two contradict each other (see enterLoss).
+// A block is advice, not a promise: the receiver may drop the data (renege) until it acknowledges it
+// cumulatively. Nothing is released here (RFC 2018 section 8). If the two contradict each other, a
+// retransmission timeout trusts only the cumulative acknowledgment (see enterLoss).
 
 import "loam/wire"
 
-// receiveSACK takes the blocks of a segment.
+// receiveSACK processes the SACK blocks of a segment.
 func (c *Conn) receiveSACK(ev *arrival) {
 	n := min(int(ev.seg.NumSACK), len(ev.seg.SACK))
 	first := 0
@@ -23,8 +21,7 @@ func (c *Conn) receiveSACK(ev *arrival) {
 		c.receiveDSACK(ev, Seq(b.Left), Seq(b.Right))
 		first = 1
 	}
-	// In order, or what this acknowledgment tells at once would look like
-	// reordering.
+	// Process the blocks in order. Otherwise the ranges of one acknowledgment would look reordered.
 	blocks := ev.seg.SACK
 	sortBlocks(blocks[first:n])
 	for _, b := range blocks[first:n] {
@@ -45,9 +42,8 @@ func sortBlocks(b []wire.SACKBlock) {
 	}
 }
 
-// isDSACK reports whether the first block tells of data that came twice: it lies
-// in front of the cumulative acknowledgment, or inside of the second block (RFC
-// 2883 section 4).
+// isDSACK reports whether the first block describes duplicate data: it lies in front of the cumulative
+// acknowledgment, or inside the second block (RFC 2883 section 4).
 func (c *Conn) isDSACK(ev *arrival, n int) bool {
 	left, right := Seq(ev.seg.SACK[0].Left), Seq(ev.seg.SACK[0].Right)
 	if !left.Less(right) {
@@ -63,7 +59,7 @@ func (c *Conn) isDSACK(ev *arrival, n int) bool {
 	return left2.LessEq(left) && right.LessEq(right2)
 }
 
-// sackRange marks [left, right).
+// sackRange marks [left, right) as selectively acknowledged.
 func (c *Conn) sackRange(ev *arrival, left, right Seq) {
 	for i := c.sent.find(left); i < c.sent.len(); i++ {
 		r := c.sent.at(i)
@@ -79,16 +75,15 @@ func (c *Conn) sackRange(ev *arrival, left, right Seq) {
 		}
 		r = c.sent.at(j)
 		ev.sacked = true
-		c.delivered(ev, r)
+		c.delivered(ev, r, j)
 		c.sent.setFlags(r, sentSacked, sentLost|sentRetrans)
 		i = c.joinSacked(j)
 	}
 }
 
-// isolate splits range i so that one range lies inside of [left, right), and
-// returns its index. It does not if less than a segment would be cut out of the
-// middle (no receiver of whole segments acknowledges that, and it would let a
-// peer shred the record) or if there is no room to split.
+// isolate splits range i so that one range lies inside [left, right), and returns its index. It returns false
+// if the queue is full, or if less than a segment would be cut out of the middle. No receiver of whole
+// segments acknowledges such a part, and a peer could use it to fragment the record.
 func (c *Conn) isolate(i int, left, right Seq) (int, bool) {
 	r := c.sent.at(i)
 	from, to := maxSeq(left, r.seq), minSeq(right, r.end)
@@ -107,7 +102,7 @@ func (c *Conn) isolate(i int, left, right Seq) (int, bool) {
 	return i, true
 }
 
-// joinSacked joins range i with neighbours that are acknowledged as well.
+// joinSacked joins range i with acknowledged neighbours. It returns the index of the result.
 func (c *Conn) joinSacked(i int) int {
 	if i+1 < c.sent.len() && c.sent.at(i+1).flags&sentSacked != 0 {
 		c.sent.join(i)
@@ -119,7 +114,7 @@ func (c *Conn) joinSacked(i int) int {
 	return i
 }
 
-// pipe is how many bytes are taken to be in the network (RFC 6675 section 4).
+// pipe returns the estimated number of bytes in the network (RFC 6675 section 4).
 func (c *Conn) pipe() int {
 	q := &c.sent
 	n := c.flight() - int(q.sacked) - int(q.lost) + int(q.retrans)

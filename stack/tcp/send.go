@@ -1,10 +1,10 @@
 package tcp
 
-// Filling out segments.
+// Building segments.
 
 import "loam/wire"
 
-// fill sets what every segment of a synchronized connection carries.
+// fill sets the fields that every segment of a synchronized connection carries.
 func (c *Conn) fill(now Time, out *Out) {
 	out.Ack = uint32(c.rcv.nxt)
 	out.Flags = wire.ACK
@@ -18,8 +18,8 @@ func (c *Conn) fill(now Time, out *Out) {
 	}
 }
 
-// numberForAck is the sequence number of a segment without data: SND.NXT, but
-// inside of a window that the peer has shrunk, so that it is looked at.
+// numberForAck returns the sequence number for a segment without data. It is SND.NXT, or the right edge if
+// the peer has shrunk its window below that, so that the peer accepts the segment.
 func (c *Conn) numberForAck() Seq {
 	if c.state == SynReceived {
 		return c.snd.nxt // a SYN needs no window
@@ -28,7 +28,7 @@ func (c *Conn) numberForAck() Seq {
 	return minSeq(c.snd.nxt, end)
 }
 
-// sendSYN sends the SYN or SYN-ACK, for the first time or again.
+// sendSYN sends or retransmits the SYN or SYN-ACK.
 func (c *Conn) sendSYN(now Time, out *Out) {
 	first := c.sent.len() == 0
 	if first {
@@ -48,7 +48,7 @@ func (c *Conn) sendSYN(now Time, out *Out) {
 	r.sends = min(r.sends, 254) + 1
 	out.Seq = uint32(c.snd.iss)
 	out.Flags = wire.SYN
-	out.Window = uint16(min(c.rcv.edge.Sub(c.rcv.nxt), maxUnscaled)) // never scaled in a SYN
+	out.Window = uint16(min(c.rcv.edge.Sub(c.rcv.nxt), maxUnscaled)) // a SYN's window is never scaled
 	if c.state == SynReceived {
 		out.Flags |= wire.ACK
 		out.Ack = uint32(c.rcv.nxt)
@@ -61,8 +61,7 @@ func (c *Conn) sendSYN(now Time, out *Out) {
 	}
 }
 
-// sendReset sends a reset: one that ends the connection, or one that refuses a
-// segment.
+// sendReset sends a reset that either ends the connection or refuses one segment.
 func (c *Conn) sendReset(now Time, out *Out, a action) {
 	c.count(ResetsOut)
 	if a == refusal {
@@ -78,7 +77,7 @@ func (c *Conn) sendReset(now Time, out *Out, a action) {
 	c.putTimestamps(now, out) // RFC 7323 section 3.2: SHOULD
 }
 
-// putTimestamps adds the option, if both sides use it.
+// putTimestamps adds the timestamps option if it was negotiated.
 func (c *Conn) putTimestamps(now Time, out *Out) {
 	if c.ts.on {
 		out.HasTimestamps = true
@@ -86,7 +85,7 @@ func (c *Conn) putTimestamps(now Time, out *Out) {
 	}
 }
 
-// sendNew sends n bytes that were never sent, or the FIN, or both.
+// sendNew sends n bytes of new data, the FIN, or both.
 func (c *Conn) sendNew(now Time, out *Out, n int) {
 	avail, mss := c.unsent(), c.segment()
 	n = c.frame(n, mss)
@@ -111,36 +110,38 @@ func (c *Conn) sendNew(now Time, out *Out, n int) {
 	if c.sent.len() == 0 {
 		c.snd.progress = now
 	}
+	c.resume(now)
 	c.sent.push(r)
 	c.snd.nxt = r.end
+	c.sampleSent(now, c.sent.len()-1, r.len())
 	c.ecn.mark(out)
 	c.sentData(now, n)
 	c.armProbe(now)
 	c.validate(c.limited())
 }
 
-// frame is how many of n bytes go in one frame: what the owner takes, but at most half
-// of what either window lets be in flight. A frame may be lost as one, and nobody
-// would tell if it were all that there is.
+// frame returns how many of n bytes go into one frame: at most what the owner takes, and at most half of
+// either window. A frame may be lost as a whole. If it held everything in flight, no later segment would
+// reveal the loss.
 func (c *Conn) frame(n, mss int) int {
 	if c.snd.urgent {
 		return min(n, mss)
 	}
-	most := max(min(int(c.snd.burst), int(c.window.Size/2), int(c.snd.maxWnd/2)), mss)
+	most := max(min(int(c.largestFrame()), int(c.window.Size/2), int(c.snd.maxWnd/2)), mss)
 	if n <= most {
 		return n
 	}
 	return most - most%mss
 }
 
-// limited reports whether the congestion window is all that keeps data back.
+// limited reports whether only the congestion window holds back data.
 func (c *Conn) limited() bool {
 	want := min(c.unsent(), c.windowRoom())
-	return want > 0 && c.congestionRoom() < min(want, int(max(c.window.MSS, min(c.snd.burst, c.window.Size/4))))
+	return want > 0 && c.congestionRoom() < min(want, int(max(c.window.MSS, min(c.largestFrame(), c.window.Size/4))))
 }
 
-// sendAgain sends the first n bytes of the first lost range again, together with
-// lost ranges behind it that fit.
+// sendAgain retransmits the first n bytes of the first lost range, together with following lost ranges that
+// fit.
 func (c *Conn) sendAgain(now Time, out *Out, n int) {
 	mss := c.segment()
 	n = c.frame(n, mss)
@@ -152,20 +153,20 @@ func (c *Conn) sendAgain(now Time, out *Out, n int) {
 		r = c.sent.at(i)
 		n = min(r.len(), mss, room)
 	}
-	if n < r.len() && c.sent.split(i, r.seq.Add(n)) {
-		r = c.sent.at(i)
+	if n < r.len() {
+		c.sent.split(i, r.seq.Add(n))
 	}
-	c.resendRange(now, out, r)
+	c.resendRange(now, out, i)
 	if i == 0 && !c.impatient() {
-		// The first range gets a whole timeout again, or it would run out
-		// before the answer can come.
+		// The first range gets a whole timeout again. Otherwise the timer would expire before the answer can
+		// arrive.
 		c.armRTO(now)
 	}
 }
 
-// resendRange sends one range again.
-func (c *Conn) resendRange(now Time, out *Out, r *sent) {
-	mss := c.segment()
+// resendRange retransmits range i.
+func (c *Conn) resendRange(now Time, out *Out, i int) {
+	mss, r := c.segment(), c.sent.at(i)
 	c.fill(now, out)
 	out.Seq = uint32(r.seq)
 	out.Off, out.Len, out.MSS = c.offset(r.seq), r.payload(), mss
@@ -182,14 +183,15 @@ func (c *Conn) resendRange(now Time, out *Out, r *sent) {
 	c.stats.bytesRetrans += uint64(out.Len)
 	c.countN(Retransmits, segs)
 	c.noteResent(now, r.len())
+	c.sampleSent(now, i, r.len())
 	c.sentData(now, out.Len)
 	if c.rec.state == CARecovery {
 		c.armProbe(now)
 	}
 }
 
-// sendTailProbe sends new data if there is any and the peer has room for it, the
-// congestion window notwithstanding; otherwise the last segment again.
+// sendTailProbe sends new data, if there is any and the peer has room for it, even beyond the congestion
+// window. Otherwise it retransmits the last segment.
 func (c *Conn) sendTailProbe(now Time, out *Out) {
 	mss := c.segment()
 	owed := probeSegments
@@ -203,7 +205,7 @@ func (c *Conn) sendTailProbe(now Time, out *Out) {
 	}
 	if c.rec.state == CARecovery {
 		c.resendRange(now, out, c.firstMissing(mss))
-		c.probeSent(false, 0) // the loss that it repairs is known
+		c.probeSent(false, 0) // the loss that it repairs is already known
 		return
 	}
 	i := c.sent.len() - 1
@@ -211,16 +213,16 @@ func (c *Conn) sendTailProbe(now Time, out *Out) {
 	if n := r.payload(); n > mss {
 		last := n - (n-1)/mss*mss
 		if c.sent.split(i, r.seq.Add(n-last)) {
-			r = c.sent.last()
+			i++
 		}
 	}
-	c.resendRange(now, out, r)
+	c.resendRange(now, out, i)
 	c.probeSent(true, 0)
 }
 
-// firstMissing is the first segment that the peer is not known to have; there is one.
-// It may not be the first in flight, if the peer has dropped what it had acknowledged.
-func (c *Conn) firstMissing(mss int) *sent {
+// firstMissing returns the index of the first segment that the peer is not known to have; one must exist. It
+// may not be the first in flight if the peer has dropped selectively acknowledged data.
+func (c *Conn) firstMissing(mss int) int {
 	i := 0
 	for c.sent.at(i).flags&sentSacked != 0 {
 		i++
@@ -228,10 +230,10 @@ func (c *Conn) firstMissing(mss int) *sent {
 	if r := c.sent.at(i); r.payload() > mss {
 		c.sent.split(i, r.seq.Add(mss))
 	}
-	return c.sent.at(i)
+	return i
 }
 
-// sentData notes that a segment with data leaves.
+// sentData records that a segment with n bytes of data leaves.
 func (c *Conn) sentData(now Time, n int) {
 	c.snd.force = false
 	c.snd.lastSent = now
@@ -239,6 +241,7 @@ func (c *Conn) sentData(now Time, n int) {
 		c.rec.prr.out += uint32(n)
 	}
 	c.timers.stop(timerPersist)
+	c.departed(now, n)
 	if !c.timers.armed(timerRTO) {
 		c.armRTO(now) // RFC 6298 (5.1)
 	}
@@ -248,7 +251,7 @@ func (c *Conn) sentData(now Time, n int) {
 	c.ackSent(true)
 }
 
-// sentSegments counts what a frame will be cut into.
+// sentSegments counts the segments that a frame will be cut into.
 func (c *Conn) sentSegments(out *Out) {
 	n := 1
 	if out.Len > 0 {
@@ -259,5 +262,5 @@ func (c *Conn) sentSegments(out *Out) {
 	c.countN(SegmentsOut, n)
 }
 
-// segments is how many segments of mss bytes n bytes take, at least one.
+// segments returns how many segments of mss bytes hold n bytes, at least one.
 func segments(n, mss int) int { return max(1, (n+mss-1)/mss) }

@@ -1,54 +1,50 @@
 package tcp
 
-// The record of what was sent and is not acknowledged (the scoreboard of RFC
-// 6675, the per-segment state of RFC 8985).
+// The record of data that was sent and is not acknowledged (the scoreboard of RFC 6675, the per-segment state
+// of RFC 8985).
 //
-// One sent is one range of sequence numbers that went out at one time: a segment,
-// or several that left in one frame. The ranges of a sentQueue follow each other
-// without gap from SND.UNA to SND.NXT, so that a range can be found by binary
-// search. They are split where the peer has selectively acknowledged, or lost,
-// only a part, and joined again where neighbours have both been acknowledged:
-// there are never many more ranges than there are holes.
+// A sent is a range of sequence numbers that left at one time: a segment, or several in one frame. The ranges
+// of a sentQueue are contiguous from SND.UNA to SND.NXT, so binary search finds a range. A range is split
+// where the peer has acknowledged, or lost, only a part. Neighbours are joined again when both have been
+// acknowledged. There are therefore never many more ranges than holes.
 //
-// The queue keeps the sums that the sender needs at every segment. A flag is only
-// changed between account(r, -1) and account(r, +1), which is all that keeps the
-// sums right.
+// The queue maintains the sums that the sender needs for every segment. The sums stay correct because a flag
+// changes only between account(r, -1) and account(r, +1).
 //
-// A linked list in order of transmission, which RACK could walk without looking
-// at every range, was not worth its pointers: the walk ends early (see rack.go),
-// and after joining there is little to walk.
+// Rejected: a linked list in order of transmission, which RACK could walk without visiting every range. The
+// walk ends early (see rack.go), and after joining few ranges are left.
 
+// sentFlags is a set of properties of a sent range.
 type sentFlags uint8
 
 const (
-	sentSYN     sentFlags = 1 << iota // the first number is the SYN
-	sentFIN                           // the last number is the FIN
+	sentSYN     sentFlags = 1 << iota // the first number is a SYN
+	sentFIN                           // the last number is a FIN
 	sentSacked                        // selectively acknowledged
 	sentLost                          // taken for lost
 	sentRetrans                       // a retransmission of it is in flight
 )
 
-// sent is a range of numbers that left at the same time.
+// sent is a range of sequence numbers that left at the same time.
 type sent struct {
 	seq, end Seq
-	at       Time   // when it left, the last time
-	mss      uint16 // the payload of each segment in it
-	segs     uint16 // how many segments; saturates
-	sends    uint8  // how often it left; saturates
+	at       Time   // last transmission
+	mss      uint16 // payload of each segment in the range
+	segs     uint16 // number of segments; saturates
+	sends    uint8  // number of transmissions; saturates
 	flags    sentFlags
 }
 
-// maxSent bounds the ranges of a connection. At the limit nothing new is sent
-// and nothing is split, so that a peer that acknowledges every other segment of
-// a large window holds no more memory and time than this.
+// maxSent bounds the ranges of a connection. At the limit no new data is sent and no range is split. A peer
+// that acknowledges every other segment of a large window cannot use more memory and time.
 const maxSent = 1 << 13
 
-// maxGrown bounds the ranges that grow.
+// maxGrown bounds the bytes of a range that grows (push).
 const maxGrown = 1 << 16
 
 func (r *sent) len() int { return int(r.end - r.seq) }
 
-// payload is the part that is data.
+// payload returns the number of data bytes, without SYN and FIN.
 func (r *sent) payload() int {
 	n := r.len()
 	if r.flags&sentSYN != 0 {
@@ -60,32 +56,40 @@ func (r *sent) payload() int {
 	return n
 }
 
-// resend reports whether the range waits to be sent again.
+// resend reports whether the range waits to be retransmitted.
 func (r *sent) resend() bool { return r.flags&(sentLost|sentRetrans) == sentLost }
 
+// countSegments sets segs from the payload and mss.
 func (r *sent) countSegments() {
 	n := (r.payload() + int(r.mss) - 1) / int(r.mss)
 	r.segs = uint16(min(max(n, 1), 1<<16-1))
 }
 
-// sentQueue is a ring of ranges in order of sequence numbers.
+// sentQueue is a ring of ranges in order of their sequence numbers.
 type sentQueue struct {
-	buf     []sent // as long as a power of two, or nil
-	head, n uint32
+	buf      []sent     // the length is a power of two, or buf is nil
+	transits *[]transit // parallel to buf, for a Model (rate.go); otherwise nil
+	head, n  uint32
 
-	// Sums of bytes over the ranges with these flags, and segments.
+	// Byte sums of the ranges with these flags, and the segments of sacked ranges.
 	sacked, lost, retrans, resend uint32
 	sackedSegs                    uint32
 
-	resendFrom Seq // no range in front of this waits to be sent again
+	resendFrom Seq // no range in front of this waits to be retransmitted
 }
 
 func (q *sentQueue) at(i int) *sent { return &q.buf[(q.head+uint32(i))&uint32(len(q.buf)-1)] }
 func (q *sentQueue) len() int       { return int(q.n) }
-func (q *sentQueue) last() *sent    { return q.at(int(q.n) - 1) }
-func (q *sentQueue) full() bool     { return q.n >= maxSent }
 
-// account adds r to the sums (by 1) or takes it out of them (by -1).
+// transit returns the delivery state recorded for range i. It must only be called for a Model.
+func (q *sentQueue) transit(i int) *transit {
+	return &(*q.transits)[(q.head+uint32(i))&uint32(len(q.buf)-1)]
+}
+
+func (q *sentQueue) last() *sent { return q.at(int(q.n) - 1) }
+func (q *sentQueue) full() bool  { return q.n >= maxSent }
+
+// account adds r to the sums (by = 1) or subtracts it (by = -1).
 func (q *sentQueue) account(r *sent, by int) {
 	if r.flags&(sentSacked|sentLost|sentRetrans) == 0 {
 		return
@@ -109,16 +113,15 @@ func (q *sentQueue) account(r *sent, by int) {
 	}
 }
 
-// setFlags changes flags of a range and the sums with them.
+// setFlags changes the flags of a range and updates the sums.
 func (q *sentQueue) setFlags(r *sent, set, clear sentFlags) {
 	q.account(r, -1)
 	r.flags = r.flags&^clear | set
 	q.account(r, 1)
 }
 
-// push adds a range that has just left behind all others. If the last one left
-// at the same time in whole segments, it grows: an owner that reads the clock
-// once for many segments has one range for them.
+// push appends a range that has just left. If the last range left at the same time in whole segments, it
+// grows instead, so an owner that reads the clock once for many segments gets a single range.
 func (q *sentQueue) push(r sent) {
 	if q.n > 0 {
 		if l := q.last(); l.at == r.at && l.mss == r.mss && l.sends == 1 && r.sends == 1 && l.flags == 0 &&
@@ -136,10 +139,18 @@ func (q *sentQueue) push(r sent) {
 	*q.last() = r
 }
 
+// grow doubles the capacity of the queue, and of the transits if there are any.
 func (q *sentQueue) grow() {
 	buf := make([]sent, max(4, 2*len(q.buf)))
 	for i := range q.len() {
 		buf[i] = *q.at(i)
+	}
+	if q.transits != nil {
+		transits := make([]transit, len(buf))
+		for i := range q.len() {
+			transits[i] = *q.transit(i)
+		}
+		*q.transits = transits
 	}
 	q.buf, q.head = buf, 0
 }
@@ -151,8 +162,7 @@ func (q *sentQueue) pop() {
 	q.n--
 }
 
-// trimFront takes the numbers in front of seq, which lies inside the first
-// range, out of it.
+// trimFront removes the numbers in front of seq from the first range. seq lies inside that range.
 func (q *sentQueue) trimFront(seq Seq) {
 	r := q.at(0)
 	q.account(r, -1)
@@ -161,7 +171,7 @@ func (q *sentQueue) trimFront(seq Seq) {
 	q.account(r, 1)
 }
 
-// find is the index of the first range that ends behind seq.
+// find returns the index of the first range that ends behind seq.
 func (q *sentQueue) find(seq Seq) int {
 	lo, hi := 0, q.len()
 	for lo < hi {
@@ -175,8 +185,7 @@ func (q *sentQueue) find(seq Seq) int {
 	return lo
 }
 
-// split cuts range i at seq, which lies inside it, and reports whether it did:
-// at the limit of ranges it does not.
+// split cuts range i at seq, which lies inside it. It returns false if the queue is full.
 func (q *sentQueue) split(i int, seq Seq) bool {
 	if q.full() {
 		return false
@@ -186,7 +195,7 @@ func (q *sentQueue) split(i int, seq Seq) bool {
 	}
 	q.n++
 	for j := q.len() - 1; j > i; j-- {
-		*q.at(j) = *q.at(j - 1)
+		q.move(j, j-1)
 	}
 	front, back := q.at(i), q.at(i+1)
 	q.account(front, -1)
@@ -199,8 +208,8 @@ func (q *sentQueue) split(i int, seq Seq) bool {
 	return true
 }
 
-// join makes one range of i and i+1, which the caller knows to be in the same
-// state. The segments of sacked ranges add up; others are counted anew.
+// join merges ranges i and i+1, which the caller knows to be in the same state. The segment counts of sacked
+// ranges add up; other ranges are counted again.
 func (q *sentQueue) join(i int) {
 	front, back := q.at(i), q.at(i+1)
 	q.account(front, -1)
@@ -216,12 +225,20 @@ func (q *sentQueue) join(i int) {
 	}
 	q.account(front, 1)
 	for j := i + 1; j < q.len()-1; j++ {
-		*q.at(j) = *q.at(j + 1)
+		q.move(j, j+1)
 	}
 	q.n--
 }
 
-// firstResend is the index of the first range that waits to be sent again, or -1.
+// move copies the range at index from to index to.
+func (q *sentQueue) move(to, from int) {
+	*q.at(to) = *q.at(from)
+	if q.transits != nil {
+		*q.transit(to) = *q.transit(from)
+	}
+}
+
+// firstResend returns the index of the first range that waits to be retransmitted, or -1.
 func (q *sentQueue) firstResend() int {
 	if q.resend == 0 {
 		return -1
@@ -235,5 +252,20 @@ func (q *sentQueue) firstResend() int {
 	panic("tcp: sums of sent ranges are wrong")
 }
 
-// release gives memory back; the queue is empty.
-func (q *sentQueue) release() { *q = sentQueue{} }
+// release frees the memory. The queue must be empty.
+func (q *sentQueue) release() {
+	transits := q.transits
+	if transits != nil {
+		*transits = nil
+	}
+	*q = sentQueue{transits: transits}
+}
+
+// measure starts or stops recording transits.
+func (q *sentQueue) measure(on bool) {
+	q.transits = nil
+	if on {
+		transits := make([]transit, len(q.buf))
+		q.transits = &transits
+	}
+}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// segmentModel is the same record kept byte by byte: slow and obviously right.
+// segmentModel keeps the same record byte by byte: slow and obviously correct.
 type segmentModel struct {
 	first Seq
 	flags []sentFlags
@@ -125,7 +125,7 @@ func TestSmallSegmentsInFlightAreBounded(t *testing.T) {
 	c.send("A 1 ack 2")
 	c.want("PA 8193:8293 ack 1")
 
-	// Nor can selective acknowledgments make more of them.
+	// Selective acknowledgments cannot create more ranges either.
 	c = established(t, &Config{NoDelay: true, InitialWindow: 1000}, ", sackOK")
 	c.burst = 64_000
 	c.write(9000)

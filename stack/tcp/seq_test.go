@@ -14,8 +14,8 @@ func TestSeqOrder(t *testing.T) {
 		{0, 0xffffffff, false},
 		{0xfffffff0, 0x10, true},
 		{0x7fffffff, 0x80000000, true},
-		{0, 0x7fffffff, true},  // just less than half of the circle
-		{0, 0x80000001, false}, // just more
+		{0, 0x7fffffff, true},  // just below half of the number space
+		{0, 0x80000001, false}, // just above it
 	} {
 		if got := x.s.Less(x.t); got != x.less {
 			t.Errorf("%#x < %#x is %v", x.s, x.t, got)

@@ -2,14 +2,12 @@
 
 package tcp
 
-// Paths within a machine or a rack, where a round trip takes less than a tenth of a
-// millisecond: every wait for a timer is worth hundreds of round trips. Segments
-// arrive in turns, as a shard takes them: all that came meanwhile, and then it is
-// asked what to send.
+// Paths within a machine or a rack. A round trip takes less than a tenth of a millisecond, so every wait for
+// a timer costs hundreds of round trips. Segments arrive in turns, as a shard processes them: all segments
+// received in the meantime, and then the connection is polled.
 //
-// Loss, duplicates and reordering are those of the tests against Linux
-// (TestFaultyYardstick in test/interop), each way. With frames of 64 kB the device
-// cuts them up behind the faults: a frame is lost or overtaken as one.
+// Loss, duplicates and reordering are those of the tests against Linux (TestFaultyYardstick in test/interop),
+// in each direction. Frames of 64 kB are cut behind the faults, so a frame is lost or overtaken as a whole.
 
 import (
 	"bytes"
@@ -34,7 +32,7 @@ func TestSimShortPaths(t *testing.T) {
 	checkGolden(t, "testdata/short.golden", b.Bytes())
 }
 
-// shortRuns is what several transfers took together.
+// shortRuns sums up the results of several transfers.
 type shortRuns struct {
 	took     time.Duration
 	counters Counters

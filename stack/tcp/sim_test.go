@@ -1,8 +1,8 @@
 package tcp
 
-// Two connections joined by a virtual link with a rate, a delay, a queue, loss,
-// reordering and duplication, in virtual time. The random choices come from a
-// seed, so a run can be repeated. What arrives is checked byte by byte.
+// Two connections joined by a virtual link with a rate, a delay, a queue, loss, reordering and duplication,
+// in virtual time. Random choices come from a seed, so a run can be repeated. Received data is checked byte
+// by byte.
 
 import (
 	"bytes"
@@ -19,19 +19,19 @@ import (
 type path struct {
 	rate    int // bits per second
 	delay   time.Duration
-	queue   int     // bytes that wait for the link; more are dropped
-	mark    int     // bytes in the queue from which ECN-capable segments are marked; 0: never
-	loss    float64 // chance of a segment to be lost
-	reorder float64 // chance to be delayed by up to late more
+	queue   int     // bytes waiting for the link; further packets are dropped
+	mark    int     // queue length in bytes from which ECN-capable segments are marked; 0: never
+	loss    float64 // probability that a segment is lost
+	reorder float64 // probability of an extra delay of up to late
 	late    time.Duration
-	dup     float64 // chance to arrive twice
+	dup     float64 // probability that a segment arrives twice
 	outage  func(at Time) bool
 
-	// overtaken is the chance to be held back until one to three later segments have
-	// gone by, or for late if none come: what package fault calls reordering.
+	// overtaken is the probability that a segment is held back until one to three later segments have passed,
+	// or for late if there are none. Package fault calls this reordering.
 	overtaken float64
 
-	busy Time // the link is sending until then
+	busy Time // the link is busy until then
 	held []*heldSegment
 }
 
@@ -42,28 +42,29 @@ type heldSegment struct {
 	gone  bool // it has arrived
 }
 
-// simHost is one end.
+// simHost is one end of the link.
 type simHost struct {
 	*Conn
 	sim      *sim
 	peer     *simHost
-	path     path // to the peer
+	path     path  // to the peer
+	shared   *path // if not nil, the path that this host shares with others
 	in       simIn
 	out      outStream
 	counters Counters
 	burst    int
 	total    uint64 // bytes to write
-	buffer   uint64 // of them, at most so many unacknowledged
-	slow     int    // bytes that the program reads a millisecond; 0: all at once
-	notify   uint64 // when it has read so far, the machine is told
+	buffer   uint64 // maximum of unacknowledged bytes
+	slow     int    // bytes that the program reads per millisecond; 0: all at once
+	notify   uint64 // offset of reading at which Consumed is called next
 	armed    Time   // wake-up in the event queue
 	accept   func(*Segment) *Conn
 	finished Time // when the peer's stream had been read to its end
 	segs     int
-	whole    bool // a frame travels as one, and arrives as one segment
+	whole    bool // a frame travels as a whole and arrives as one segment
 }
 
-// sim is the world of the two.
+// sim is a simulation with two hosts.
 type sim struct {
 	t      testing.TB
 	rng    *rand.Rand
@@ -72,16 +73,18 @@ type sim struct {
 	serial int
 	a, b   *simHost
 	steps  int
-	turn   Time // what arrives within a turn is seen together; 0: each by itself
+	turn   Time // segments that arrive within a turn are processed together; 0: one by one
+	long   bool // check the invariants only now and then
+	rare   int
 }
 
-// simEvent is a segment that arrives, or a wake-up without one.
+// simEvent is the arrival of a segment, or a wake-up without one.
 type simEvent struct {
 	at     Time
 	serial int
 	host   *simHost
 	seg    *Segment
-	held   *heldSegment // that seg is, if it waited to be overtaken
+	held   *heldSegment // set if seg waited to be overtaken
 }
 
 type simEvents []simEvent
@@ -99,8 +102,8 @@ func (q *simEvents) Pop() any {
 	return x
 }
 
-// simIn is an Incoming that is a ring, as in the stack. A place whose byte has
-// not come holds the complement of what is to come there.
+// simIn is an Incoming with a ring, as in the stack. A place whose byte has not arrived holds the complement
+// of the expected byte.
 type simIn struct {
 	t         testing.TB
 	ring      []byte
@@ -118,7 +121,7 @@ func newSimIn(t testing.TB, size int) simIn {
 	return s
 }
 
-// fill writes the bytes of offsets [off, off+n), of what is a pattern.
+// fill writes the pattern what to the offsets [off, off+n).
 func (s *simIn) fill(off uint64, n int, what *[2 * patternPeriod]byte) {
 	for n > 0 {
 		at := off & uint64(len(s.ring)-1)
@@ -142,7 +145,7 @@ func (s *simIn) Commit(off uint64) {
 		if !bytes.Equal(s.ring[at:][:n], pattern(i, n)) {
 			s.t.Fatalf("bytes %d to %d are not what was sent", i, i+uint64(n))
 		}
-		s.fill(i+uint64(len(s.ring)), n, &unpatternBytes) // for the next time round
+		s.fill(i+uint64(len(s.ring)), n, &unpatternBytes) // for the next pass over the ring
 		i += uint64(n)
 	}
 	s.committed = off
@@ -150,7 +153,7 @@ func (s *simIn) Commit(off uint64) {
 
 func (s *simIn) Consumed() uint64 { return s.consumed }
 
-// simSetup is what a run is made from.
+// simSetup holds the parameters of a simulation.
 type simSetup struct {
 	seed   uint64
 	ab, ba path
@@ -160,7 +163,7 @@ type simSetup struct {
 	bytesB uint64
 	buffer uint64 // send buffer of both
 	burst  int    // maxPayload of both
-	slow   int    // what b reads a millisecond; 0: all
+	slow   int    // bytes that b reads per millisecond; 0: all
 	mss    int
 	whole  bool // frames of both
 	turn   Time
@@ -200,7 +203,7 @@ func newSim(t testing.TB, s simSetup) *sim {
 	return w
 }
 
-// arrives takes one segment.
+// arrives processes one segment.
 func (h *simHost) arrives(seg *Segment) {
 	h.segs++
 	switch {
@@ -211,7 +214,7 @@ func (h *simHost) arrives(seg *Segment) {
 	}
 }
 
-// step is what the owner of a connection does at an event.
+// step performs the owner's work at an event.
 func (h *simHost) step(seg *Segment) {
 	now := h.sim.now
 	if seg != nil {
@@ -231,7 +234,9 @@ func (h *simHost) step(seg *Segment) {
 			h.sim.t.Fatalf("Poll does not end: %+v", h.Info(now))
 		}
 	}
-	checkInvariants(h.sim.t, h.Conn)
+	if h.sim.rare++; !h.sim.long || h.sim.rare%256 == 0 {
+		checkInvariants(h.sim.t, h.Conn)
+	}
 	h.notify = h.in.consumed + uint64(h.Notice())
 	if at := h.Deadline(); at < h.armed {
 		h.sim.at(at, h, nil)
@@ -239,7 +244,7 @@ func (h *simHost) step(seg *Segment) {
 	}
 }
 
-// program writes what there is to write, and reads.
+// program writes and reads as much as possible.
 func (h *simHost) program() {
 	if room := h.out.released + h.buffer; h.out.end < h.total && h.out.end < room {
 		h.out.end = min(h.total, room)
@@ -257,7 +262,7 @@ func (h *simHost) program() {
 	}
 }
 
-// readSlowly reads once a millisecond.
+// readSlowly reads once per millisecond.
 func (h *simHost) readSlowly() {
 	if n := min(uint64(h.slow), h.in.committed-h.in.consumed); n > 0 && h.Conn != nil {
 		h.in.consumed += n
@@ -265,7 +270,7 @@ func (h *simHost) readSlowly() {
 	}
 }
 
-// tellConsumed tells no more often than the machine wants.
+// tellConsumed calls Consumed only as often as Notice requires.
 func (h *simHost) tellConsumed() {
 	if h.in.consumed >= h.notify {
 		h.Consumed(h.sim.now)
@@ -298,9 +303,12 @@ func (h *simHost) transmit(out *Out) {
 	}
 }
 
-// carry takes a segment through the link to the peer.
+// carry transports a segment over the link to the peer.
 func (h *simHost) carry(seg *Segment, ect bool) {
 	w, p := h.sim, &h.path
+	if h.shared != nil {
+		p = h.shared
+	}
 	size := len(seg.Payload) + seg.TCP.Len() + 20
 	start := max(w.now, p.busy)
 	waiting := int(int64(start-w.now) * int64(p.rate) / 8 / int64(time.Second))
@@ -332,8 +340,8 @@ func (h *simHost) carry(seg *Segment, ect bool) {
 	p.overtake(at, h.peer)
 }
 
-// overtake lets go of what has been overtaken often enough by something that
-// arrives at that time.
+// overtake releases held segments that have been overtaken often enough by a segment that arrives at the
+// given time.
 func (p *path) overtake(at Time, to *simHost) {
 	waiting := p.held[:0]
 	for _, s := range p.held {
@@ -359,8 +367,7 @@ func (w *sim) push(e simEvent) {
 	heap.Push(&w.events, e)
 }
 
-// arrival takes the next event, and with it the segments of its turn but for the
-// last, which it returns.
+// arrival takes the next event and all other segments of its turn. It returns the last one.
 func (w *sim) arrival() simEvent {
 	for {
 		e := heap.Pop(&w.events).(simEvent)
@@ -378,7 +385,7 @@ func (w *sim) arrival() simEvent {
 	}
 }
 
-// run goes on until both connections have ended, or limit has passed.
+// run runs the simulation until both connections have ended or limit has passed.
 func (w *sim) run(limit time.Duration) {
 	w.t.Helper()
 	end := w.now + limit
@@ -391,11 +398,7 @@ func (w *sim) run(limit time.Duration) {
 			w.b.step(nil)
 			continue
 		}
-		e := w.arrival()
-		if e.seg == nil {
-			e.host.armed = Never
-		}
-		e.host.step(e.seg)
+		w.take(w.arrival())
 		w.steps++
 		if w.now > end {
 			w.t.Fatalf("not finished after %v:\na %+v\nb %+v", limit, w.a.Info(w.now), w.b.Info(w.now))
@@ -411,7 +414,25 @@ func (w *sim) run(limit time.Duration) {
 	}
 }
 
-// rate is what b received a second, in bits.
+// until runs the simulation until the given time.
+func (w *sim) until(end Time) {
+	for len(w.events) > 0 && w.events[0].at <= end {
+		w.take(w.arrival())
+	}
+}
+
+// take processes an event at its host. It ignores a wake-up that an earlier one has replaced.
+func (w *sim) take(e simEvent) {
+	if e.seg == nil {
+		if e.held == nil && e.at != e.host.armed {
+			return
+		}
+		e.host.armed = Never
+	}
+	e.host.step(e.seg)
+}
+
+// rate returns the rate of data received by b in bits per second.
 func (w *sim) rate() float64 {
 	return float64(w.a.total*8) / (w.b.finished - time.Hour).Seconds()
 }

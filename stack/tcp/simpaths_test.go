@@ -14,7 +14,7 @@ import (
 
 var seeds = flag.Uint64("seeds", 60, "how many random paths to try")
 
-// duplex is the same path both ways.
+// duplex returns a setup with the same path in both directions.
 func duplex(p path) simSetup { return simSetup{seed: 3, ab: p, ba: p} }
 
 func TestSimCleanPathIsFilled(t *testing.T) {
@@ -44,8 +44,8 @@ func TestSimNothingIsSentAgainWithoutLoss(t *testing.T) {
 }
 
 func TestSimReorderingCostsLittle(t *testing.T) {
-	// What others lose here is most of the throughput: each late segment is
-	// taken for lost. The window must not come down for it, or go back up.
+	// Other implementations lose most of their throughput here, because each late segment is taken for lost.
+	// The window must not shrink for it, or must be restored.
 	s := duplex(path{rate: 50e6, delay: 33 * ms, queue: 2_000_000})
 	s.bytesA = 20 << 20
 	clean := newSim(t, s)
@@ -61,7 +61,7 @@ func TestSimReorderingCostsLittle(t *testing.T) {
 	}
 }
 
-// constantWindow is a congestion control that does not.
+// constantWindow is a congestion control that never changes the window.
 type constantWindow uint32
 
 func (constantWindow) Name() string                          { return "constant" }
@@ -72,9 +72,8 @@ func (constantWindow) Undo(*Window, Time)                    {}
 func (constantWindow) Restart(*Window, Time, Time)           {}
 
 func TestSimRealLossIsNotUndone(t *testing.T) {
-	// A window of thousands of segments, many of which are lost in every round
-	// trip: recoveries follow each other while the last one's repairs are still
-	// on their way.
+	// A window of thousands of segments, many of which are lost in every round trip. Recoveries follow one
+	// another while retransmissions of the previous one are still in flight.
 	for _, loss := range []float64{0.001, 0.01, 0.05} {
 		s := duplex(path{rate: 1e9, delay: 25 * ms})
 		s.ab.loss, s.bytesA, s.buffer = loss, 30<<20, 16<<20
@@ -157,7 +156,7 @@ func TestSimFillsLongFatPath(t *testing.T) {
 	}
 }
 
-// randomSetup is a path and two configurations, picked at random.
+// randomSetup returns a random path and two random configurations.
 func randomSetup(seed uint64) simSetup {
 	r := rand.New(rand.NewPCG(seed, 1))
 	pick := func(xs ...float64) float64 { return xs[r.IntN(len(xs))] }
@@ -183,6 +182,9 @@ func randomSetup(seed uint64) simSetup {
 		}
 		if r.IntN(3) == 0 {
 			c.Congestion = NewReno
+		}
+		if r.IntN(3) == 0 {
+			c.Congestion = NewBBR
 		}
 		if r.IntN(3) == 0 {
 			c.KeepAlive, c.KeepAliveCount = time.Second, 100

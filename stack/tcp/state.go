@@ -1,7 +1,7 @@
 package tcp
 
-// State is a state of RFC 9293 section 3.3.2. LISTEN is not among them: a
-// listener is the owner's, which calls Accept for each SYN that it takes.
+// State is a connection state of RFC 9293 section 3.3.2. LISTEN is missing: listeners belong to the owner,
+// which calls Accept for each SYN it accepts.
 type State uint8
 
 // The states.
@@ -31,7 +31,7 @@ var stateNames = [...]string{
 	TimeWait:    "TIME-WAIT",
 }
 
-// String is the name that RFC 9293 uses.
+// String returns the name that RFC 9293 uses.
 func (s State) String() string {
 	if int(s) < len(stateNames) {
 		return stateNames[s]
@@ -39,7 +39,7 @@ func (s State) String() string {
 	return "unknown state"
 }
 
-// synchronized reports whether both sides know each other's first number.
+// synchronized reports whether both sides know each other's initial sequence number.
 func (s State) synchronized() bool { return s >= Established }
 
 // receives reports whether the peer may still send data in this state.

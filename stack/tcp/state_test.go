@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// inState brings a connection to a state. The peer's next number is 1, or 2 if it
-// has sent its FIN; ours likewise.
+// inState brings a connection to a state. The peer's next number is 1, or 2 if it has sent its FIN. The same
+// holds for our next number.
 func inState(t *testing.T, s State) *testConn {
 	t.Helper()
 	c := established(t, nil, "")
@@ -105,7 +105,7 @@ func TestFinAfterAllData(t *testing.T) {
 	c.wantState(FinWait1) // "in any case, enter FIN-WAIT-1"
 	c.want("A 1:1001 ack 1")
 	c.want("A 1001:2001 ack 1")
-	c.want("FPA 2001:2501 ack 1") // rides on the last data, which Nagle does not hold
+	c.want("FPA 2001:2501 ack 1") // sent with the last data, which Nagle does not hold back
 	c.wantIdle()
 	c.write(10) // too late
 	c.wantIdle()
@@ -153,7 +153,7 @@ func TestDataBehindFinIsIgnored(t *testing.T) {
 	c := established(t, nil, "")
 	c.send("A 201:301 ack 1")
 	c.want("A 1 ack 1")
-	c.send("FA 101 ack 1") // ends the stream in front of data that has come
+	c.send("FA 101 ack 1") // ends the stream in front of data already received
 	c.want("A 1 ack 1")
 	c.send("A 1:101 ack 1")
 	c.wantReadable(100)
@@ -189,7 +189,7 @@ func TestCloseWithUnreadDataResets(t *testing.T) {
 	c.wantEnd(ErrAborted)
 }
 
-// The reset has the number that the peer expects, be it without our FIN: any other would be
+// The reset has the number that the peer expects, which does not count our FIN. Any other number would be
 // challenged (RFC 5961 section 3).
 func TestDataAfterCloseResets(t *testing.T) {
 	for _, s := range []State{FinWait1, FinWait2} {
@@ -227,8 +227,8 @@ func TestFinWait2IsBoundedWithoutProgram(t *testing.T) {
 	c.wantEnd(nil)
 }
 
-// TCP_LINGER2 (tcp(7)): a time of the connection's own; below zero it is reset where it would wait, as
-// Linux does with a peer that is still to end.
+// TCP_LINGER2 (tcp(7)) sets a wait for one connection. With a negative value, the connection is reset instead
+// of waiting for the peer's FIN, as on Linux.
 func TestFinWait2OfTheProgram(t *testing.T) {
 	c := inState(t, FinWait2)
 	c.SetFinWait2(c.now, 5*time.Second)
@@ -300,8 +300,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// A peer that closes its window over data in flight and goes on answering holds a
-// connection for as long as the program wants, and not longer.
+// A peer that closes its window over data in flight and keeps answering holds a connection only as long as
+// the program keeps it open.
 func TestClosedWindowHoldsNobodyWithoutProgram(t *testing.T) {
 	c := established(t, nil, "")
 	c.write(1000)

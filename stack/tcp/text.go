@@ -1,39 +1,39 @@
 package tcp
 
-// Steps 7 and 8 of SEGMENT ARRIVES: the segment text, the FIN bit.
+// Steps 7 and 8 of SEGMENT ARRIVES: the segment text and the FIN bit.
 //
-// Data is handed to Incoming as it comes, also behind a gap; what is readable is
-// committed when the gap is filled. Nothing that was accepted is dropped again.
+// Data is written to Incoming on arrival, including data behind a gap. Data becomes readable (is committed)
+// when the gap is filled. Accepted data is never dropped again.
 
 import "loam/wire"
 
-// receiver is the receive sequence space (RFC 9293 section 3.3.1).
+// receiver holds the receive sequence space (RFC 9293 section 3.3.1).
 type receiver struct {
 	irs     Seq
 	nxt     Seq    // RCV.NXT
-	edge    Seq    // the right edge that the peer has been told of: RCV.NXT + RCV.WND
+	edge    Seq    // right edge that the peer knows: RCV.NXT + RCV.WND
 	lastAck Seq    // Last.ACK.sent of RFC 7323
 	off     uint64 // offset of nxt in the incoming stream
 
-	size, max uint32 // receive buffer, and what it may grow to
-	mss       uint16 // largest segment received, as far as it can be one
-	scale     uint8  // of the window field of segments sent
+	size, max uint32 // receive buffer in bytes, and its maximum
+	mss       uint16 // largest payload that looked like a single segment
+	scale     uint8  // of the window field of segments that we send
 	scaled    bool
 	sackOK    bool
 
-	finSeen bool // the peer's FIN has come, at finSeq
-	closed  bool // and everything in front of it
+	finSeen bool // the peer's FIN has arrived, at finSeq
+	closed  bool // the FIN and everything in front of it have arrived
 	urgent  bool // up is set
 	finSeq  Seq
 
-	up     Seq         // RCV.UP: the end of the urgent data, as far as the peer has told
-	dup    span        // to be told to the peer as a duplicate; empty if none
-	behind *reassembly // what has come behind a gap; nil while that has not happened lately
+	up     Seq         // RCV.UP: end of the urgent data, as announced by the peer
+	dup    span        // duplicate to report to the peer (D-SACK); empty if none
+	behind *reassembly // ranges behind a gap; nil if there were none lately
 
 	tune tuning
 }
 
-// text takes the data and FIN of a segment, the first of which has number seq.
+// text processes the data and FIN of a segment. seq is the number of its first byte.
 func (c *Conn) text(now Time, seg *Segment, seq Seq) {
 	p, fin := seg.Payload, seg.Flags.Has(wire.FIN)
 	if len(p) == 0 && !fin || !c.state.receives() {
@@ -43,20 +43,20 @@ func (c *Conn) text(now Time, seg *Segment, seq Seq) {
 	if c.ecn.on {
 		c.receivedCE(seg)
 	}
-	if d := c.rcv.nxt.Sub(seq); d > 0 { // its front has come before
+	if d := c.rcv.nxt.Sub(seq); d > 0 { // the front has already arrived
 		c.rcv.noteDuplicate(span{seq, minSeq(c.rcv.nxt, seq.Add(len(p)))})
 		c.todo |= todoAck
 		p = p[min(d, len(p)):]
 		seq = c.rcv.nxt
 	}
-	if over := seq.Add(len(p)).Sub(c.rcv.edge); over > 0 || over == 0 && fin { // its end is not wanted
+	if over := seq.Add(len(p)).Sub(c.rcv.edge); over > 0 || over == 0 && fin { // the end is beyond the window
 		p, fin = p[:max(0, len(p)-over)], false
 		c.todo |= todoAck
 	}
 	if len(p) > 0 && c.gone {
 		c.count(DropGone)
-		// With the number that the peer expects, which may not have our FIN yet: it would
-		// challenge any other (RFC 5961 section 3).
+		// Use the number that the peer expects. It may not have our FIN yet and would challenge any other
+		// number (RFC 5961 section 3).
 		c.refuse(seg)
 		c.close(aborted)
 		return
@@ -64,7 +64,7 @@ func (c *Conn) text(now Time, seg *Segment, seq Seq) {
 	if fin && !c.rcv.finSeen {
 		c.rcv.finSeen, c.rcv.finSeq = true, seq.Add(len(p))
 	}
-	if c.rcv.finSeen { // nothing comes behind it
+	if c.rcv.finSeen { // ignore data behind the FIN
 		if over := seq.Add(len(p)).Sub(c.rcv.finSeq); over > 0 {
 			p = p[:max(0, len(p)-over)]
 		}
@@ -77,7 +77,7 @@ func (c *Conn) text(now Time, seg *Segment, seq Seq) {
 	}
 }
 
-// inOrder takes data at RCV.NXT.
+// inOrder processes data at RCV.NXT.
 func (c *Conn) inOrder(now Time, seg *Segment, p []byte) {
 	if len(p) > 0 {
 		c.in.WriteAt(p, c.rcv.off)
@@ -90,7 +90,7 @@ func (c *Conn) inOrder(now Time, seg *Segment, p []byte) {
 		filled = c.fillGap()
 	}
 	if len(p) > 0 || filled {
-		c.tuneWindow(now) // of what was read before: the owner need not have told
+		c.tuneWindow(now) // counts earlier reads, which the owner may not have reported
 		c.in.Commit(c.rcv.off)
 	}
 	c.sawSegment(now, seg, len(p))
@@ -102,16 +102,16 @@ func (c *Conn) inOrder(now Time, seg *Segment, p []byte) {
 	}
 }
 
-// noteOverlap has the peer told of what it sent twice: the first part of the n bytes in
-// front of RCV.NXT that had come behind a gap (RFC 2883 section 4.2).
+// noteOverlap records a D-SACK report (RFC 2883 section 4.2): of the n bytes in front of RCV.NXT, the first
+// part that had already arrived behind a gap.
 func (c *Conn) noteOverlap(n int) {
 	if c.rcv.dup.empty() {
 		c.rcv.noteDuplicate(c.rcv.behind.overlap(0, span{c.rcv.nxt.Add(-n), c.rcv.nxt}))
 	}
 }
 
-// fillGap takes over the ranges that RCV.NXT has reached. The last one may end
-// with the FIN, which is not data.
+// fillGap advances RCV.NXT over the ranges it has reached. The last range may end with the FIN, which is not
+// data.
 func (c *Conn) fillGap() bool {
 	from := c.rcv.nxt
 	c.rcv.nxt = c.rcv.behind.take(from)
@@ -125,8 +125,7 @@ func (c *Conn) fillGap() bool {
 	return true
 }
 
-// outOfOrder takes data behind a gap, and asks for it by a duplicate
-// acknowledgment at once (RFC 5681 section 4.2).
+// outOfOrder stores data behind a gap and sends a duplicate acknowledgment at once (RFC 5681 section 4.2).
 func (c *Conn) outOfOrder(now Time, seq Seq, p []byte, fin bool) {
 	c.count(OutOfOrderIn)
 	c.stats.outOfOrder++
@@ -139,7 +138,7 @@ func (c *Conn) outOfOrder(now Time, seq Seq, p []byte, fin bool) {
 		c.rcv.behind = new(reassembly)
 		c.idle(now)
 	}
-	overlap, ok := c.rcv.behind.insert(span{seq, end})
+	overlap, ok := c.rcv.behind.insert(span{seq, end}, rangesOf(c.rcv.size))
 	c.rcv.noteDuplicate(overlap)
 	if !ok {
 		c.count(DropRanges)
@@ -150,16 +149,16 @@ func (c *Conn) outOfOrder(now Time, seq Seq, p []byte, fin bool) {
 	}
 }
 
-// receiveFIN is the eighth step.
+// receiveFIN is step 8.
 func (c *Conn) receiveFIN(now Time) {
 	c.rcv.nxt++
 	c.rcv.closed = true
-	c.rcv.behind = nil // but for a peer that sent data behind its FIN, it is empty
+	c.rcv.behind = nil // empty, unless the peer sent data behind its FIN
 	c.todo |= todoAck
 	switch c.state {
 	case Established:
 		c.state = CloseWait
-	case FinWait1: // our FIN is not acknowledged, or step 5 would have left this state
+	case FinWait1: // our FIN is not acknowledged; otherwise step 5 would have left this state
 		c.state = Closing
 	case FinWait2:
 		c.enterTimeWait(now)

@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-// Receiving data: reassembly, selective acknowledgments that we send.
+// Receiving data: reassembly, and sending of selective acknowledgments.
 
 func TestOutOfOrderIsKeptAndAcknowledgedAtOnce(t *testing.T) {
 	c := established(t, nil, ", sackOK")
@@ -28,8 +28,8 @@ func TestPartOfGapFilledIsAcknowledgedAtOnce(t *testing.T) {
 }
 
 func TestSACKBlocksLatestFirst(t *testing.T) {
-	// RFC 2018 section 4, and its example: the first block holds the segment
-	// that caused the ACK, the others the ranges reported last.
+	// RFC 2018 section 4 and its example: the first block holds the segment that caused the ACK, the others
+	// the ranges reported last.
 	c := established(t, nil, ", sackOK")
 	c.send("A 501:1001 ack 1")
 	c.want("A 1 ack 1 <sack 501-1001>")
@@ -41,7 +41,7 @@ func TestSACKBlocksLatestFirst(t *testing.T) {
 	c.want("A 1 ack 1 <sack 3501-4001 2501-3001 1501-2001 501-1001>")
 	c.send("A 4501:5001 ack 1")
 	c.want("A 1 ack 1 <sack 4501-5001 3501-4001 2501-3001 1501-2001>")
-	c.send("A 1001:1501 ack 1") // joins two, one of which has been left out
+	c.send("A 1001:1501 ack 1") // joins two ranges, one of which was not reported
 	c.want("A 1 ack 1 <sack 501-2001 4501-5001 3501-4001 2501-3001>")
 	c.send("A 1:501 ack 1")
 	c.want("A 1 ack 2001 <sack 4501-5001 3501-4001 2501-3001>")
@@ -57,6 +57,7 @@ func TestThreeSACKBlocksWithTimestamps(t *testing.T) {
 	for _, s := range []string{"501:601", "701:801", "901:1001", "1101:1201"} {
 		c.send("A " + s + " ack 1")
 	}
+	c.want("A 1 ack 1 <ts 3600010 7010, sack 901-1001 701-801 501-601>")
 	c.want("A 1 ack 1 <ts 3600010 7010, sack 1101-1201 901-1001 701-801>")
 }
 
@@ -110,7 +111,7 @@ func TestNoSACKWithoutAgreement(t *testing.T) {
 }
 
 func TestEachSegmentOutOfOrderIsOneDuplicateAckWithoutSACK(t *testing.T) {
-	// A peer without SACK counts them, so a batch must not become one.
+	// A peer without SACK counts duplicates, so several must not become one.
 	c := established(t, nil, "")
 	for range 3 {
 		c.send("A 1001:1101 ack 1")
@@ -123,7 +124,7 @@ func TestEachSegmentOutOfOrderIsOneDuplicateAckWithoutSACK(t *testing.T) {
 	c = established(t, nil, ", sackOK")
 	c.send("A 1001:1101 ack 1")
 	c.send("A 1101:1201 ack 1")
-	c.want("A 1 ack 1 <sack 1001-1201>") // with SACK one tells all
+	c.want("A 1 ack 1 <sack 1001-1201>") // with SACK, one acknowledgment reports all
 	c.wantIdle()
 }
 
@@ -139,7 +140,7 @@ func TestGapsAreBounded(t *testing.T) {
 	if n := len(c.rcv.behind.ranges); n != maxRanges {
 		t.Fatalf("%d ranges are kept, want %d", n, maxRanges)
 	}
-	// What touches a range, or comes in order, is still taken.
+	// A segment that touches a range, or is in order, is still accepted.
 	c.send("A 2:3 ack 1")
 	c.wantCount(DropRanges, 0)
 	c.send("A 1:2 ack 1")
@@ -167,7 +168,7 @@ func TestDataBeyondWindowIsNotTaken(t *testing.T) {
 	c.want("A 1 ack 1 <sack 4001-4097>")
 	c.send("FA 3001:4097 ack 1") // the FIN would be the first number beyond
 	c.want("A 1 ack 1 <sack 4001-4097 3001-4097>")
-	c.send("FA 4000:4096 ack 1") // here it is the last one inside
+	c.send("FA 4000:4096 ack 1") // here it is the last number inside
 	c.drain()
 	c.send("A 1:4001 ack 1")
 	c.want("A 1 ack 4097 <sack 3001-4001>")
@@ -175,8 +176,8 @@ func TestDataBeyondWindowIsNotTaken(t *testing.T) {
 	c.wantState(CloseWait)
 }
 
-// RFC 2883 section 4.2: of a segment that fills a gap, the first part that had come before
-// is told.
+// RFC 2883 section 4.2: if part of a segment that fills a gap had already arrived, the first such part is
+// reported.
 func TestPartialDuplicateIsTold(t *testing.T) {
 	c := established(t, nil, ", sackOK")
 	c.send("PA 1001:2001 ack 1")
@@ -187,7 +188,7 @@ func TestPartialDuplicateIsTold(t *testing.T) {
 	c.want("A 1 ack 3001 <sack 1001-2001 4001-5001>")
 	c.send("PA 3001:4001 ack 1")
 	c.want("A 1 ack 5001 <>")
-	c.send("PA 5001:6001 ack 1") // nothing twice
+	c.send("PA 5001:6001 ack 1") // nothing arrived twice
 	c.send("PA 6001:7001 ack 1")
 	c.want("A 1 ack 7001 <>")
 }

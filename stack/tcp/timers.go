@@ -2,22 +2,24 @@ package tcp
 
 import "time"
 
-// A connection's deadlines. The owner arms one timer for the earliest of them.
+// Deadlines of a connection. The owner arms one timer for the earliest.
 
+// timer identifies one deadline of a connection. Timers that expire together run in this order.
 type timer uint8
 
 const (
-	timerProbe   timer = iota // tail loss probe (probe.go); runs first, to put off the next
+	timerProbe   timer = iota // tail loss probe (probe.go); runs before timerRTO, which it postpones
 	timerRTO                  // oldest data unacknowledged for too long (rto.go)
-	timerReorder              // data overtaken by other data is taken for lost (rack.go)
-	timerPersist              // data held back by the peer's window or by us (persist.go)
-	timerAck                  // delayed acknowledgment (delayack.go)
-	timerLife                 // peer silent (keepalive.go), or end of the wait for its FIN or of TIME-WAIT (timewait.go)
-	timerTrim                 // connection idle: give memory back
+	timerReorder              // overtaken data is taken for lost (rack.go)
+	timerPersist              // data held back by the peer's window or by this side (persist.go)
+	timerAck                  // delayed acknowledgment (delayedack.go)
+	timerLife                 // keep-alive (keepalive.go), or the end of FIN-WAIT-2 or TIME-WAIT (timewait.go)
+	timerTrim                 // idle connection: free memory
+	timerPace                 // more data may leave (pacing.go)
 	numTimers
 )
 
-// timers holds the deadlines; Never if not armed.
+// timers holds the deadlines; Never means not armed.
 type timers [numTimers]Time
 
 func (t *timers) stopAll() {
@@ -30,11 +32,10 @@ func (t *timers) armed(i timer) bool { return t[i] != Never }
 
 func (t *timers) stop(i timer) { t[i] = Never }
 
-// trimAfter is how long a connection must have been idle before the memory that
-// a busy time left it with is given back.
+// trimAfter is the idle time after which memory left over from a busy period is freed.
 const trimAfter = 10 * time.Second
 
-// Deadline is the time at which Tick is to be called, or Never.
+// Deadline returns the time at which the owner must call Tick, or Never.
 func (c *Conn) Deadline() Time {
 	t := c.timers[0]
 	for _, at := range c.timers[1:] {
@@ -43,8 +44,9 @@ func (c *Conn) Deadline() Time {
 	return t
 }
 
-// Tick does what was to be done at deadlines that have passed.
+// Tick runs the actions of all deadlines that have passed.
 func (c *Conn) Tick(now Time) {
+	c.checkLimited()
 	for i := range numTimers {
 		if c.timers[i] <= now {
 			c.timers.stop(i)
@@ -53,6 +55,7 @@ func (c *Conn) Tick(now Time) {
 	}
 }
 
+// expired runs the action of timer i.
 func (c *Conn) expired(now Time, i timer) {
 	switch i {
 	case timerRTO:
@@ -73,20 +76,22 @@ func (c *Conn) expired(now Time, i timer) {
 		}
 	case timerTrim:
 		c.trim(now)
+	case timerPace:
+		c.releasePace(now)
 	}
 }
 
-// idle arms the trim timer if there is something to give back.
+// idle arms the trim timer if there is memory to free.
 func (c *Conn) idle(now Time) {
 	if len(c.sent.buf) > smallSent || c.rcv.behind != nil {
 		c.timers[timerTrim] = now + trimAfter
 	}
 }
 
-// smallSent is a ring of sent ranges that is small enough to keep.
+// smallSent is the largest ring of sent ranges that trim need not free.
 const smallSent = 4
 
-// trim gives back what is not in use; for what is, it comes again.
+// trim frees unused memory. If some is still in use, it runs again later.
 func (c *Conn) trim(now Time) {
 	if c.sent.len() == 0 {
 		c.sent.release()

@@ -59,8 +59,8 @@ func TestTimestampMissing(t *testing.T) {
 
 func TestTimestampEchoedIsOfFirstSegmentDelayed(t *testing.T) {
 	c := established(t, nil, ", ts 7000 0")
-	// Section 4.3: with a delayed acknowledgment the earliest timestamp is
-	// echoed, so that the peer measures the delay as well.
+	// Section 4.3: a delayed acknowledgment echoes the earliest timestamp, so that the peer's measurement
+	// includes the delay.
 	c.send("A 1:501 ack 1 <ts 7100 3600000>")
 	c.send("A 501:601 ack 1 <ts 7110 3600000>")
 	c.advance(40 * ms)

@@ -36,12 +36,12 @@ func TestTimeWaitReuse(t *testing.T) {
 		options, syn string
 		reuse        bool
 	}{
-		{"", "S 3", true}, // a number larger than any of the last connection
+		{"", "S 3", true}, // larger than any number of the previous connection
 		{"", "S 2", false},
 		{"", "S 1", false},
 		{"", "SA 3", false},
 		{"", "A 3", false},
-		{"", "S 1 <ts 1 0>", true}, // RFC 6191: timestamps tell them apart
+		{"", "S 1 <ts 1 0>", true}, // RFC 6191: timestamps distinguish the connections
 		{", ts 7000 0", "S 1 <ts 90000 0>", true},
 		{", ts 7000 0", "S 3 <ts 6999 0>", false},
 		{", ts 7000 0", "S 3 <ts 7010 0>", true}, // the same tick, a larger number

@@ -1,20 +1,20 @@
 package tcp
 
-// Taking back a reduction of the window that was for nothing.
+// Undoing an unnecessary reduction of the window.
 //
-// It was for nothing if all that was sent again had arrived the first time:
+// A reduction was unnecessary if everything retransmitted had arrived the first time:
 //
-//   - the first acknowledgment of new data echoes a timestamp from before
-//     anything was sent again (Eifel, RFC 3522), or
-//   - the peer has reported all of it as duplicates (D-SACK, RFC 3708), or
-//   - after a timeout, data that was never sent again arrives (F-RTO, frto.go).
+//   - the first acknowledgment of new data echoes a timestamp from before the first
+//     retransmission (Eifel, RFC 3522), or
+//   - the peer has reported all retransmitted data as duplicates (D-SACK, RFC 3708), or
+//   - after a timeout, data that was never retransmitted arrives (F-RTO, frto.go).
 //
-// The window goes back to what it was (RFC 4015 with Linux's leniency: slow start
-// from one segment would punish a path for being slow once).
+// The window returns to its previous size, as on Linux. RFC 4015 is more cautious, but slow start from one
+// segment would punish a path for a single delay.
 
-// remember keeps what a reduction is about to change. Something may already be in
-// flight again, from a recovery that has ended at its point: its acknowledgment
-// must not look like one of a first transmission, so the stamp of that time stays.
+// remember saves the values that a reduction is about to change. A retransmission may already be in flight,
+// from a recovery that has ended at its recovery point. Its acknowledgment must not look like one of a first
+// transmission, so the stamp of that recovery is kept.
 func (c *Conn) remember() {
 	r := &c.rec
 	r.undoable, r.answered = true, false
@@ -24,7 +24,7 @@ func (c *Conn) remember() {
 	r.size0, r.threshold = c.window.Size, c.window.Threshold
 }
 
-// noteResent notes that n bytes are sent again.
+// noteResent records that n bytes are retransmitted.
 func (c *Conn) noteResent(now Time, n int) {
 	r := &c.rec
 	r.resent += uint32(n)
@@ -33,8 +33,7 @@ func (c *Conn) noteResent(now Time, n int) {
 	}
 }
 
-// spurious reports whether an acknowledgment shows that the state began for
-// nothing.
+// spurious reports whether an acknowledgment shows that the current state began without a loss.
 func (c *Conn) spurious(ev *arrival) bool {
 	r := &c.rec
 	if !r.undoable {
@@ -49,8 +48,8 @@ func (c *Conn) spurious(ev *arrival) bool {
 	return r.resent > 0 && r.doubled >= r.resent
 }
 
-// undoLate undoes a reduction whose state has ended: reports of duplicates take
-// a round trip. After a further window of data it is too late.
+// undoLate undoes a reduction whose state has ended, because reports of duplicates take a round trip. After a
+// further window of data, undoing is no longer possible.
 func (c *Conn) undoLate(ev *arrival) bool {
 	r := &c.rec
 	if ev.dsack && c.spurious(ev) {
@@ -63,7 +62,7 @@ func (c *Conn) undoLate(ev *arrival) bool {
 	return false
 }
 
-// undo restores the window and takes back what was guessed to be lost.
+// undo restores the window and clears the marks of lost ranges.
 func (c *Conn) undo(now Time) {
 	c.count(Undos)
 	r := &c.rec
@@ -81,7 +80,7 @@ func (c *Conn) undo(now Time) {
 	c.open()
 }
 
-// receiveDSACK takes a report that [left, right) arrived twice.
+// receiveDSACK processes a report that [left, right) arrived twice.
 func (c *Conn) receiveDSACK(ev *arrival, left, right Seq) {
 	n := right.Sub(left)
 	if n > int(c.snd.maxWnd) || c.snd.nxt.Less(right) {

@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-// Reductions that were for nothing.
+// Undoing unnecessary reductions.
 
 func TestEifelUndoesFastRecovery(t *testing.T) {
 	c := sending(t, nil, ", sackOK, ts 7000 0", 10)
@@ -60,7 +60,7 @@ func TestDSACKUndoesFastRecovery(t *testing.T) {
 	c.drain()
 	c.send("A 1 ack 5001") // the first transmission was only late
 	c.drain()
-	c.send("A 1 ack 5001 <sack 1-1001>") // RFC 3708: what was sent again came twice
+	c.send("A 1 ack 5001 <sack 1-1001>") // RFC 3708: the retransmission was a duplicate
 	c.wantCount(Undos, 1)
 	if i := c.Info(c.now); i.CAState != CAOpen || i.SndSsthresh != 1<<31-1 || i.SndCwnd < 10 || i.DSACKDups != 1 {
 		t.Errorf("%+v", i)
@@ -72,7 +72,7 @@ func TestDSACKUndoesAfterRecovery(t *testing.T) {
 	c.send("A 1 ack 1 <sack 1001-5001>")
 	c.want("A 1:1001 ack 1")
 	c.drain()
-	c.send("A 1 ack 10001") // recovery is over before the report comes
+	c.send("A 1 ack 10001") // recovery ends before the report arrives
 	c.drain()
 	if i := c.Info(c.now); i.CAState != CAOpen || i.SndSsthresh != 7 {
 		t.Errorf("%+v", i)

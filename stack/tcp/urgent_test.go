@@ -23,7 +23,7 @@ func TestUrgentPointer(t *testing.T) {
 		}
 	}
 	c.send("A 1 ack 1001")
-	c.SetUrgent(2000) // a mark in front of the other changes nothing
+	c.SetUrgent(2000) // a mark in front of the current one has no effect
 	c.drain()
 	c.advance(c.timers[timerRTO] - c.now)
 	if out := c.want("AU 1001:2001 ack 1"); out.Urgent != 1500 {
@@ -66,7 +66,7 @@ func TestUrgentDataDoesNotWait(t *testing.T) {
 }
 
 func TestUrgentDataBehindAClosedWindow(t *testing.T) {
-	// "even if the window is zero": the peer hears of it by what probes the window.
+	// "even if the window is zero": probes of the window carry the urgent pointer.
 	c := established(t, nil, "")
 	c.send("A 1 ack 1 win 0")
 	c.write(100)

@@ -1,28 +1,30 @@
 package tcp
 
-// The receive window: what is offered to the peer (RFC 9293 section 3.8.6.2.2),
-// and how it grows.
+// The receive window: the window offered to the peer (RFC 9293 section 3.8.6.2.2), and its growth.
 //
-// The right edge never moves left (SHLD-14), although the window field cannot
-// express every edge once it is scaled: an edge that was told is rounded up, a
-// new one down (RFC 7323 section 2.4).
+// The right edge never moves left (SHLD-14), although a scaled window field cannot express every edge. An
+// edge already announced is rounded up, a new edge is rounded down (RFC 7323 section 2.4).
 //
-// The buffer starts small and follows the program: if in one round trip the
-// program has read d bytes, the peer needs a window of 2d to go on while the
-// acknowledgment travels, and more while it is still speeding up (dynamic right
-// sizing; Fisk and Feng, 2001).
+// The buffer starts small and follows the program (dynamic right-sizing; Fisk and Feng, 2001). If the program
+// has read d bytes in one round trip, the peer needs a window of 2d to continue while the acknowledgment
+// travels, and more while it is still speeding up.
+//
+// Data behind a gap also occupies the buffer for a round trip, and twice as much if the peer speeds up.
+// Without counting it, the window of a long path with loss would lag one round trip behind. It counts up to
+// 16 times the bytes that the program has read in a round trip. A peer that only sends data that cannot be
+// read therefore gets no memory.
 
 import "loam/wire"
 
-// tuning is the measurement of one round trip.
+// tuning holds the measurement of one round trip.
 type tuning struct {
 	since Time
-	rtt   Time   // as the receiver sees it; 0: only SRTT is known
-	off   uint32 // what the program had read by then, of its offset the low half
-	last  uint32 // what it read in the round trip before
+	rtt   Time   // round trip measured by the receiver; 0: only SRTT is known
+	off   uint32 // low half of the offset that the program had read up to at since
+	last  uint32 // bytes read in the previous round trip
 }
 
-// freeEdge is the edge that the buffer allows now, and at least the one promised.
+// freeEdge returns the right edge that the buffer allows now, at least the announced one.
 func (c *Conn) freeEdge() Seq {
 	if c.rcv.finSeen || !c.state.synchronized() {
 		return c.rcv.edge
@@ -34,11 +36,11 @@ func (c *Conn) freeEdge() Seq {
 	return maxSeq(c.rcv.edge, c.rcv.nxt.Add(max(0, int(c.rcv.size)-unread)))
 }
 
-// firstWindow is the window of a SYN.
+// firstWindow returns the window of a SYN in bytes.
 func (r *receiver) firstWindow() int { return int(min(r.size, maxUnscaled)) }
 
-// putWindow fills out the window field and moves the right edge: by no less than
-// a segment or half of the buffer (silly window avoidance).
+// putWindow fills out the window field and moves the right edge. The edge moves only if it gains at least a
+// segment or half of the buffer (silly window avoidance).
 func (c *Conn) putWindow(out *wire.TCP) {
 	r := &c.rcv
 	promised := uint32(max(0, r.edge.Sub(r.nxt)))
@@ -54,9 +56,9 @@ func (c *Conn) putWindow(out *wire.TCP) {
 	r.edge = maxSeq(r.edge, r.nxt.Add(int(field<<r.scale)))
 }
 
-// Consumed tells that Incoming.Consumed has moved. The peer is told of the space
-// at once if it may be waiting for it: if its window has at least doubled, or
-// half of the buffer has become free.
+// Consumed reports that Incoming.Consumed has moved. A window update is sent at once if the peer may be
+// waiting for it: if its window has at least doubled, or half of the buffer has become free. A delayed
+// acknowledgment may also be sent.
 func (c *Conn) Consumed(now Time) {
 	if !c.state.receives() || c.gone {
 		return
@@ -67,9 +69,12 @@ func (c *Conn) Consumed(now Time) {
 	if more >= int(r.size/2) || more >= 2*int(c.snd.advMSS) && more >= has {
 		c.todo |= todoAck
 	}
+	if c.AcksOnRead() && c.in.Consumed() == c.rcv.off {
+		c.todo |= todoAck
+	}
 }
 
-// tuneWindow enlarges the buffer once a round trip.
+// tuneWindow enlarges the buffer, at most once per round trip.
 func (c *Conn) tuneWindow(now Time) {
 	t := &c.rcv.tune
 	round := t.rtt
@@ -84,17 +89,26 @@ func (c *Conn) tuneWindow(now Time) {
 		t.since, t.off = now, consumed
 		return
 	}
-	read := consumed - t.off
-	if read > t.last {
-		want := 2*read + 2*(read-t.last)
+	read, behind := consumed-t.off, c.rcv.behindGaps()
+	if read > t.last || behind > 0 {
+		most := max(read, t.last)
+		want := 2*read + 2*(most-t.last) + min(2*behind, 16*most)
 		c.rcv.size = min(max(c.rcv.size, want), c.rcv.max)
-		t.last = read
+		t.last = most
 	}
 	t.since, t.off = now, consumed
 }
 
-// measureRTT measures the round trip as the receiver sees it: a full segment
-// echoes the timestamp of the acknowledgment that let it go.
+// behindGaps returns the distance from RCV.NXT to the end of the last range behind a gap.
+func (r *receiver) behindGaps() uint32 {
+	if !r.gaps() {
+		return 0
+	}
+	return uint32(r.behind.ranges[len(r.behind.ranges)-1].to.Sub(r.nxt))
+}
+
+// measureRTT measures the round trip as seen by the receiver: a full segment echoes the timestamp of the
+// acknowledgment that allowed it to be sent.
 func (c *Conn) measureRTT(now Time, seg *Segment, n int) {
 	if !c.ts.on || c.rcv.size >= c.rcv.max || n < int(c.rcv.mss) || seg.TSEcr == 0 {
 		return
@@ -110,8 +124,8 @@ func (c *Conn) measureRTT(now Time, seg *Segment, n int) {
 	}
 }
 
-// SetMaxReceiveBuffer changes how far the receive window may grow. Space that
-// the peer has been told of stays promised.
+// SetMaxReceiveBuffer changes the limit of the receive window in bytes. Window space already announced
+// remains valid.
 func (c *Conn) SetMaxReceiveBuffer(now Time, n int) {
 	most := uint32(maxUnscaled) << c.rcv.scale
 	if c.state == SynSent && c.sent.len() == 0 && c.rcv.scaled {

@@ -12,7 +12,7 @@ func TestWindowFollowsProgram(t *testing.T) {
 	c.reads = false
 	c.send("A 1:1001 ack 1")
 	c.send("A 1001:2001 ack 1")
-	c.want("A 1 ack 2001 win 6192") // the right edge does not move while nothing is read
+	c.want("A 1 ack 2001 win 6192") // the right edge stays while nothing is read
 	c.send("A 2001:3001 ack 1")
 	c.send("A 3001:4001 ack 1")
 	c.want("A 1 ack 4001 win 4192")
@@ -21,10 +21,10 @@ func TestWindowFollowsProgram(t *testing.T) {
 	c.wantIdle() // silly window avoidance: less than a segment
 	c.in.consumed = 3000
 	c.Consumed(c.now)
-	c.wantIdle() // the peer still has room: the next ACK will tell
+	c.wantIdle() // the peer still has room: the next ACK will report it
 	c.send("A 4001:5001 ack 1")
 	c.send("A 5001:6001 ack 1")
-	c.want("A 1 ack 6001 win 5192") // 8192 less the 3000 that are not read
+	c.want("A 1 ack 6001 win 5192") // 8192 less 3000 unread bytes
 	c.wantIdle()
 }
 
@@ -39,13 +39,13 @@ func TestWindowUpdate(t *testing.T) {
 	c.in.consumed = 2919
 	c.Consumed(c.now)
 	c.wantIdle()
-	c.in.consumed = 2920 // two segments: worth telling a peer that is stopped
+	c.in.consumed = 2920 // two segments: worth an update for a stopped peer
 	c.Consumed(c.now)
 	c.want("A 1 ack 8193 win 2920")
 	c.in.consumed = 5000
 	c.Consumed(c.now)
 	c.wantIdle()
-	c.in.consumed = 7016 // half of the buffer since it was told last
+	c.in.consumed = 7016 // half of the buffer since the last update
 	c.Consumed(c.now)
 	c.want("A 1 ack 8193 win 7016")
 }
@@ -98,8 +98,7 @@ func TestWindowNeverShrinks(t *testing.T) {
 func TestWindowGrowsWithProgram(t *testing.T) {
 	c := established(t, nil, ", ws 0, ts 7000 0")
 	at, flight := 1, 14000
-	// A peer in slow start: each round trip of 10 ms brings twice as much, as
-	// far as the window lets it.
+	// A peer in slow start: each round trip of 10 ms brings twice as much data, up to the window.
 	for range 12 {
 		c.advance(10 * ms)
 		n := min(flight, c.rcv.edge.Sub(c.rcv.nxt))
@@ -117,8 +116,8 @@ func TestWindowGrowsWithProgram(t *testing.T) {
 }
 
 func TestWindowGrowsThoughNothingIsTold(t *testing.T) {
-	// A program that reads each segment as it comes hardly ever consumes as much
-	// as Notice says between two of them, so its owner does not call Consumed.
+	// A program that reads each segment on arrival hardly ever consumes as much as Notice between two of
+	// them, so its owner does not call Consumed.
 	c := established(t, nil, ", ws 0, ts 7000 0")
 	c.reads = false
 	for at := 1; c.rcv.size < 1<<20 && c.now < time.Hour+time.Second; {
@@ -159,7 +158,7 @@ func TestMaxReceiveBufferBeforeOpenSetsScale(t *testing.T) {
 	c := dial(t, nil)
 	c.SetMaxReceiveBuffer(c.now, 64<<20)
 	c.want("S 0 win 65535 <mss 1460, ws 11, sackOK, ts 3600000 0>")
-	c.SetMaxReceiveBuffer(c.now, 1<<30) // the scale has been told
+	c.SetMaxReceiveBuffer(c.now, 1<<30) // the scale has already been announced
 	if got := c.rcv.max; got != maxUnscaled<<11 {
 		t.Errorf("buffer may grow to %d, beyond what the scale can tell", got)
 	}

@@ -8,7 +8,7 @@ import (
 
 const many = 100_000
 
-// loaded is a wheel with a hundred thousand entries over the next seconds.
+// loaded returns a wheel with a hundred thousand entries over the next seconds.
 func loaded() (*Wheel, []Entry, *rand.Rand) {
 	w, entry, r := new(Wheel), make([]Entry, many), rand.New(rand.NewPCG(1, 2))
 	for i := range entry {
@@ -17,7 +17,7 @@ func loaded() (*Wheel, []Entry, *rand.Rand) {
 	return w, entry, r
 }
 
-// As at every acknowledgement.
+// As at every acknowledgment.
 func BenchmarkPutOff(b *testing.B) {
 	w, entry, r := loaded()
 	when := 4 * time.Second
@@ -27,7 +27,7 @@ func BenchmarkPutOff(b *testing.B) {
 	}
 }
 
-// As when a connection falls idle and wakes up again.
+// As when a connection becomes idle and active again.
 func BenchmarkCancelAndSchedule(b *testing.B) {
 	w, entry, r := loaded()
 	for b.Loop() {
@@ -37,8 +37,7 @@ func BenchmarkCancelAndSchedule(b *testing.B) {
 	}
 }
 
-// One entry fires and is scheduled again, with all the moving between levels that
-// this costs.
+// One entry fires and is scheduled again, including all its moves between levels.
 func BenchmarkFire(b *testing.B) {
 	w, _, r := loaded()
 	fired := 0

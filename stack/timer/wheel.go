@@ -1,46 +1,42 @@
-// Package timer is the alarm clock of a shard: a hierarchical timing wheel
-// (Varghese and Lauck, "Hashed and hierarchical timing wheels", 1987) that
-// carries every deadline of every connection, so that the shard arms a single
-// timer of its own. Scheduling, rescheduling and cancelling take constant time
-// and no memory; entries are embedded in what they belong to.
+// Package timer implements the timers of a shard: a hierarchical timing wheel (Varghese and Lauck, "Hashed
+// and hierarchical timing wheels", 1987). It holds all deadlines of all connections, so the shard arms a
+// single timer of its own. Scheduling, rescheduling and cancelling take constant time and allocate nothing;
+// an Entry is embedded in its owner.
 //
 // # Time
 //
-// A deadline is rounded up to a whole tick of 65.5 µs: an entry fires up to a
-// tick late and never early. A tick is read as eight digits of base 64. The
-// wheel has a level a digit, and an entry lies on the level of the highest digit
-// in which its tick differs from the present one, in the slot of that digit's
-// value. Three things follow:
+// A deadline is rounded up to a whole tick of 65.5 µs: an entry fires up to a tick late and never early. A
+// tick is read as eight digits of base 64. The wheel has one level per digit. An entry lies on the level of
+// the highest digit in which its tick differs from the current one, in the slot of that digit's value. Three
+// properties follow:
 //
-//   - an entry that is d ticks away moves to a lower level log64(d) times at
-//     most before it fires;
-//   - on each level only slots above the present digit are in use, and all of a
-//     lower level comes before all of a higher one, so that the next slot to
-//     visit is the lowest set bit of the lowest level that has one: no scan, and
-//     idle time costs nothing however long;
-//   - eight levels reach as far as a time.Duration does.
+//   - An entry d ticks away moves to a lower level at most log64(d) times before it fires.
+//   - On each level, only slots above the current digit are in use, and all entries of a lower
+//     level come before those of a higher one. The next slot to visit is therefore the lowest
+//     set bit of the lowest level in use. No scan is needed, and idle time costs nothing.
+//   - Eight levels cover the range of a time.Duration.
 //
-// # Putting off
+// # Postponing
 //
-// TCP moves its retransmission timer at every acknowledgement, nearly always to
-// later. Moving an entry to later only writes the new tick into it: it stays in
-// its slot and finds its new place when that slot is visited. Hence Next may be
-// early: it is when the wheel wants to be advanced, not when something fires.
+// TCP moves its retransmission timer at every acknowledgment, nearly always to a later time. Moving an entry
+// to a later time only stores the new tick in it. The entry stays in its slot and moves when that slot is
+// visited. Next may therefore be early: it returns when the wheel must be advanced, not when an entry fires.
 //
-// Rejected: a heap (log n and a cache miss a level at every acknowledgement);
-// the runtime's timers (70 to 90 ns for each reset, and a goroutine to fire in).
+// Rejected: a heap (log n and a cache miss per level at every acknowledgment); the runtime's timers (70 to 90
+// ns per reset, and a goroutine to fire in).
 package timer
 
 import (
+	"math"
 	"math/bits"
 	"time"
 )
 
-// Never is the deadline of a wheel, or of an entry, that waits for nothing.
+// Never is the deadline of a wheel or entry without a timer.
 const Never = time.Duration(1<<63 - 1)
 
-// Lifetime is when a lifetime in seconds ends that begins now, as routers and servers of IPv6
-// tell it: Never for all ones (RFC 4861 section 4.6.2, RFC 8415 section 7.7).
+// Lifetime returns the end of a lifetime in seconds that begins now, as sent by IPv6 routers and servers. All
+// ones mean Never (RFC 4861 section 4.6.2, RFC 8415 section 7.7).
 func Lifetime(now time.Duration, seconds uint32) time.Duration {
 	if seconds == 1<<32-1 {
 		return Never
@@ -55,19 +51,18 @@ const (
 	tickBits  = 16
 	digitBits = 6
 	slots     = 1 << digitBits
-	levels    = 8 // 16 + 8*6 bits are all that a Duration has
+	levels    = 8 // 16 + 8*6 bits are all bits of a Duration
 )
 
-// Entry is one deadline. The zero value is not scheduled. It must not be copied
-// while it is, and belongs to one wheel at a time.
+// Entry is one deadline. The zero value is not scheduled. It must not be copied while it is scheduled, and
+// belongs to one wheel at a time.
 type Entry struct {
-	// Owner is for whoever fires: what the entry is embedded in. The wheel does
-	// not look at it.
+	// Owner is the value that the entry is embedded in, for the fire function. The wheel does not use it.
 	Owner any
 
-	next, prev *Entry // in its slot's list, which is circular; nil: not scheduled
-	tick       uint64 // when to fire
-	visit      uint64 // when its slot is looked at, at most tick
+	next, prev *Entry // in the circular list of its slot; nil: not scheduled
+	tick       uint64 // when it fires
+	visit      uint64 // when its slot is visited, at most tick
 	level      uint8
 	slot       uint8
 }
@@ -75,22 +70,21 @@ type Entry struct {
 // Scheduled reports whether the entry is on a wheel.
 func (e *Entry) Scheduled() bool { return e.next != nil }
 
-// Wheel is a set of entries. The zero value is empty and stands at time zero.
-// It belongs to one goroutine.
+// Wheel is a set of entries. The zero value is empty and stands at time zero. It belongs to one goroutine.
 type Wheel struct {
 	elapsed uint64         // slots up to this tick have been visited
-	now     uint64         // Advance is on its way to this tick, or has reached it
+	now     uint64         // Advance is advancing to this tick, or has reached it
 	count   int            // entries scheduled
 	busy    uint8          // bit l: level l has entries
 	used    [levels]uint64 // bit s of word l: list[l][s] is not empty
 	list    [levels][slots]*Entry
 }
 
-// Len is the number of entries scheduled.
+// Len returns the number of scheduled entries.
 func (w *Wheel) Len() int { return w.count }
 
-// Schedule makes e fire once at when, instead of any time that was set before. A
-// time in the past is taken for the next tick; Never cancels.
+// Schedule makes e fire once at when, in place of any earlier setting. A time in the past means the next
+// tick. Never cancels e.
 func (w *Wheel) Schedule(e *Entry, when time.Duration) {
 	if when == Never {
 		w.Cancel(e)
@@ -98,7 +92,7 @@ func (w *Wheel) Schedule(e *Entry, when time.Duration) {
 	}
 	tick := max(roundUp(when), w.now+1)
 	if e.Scheduled() {
-		if tick >= e.visit { // later than its slot, or in it: see "Putting off"
+		if tick >= e.visit { // at or behind its slot: see "Postponing"
 			e.tick = tick
 			return
 		}
@@ -108,15 +102,15 @@ func (w *Wheel) Schedule(e *Entry, when time.Duration) {
 	w.insert(e)
 }
 
-// Cancel takes e off the wheel. An entry that is not scheduled stays so.
+// Cancel removes e from the wheel. It has no effect if e is not scheduled.
 func (w *Wheel) Cancel(e *Entry) {
 	if e.Scheduled() {
 		w.unlink(e)
 	}
 }
 
-// Next is when to call Advance again: at or before the first deadline, rounded
-// up to a tick. Never if nothing is scheduled.
+// Next returns when Advance must be called: at or before the first deadline, rounded up to a tick. It returns
+// Never if no entry is scheduled.
 func (w *Wheel) Next() time.Duration {
 	if w.busy == 0 {
 		return Never
@@ -125,11 +119,16 @@ func (w *Wheel) Next() time.Duration {
 	return time.Duration(tick << tickBits)
 }
 
-// Advance fires every entry whose time is not after now, those of an earlier
-// tick first. fire may schedule and cancel any entry, e included; what it
-// schedules for now or before fires at the next tick, not in this call. Time
-// that runs backwards is ignored.
+// Advance fires every entry whose time is not after now, in order of their ticks. fire may schedule and
+// cancel any entry, including e. An entry that fire schedules for now or earlier fires at the next tick, not
+// in this call. If now is earlier than before, it is ignored.
 func (w *Wheel) Advance(now time.Duration, fire func(e *Entry)) {
+	w.AdvanceSome(now, math.MaxInt, fire)
+}
+
+// AdvanceSome is like Advance but fires at most the first most entries. If due entries are left, Next is not
+// after now, and the next call continues with them.
+func (w *Wheel) AdvanceSome(now time.Duration, most int, fire func(e *Entry)) {
 	w.now = max(w.now, uint64(max(now, 0))>>tickBits)
 	for w.busy != 0 {
 		level, slot, tick := w.nextSlot()
@@ -137,25 +136,31 @@ func (w *Wheel) Advance(now time.Duration, fire func(e *Entry)) {
 			break
 		}
 		w.elapsed = tick
-		// Nothing comes into this slot meanwhile: its digit is the present one
-		// now. So it runs empty, whatever fire does.
+		// No entry enters this slot meanwhile, because its digit is now the current one. The slot therefore
+		// becomes empty, whatever fire does. Entries fire only on the lowest level, where all entries of a
+		// slot have the same tick, so the loop may leave it before it is empty.
 		for w.list[level][slot] != nil {
 			e := w.list[level][slot]
-			w.unlink(e)
-			if e.tick > tick {
-				w.insert(e)
-			} else {
-				fire(e)
+			due := level == 0 && e.tick == tick
+			if due && most == 0 {
+				return
 			}
+			w.unlink(e)
+			if !due {
+				w.insert(e)
+				continue
+			}
+			most--
+			fire(e)
 		}
 	}
 	w.elapsed = w.now
 }
 
-// lastTick is the last one that a Duration can name.
+// lastTick is the last tick that a Duration can express.
 const lastTick = uint64(Never) >> tickBits
 
-// roundUp is the first tick that is not before t, lastTick if there is none.
+// roundUp returns the first tick that is not before t, at most lastTick.
 func roundUp(t time.Duration) uint64 {
 	if t <= 0 {
 		return 0
@@ -163,8 +168,7 @@ func roundUp(t time.Duration) uint64 {
 	return min(uint64(t-1)>>tickBits+1, lastTick)
 }
 
-// nextSlot finds the slot that is to be visited next and the tick at which it
-// begins. There is one: busy is not zero.
+// nextSlot returns the slot to visit next and the tick at which it begins. busy must not be zero.
 func (w *Wheel) nextSlot() (level, slot int, tick uint64) {
 	level = bits.TrailingZeros8(w.busy)
 	slot = bits.TrailingZeros64(w.used[level])
@@ -173,7 +177,7 @@ func (w *Wheel) nextSlot() (level, slot int, tick uint64) {
 	return level, slot, (above | uint64(slot)) << shift
 }
 
-// insert puts e into the slot for e.tick, which is after elapsed.
+// insert puts e into the slot for e.tick, which must be after elapsed.
 func (w *Wheel) insert(e *Entry) {
 	level := (bits.Len64(e.tick^w.elapsed) - 1) / digitBits
 	shift := level * digitBits
@@ -192,7 +196,7 @@ func (w *Wheel) insert(e *Entry) {
 	e.prev.next, e.next.prev = e, e
 }
 
-// unlink takes e out of its list.
+// unlink removes e from its list.
 func (w *Wheel) unlink(e *Entry) {
 	head := &w.list[e.level][e.slot]
 	if e.next == e {

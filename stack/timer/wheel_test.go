@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// script drives a wheel by hand; entries are known by their Owner, a name.
+// script drives a wheel by hand. The Owner of an entry is its name.
 type script struct {
 	t     *testing.T
 	w     Wheel
@@ -147,7 +147,7 @@ func TestFireMaySchedule(t *testing.T) {
 		fires++
 		w.Schedule(e, time.Second) // long past
 		if e == &a {
-			w.Cancel(&b) // due in the same slot, not fired yet
+			w.Cancel(&b) // due in the same slot, not yet fired
 		}
 	})
 	if fires != 1 || b.Scheduled() || !a.Scheduled() {
@@ -173,8 +173,7 @@ func TestFireMayPutOffItsNeighbour(t *testing.T) {
 	s.want("the neighbour's new time", "b")
 }
 
-// TestAgainstSlowWheel compares random operations with a list of deadlines that
-// is looked through from end to end.
+// TestAgainstSlowWheel compares random operations with a list of deadlines that is searched linearly.
 func TestAgainstSlowWheel(t *testing.T) {
 	for seed := range uint64(20) {
 		compare(t, rand.New(rand.NewPCG(seed, 0)))
@@ -266,5 +265,39 @@ func TestNothingAllocates(t *testing.T) {
 		w.Advance(now, func(*Entry) { fired++ })
 	}); n != 0 {
 		t.Errorf("%v allocations, want none", n)
+	}
+}
+
+// Deadlines of the same time may fire in several calls. No call fires more entries than requested, each entry
+// fires once, and no later entry fires before them.
+func TestAdvanceSome(t *testing.T) {
+	for _, when := range []time.Duration{5 * Tick, 64 * Tick, 4096 * Tick} { // on three levels
+		var w Wheel
+		entries := make([]Entry, 10)
+		for i := range entries {
+			w.Schedule(&entries[i], when)
+		}
+		var later Entry
+		w.Schedule(&later, when+Tick)
+		now := when + time.Minute
+		fired := 0
+		for _, want := range []int{4, 8, 10} {
+			w.AdvanceSome(now, min(4, want-fired), func(e *Entry) {
+				if e == &later {
+					t.Errorf("at %v: the later one fired after %d", when, fired)
+				}
+				fired++
+			})
+			if fired != want {
+				t.Errorf("at %v: %d have fired, want %d", when, fired, want)
+			}
+			if w.Next() > now {
+				t.Errorf("at %v: the next call is at %v, though entries are left", when, w.Next())
+			}
+		}
+		w.AdvanceSome(now, 4, func(e *Entry) { fired++ })
+		if fired != 11 || w.Len() != 0 {
+			t.Errorf("at %v: %d have fired and %d are left", when, fired, w.Len())
+		}
 	}
 }

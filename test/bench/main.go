@@ -1,26 +1,25 @@
-// Command bench measures Loam beside gVisor's netstack, on the same links and in
-// one run, with Linux for orientation, and writes a table, plots and a JSON file.
+// Command bench compares Loam with gVisor's netstack on the same links in one run, with Linux as a
+// reference. It writes a table, plots and a JSON file.
 //
 //	go run . -out results          about five minutes
 //	go run . -quick                one short run of everything: does it work?
 //	go run . -only tap/ -reps 9    some tests, more often
 //	go run . -from results/results.json -out elsewhere
 //	go run . -reps 9 -out ../../docs/bench      the figures that the documents show
+//	go run . -paths -out ../../docs      paths.md: long and lossy paths, Loam and Linux, about five minutes
 //	go run . -guests -out ../../docs/bench/guests      the same, of whole programs
 //
-// With -guests one program is run in virtual machines, of Loam and of Debian's
-// kernel, and as a process, on Loam and on Linux. That needs QEMU, and Debian's
-// kernel, which it takes from apt-get once.
+// With -guests, one program runs in virtual machines, on Loam and on Debian's kernel, and as a process,
+// on Loam and on Linux. This needs QEMU, and Debian's kernel, which is downloaded once with apt-get.
 //
-// It needs root, or a system that allows user namespaces and /dev/net/tun to
-// everybody. It makes network namespaces without names, which vanish with its
-// processes, and touches nothing outside of them.
+// The command needs root, or a system on which every user may use user namespaces and /dev/net/tun. It
+// creates network namespaces without names, which disappear with its processes, and changes nothing
+// outside them.
 //
-// Where things are: package subject has the stacks, load what they do, cell runs
-// one load on one stack in a process of its own, guest has the program that is run
-// whole and the machines, plan has the list of tests and the order of runs, report
-// writes. Package hop stands apart: what channels
-// between layers cost.
+// Package subject contains the stacks, and load what they do. cell runs one load on one stack in a
+// process of its own. guest contains the whole program and the machines. plan defines the tests and
+// their order, and report writes the results. Package hop is separate: it measures the cost of channels
+// between layers.
 package main
 
 import (
@@ -30,11 +29,14 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"time"
 
 	"loam/test/bench/cell"
+	"loam/test/bench/path"
 	"loam/test/bench/plan"
 	"loam/test/bench/report"
 )
@@ -59,6 +61,8 @@ func run() error {
 		subjects = flag.String("subjects", "", "only these, by `names` with commas between: loam, gvisor, gvisor-vnet, linux")
 		strict   = flag.Bool("strict", false, "fail if Loam misses an aim")
 	)
+	paths := flag.Bool("paths", false, "measure long and lossy paths in place of the stack")
+	rate := flag.Int64("rate", 1000, "with -paths: those of at most so many `Mbit/s`")
 	flag.BoolVar(&o.Guests, "guests", false, "measure a whole program, in virtual machines and as a process, in place of the stack")
 	flag.IntVar(&o.Reps, "reps", 5, "run everything so many times")
 	flag.DurationVar(&o.Span, "span", 750*time.Millisecond, "let each run last about so long")
@@ -78,6 +82,9 @@ func run() error {
 		}
 		o.Only = expression
 	}
+	if *paths {
+		return measurePaths(*out, *rate*1e6)
+	}
 	results, err := results(*from, o)
 	if err != nil {
 		return err
@@ -94,7 +101,21 @@ func run() error {
 	return nil
 }
 
-// results measures, or reads what was measured before.
+// measurePaths measures long and lossy paths of up to most bits per second, and writes their table.
+func measurePaths(folder string, most int64) error {
+	rows, err := path.Run(most, os.Stderr)
+	if err != nil {
+		return err
+	}
+	f, err := os.Create(filepath.Join(folder, "paths.md"))
+	if err != nil {
+		return err
+	}
+	path.Write(f, rows, fmt.Sprintf("%d CPUs, %s", runtime.NumCPU(), time.Now().Format("2 January 2006")))
+	return f.Close()
+}
+
+// results runs the measurements, or reads earlier results from a file.
 func results(from string, o plan.Options) (*plan.Results, error) {
 	if from != "" {
 		return report.Read(from)

@@ -1,34 +1,36 @@
-// Package hand is what the gateway and a program on the same host say to each other
-// about connections of published ports that the program serves itself: the gateway
-// accepts a connection of the host's and hands over its descriptor, and the program
-// tells when the connection has ended.
+// Package hand defines the messages between the gateway and a program on the same host
+// that serves connections to published ports itself. The gateway accepts a connection and
+// passes its descriptor to the program. The program reports when the connection has
+// ended.
 //
-// They speak over a pair of sockets (AF_UNIX, SOCK_SEQPACKET), which keep messages apart:
+// The messages travel over a socket pair (AF_UNIX, SOCK_SEQPACKET), which preserves
+// message boundaries:
 //
 //	gateway ── Connection, with one descriptor (SCM_RIGHTS) ──▶ program
 //	gateway ◀── one End or several, one behind the other ────── program
 //
-// Both run on one machine: numbers have its byte order.
+// Both ends run on one machine, so numbers use its native byte order.
 package hand
 
 import "encoding/binary"
 
-// Connection is what is said about a connection that is handed over.
+// Connection is the message that accompanies a descriptor.
 type Connection struct {
-	Port   uint16 // of the program, where the connection leads
-	Client uint16 // the gateway's port, as the program sees it; it names the connection to its end
+	Port   uint16 // the program's port that the client connected to
+	Client uint16 // the gateway's port, as the program sees the client; identifies the connection in End
 }
 
-// ConnectionSize is the length of a Connection, in bytes.
+// ConnectionSize is the length of an encoded Connection, in bytes.
 const ConnectionSize = 4
 
-// Append appends c to b.
+// Append appends the encoding of c to b.
 func (c Connection) Append(b []byte) []byte {
 	b = binary.NativeEndian.AppendUint16(b, c.Port)
 	return binary.NativeEndian.AppendUint16(b, c.Client)
 }
 
-// ParseConnection reads a message of the gateway's; false: it is none.
+// ParseConnection decodes a message of the gateway. It returns false if the length is
+// wrong.
 func ParseConnection(b []byte) (Connection, bool) {
 	if len(b) != ConnectionSize {
 		return Connection{}, false
@@ -36,24 +38,24 @@ func ParseConnection(b []byte) (Connection, bool) {
 	return Connection{binary.NativeEndian.Uint16(b), binary.NativeEndian.Uint16(b[2:])}, true
 }
 
-// End says how a connection has ended.
+// End reports that a connection has ended.
 type End struct {
 	Client  uint16 // as in Connection
-	Refused bool   // the program did not take it
-	Reset   bool   // one side has reset it
-	In, Out uint64 // bytes that the program has received and sent
+	Refused bool   // the program did not accept the connection
+	Reset   bool   // one side has reset the connection
+	In, Out uint64 // bytes received and sent by the program
 }
 
-// EndSize is the length of an End, in bytes.
+// EndSize is the length of an encoded End, in bytes.
 const EndSize = 24
 
-// Flags of an End.
+// Flags of an encoded End.
 const (
 	flagRefused = 1 << iota
 	flagReset
 )
 
-// Append appends e to b.
+// Append appends the encoding of e to b.
 func (e End) Append(b []byte) []byte {
 	var flags uint16
 	if e.Refused {
@@ -69,8 +71,8 @@ func (e End) Append(b []byte) []byte {
 	return binary.NativeEndian.AppendUint64(b, e.Out)
 }
 
-// NextEnd reads the first End of a message of the program's and returns what stands
-// behind it; false: there is none.
+// NextEnd decodes the first End of a message from the program and returns the rest of the
+// message. It returns false if b is shorter than an End.
 func NextEnd(b []byte) (e End, rest []byte, ok bool) {
 	if len(b) < EndSize {
 		return End{}, nil, false

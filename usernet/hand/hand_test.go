@@ -2,7 +2,7 @@ package hand
 
 import "testing"
 
-// What is said is heard.
+// Encoded messages are decoded to the same values.
 func TestMessages(t *testing.T) {
 	c := Connection{Port: 80, Client: 4711}
 	if got, ok := ParseConnection(c.Append(nil)); !ok || got != c {
@@ -25,7 +25,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// What is too short, or too long, is nothing.
+// Messages that are too short or too long are rejected.
 func TestMalformed(t *testing.T) {
 	for n := range 2 * EndSize {
 		b := make([]byte, n)

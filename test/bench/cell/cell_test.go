@@ -11,7 +11,7 @@ import (
 	"loam/test/bench/subject"
 )
 
-// The processes of a cell are this test's own program.
+// The processes of a cell run this test's own program.
 func TestMain(m *testing.M) {
 	if Main() {
 		return
@@ -55,7 +55,7 @@ func TestCells(t *testing.T) {
 	}
 }
 
-// A cell leaves this namespace as it found it.
+// A cell leaves the namespace of its caller unchanged.
 func TestNothingStaysBehind(t *testing.T) {
 	before := devices(t)
 	spec := Spec{Subject: subject.GVisor, Place: Tap, Load: load.PingPong, Span: 10 * time.Millisecond}
@@ -80,7 +80,7 @@ func devices(t *testing.T) string {
 	return strings.Join(names, " ")
 }
 
-// What goes wrong in a cell's process is an error here, with its reason.
+// An error in a process of a cell is returned here, with its reason.
 func TestErrorsComeBack(t *testing.T) {
 	for want, spec := range map[string]Spec{
 		"no subject": {Subject: "nobody", Place: Pipe, Load: load.PingPong},

@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// finishChecksums has the kernel compute the checksums of what it sends on a
-// device of the present namespace, and cut up what is long: ethtool -K tx off. What
-// arrives by AF_XDP does not say that they are missing.
+// finishChecksums makes the kernel compute checksums and segment long packets when it sends on a device
+// of the current namespace, like ethtool -K NAME tx off. Frames received by AF_XDP have no metadata, so
+// an unfinished checksum could not be recognised.
 func finishChecksums(device string) error {
 	s, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -23,7 +23,7 @@ func finishChecksums(device string) error {
 		_     [16]byte
 	}{value: unsafe.Pointer(value)}
 	copy(request.name[:unix.IFNAMSIZ-1], device)
-	// Safety: the kernel reads both during the call only.
+	// Safety: the kernel reads both only during the call.
 	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(s), unix.SIOCETHTOOL, uintptr(unsafe.Pointer(&request))); errno != 0 {
 		return os.NewSyscallError("ioctl", errno)
 	}

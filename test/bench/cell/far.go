@@ -5,8 +5,8 @@ import (
 	"loam/test/bench/subject"
 )
 
-// far is the process at the kernel's end of the link. It answers at once when it
-// is the server, and with the samples when it is the client.
+// far runs in the process at the kernel's end of the link. As the server it answers at once, and as the
+// client it answers with the samples.
 func far(spec Spec) (answer, error) {
 	<-allowed
 	if err := loopbackUp(); err != nil {

@@ -17,8 +17,8 @@ import (
 	"loam/usernet"
 )
 
-// host is the process that runs a program of package guest, on Loam or on Linux. It
-// answers only if the program ends, which it should not.
+// host runs in the process that runs a program of package guest, on Loam or on Linux. It answers only
+// if the program ends, which is an error.
 func host(spec Spec) (answer, error) {
 	<-allowed
 	runtime.LockOSThread() // the program ends with the thread that started it
@@ -46,8 +46,7 @@ func host(spec Spec) (answer, error) {
 
 var loopback = netip.MustParseAddr("127.0.0.1")
 
-// proxy has connections to one address be connections to another, for as long as this
-// process lives.
+// proxy forwards connections from one address to another, until this process ends.
 func proxy(from, to netip.AddrPort) error {
 	l, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(from))
 	if err != nil {
@@ -65,7 +64,7 @@ func proxy(from, to netip.AddrPort) error {
 	return nil
 }
 
-// relay joins c to a connection of its own, and returns when both have ended.
+// relay forwards between c and a new connection, and returns when both have ended.
 func relay(c *net.TCPConn, to netip.AddrPort) {
 	defer c.Close()
 	d, err := net.DialTCP("tcp", nil, net.TCPAddrFromAddrPort(to))
@@ -81,7 +80,7 @@ func relay(c *net.TCPConn, to netip.AddrPort) {
 	c.CloseWrite()
 }
 
-// hostNetwork is what "loam run" would be told.
+// hostNetwork returns the network that the flags of "loam run" would select.
 func hostNetwork(place Place) unikernel.Network {
 	if place == Wire {
 		return unikernel.Network{Kind: unikernel.TapNetwork, Tap: linkName, Address: subject.Second, Gateway: subject.First.Addr()}

@@ -10,12 +10,12 @@ import (
 	"loam/test/bench/subject"
 )
 
-// grace is what a cell may take beyond its span: set-up, ten thousand
-// connections, the experiments with a fixed number of rounds.
+// grace is the time that a cell may take in addition to its span: for set-up, ten thousand connections,
+// and experiments with a fixed number of rounds.
 const grace = 20 * time.Second
 
-// bootGrace is what a whole program may take beyond that: in a virtual machine every
-// instruction is emulated, and there may be other things to do.
+// bootGrace is the time that a whole program may take in addition. In a virtual machine every
+// instruction is emulated, and the host may be busy.
 const bootGrace = 3 * time.Minute
 
 // Run runs one cell.
@@ -38,7 +38,7 @@ func Run(ctx context.Context, spec Spec) (load.Samples, error) {
 	return a.Samples, err
 }
 
-// near is the process that the subject lives in.
+// near runs in the process of the subject.
 func near(spec Spec) (answer, error) {
 	if err := loopbackUp(); err != nil {
 		return answer{}, err
@@ -75,7 +75,7 @@ func near(spec Spec) (answer, error) {
 	return answer{}, fmt.Errorf("no place %q", spec.Place)
 }
 
-// between runs both halves here.
+// between runs both halves in this process.
 func between(work load.Load, client, server subject.Host, span time.Duration) (answer, error) {
 	if err := work.Serve(server); err != nil {
 		return answer{}, err
@@ -84,8 +84,7 @@ func between(work load.Load, client, server subject.Host, span time.Duration) (a
 	return answer{Samples: samples}, err
 }
 
-// againstKernel runs one half here and the other one on the kernel's stack, in
-// the process far.
+// againstKernel runs one half in this process and the other on the kernel's stack, in the process far.
 func againstKernel(work load.Load, stack subject.Subject, spec Spec) (answer, error) {
 	overVeth := spec.Place == Veth || stack.Name() == subject.Linux
 	p, err := start(context.Background(), farVerb, spec, overVeth)
@@ -116,8 +115,7 @@ func againstKernel(work load.Load, stack subject.Subject, spec Spec) (answer, er
 	return answer{Samples: samples}, err
 }
 
-// connectFar makes the link to the kernel: a tap, or a veth to the namespace of
-// process pid.
+// connectFar creates the link to the kernel: a tap, or a veth to the namespace of process pid.
 func connectFar(stack subject.Subject, overVeth bool, pid int) (subject.Host, error) {
 	if on, ok := stack.(subject.OnInterface); ok && overVeth {
 		if err := veth(pid, netip.Prefix{}); err != nil {

@@ -15,15 +15,15 @@ import (
 	"syscall"
 )
 
-// Verbs are the first arguments that make the program a cell's process, in
-// place of the tool that people call: Main takes over then.
+// Verbs are first arguments of the program. With one of them, Main runs a cell's process instead of the
+// command-line tool.
 const (
 	nearVerb = "cell-near"
 	farVerb  = "cell-far"
 	hostVerb = "cell-host"
 )
 
-// Main runs a cell's process, and returns false if the program was not started
+// Main runs a cell's process, and does not return then. It returns false if the program was not started
 // as one.
 func Main() bool {
 	if len(os.Args) != 3 {
@@ -51,11 +51,11 @@ func Main() bool {
 	select {} // listen ends the process
 }
 
-// allowed is closed by listen when the process above says that the network is
-// ready; the processes far and host wait for it.
+// allowed is closed by listen when the parent reports that the network is ready. The processes far and
+// host wait for it.
 var allowed = make(chan struct{})
 
-// listen reads what the process above says, and ends this one with it.
+// listen reads from the parent, and exits when the parent closes the pipe.
 func listen() {
 	in := bufio.NewReader(os.Stdin)
 	if _, err := in.ReadString('\n'); err == nil {
@@ -73,17 +73,16 @@ func reply(a answer) {
 	os.Stdout.Write(append(b, '\n'))
 }
 
-// process is a child that speaks with us over its standard streams.
+// process is a child process that communicates over its standard streams.
 type process struct {
 	cmd    *exec.Cmd
 	in     io.WriteCloser
 	out    *bufio.Reader
 	errors bytes.Buffer
-	over   sync.Once // guards the wait for the end, which several may want
+	over   sync.Once // guards Wait, which several goroutines may call
 }
 
-// start starts this program as verb. With isolated it gets a network namespace
-// of its own.
+// start starts this program with verb. With isolated, it gets a network namespace of its own.
 func start(ctx context.Context, verb string, spec Spec, isolated bool) (*process, error) {
 	arg, err := json.Marshal(spec)
 	if err != nil {
@@ -111,8 +110,8 @@ func start(ctx context.Context, verb string, spec Spec, isolated bool) (*process
 	return p, nil
 }
 
-// isolation asks for a new network namespace; who is not root needs a new user
-// namespace to be allowed that.
+// isolation returns the attributes for a new network namespace. Without root, that requires a new user
+// namespace too.
 func isolation() *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
 	if uid, gid := os.Getuid(), os.Getgid(); uid != 0 {
@@ -123,13 +122,13 @@ func isolation() *syscall.SysProcAttr {
 	return attr
 }
 
-// goOn tells a process that waits for it that its network is ready.
+// goOn notifies a process that its network is ready.
 func (p *process) goOn() error {
 	_, err := io.WriteString(p.in, "go\n")
 	return err
 }
 
-// answer waits for the process's next answer.
+// answer waits for the next answer of the process.
 func (p *process) answer() (answer, error) {
 	line, err := p.out.ReadBytes('\n')
 	if err != nil {
@@ -145,7 +144,7 @@ func (p *process) answer() (answer, error) {
 	return a, nil
 }
 
-// lastWords adds what the process wrote to its standard error.
+// lastWords adds the process's standard error to err.
 func (p *process) lastWords(err error) error {
 	p.end()
 	if text := bytes.TrimSpace(p.errors.Bytes()); len(text) > 0 {
@@ -159,7 +158,7 @@ func firstLine(b []byte) []byte {
 	return line
 }
 
-// end has the process end and waits for it.
+// end closes the standard input of the process, which makes it exit, and waits for it.
 func (p *process) end() {
 	p.in.Close()
 	p.over.Do(func() { p.cmd.Wait() })

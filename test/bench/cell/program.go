@@ -18,21 +18,20 @@ import (
 	"loam/test/bench/subject"
 )
 
-// Samples of a program. A machine has all of them, a process all but the last
-// seven.
+// Samples of a program. A machine has all of them, a process only the first five.
 const (
-	FirstAnswer  = "first answer" // ms from the start of the monitor, or of the process
-	OneClient    = "1"            // requests a second over one connection
-	ManyClients  = "16"           // over sixteen
-	SyscallWrite = "syscall"      // ns for a write to /dev/null by syscall.Write
-	FileWrite    = "file"         // and by os.File.Write
-	OneCPU       = "cpu 1"        // µs of CPU time of the monitor for a request, over one connection
-	ManyCPU      = "cpu 16"       // over sixteen
-	UsedMemory   = "used"         // MiB of the machine that cannot be had any more, idle
-	Resident     = "resident"     // MiB that the monitor holds, idle
-	Beyond       = "beyond"       // MiB of what is booted, beyond the program
-	FirstCPU     = "first cpu"    // ms of CPU time of the monitor until the first answer
-	FirstWait    = "first wait"   // ms for which the machine's busiest CPU waited for one of the host until then
+	FirstAnswer  = "first answer" // ms from the start of the monitor or the process
+	OneClient    = "1"            // requests per second over one connection
+	ManyClients  = "16"           // requests per second over 16 connections
+	SyscallWrite = "syscall"      // ns per write to /dev/null by syscall.Write
+	FileWrite    = "file"         // ns per write to /dev/null by os.File.Write
+	OneCPU       = "cpu 1"        // µs of the monitor's CPU time per request, over one connection
+	ManyCPU      = "cpu 16"       // the same over 16 connections
+	UsedMemory   = "used"         // MiB of the machine's memory that is not available, idle
+	Resident     = "resident"     // MiB of the monitor's resident memory, idle
+	Beyond       = "beyond"       // MiB of the booted files, without the program
+	FirstCPU     = "first cpu"    // ms of the monitor's CPU time until the first answer
+	FirstWait    = "first wait"   // ms that the machine's busiest CPU waited for a CPU of the host until then
 )
 
 const mebi = 1 << 20
@@ -40,7 +39,7 @@ const mebi = 1 << 20
 // machineServer is the program in a machine.
 var machineServer = load.HTTP{Server: netip.AddrPortFrom(subject.Second.Addr(), guest.Port)}
 
-// program runs the program of package guest, and the loads on it.
+// program runs the program of package guest and the loads on it.
 func program(spec Spec) (load.Samples, error) {
 	if spec.Place == Machine {
 		return machine(spec)
@@ -48,9 +47,9 @@ func program(spec Spec) (load.Samples, error) {
 	return hosted(spec)
 }
 
-// machine boots one, twice: the first boot, after seconds in which nobody had a machine,
-// also has the host find the pages of the monitor again, and memory, which takes it up
-// to a fifth of a second whatever is booted. The second counts.
+// machine boots a machine twice, and measures the second boot. In the first boot after a pause of
+// seconds, the host must also load the pages of the monitor and find memory again. That takes up to a
+// fifth of a second, whatever is booted.
 func machine(spec Spec) (samples load.Samples, err error) {
 	runtime.LockOSThread() // a machine ends with the thread that started it
 	tap, err := openTap()
@@ -109,9 +108,9 @@ func boot(spec Spec, tap *os.File, log string) (*guest.Machine, load.Samples, er
 	return m, samples, nil
 }
 
-// openTap makes the tap that a machine's card is on, with the kernel's end set up.
-// The kernel need not ask where the card is: who asks before there is anybody to
-// answer waits for a second.
+// openTap creates the tap of a machine's card, and configures the kernel's end. It adds a permanent
+// neighbour entry for the card: an ARP request sent before the machine can answer would be repeated
+// only after a second.
 func openTap() (*os.File, error) {
 	fd, err := subject.OpenTap(linkName, true)
 	if err != nil {
@@ -155,7 +154,7 @@ func hosted(spec Spec) (load.Samples, error) {
 		server = subject.Second.Addr()
 	}
 	var why error
-	failed := make(chan struct{}) // closed when the host has said why
+	failed := make(chan struct{}) // closed when host has reported the reason
 	go func() {
 		_, why = p.answer()
 		close(failed)
@@ -167,24 +166,24 @@ func hosted(spec Spec) (load.Samples, error) {
 	samples := load.Samples{}
 	h := load.HTTP{Server: netip.AddrPortFrom(server, guest.Port)}
 	if err := firstAnswer(h, samples, begin, betweenProcess, failed); err != nil {
-		p.in.Close() // it ends then
+		p.in.Close() // this makes it exit
 		<-failed
 		return nil, errors.Join(err, why)
 	}
 	return samples, work(h, samples, spec.Span, nil)
 }
 
-// patience is how long a program may take to answer for the first time.
+// patience is the longest time until a program's first answer.
 const patience = 2 * time.Minute
 
-// How often it is asked until then: a process comes up in a few milliseconds, a machine
-// in hundreds.
+// Intervals between attempts until the first answer. A process starts in a few milliseconds, a machine
+// in hundreds of milliseconds.
 const (
 	betweenProcess = 2 * time.Millisecond
 	betweenMachine = 10 * time.Millisecond
 )
 
-// firstAnswer waits for it, unless the program has ended.
+// firstAnswer waits for the first answer, or until the program has ended.
 func firstAnswer(h load.HTTP, samples load.Samples, start time.Time, between time.Duration, ended <-chan struct{}) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -204,9 +203,10 @@ func firstAnswer(h load.HTTP, samples load.Samples, start time.Time, between tim
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// settle is how long a machine idles before its memory is looked at.
+// settle is how long a machine is idle before its memory is measured.
 const settle = time.Second
 
+// memory measures the memory of an idle machine: what the guest reports, and what the monitor holds.
 func memory(m *guest.Machine, h load.HTTP, samples load.Samples) error {
 	time.Sleep(settle)
 	var available int64
@@ -222,8 +222,8 @@ func memory(m *guest.Machine, h load.HTTP, samples load.Samples) error {
 	return nil
 }
 
-// work counts requests, and has the program measure its writes. cpu is the time that
-// was used so far, or nil.
+// work measures requests, and makes the program measure its writes. cpu returns the CPU time used so
+// far, or is nil.
 func work(h load.HTTP, samples load.Samples, span time.Duration, cpu func() (time.Duration, error)) error {
 	for _, c := range []struct {
 		conns      int
@@ -246,7 +246,7 @@ func work(h load.HTTP, samples load.Samples, span time.Duration, cpu func() (tim
 	return nil
 }
 
-// requests counts them, and what each costs in µs.
+// requests measures requests per second, and the CPU time of each in µs.
 func requests(h load.HTTP, conns int, span time.Duration, cpu func() (time.Duration, error), tell func(rate, cost float64)) error {
 	if cpu == nil {
 		cpu = func() (time.Duration, error) { return 0, nil }

@@ -12,19 +12,18 @@ import (
 	"loam/test/bench/subject"
 )
 
-// linkName is the device at the kernel's end of the link; the near end of a veth
-// has the name nearName.
+// linkName is the device at the kernel's end of the link. nearName is the near end of a veth.
 const (
 	linkName = "bench0"
 	nearName = "bench1"
 )
 
-// queueLen is how many frames a device holds for its reader: more than the
-// largest burst of pings.
+// queueLen is the number of frames that a device queues for its reader. It is more than the largest
+// burst of pings.
 const queueLen = 4096
 
-// loopbackUp switches the loopback of the present namespace on, with the MTU of
-// the other links, and lets programs use nearly all ports.
+// loopbackUp sets the loopback of the current namespace up, with the MTU of the other links, and allows
+// nearly all ports as local ports.
 func loopbackUp() error {
 	lo, err := netlink.LinkByName("lo")
 	if err != nil {
@@ -39,7 +38,7 @@ func loopbackUp() error {
 	return os.WriteFile("/proc/sys/net/ipv4/ip_local_port_range", []byte("10000 65535"), 0)
 }
 
-// tapUp configures the kernel's end of the tap that a subject made.
+// tapUp configures the kernel's end of the tap that a subject created.
 func tapUp() error {
 	here, err := netlink.NewHandle()
 	if err != nil {
@@ -49,8 +48,8 @@ func tapUp() error {
 	return deviceUp(here, linkName, subject.First)
 }
 
-// veth joins this namespace to that of process pid. The kernel has address near at
-// this end, if there is one.
+// veth connects this namespace to the namespace of process pid. If near is valid, the kernel gets that
+// address at this end.
 func veth(pid int, near netip.Prefix) error {
 	ns, err := netns.GetFromPid(pid)
 	if err != nil {
@@ -81,8 +80,8 @@ func veth(pid int, near netip.Prefix) error {
 	return deviceUp(there, linkName, subject.First)
 }
 
-// carried waits until a device of this namespace has its carrier: what is sent before
-// is lost, and who asks for an address in vain asks again after a second.
+// carried waits until a device of this namespace has a carrier. Frames sent before that are lost, and a
+// lost ARP request is repeated only after a second.
 func carried(name string) error {
 	const patience = 10 * time.Second
 	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
@@ -96,6 +95,8 @@ func carried(name string) error {
 	}
 }
 
+// deviceUp assigns an address to a device, if it is valid, sets the length of its queue, and sets it
+// up.
 func deviceUp(h *netlink.Handle, name string, addr netip.Prefix) error {
 	device, err := h.LinkByName(name)
 	if err != nil {

@@ -1,10 +1,10 @@
-// Package guest holds what a whole program runs on: virtual machines, with Loam or
-// Linux in them, and processes, on Loam or on Linux.
+// Package guest provides the environments of a whole program: virtual machines with Loam or Linux, and
+// processes on Loam or on Linux.
 //
-// The program is package program, the same source four times. The machines are made
-// by one function, machine.go: the same monitor, devices, memory and CPUs; what
-// differs is what is booted. build.go makes all the files before anything is
-// measured; debian.go finds the kernel that we stand beside.
+// The program is package program, the same source in all four. One function in machine.go starts the
+// machines, with the same monitor, devices, memory and CPUs; only the booted files differ. build.go
+// builds all files before anything is measured. Package internal/debian provides the kernel to compare
+// with.
 package guest
 
 import (
@@ -24,28 +24,28 @@ import (
 	"loam/unikernel/image"
 )
 
-// Files are what Build made, as paths.
+// Files are the paths of the files that Build made.
 type Files struct {
-	Plain      string // the program as go build makes it
-	OnLoam     string // built for Loam, as a process
-	Image      string // built for Loam, as a machine: the kernel
-	Config     string // and what goes with it
+	Plain      string // the program, from a plain go build
+	OnLoam     string // the program built for Loam, as a process
+	Image      string // the program built for Loam, as a machine: the kernel
+	Config     string // the configuration that is booted with Image
 	Linux      string // Debian's kernel
-	Archive    string // its initial file system
-	Firmware   string // which q35 starts by, as with loam run; empty: QEMU's own
-	ForProgram int64  // the size of Plain
+	Archive    string // the initial file system for Linux
+	Firmware   string // the firmware of q35, as with loam run; empty: QEMU's own
+	ForProgram int64  // the size of Plain in bytes
 }
 
-// Port is where the program listens.
+// Port is the TCP port of the program.
 const Port = 8080
 
-// source is the program. It is laid down where it is of no module: what is built
-// here would otherwise be a part of Loam's.
+// source is the source of the program. Build writes it to a folder outside any module, because a
+// program built inside this module would share Loam's go.mod.
 //
 //go:embed program/main.go
 var source []byte
 
-// Build makes everything in dir. It runs in the folder of this module.
+// Build builds all files in dir. It must run in the folder of this module.
 func Build(ctx context.Context, dir string) (*Files, error) {
 	f := &Files{
 		Plain: filepath.Join(dir, "program"), Image: filepath.Join(dir, "image"), Config: filepath.Join(dir, "config"),
@@ -74,7 +74,7 @@ func Build(ctx context.Context, dir string) (*Files, error) {
 	return f, nil
 }
 
-// drivers are the modules that the card needs, each after those that it needs itself.
+// drivers are the modules that the card needs. Each comes after the modules that it depends on.
 var drivers = []string{
 	"drivers/virtio/virtio_ring.ko",
 	"drivers/virtio/virtio.ko",
@@ -87,7 +87,7 @@ var drivers = []string{
 	"drivers/net/virtio_net.ko",
 }
 
-// goBuild is what anybody does who wants a program that needs no libraries.
+// goBuild builds a static program in the usual way.
 func goBuild(ctx context.Context, output, pkg string) error {
 	cmd := exec.CommandContext(ctx, "go", "build", "-o", output, pkg)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -97,6 +97,8 @@ func goBuild(ctx context.Context, output, pkg string) error {
 	return nil
 }
 
+// buildForLinux builds the program and the first process, and packs them with the kernel modules into
+// the archive.
 func (f *Files) buildForLinux(ctx context.Context, program string) error {
 	first := filepath.Join(filepath.Dir(program), "first")
 	if err := goBuild(ctx, f.Plain, program); err != nil {
@@ -136,6 +138,8 @@ func (f *Files) buildForLinux(ctx context.Context, program string) error {
 	return os.WriteFile(f.Archive, a.End(), 0o644)
 }
 
+// buildForLoam builds the program for Loam as a process and as a machine, and writes the image and its
+// configuration.
 func (f *Files) buildForLoam(ctx context.Context, program string) error {
 	onProcess, err := buildFor(ctx, program, unikernel.Process)
 	if err != nil {
@@ -166,7 +170,7 @@ func (f *Files) buildForLoam(ctx context.Context, program string) error {
 	return err
 }
 
-// buildFor builds the program for Loam, in the user's cache, and returns where it is.
+// buildFor builds the program for Loam in the user's cache, and returns its path.
 func buildFor(ctx context.Context, program string, p unikernel.Platform) (string, error) {
 	plan, err := unikernel.NewPlan(ctx, unikernel.Target{Args: []string{program}, Dir: filepath.Dir(program), Platform: p})
 	if err != nil {

@@ -18,19 +18,19 @@ import (
 	"loam/wire"
 )
 
-// Models of machines.
+// The models of machines.
 const (
 	Q35     = "q35"
 	MicroVM = "microvm"
 )
 
-// Memory of a machine, in bytes.
+// Memory is the memory of a machine in bytes.
 const Memory = 256 << 20
 
-// CardAddress is the address of the card at the link layer.
+// CardAddress is the link-layer address of the card.
 var CardAddress = wire.MAC{0x52, 0x54, 0, 0, 0, 1}
 
-// Machine is a virtual machine that runs.
+// Machine is a running virtual machine.
 type Machine struct {
 	cmd *exec.Cmd
 	log *os.File
@@ -38,13 +38,13 @@ type Machine struct {
 	Ended chan struct{}
 }
 
-// quick has Linux start and run as fast as it can: it prints next to nothing,
-// believes the clocks that QEMU gives it, and does without what guards against
-// processors that betray secrets, none of which Loam has.
+// quick are kernel parameters with which Linux boots and runs as fast as possible. It prints almost
+// nothing, trusts QEMU's clocks, and omits mitigations of processor vulnerabilities, which Loam does
+// not have either.
 const quick = "console=ttyS0 quiet panic=-1 mitigations=off tsc=reliable no_timer_check random.trust_cpu=on audit=0"
 
-// Boot starts a machine with a card on tap, an open device. logPath is a file
-// for what the machine says.
+// Boot starts a machine with a card on tap, an open device. The machine's output goes to the file
+// logPath.
 func Boot(f *Files, kernel, model string, cpus int, tap *os.File, logPath string) (*Machine, error) {
 	log, err := os.Create(logPath)
 	if err != nil {
@@ -52,7 +52,7 @@ func Boot(f *Files, kernel, model string, cpus int, tap *os.File, logPath string
 	}
 	machine := model
 	if model == Q35 {
-		machine += ",sata=off" // without a controller of disks, which firmware would look for
+		machine += ",sata=off" // no disk controller, which the firmware would probe
 	}
 	args := []string{
 		"-machine", machine, "-accel", "tcg", "-cpu", "max",
@@ -64,7 +64,7 @@ func Boot(f *Files, kernel, model string, cpus int, tap *os.File, logPath string
 	if model == Q35 && f.Firmware != "" {
 		args = append(args, "-bios", f.Firmware)
 	}
-	card := "virtio-net-pci,romfile=" // without firmware for booting from the network
+	card := "virtio-net-pci,romfile=" // no firmware for booting from the network
 	if model == MicroVM {
 		card = "virtio-net-device"
 		args = append(args, "-global", "virtio-mmio.force-legacy=false")
@@ -95,7 +95,7 @@ func Boot(f *Files, kernel, model string, cpus int, tap *os.File, logPath string
 	return m, nil
 }
 
-// Resident is how much memory the monitor holds, in bytes.
+// Resident returns the resident memory of the monitor in bytes.
 func (m *Machine) Resident() (int64, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", m.cmd.Process.Pid))
 	if err != nil {
@@ -110,14 +110,14 @@ func (m *Machine) Resident() (int64, error) {
 	return kib << 10, err
 }
 
-// CPU is the time that the monitor has used, to a hundredth of a second: fields 14 and
-// 15 of proc_pid_stat(5).
+// CPU returns the CPU time that the monitor has used, with a resolution of 10 ms: fields 14 and 15 of
+// proc_pid_stat(5).
 func (m *Machine) CPU() (time.Duration, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", m.cmd.Process.Pid))
 	if err != nil {
 		return 0, err
 	}
-	_, rest, _ := bytes.Cut(stat, []byte(") ")) // behind the name, which may be anything
+	_, rest, _ := bytes.Cut(stat, []byte(") ")) // after the name, which may contain anything
 	words := bytes.Fields(rest)
 	const user, system = 14 - 3, 15 - 3
 	if len(words) <= system {
@@ -129,9 +129,9 @@ func (m *Machine) CPU() (time.Duration, error) {
 	return time.Duration(a+b) * tick, errors.Join(err1, err2)
 }
 
-// Scheduled is how long the monitor's threads ran, together, and for how long the one that
-// ran most, which is a CPU of the machine, could have run and was not let: the first and
-// the second figure of /proc/PID/task/TID/schedstat (Linux, Documentation/scheduler/sched-stats).
+// Scheduled returns how long the monitor's threads have run, in total, and how long the thread that ran
+// most was runnable but not running. That thread is a CPU of the machine. The values are the first and
+// the second field of /proc/PID/task/TID/schedstat (Linux, Documentation/scheduler/sched-stats).
 func (m *Machine) Scheduled() (ran, waited time.Duration, err error) {
 	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", m.cmd.Process.Pid))
 	if err != nil {
@@ -157,7 +157,7 @@ func (m *Machine) Scheduled() (ran, waited time.Duration, err error) {
 	return ran, waited, nil
 }
 
-// Beyond is the size of what is booted beyond the program itself, in bytes.
+// Beyond returns the size in bytes of the booted files without the program itself.
 func (f *Files) Beyond(kernel string) (int64, error) {
 	files := []string{f.Linux, f.Archive}
 	if kernel == subject.Loam {
@@ -174,7 +174,7 @@ func (f *Files) Beyond(kernel string) (int64, error) {
 	return sum, nil
 }
 
-// End stops the machine, and returns the end of what it said.
+// End kills the machine and returns the last lines of its output.
 func (m *Machine) End() string {
 	m.cmd.Process.Kill()
 	<-m.Ended

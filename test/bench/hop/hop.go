@@ -1,12 +1,11 @@
-// Package hop measures what it costs to hand packets from one protocol layer to
-// the next: by a function call, by a channel that carries one packet at a time
-// with a goroutine to each layer, which is the shape of the paper that Loam goes
-// back to, and by a channel that carries a batch, which is Loam's.
+// Package hop measures the cost of passing packets from one protocol layer to the next in three ways:
+// by a function call; by a channel that carries single packets, with a goroutine for each layer, which
+// is the design of the paper that Loam is based on; and by a channel that carries batches, which is
+// Loam's design.
 //
-// The layers do little: they parse the headers of a TCP segment of 1500 bytes
-// and pass the rest up; no checksum, no copy, no state. So a figure is mostly
-// the price of the hops, three of them to a packet, and of the wake-ups that
-// they cause.
+// The layers do little: they parse the headers of a TCP segment of 1500 bytes and pass the rest up,
+// without checksums, copies or state. So a figure is mostly the cost of the three hops of a packet, and
+// of the wake-ups that they cause.
 package hop
 
 import (
@@ -16,7 +15,7 @@ import (
 	"loam/wire"
 )
 
-// layer takes one header off a packet; nil if that is no such packet.
+// layer removes one header from a packet. It returns nil if the packet is not of its kind.
 type layer func(packet []byte) []byte
 
 var layers = []layer{link, network, transport, program}
@@ -47,17 +46,17 @@ func transport(b []byte) []byte {
 
 func program(b []byte) []byte { return b }
 
-// Shape is a way to join the layers. Run passes n copies of packet through all
-// of them and returns the number of payload bytes that came out at the top.
+// Shape is a way to connect the layers. Run passes n copies of packet through all of them and returns
+// the number of payload bytes that came out at the top.
 type Shape struct {
 	Name  string
 	Brief string // for a legend
-	// Batch is how many packets a channel carries at a time, 0 without channels.
+	// Batch is the number of packets that a channel carries at a time; 0 without channels.
 	Batch int
 	Run   func(packet []byte, n int) int
 }
 
-// Shapes are what is measured, from no channels to large batches.
+// Shapes returns the shapes to measure, from no channels to large batches.
 func Shapes() []Shape {
 	shapes := []Shape{
 		{"a call a layer", "calls", 0, direct},
@@ -84,12 +83,12 @@ func direct(packet []byte, n int) int {
 	return total
 }
 
-// depth is how many packets a channel between two layers holds.
+// depth is the capacity of a channel between two layers in packets.
 const depth = 1024
 
-// goroutines gives each layer but the top one a goroutine and joins them by
-// channels of packets. The layer below sends and closes, the layer above
-// receives; full means wait.
+// goroutines starts a goroutine for each layer except the top one, and connects them by channels of
+// packets. The layer below sends and closes, and the layer above receives. A layer waits while its
+// channel is full.
 func goroutines() (bottom chan<- []byte, top <-chan []byte) {
 	first := make(chan []byte, depth)
 	in := first
@@ -106,7 +105,7 @@ func goroutines() (bottom chan<- []byte, top <-chan []byte) {
 	return first, in
 }
 
-// perPacket sends packets up as fast as they go.
+// perPacket sends packets up as fast as possible.
 func perPacket(packet []byte, n int) int {
 	bottom, top := goroutines()
 	go func() {
@@ -122,8 +121,7 @@ func perPacket(packet []byte, n int) int {
 	return total
 }
 
-// alone sends a packet up when the one before it has arrived, so that every hop
-// wakes a goroutine.
+// alone sends a packet up when the packet before has arrived, so that every hop wakes a goroutine.
 func alone(packet []byte, n int) int {
 	bottom, top := goroutines()
 	defer close(bottom)
@@ -135,8 +133,8 @@ func alone(packet []byte, n int) int {
 	return total
 }
 
-// batched is perPacket with slices of packets in the channels. The slices come
-// from a free list and go back to it.
+// batched is perPacket with slices of packets in the channels. The slices come from a free list and
+// return to it.
 func batched(packet []byte, n, size int) int {
 	slots := max(1, depth/size)
 	free := make(chan [][]byte, slots*(len(layers)+1))
@@ -179,7 +177,7 @@ func batched(packet []byte, n, size int) int {
 	return total
 }
 
-// Segment makes the frame that is passed around.
+// Segment returns the frame that is passed through the layers.
 func Segment() []byte {
 	src, dst := netip.MustParseAddr("10.9.0.1"), netip.MustParseAddr("10.9.0.2")
 	eth := wire.Ethernet{Src: wire.MAC{2, 1}, Dst: wire.MAC{2, 2}, Type: wire.TypeIPv4}
@@ -193,11 +191,10 @@ func Segment() []byte {
 	return b
 }
 
-// PayloadLen is what is left of Segment at the top.
+// PayloadLen is the length in bytes of the payload of Segment.
 const PayloadLen = 1500 - wire.IPv4MinLen - wire.TCPMinLen
 
-// Measure passes packets through a shape for about span and returns the time
-// for each.
+// Measure passes packets through a shape for about span, and returns the time per packet.
 func Measure(s Shape, span time.Duration) time.Duration {
 	packet := Segment()
 	n := 1000

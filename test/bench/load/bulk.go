@@ -13,29 +13,27 @@ import (
 	"loam/test/bench/subject"
 )
 
-// bulk moves bytes one way over one connection, as fast as they go. What counts
-// is what the receiving program has read. It looks at the first megabyte to see
-// that the bytes are the right ones, and when the stack sends, that all arrived.
+// bulk transfers bytes in one direction over one connection, as fast as possible. The result counts the
+// bytes that the receiving program has read. The receiver checks the contents of the first megabyte. If
+// the stack under test sends, the load also checks that all bytes arrived.
 //
-// Samples: "Gb/s"; and of the client's process, which on a pipe has both ends in
-// it, "allocs/MB", objects allocated for each 10^6 bytes, and "CPU s/GB", time on
-// CPUs for each 10^9.
+// Samples: "Gb/s"; and for the client's process, which on a pipe contains both ends: "allocs/MB",
+// objects allocated per 10^6 bytes, and "CPU s/GB", CPU seconds per 10^9 bytes.
 type bulk struct{ send bool }
 
-// Directions, the first byte that a client sends.
+// Directions: the first byte that a client sends.
 const (
 	toServer = 'u'
 	toClient = 'd'
 )
 
-// Bytes are written and read in chunks of this size; checked are this many.
+// Sizes in bytes: of each write and read, and of the checked beginning of the stream.
 const (
 	chunk   = 64 << 10
 	checked = 1 << 20
 )
 
-// pattern is two chunks of the stream, so that any chunk of it, wherever it
-// begins, is a piece of the pattern.
+// pattern is two chunks of the stream. Any chunk of the stream, wherever it begins, is a part of it.
 var pattern = func() []byte {
 	b := make([]byte, 2*chunk)
 	for i := range b {
@@ -47,7 +45,7 @@ var pattern = func() []byte {
 
 var errDamaged = errors.New("the bytes that arrived are not those that were sent")
 
-// check compares b with the stream at offset at, near the stream's beginning.
+// check compares b with the stream at offset at. Beyond the checked beginning it does nothing.
 func check(b []byte, at uint64) error {
 	from := int(at % chunk)
 	if at < checked && !bytes.Equal(b, pattern[from:from+len(b)]) {
@@ -71,8 +69,8 @@ func (b bulk) Serve(h subject.Host) error {
 	})
 }
 
-// sink reads everything and answers with the number of bytes; it only closes the
-// connection if they are damaged.
+// sink reads the whole stream and replies with the number of bytes. If the bytes are damaged, it closes
+// the connection without a reply.
 func sink(c net.Conn) {
 	buf := make([]byte, chunk)
 	var total uint64
@@ -89,7 +87,7 @@ func sink(c net.Conn) {
 	c.Write(binary.BigEndian.AppendUint64(nil, total))
 }
 
-// source writes until the client goes away.
+// source writes until the client closes the connection.
 func source(c net.Conn) {
 	for {
 		if _, err := c.Write(pattern[:chunk]); err != nil {
@@ -126,7 +124,7 @@ func (b bulk) Run(h subject.Host, peer netip.Addr, span time.Duration) (Samples,
 	}, nil
 }
 
-// send writes for span, ends the stream, and asks the server how much came.
+// send writes for span, ends the stream, and reads the number of bytes that the server received.
 func send(c net.Conn, span time.Duration) (total uint64, took time.Duration, err error) {
 	if _, err := c.Write([]byte{toServer}); err != nil {
 		return 0, 0, err

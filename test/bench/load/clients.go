@@ -12,18 +12,17 @@ import (
 	"loam/test/bench/subject"
 )
 
-// clients is the second experiment of the paper (section 3.3.2): a server
-// starts, n clients connect to it over the local network at once, and each
-// sends 4 kB. What counts is the time from before the server starts until it
-// has read every byte of every client.
+// clients is the second experiment of the paper (section 3.3.2): a server starts, n clients connect to
+// it at once over the local network, and each sends 4 kB. The time runs from before the server starts
+// until it has read all bytes of all clients.
 //
 // Samples: "1" to "100", by number of clients: the median throughput in Mb/s.
 type clients struct{}
 
-// ClientCounts are the numbers of clients that are tried.
+// ClientCounts are the numbers of clients.
 var ClientCounts = []int{1, 2, 5, 10, 20, 40, 60, 80, 100}
 
-// payload is what each client sends, in bytes.
+// payload is the number of bytes that each client sends.
 const payload = 4096
 
 func (clients) Serve(subject.Host) error { return nil }
@@ -48,6 +47,7 @@ func (clients) Run(h subject.Host, _ netip.Addr, span time.Duration) (Samples, e
 	return samples, nil
 }
 
+// experiment runs n clients against a new server on port at, and returns the time that it took.
 func experiment(h subject.Host, at uint16, n int) (time.Duration, error) {
 	start := time.Now()
 	l, err := h.Listen(at)

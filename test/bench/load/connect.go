@@ -11,14 +11,14 @@ import (
 	"loam/test/bench/subject"
 )
 
-// connect opens connections one after the other, from several goroutines at
-// once. A connection counts when it has lived its whole life: dialled, accepted,
-// closed by the server, seen closed by the client, closed.
+// connect opens and closes connections from several goroutines at once, one after another on each. A
+// connection counts once it is complete: dialled, accepted, closed by the server, and closed by the
+// client after it has read the end.
 //
 // Samples: "conns/s".
 type connect struct{}
 
-// dialers is how many goroutines dial.
+// dialers is the number of goroutines that dial.
 const dialers = 8
 
 func (connect) Serve(h subject.Host) error {
@@ -51,6 +51,7 @@ func (connect) Run(h subject.Host, peer netip.Addr, span time.Duration) (Samples
 	return Samples{"conns/s": float64(done.Load()) / took.Seconds()}, nil
 }
 
+// oneConnection opens a connection, reads the end that the server sends, and closes it.
 func oneConnection(h subject.Host, peer netip.Addr) error {
 	c, err := dial(h, peer)
 	if err != nil {

@@ -14,20 +14,19 @@ import (
 	"loam/wire"
 )
 
-// echo is the first experiment of the paper (section 3.3.1): the kernel sends
-// n ICMP echo requests at once, and the stack answers. The client's half always
-// runs on the kernel. Where the paper starts n ping programs, each of which
-// sends 50 requests, here one socket sends n requests back to back, and that 50
-// times; the kernel stamps the replies as they come in, as it does for ping.
+// echo is the first experiment of the paper (section 3.3.1): the kernel sends n ICMP echo requests at
+// once, and the stack replies. The client's half always runs on the kernel. The paper starts n ping
+// programs, which send 50 requests each. Here one socket sends n requests back to back, 50 times. The
+// kernel stamps the replies on arrival, as it does for ping.
 //
-// Samples: "1" to "1000", by number of requests at once: the mean time to the
-// reply in microseconds; "lost", the requests without a reply, in percent.
+// Samples: "1" to "1000", by number of requests at once: the mean time to the reply in microseconds;
+// "lost", the requests without a reply, in percent.
 type echo struct{}
 
-// EchoCounts are the numbers of requests at once that are tried.
+// EchoCounts are the numbers of requests at once.
 var EchoCounts = []int{1, 2, 5, 10, 20, 50, 100, 200, 400, 600, 800, 1000}
 
-// rounds is how often each number is tried, time permitting.
+// rounds is how often each number is measured, if time allows.
 const rounds = 50
 
 func (echo) Serve(subject.Host) error { return nil }
@@ -76,7 +75,7 @@ type pinger struct {
 	seq uint16
 }
 
-// replyTimeout is how long a round waits for a reply that does not come.
+// replyTimeout is how long a round waits for the next reply.
 const replyTimeout = 200 * time.Millisecond
 
 func newPinger(peer netip.Addr) (*pinger, error) {
@@ -98,8 +97,8 @@ func newPinger(peer netip.Addr) (*pinger, error) {
 	return &pinger{fd: fd, to: unix.SockaddrInet4{Addr: peer.As4()}, id: uint16(os.Getpid())}, nil
 }
 
-// buffer gives the socket room for the largest burst, or as much as the system
-// lets somebody have who is not its root.
+// buffer gives the socket room for the largest burst. Without privilege, it gives as much as the system
+// allows.
 func buffer(fd, force, polite int) error {
 	const room = 8 << 20
 	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, force, room) == nil {
@@ -108,13 +107,13 @@ func buffer(fd, force, polite int) error {
 	return unix.SetsockoptInt(fd, unix.SOL_SOCKET, polite, room)
 }
 
-// requestLen is an ICMP header and the 56 bytes that ping sends.
+// requestLen is the length in bytes of a request: an ICMP header and the 56 bytes of data that ping
+// sends.
 const requestLen = wire.ICMPv4Len + 56
 
-// round sends n requests, then reads the replies, and returns the times that
-// these took. The kernel keeps the replies meanwhile, each with the time when
-// it came; the time of sending travels in the request, as ping does it. The
-// sequence numbers are ones that no recent round used.
+// round sends n requests, then reads the replies, and returns the round-trip times. The kernel queues
+// the replies meanwhile, each with its time of arrival. Each request contains its time of sending, as
+// with ping. Sequence numbers are not reused by later rounds for a long time.
 func (p *pinger) round(n int) ([]time.Duration, error) {
 	first := p.seq
 	p.seq += uint16(n)
@@ -175,7 +174,7 @@ func (p *pinger) reply() (seq uint16, trip time.Duration, err error) {
 	}
 }
 
-// answer parses an IP packet; ok if it is an answer to this pinger.
+// answer parses an IP packet. ok reports whether it is a reply to this pinger.
 func (p *pinger) answer(packet []byte) (h wire.ICMPv4, data []byte, ok bool) {
 	_, msg, err := wire.ParseIPv4(packet)
 	if err != nil || len(msg) != requestLen {
@@ -185,7 +184,7 @@ func (p *pinger) answer(packet []byte) (h wire.ICMPv4, data []byte, ok bool) {
 	return h, data, err == nil && h.Type == wire.ICMPv4EchoReply && h.EchoID() == p.id
 }
 
-// arrival finds the kernel's time stamp (SO_TIMESTAMPNS) in ns of wall time.
+// arrival returns the kernel's time stamp (SO_TIMESTAMPNS) in ns since 1970.
 func arrival(control []byte) (int64, error) {
 	messages, err := unix.ParseSocketControlMessage(control)
 	if err != nil {

@@ -15,16 +15,16 @@ import (
 	"time"
 )
 
-// HTTP works against the program of package guest, from Linux.
+// HTTP is a client, on Linux, of the program of package guest.
 type HTTP struct{ Server netip.AddrPort }
 
-// FirstAnswer waits until the server answers a request. It knocks each time that between
-// has passed, which bounds how finely the wait is measured, and lets each try live on:
-// what the server takes its time for is not begun again.
+// FirstAnswer waits until the server answers a request. It starts another attempt every time between
+// has passed, which limits the resolution of the measurement. Earlier attempts continue, so a server
+// that takes its time is not asked to start over.
 func (h HTTP) FirstAnswer(ctx context.Context, between time.Duration) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	answered := make(chan struct{}, 1) // from the try that is first; full: another was
+	answered := make(chan struct{}, 1) // sent to by the first attempt that succeeds; full: one already has
 	tick := time.NewTicker(between)
 	defer tick.Stop()
 	for {
@@ -47,7 +47,7 @@ func (h HTTP) FirstAnswer(ctx context.Context, between time.Duration) error {
 	}
 }
 
-// try asks once.
+// try makes one request.
 func (h HTTP) try(ctx context.Context) error {
 	c, err := new(net.Dialer).DialContext(ctx, "tcp", h.Server.String())
 	if err != nil {
@@ -59,8 +59,8 @@ func (h HTTP) try(ctx context.Context) error {
 	return err
 }
 
-// Requests is how many requests are answered in how long, on so many connections that
-// stay, with one request under way on each.
+// Requests keeps one request outstanding on each of conns persistent connections for span. It returns
+// the number of answered requests and the time that they took.
 func (h HTTP) Requests(conns int, span time.Duration) (count int, took time.Duration, err error) {
 	var exchanges []*exchange
 	for range conns {
@@ -93,9 +93,8 @@ func (h HTTP) Requests(conns int, span time.Duration) (count int, took time.Dura
 	return count, took, errors.Join(errs...)
 }
 
-// exchange is a connection on which the same is asked again and again. The answers
-// are of one size, which the first one has shown, so that little of the machine's
-// time goes into the client.
+// exchange is a connection that sends the same request repeatedly. All responses have the size of the
+// first one, so the client needs little CPU time.
 type exchange struct {
 	c       net.Conn
 	request []byte
@@ -104,7 +103,7 @@ type exchange struct {
 
 const wantedStatus = "HTTP/1.1 200 OK\r\n"
 
-// newExchange asks for the first time.
+// newExchange sends the first request and reads its response.
 func newExchange(c net.Conn, server netip.AddrPort) (*exchange, error) {
 	e := &exchange{c: c, request: []byte("GET / HTTP/1.1\r\nHost: " + server.String() + "\r\n\r\n")}
 	if _, err := c.Write(e.request); err != nil {
@@ -125,7 +124,7 @@ func newExchange(c net.Conn, server netip.AddrPort) (*exchange, error) {
 	return e, nil
 }
 
-// until asks until the time end, and returns how often.
+// until sends requests until end, and returns the number of responses.
 func (e *exchange) until(end time.Time) (n int, err error) {
 	for ; time.Now().Before(end); n++ {
 		if _, err := e.c.Write(e.request); err != nil {
@@ -141,7 +140,7 @@ func (e *exchange) until(end time.Time) (n int, err error) {
 	return n, nil
 }
 
-// Get asks for a path and reads the JSON that is the answer.
+// Get requests a path and decodes the JSON response into into.
 func (h HTTP) Get(path string, into any) error {
 	client := http.Client{Timeout: time.Minute}
 	defer client.CloseIdleConnections()

@@ -12,20 +12,19 @@ import (
 	"loam/test/bench/subject"
 )
 
-// idle opens many connections, has each carry one byte there and back, leaves
-// them alone, and looks at the process's memory: spans of the heap in use, and
-// stacks, after the collector has run. So what a connection needed while it
-// worked, and gave back, does not count; no goroutine of the program waits on
-// the connections, since that costs the same on every stack.
+// idle opens many connections, sends one byte back and forth on each, leaves them idle, and measures
+// the memory of the process: heap spans in use, and stacks, after garbage collection. Memory that a
+// connection needed while it worked and then released does not count. No goroutine of the program waits
+// on the connections, because that costs the same on every stack.
 //
-// Samples: "bytes", for each end of a connection that is in this process.
+// Samples: "bytes", per end of a connection in this process.
 type idle struct{ conns int }
 
-// warmUp connections are opened before the first look, so that tables and
-// goroutines that the first connections bring are not counted.
+// warmUp is the number of connections opened before the first measurement, so that tables and
+// goroutines created for the first connections do not count.
 const warmUp = 100
 
-// kept keeps what the server accepted; nothing reads it.
+// kept keeps the accepted connections alive. Nothing reads it.
 var kept struct {
 	sync.Mutex
 	conns []net.Conn
@@ -76,7 +75,7 @@ func (i idle) Run(h subject.Host, peer netip.Addr, _ time.Duration) (Samples, er
 	return Samples{"bytes": (float64(after) - float64(before)) / float64(ends)}, nil
 }
 
-// open adds n connections to conns.
+// open opens n more connections and appends them to conns.
 func open(conns []net.Conn, h subject.Host, peer netip.Addr, n int) ([]net.Conn, error) {
 	var (
 		mu      sync.Mutex
@@ -103,11 +102,11 @@ func open(conns []net.Conn, h subject.Host, peer netip.Addr, n int) ([]net.Conn,
 	return conns, errors.Join(errs...)
 }
 
-// settle is how long connections are left alone before memory is read: longer
-// than delayed acknowledgements and the linger of pooled goroutines.
+// settle is how long connections are idle before memory is measured. It is longer than delayed
+// acknowledgements and than the idle time of pooled goroutines.
 const settle = 300 * time.Millisecond
 
-// memory reads the bytes in use once the collector has emptied all pools.
+// memory returns the bytes in use after garbage collection has emptied all pools.
 func memory() uint64 {
 	time.Sleep(settle)
 	for range 3 {

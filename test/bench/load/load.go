@@ -1,5 +1,5 @@
-// Package load holds what is measured: each load is a server's half and a
-// client's half, and works on any pair of hosts.
+// Package load contains the loads to measure. Each load consists of a server's half and a client's
+// half, and works on any pair of hosts.
 package load
 
 import (
@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -16,17 +17,14 @@ import (
 	"loam/test/bench/subject"
 )
 
-// Samples are the figures that one run of a load gives, by name. Each load
-// documents its names and units.
+// Samples are the results of one run of a load, by name. Each load documents its names and units.
 type Samples map[string]float64
 
 // Load is one kind of work between two hosts.
 type Load interface {
-	// Serve starts the server's half on h and returns; it goes on for as long
-	// as the process lives.
+	// Serve starts the server's half on h and returns. The server runs until the process ends.
 	Serve(h subject.Host) error
-	// Run is the client's half: it works against the server at peer for about
-	// span and returns what it measured.
+	// Run runs the client's half against the server at peer for about span, and returns the samples.
 	Run(h subject.Host, peer netip.Addr, span time.Duration) (Samples, error)
 }
 
@@ -39,10 +37,12 @@ const (
 	Idle        = "idle"
 	Echo        = "echo"
 	Clients     = "clients"
+	OneFlight   = "one-flight"
+	Flood       = "flood-" // followed by one of FloodKinds
 )
 
-// ByName makes the load of that name. n is its size where it has one: the
-// number of connections of Idle.
+// ByName returns the load with that name. n is its size, for loads that have one: the number of
+// connections of Idle.
 func ByName(name string, n int) (Load, error) {
 	switch name {
 	case BulkSend:
@@ -59,14 +59,19 @@ func ByName(name string, n int) (Load, error) {
 		return echo{}, nil
 	case Clients:
 		return clients{}, nil
+	case OneFlight:
+		return oneFlight{}, nil
+	}
+	if kind, ok := strings.CutPrefix(name, Flood); ok && slices.Contains(FloodKinds, kind) {
+		return flood{kind: kind}, nil
 	}
 	return nil, fmt.Errorf("no load %q", name)
 }
 
-// port is where every server listens.
+// port is the TCP port of every server.
 const port = 5001
 
-// serve accepts connections and handles each in a goroutine of its own.
+// serve accepts connections and handles each on a goroutine of its own.
 func serve(h subject.Host, handle func(net.Conn)) error {
 	l, err := h.Listen(port)
 	if err != nil {
@@ -109,10 +114,10 @@ func quantile(xs []time.Duration, q float64) time.Duration {
 
 func microseconds(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
-// usage is what this process has used so far.
+// usage is the resources that this process has used since it started.
 type usage struct {
-	objects uint64        // allocated
-	cpu     time.Duration // in user mode and in the kernel
+	objects uint64        // allocated objects
+	cpu     time.Duration // CPU time in user mode and in the kernel
 }
 
 func use() usage {
@@ -120,7 +125,7 @@ func use() usage {
 	runtime.ReadMemStats(&m)
 	var r unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &r); err != nil {
-		panic(err) // with these arguments it cannot fail: getrusage(2)
+		panic(err) // cannot fail with these arguments: getrusage(2)
 	}
 	return usage{m.Mallocs, time.Duration(r.Utime.Nano() + r.Stime.Nano())}
 }

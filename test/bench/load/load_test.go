@@ -10,9 +10,8 @@ import (
 	"loam/test/bench/subject"
 )
 
-// Every load, but the one that needs the kernel for its client's half, works
-// over a pipe between two stacks of either kind and gives the samples that it
-// documents.
+// Every load, except the one whose client's half needs the kernel, works over a pipe between two stacks
+// of either kind, and returns the samples that it documents.
 func TestLoads(t *testing.T) {
 	for _, name := range []string{subject.Loam, subject.GVisor} {
 		t.Run(name, func(t *testing.T) { testLoads(t, name) })
@@ -60,7 +59,7 @@ func testLoads(t *testing.T, stack string) {
 	}
 }
 
-// hosts makes two stacks on a pipe, or one and its loopback.
+// hosts returns two stacks on a pipe, or one with its loopback.
 func hosts(t *testing.T, stack, load string) (a, b subject.Host) {
 	t.Helper()
 	s, err := subject.ByName(stack)

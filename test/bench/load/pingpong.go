@@ -9,9 +9,9 @@ import (
 	"loam/test/bench/subject"
 )
 
-// pingPong sends one byte there and back over one connection, again and again.
+// pingPong sends one byte back and forth over one connection, repeatedly.
 //
-// Samples: "p50" and "p99" of the round trip in microseconds.
+// Samples: "p50" and "p99" of the round-trip time in microseconds.
 type pingPong struct{}
 
 func (pingPong) Serve(h subject.Host) error {

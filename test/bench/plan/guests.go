@@ -21,7 +21,7 @@ var (
 	loamOnly = []string{subject.Loam}
 )
 
-// GuestTests lists what is measured of a whole program.
+// GuestTests returns all measurements of a whole program.
 func GuestTests() []Test {
 	return []Test{
 		{"guest/q35", OnQ35, onKernel, cell.Spec{Place: cell.Machine, Model: guest.Q35, CPUs: 1}, machineRows()},
@@ -32,8 +32,8 @@ func GuestTests() []Test {
 	}
 }
 
-// programRows are those of every place: requests as many times as Linux's, writes as
-// many times as cheap.
+// programRows returns the rows that every place has. requests and writes are the ratios to Linux to aim
+// for.
 func programRows(requests, writes float64) []Row {
 	return []Row{
 		{Title: "requests, 1 connection", Sample: cell.OneClient, Unit: "per s", Better: Higher, Aim: &Aim{Ratio: requests}, Peer: subject.Linux},
@@ -43,7 +43,7 @@ func programRows(requests, writes float64) []Row {
 	}
 }
 
-// withoutAims are rows for Loam alone.
+// withoutAims removes aims and peers, for rows of Loam alone.
 func withoutAims(rows []Row) []Row {
 	for i := range rows {
 		rows[i].Aim, rows[i].Peer = nil, ""

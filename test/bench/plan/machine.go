@@ -12,17 +12,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Machine says where and of what the figures are.
+// Machine describes the machine and the versions behind the figures.
 type Machine struct {
 	CPU    string
 	CPUs   int
 	Kernel string
 	Go     string
-	Loam   string // revision; "+" behind it: with changes
+	Loam   string // revision; a trailing "+" means local changes
 	GVisor string // module version
 	Date   string
-	// Load is the mean number of threads that ran or wanted to, over the minute before:
-	// what else the machine had to do.
+	// Load is the mean number of running and runnable threads over the last minute before the run.
 	Load string `json:",omitempty"`
 }
 
@@ -48,7 +47,7 @@ func thisMachine() Machine {
 	return m
 }
 
-// revision asks git, since go run leaves it out of the build information.
+// revision asks git, because go run does not record the revision in the build information.
 func revision() string {
 	out, err := exec.Command("git", "describe", "--always", "--dirty=+", "--abbrev=12").Output()
 	if err != nil {
@@ -57,14 +56,14 @@ func revision() string {
 	return strings.TrimSpace(string(out))
 }
 
-// loadAverage is the first word of proc_loadavg(5).
+// loadAverage returns the first field of proc_loadavg(5).
 func loadAverage() string {
 	b, _ := os.ReadFile("/proc/loadavg")
 	first, _, _ := strings.Cut(string(b), " ")
 	return first
 }
 
-// cpuModel reads the "model name" of the first CPU; see proc_cpuinfo(5).
+// cpuModel returns the "model name" of the first CPU; see proc_cpuinfo(5).
 func cpuModel() string {
 	f, err := os.Open("/proc/cpuinfo")
 	if err != nil {

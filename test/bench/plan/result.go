@@ -9,21 +9,21 @@ import (
 	"loam/test/bench/subject"
 )
 
-// Results are what one run of the whole thing found; they are the JSON file.
+// Results are the results of one run of the program, and the content of the JSON file.
 type Results struct {
 	Machine  Machine
-	Guests   bool `json:",omitempty"` // of whole programs, and not of the stack
+	Guests   bool `json:",omitempty"` // of whole programs, not of the stack
 	Reps     int
 	Span     string
 	Conns    int
 	Took     string
-	Cut      bool `json:",omitempty"` // the limit of time left something out
+	Cut      bool `json:",omitempty"` // the time limit left something out
 	Failures []Failure
 	Rows     []Outcome
 	Hops     []Hop
 }
 
-// Failure is a cell that gave no result.
+// Failure is a cell without a result.
 type Failure struct {
 	Test, Subject string
 	Rep           int
@@ -36,26 +36,26 @@ type Outcome struct {
 	Group string
 	Row
 	Figures []Figure
-	// Ratio is how many times as good Loam is as its peer, gVisor with its own links
-	// if the row names no other, and RatioVnet, on a tap, as gVisor with the link that we wrote for it: the
-	// median of the ratios of the repetitions, 0 without any.
+	// Ratio is how many times as good Loam is as its peer. Without a named peer, the peer is gVisor
+	// with its own links. RatioVnet is the same, on a tap, for gVisor with our tap link. Both are
+	// medians of the ratios of the repetitions, and 0 if there are none.
 	Ratio     float64
 	RatioVnet float64 `json:",omitempty"`
 }
 
-// Figure is what one subject got in one row: every repetition and their median.
+// Figure is the result of one subject in one row: all repetitions and their median.
 type Figure struct {
 	Subject string
 	Median  float64
 	Runs    []float64
 }
 
-// Hop is one shape of package hop.
+// Hop is the result of one shape of package hop.
 type Hop struct {
 	Shape string
 	Brief string
 	Batch int
-	NS    float64 // a packet
+	NS    float64 // ns per packet
 }
 
 // Of returns the figure of a subject.
@@ -68,11 +68,10 @@ func (o *Outcome) Of(name string) (Figure, bool) {
 	return Figure{}, false
 }
 
-// Against is the subject that Loam is compared with.
+// Against returns the subject that Loam is compared with.
 func (r *Row) Against() string { return cmp.Or(r.Peer, subject.GVisor) }
 
-// Met reports whether Loam keeps the row's aim; known is false without an aim
-// or without figures to tell.
+// Met reports whether Loam meets the row's aim. known is false without an aim or without figures.
 func (o *Outcome) Met() (met, known bool) {
 	loam, ok := o.Of(subject.Loam)
 	if o.Aim == nil || !ok || o.Ratio == 0 {
@@ -81,13 +80,13 @@ func (o *Outcome) Met() (met, known bool) {
 	return o.Ratio >= o.Aim.Ratio && (o.Aim.AtMost == 0 || loam.Median <= o.Aim.AtMost), true
 }
 
-// key names the figures of one row and subject.
+// key identifies the figures of one row and subject.
 type key struct{ test, sample, subject string }
 
-// missing stands for a repetition that failed; it keeps the others in step.
+// missing stands for a repetition that failed, so that the indices of the others are right.
 var missing = math.NaN()
 
-// keep files the samples of one repetition; nil if it failed.
+// keep stores the samples of one repetition. samples is nil if it failed.
 func keep(figures map[key][]float64, t Test, name string, rep int, samples load.Samples) {
 	for _, row := range t.Rows {
 		k := key{t.Name, row.Sample, name}
@@ -102,7 +101,7 @@ func keep(figures map[key][]float64, t Test, name string, rep int, samples load.
 	}
 }
 
-// rows makes the outcomes.
+// rows computes the outcomes.
 func rows(tests []Test, figures map[key][]float64) []Outcome {
 	var out []Outcome
 	for _, t := range tests {
@@ -122,8 +121,8 @@ func rows(tests []Test, figures map[key][]float64) []Outcome {
 	return out
 }
 
-// ratio is the median over the repetitions that both sides have of how many
-// times as good ours was; 0 if there is none.
+// ratio returns how many times as good our figures are as theirs: the median over the repetitions that
+// both have, or 0 if there is none.
 func ratio(better Better, ours, theirs []float64) float64 {
 	var rs []float64
 	for i := range min(len(ours), len(theirs)) {
@@ -142,7 +141,7 @@ func present(xs []float64) []float64 {
 	return slices.DeleteFunc(slices.Clone(xs), math.IsNaN)
 }
 
-// median of xs; 0 of none.
+// median returns the median of xs, or 0 if xs is empty.
 func median(xs []float64) float64 {
 	if len(xs) == 0 {
 		return 0

@@ -24,8 +24,8 @@ func TestMedian(t *testing.T) {
 	}
 }
 
-// A ratio above 1 is good for us, whichever way the unit points, and a
-// repetition that one side lacks does not count.
+// A ratio above 1 is good for Loam, whether higher or lower figures are better. A repetition that one
+// side lacks does not count.
 func TestRatio(t *testing.T) {
 	nan := math.NaN()
 	for _, c := range []struct {
@@ -46,8 +46,8 @@ func TestRatio(t *testing.T) {
 	}
 }
 
-// Figures stay in step with the repetitions when one fails, so that the ratio
-// pairs what ran together.
+// If a repetition fails, the figures of the others keep their indices, so that the ratio compares runs
+// of the same repetition.
 func TestFailedRunKeepsPairs(t *testing.T) {
 	test := Test{Name: "t", Subjects: []string{subject.Loam, subject.GVisor}, Rows: []Row{{Sample: "s", Better: Higher}}}
 	figures := map[key][]float64{}
@@ -87,7 +87,7 @@ func TestAims(t *testing.T) {
 	}
 }
 
-// Every test names subjects, a place and a load that exist, and its rows differ.
+// Every test names existing subjects, an existing place and an existing load, and its rows differ.
 func TestTheList(t *testing.T) {
 	names := map[string]bool{}
 	for _, test := range Tests(10) {

@@ -9,20 +9,19 @@ import (
 	"loam/test/bench/subject"
 )
 
-// Better says which way a figure is good.
+// Better is the direction in which a figure is better.
 type Better string
 
-// Ways.
+// The directions.
 const (
 	Higher Better = "higher"
 	Lower  Better = "lower"
 )
 
-// Test is one cell, to be run on each of Subjects. Spec lacks the subject and
-// the span.
+// Test is one cell, to be run on each of Subjects. Spec lacks the subject and the span.
 type Test struct {
-	Name     string // by which people choose tests: "pipe/pingpong"
-	Group    string // the heading that its rows stand under
+	Name     string // selects tests on the command line: "pipe/pingpong"
+	Group    string // heading of its rows
 	Subjects []string
 	Spec     cell.Spec
 	Rows     []Row
@@ -34,39 +33,40 @@ type Row struct {
 	Sample string
 	Unit   string
 	Better Better
-	AtOnce int  // in the paper's experiments: how many pings or clients
-	Aim    *Aim // what is asked of Loam; nil asks nothing
-	// Peer is whom Loam is compared with; "" is gVisor.
+	AtOnce int  // in the paper's experiments: number of pings or clients
+	Aim    *Aim // what Loam should reach; nil: nothing
+	// Peer is the subject that Loam is compared with; "" means gVisor.
 	Peer string `json:",omitempty"`
 }
 
-// Aim is a bound on Loam's figure, besides being no worse than its peer's. What
-// is zero asks nothing.
+// Aim is a bound on Loam's figure. A field that is zero requires nothing.
 type Aim struct {
-	AtMost float64 // in the row's unit
-	Ratio  float64 // so many times as good as the peer
+	AtMost float64 // largest figure, in the row's unit
+	Ratio  float64 // how many times as good as the peer Loam should be
 }
 
-// Headings.
+// The headings.
 const (
 	OverPipe = "Over a pipe"
 	OverTap  = "Over a tap"
 	OverVeth = "On an interface of Linux"
 	Echo     = "Pings at once"
 	Clients  = "Clients at once"
+	Floods   = "Connections during a flood"
 )
 
 var (
 	onPipe   = []string{subject.Loam, subject.GVisor, subject.Linux}
 	onTap    = []string{subject.Loam, subject.GVisor, subject.GVisorVnet, subject.Linux}
 	onVeth   = []string{subject.LoamPacket, subject.LoamRing, subject.LoamXDP, subject.Linux}
-	ofMemory = []string{subject.Loam, subject.GVisor} // the kernel's memory is not in our heap
+	onFlood  = []string{subject.Loam, subject.GVisor, subject.Linux}
+	ofMemory = []string{subject.Loam, subject.GVisor} // not Linux: the kernel's memory is not in the heap of the process
 )
 
-// Tests lists everything that is measured of the stack. conns is how many connections the
-// tests of memory open.
+// Tests returns all measurements of the stack. conns is the number of connections that the memory tests
+// open.
 func Tests(conns int) []Test {
-	return slices.Concat(pipe(conns), tap(conns), veth(), paper())
+	return slices.Concat(pipe(conns), tap(conns), veth(), floods(), paper())
 }
 
 func pipe(conns int) []Test {
@@ -120,14 +120,16 @@ func tap(conns int) []Test {
 		{"tap/accept", OverTap, onTap, cell.Spec{Place: cell.Tap, Load: load.Connect, Far: true}, []Row{
 			{Title: "connections, stack accepts", Sample: "conns/s", Unit: "per s", Better: Higher, Aim: equal},
 		}},
+		{"tap/one-flight", OverTap, onTap, cell.Spec{Place: cell.Tap, Load: load.OneFlight, Far: true}, []Row{
+			{Title: "kernel to stack, one segment in flight", Sample: "kB/s", Unit: "kB/s", Better: Higher, Aim: &Aim{Ratio: 0.5}, Peer: subject.Linux},
+		}},
 		{"tap/idle", OverTap, ofMemory, cell.Spec{Place: cell.Tap, Load: load.Idle, Conns: conns}, []Row{
 			{Title: "memory of an idle connection", Sample: "bytes", Unit: "B", Better: Lower, Aim: &Aim{Ratio: 1, AtMost: 4096}},
 		}},
 	}
 }
 
-// veth lists the same two loads in all the ways that Loam can stand on an
-// interface of Linux.
+// veth returns the same loads for all ways in which Loam can use an interface of Linux.
 func veth() []Test {
 	return []Test{
 		{"veth/send", OverVeth, onVeth, cell.Spec{Place: cell.Veth, Load: load.BulkSend}, []Row{
@@ -145,7 +147,18 @@ func veth() []Test {
 	}
 }
 
-// paper lists the two experiments of the paper (sections 3.3.1 and 3.3.2).
+// floods returns the tests of how far floods of 100,000 packets per second reduce the rate of
+// connections.
+func floods() (tests []Test) {
+	for _, kind := range load.FloodKinds {
+		tests = append(tests, Test{"flood/" + kind, Floods, onFlood, cell.Spec{Place: cell.Tap, Load: load.Flood + kind, Far: true}, []Row{
+			{Title: kind, Sample: "share", Unit: "%", Better: Higher, Aim: equal, Peer: subject.Linux},
+		}})
+	}
+	return tests
+}
+
+// paper returns the two experiments of the paper (sections 3.3.1 and 3.3.2).
 func paper() []Test {
 	echo := Test{"paper/echo", Echo, onTap, cell.Spec{Place: cell.Tap, Load: load.Echo, Far: true}, nil}
 	for _, n := range load.EchoCounts {
@@ -163,7 +176,7 @@ func paper() []Test {
 	return []Test{echo, clients}
 }
 
-// equal asks Loam to be no worse than gVisor.
+// equal requires Loam to be no worse than its peer.
 var equal = &Aim{Ratio: 1}
 
 func plural(n int, what string) string {

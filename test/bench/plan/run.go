@@ -15,19 +15,19 @@ import (
 	"loam/test/bench/load"
 )
 
-// Options say how much is measured.
+// Options select how much is measured.
 type Options struct {
 	Reps     int            // how often each cell is run
-	Span     time.Duration  // of each cell, about
-	Conns    int            // of the tests of memory
-	Guests   bool           // whole programs, and not the stack
-	Limit    time.Duration  // no cell begins later than this; what is missing then is left out
-	Only     *regexp.Regexp // tests, by name; nil: all
+	Span     time.Duration  // approximate duration of each cell
+	Conns    int            // connections of the memory tests
+	Guests   bool           // measure whole programs instead of the stack
+	Limit    time.Duration  // no cell starts later than this; cells that are missing then are left out
+	Only     *regexp.Regexp // tests by name; nil: all
 	Subjects []string       // nil: all
 }
 
-// Run measures everything and tells progress as it goes. An error is one before
-// anything was measured.
+// Run runs all measurements and prints progress as it goes. It returns an error only if nothing could
+// be measured.
 func Run(ctx context.Context, o Options, progress io.Writer) (*Results, error) {
 	tests := chosen(o)
 	if o.Guests {
@@ -50,7 +50,7 @@ func Run(ctx context.Context, o Options, progress io.Writer) (*Results, error) {
 	for rep := range o.Reps {
 		for _, t := range tests {
 			for i := range t.Subjects {
-				name := t.Subjects[(i+rep)%len(t.Subjects)] // nobody is always first
+				name := t.Subjects[(i+rep)%len(t.Subjects)] // the first subject changes from repetition to repetition
 				if time.Since(start) > o.Limit || ctx.Err() != nil {
 					r.Cut = true
 					continue
@@ -72,7 +72,7 @@ func Run(ctx context.Context, o Options, progress io.Writer) (*Results, error) {
 	return r, nil
 }
 
-// chosen are the tests and subjects that the options leave.
+// chosen returns the tests and subjects that the options select.
 func chosen(o Options) []Test {
 	all := Tests(o.Conns)
 	if o.Guests {
@@ -98,7 +98,7 @@ func runCell(ctx context.Context, spec cell.Spec, name string, span time.Duratio
 	return cell.Run(ctx, spec)
 }
 
-// brief says what came out, in a few words: the first row's figure.
+// brief formats the first row's figure, or the error.
 func brief(t Test, samples load.Samples, err error) string {
 	if err != nil {
 		return "FAILED: " + err.Error()
@@ -107,7 +107,7 @@ func brief(t Test, samples load.Samples, err error) string {
 	return fmt.Sprintf("%.4g %s", samples[first.Sample], first.Unit)
 }
 
-// hops measures the shapes of package hop, interleaved too.
+// hops measures the shapes of package hop, also interleaved.
 func hops(o Options) []Hop {
 	shapes := hop.Shapes()
 	times := make([][]float64, len(shapes))

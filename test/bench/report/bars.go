@@ -14,12 +14,12 @@ import (
 // Sizes in points.
 const (
 	barWidth  = 10.0
-	barGap    = 14.0 // between the rows of bars
-	axisSpace = 48.0 // below them
+	barGap    = 14.0 // between groups of bars
+	axisSpace = 48.0 // below the bars
 )
 
-// bars draws the rows of a group that have the given unit: a row of horizontal
-// bars for each, a bar for each subject, its figure beside it.
+// bars draws the rows of a group that have the given unit. Each row is a group of horizontal bars, one
+// for each subject, with its figure beside it.
 func bars(group, unit, label string) func(*plan.Results) (*chart, error) {
 	return func(r *plan.Results) (*chart, error) {
 		rows, names := barRows(r, group, unit)
@@ -48,8 +48,7 @@ func bars(group, unit, label string) func(*plan.Results) (*chart, error) {
 	}
 }
 
-// barRows are the rows to draw, from the bottom up, and the subjects that have
-// figures there.
+// barRows returns the rows to draw, from the bottom up, and the subjects with figures in them.
 func barRows(r *plan.Results, group, unit string) (rows []plan.Outcome, names []string) {
 	for _, o := range slices.Backward(r.Rows) {
 		if o.Group == group && o.Unit == unit && len(o.Figures) > 0 {
@@ -64,8 +63,8 @@ func barRows(r *plan.Results, group, unit string) (rows []plan.Outcome, names []
 	return rows, names
 }
 
-// bars adds the bars of one subject, each so many points above the middle of
-// its row, and returns the largest figure.
+// bars adds the bars of one subject, and returns the largest figure. offset is the distance in points
+// of each bar above the middle of its row.
 func (c *chart) bars(rows []plan.Outcome, name string, offset float64) (longest float64, err error) {
 	var values plotter.Values
 	text := plotter.XYLabels{}

@@ -16,7 +16,7 @@ import (
 	share "loam/internal/chart"
 )
 
-// chart is a plot with its legend to the right of it, where it hides nothing.
+// chart is a plot with its legend on the right, where it covers nothing.
 type chart struct {
 	plot   *plot.Plot
 	legend plot.Legend
@@ -52,7 +52,7 @@ func newChart(x, y string) *chart {
 func (c *chart) save(file string) error {
 	svg := vgsvg.NewWith(vgsvg.UseWH(width, c.height))
 	canvas := draw.New(svg)
-	canvas.SetColor(color.White) // under the legend too: pages may be dark
+	canvas.SetColor(color.White) // also behind the legend, because pages may be dark
 	canvas.Fill(canvas.Rectangle.Path())
 	c.plot.Draw(draw.Crop(canvas, margin, -legendWidth, margin, -margin))
 	c.legend.Draw(draw.Crop(canvas, width-legendWidth+2*margin, -margin, margin, -margin))
@@ -63,7 +63,7 @@ func (c *chart) save(file string) error {
 	return os.WriteFile(file, b.Bytes(), 0o644)
 }
 
-// plainTicks are gonum's ticks with plain numbers.
+// plainTicks are gonum's default ticks, with plain numbers as labels.
 type plainTicks struct{}
 
 func (plainTicks) Ticks(low, high float64) []plot.Tick {
@@ -76,10 +76,9 @@ func (plainTicks) Ticks(low, high float64) []plot.Tick {
 	return ticks
 }
 
-// decades makes an axis of values that are logarithms to base 10: from one power
-// of ten to another, with a tick at each power and small ones between. (With
-// gonum's own logarithmic scale the axis' label is not in the middle, and the
-// plot shrinks to make room for it.)
+// decades turns the axis of values that are base-10 logarithms into a logarithmic axis. It extends from
+// one power of ten to another, with a labelled tick at each power and small ticks between. (gonum's own
+// logarithmic scale does not centre the label of the axis, and shrinks the plot to make room for it.)
 func decades(a *plot.Axis) {
 	a.Min, a.Max = math.Floor(a.Min), math.Ceil(a.Max)
 	var ticks []plot.Tick
@@ -93,5 +92,5 @@ func decades(a *plot.Axis) {
 	a.Tick.Marker = plot.ConstantTicks(ticks)
 }
 
-// plain writes a number without zeros that say nothing.
+// plain formats a number without trailing zeros.
 func plain(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }

@@ -12,8 +12,8 @@ import (
 	"loam/test/bench/subject"
 )
 
-// hopCurve draws the cost of a packet by batch size, and level lines for the
-// shapes that have no batches.
+// hopCurve draws the cost of a packet by batch size, and horizontal lines for the shapes without
+// batches.
 func hopCurve(r *plan.Results) (*chart, error) {
 	var batches plotter.XYs
 	for _, h := range r.Hops {

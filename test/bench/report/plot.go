@@ -16,12 +16,12 @@ import (
 
 // picture is a plot that has been written.
 type picture struct {
-	group string // the heading that it stands under
+	group string // heading of its section
 	title string
 	file  string
 }
 
-// drawing makes one plot, nil if there are no figures for it.
+// drawing makes one plot. draw returns nil if there are no figures for it.
 type drawing struct {
 	picture
 	draw func(*plan.Results) (*chart, error)
@@ -45,7 +45,7 @@ var drawings = []drawing{
 	{picture{hopsTitle, "Cost of a packet by batch size", "hops.svg"}, hopCurve},
 }
 
-// plots draws what the results have figures for.
+// plots draws all plots for which there are figures.
 func plots(dir string, r *plan.Results) ([]picture, error) {
 	var out []picture
 	for _, d := range drawings {
@@ -63,7 +63,7 @@ func plots(dir string, r *plan.Results) ([]picture, error) {
 	return out, nil
 }
 
-// colours are told apart without seeing red and green, and in grey.
+// colours can be distinguished by colour-blind readers and in greyscale.
 var colours = map[string]color.Color{
 	subject.Loam:       color.RGBA{0x1b, 0x5e, 0x8c, 0xff},
 	subject.LoamPacket: color.RGBA{0x1b, 0x5e, 0x8c, 0xff},
@@ -83,7 +83,7 @@ var glyphs = map[string]draw.GlyphDrawer{
 	subject.Linux:      draw.CrossGlyph{},
 }
 
-// latencies draws the first experiment, on logarithmic axes.
+// latencies draws the first experiment, with logarithmic axes.
 func latencies(r *plan.Results) (*chart, error) {
 	c := newChart("pings at once", "mean time to the reply, µs")
 	if drawn, err := c.series(r, plan.Echo, math.Log10); !drawn || err != nil {
@@ -106,8 +106,7 @@ func throughputs(r *plan.Results) (*chart, error) {
 
 func linear(v float64) float64 { return v }
 
-// series adds a curve for each subject of an experiment, on axes of the given
-// scale.
+// series adds a curve for each subject of an experiment, on axes with the given scale.
 func (c *chart) series(r *plan.Results, group string, scale func(float64) float64) (drawn bool, err error) {
 	for _, name := range order {
 		var points plotter.XYs

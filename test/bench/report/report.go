@@ -1,5 +1,5 @@
-// Package report writes results for people: a table in Markdown, plots in SVG,
-// and the JSON file that both are made from.
+// Package report writes the results: a table in Markdown, plots in SVG, and the JSON file from which
+// both are generated.
 package report
 
 import (
@@ -18,7 +18,7 @@ const (
 	tableFile = "README.md"
 )
 
-// Write writes everything into dir, which it makes.
+// Write writes all files into dir, and creates dir if necessary.
 func Write(dir string, r *plan.Results) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -50,7 +50,7 @@ func Read(file string) (*plan.Results, error) {
 	return &r, nil
 }
 
-// title names a subject for people.
+// title returns the display name of a subject.
 func title(name string) string {
 	switch name {
 	case subject.Loam:
@@ -75,10 +75,10 @@ func title(name string) string {
 	return name
 }
 
-// order is that of columns and bars.
+// order is the order of columns and bars.
 var order = []string{subject.Loam, subject.LoamPacket, subject.LoamRing, subject.LoamXDP, subject.LoamRelay, subject.GVisor, subject.GVisorVnet, subject.Linux, subject.LinuxProxy}
 
-// number writes a figure with three digits that count, and no exponent.
+// number formats a figure with three significant digits and without an exponent.
 func number(v float64) string {
 	switch {
 	case v == 0:
@@ -93,7 +93,7 @@ func number(v float64) string {
 	return fmt.Sprintf("%.3f", v)
 }
 
-// grouped writes n with a comma between thousands.
+// grouped formats n with commas between thousands.
 func grouped(n int64) string {
 	if n < 1000 {
 		return fmt.Sprint(n)

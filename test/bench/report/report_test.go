@@ -10,7 +10,7 @@ import (
 	"loam/test/bench/subject"
 )
 
-// few are results with one row of each kind.
+// few returns results with one row of each kind.
 func few() *plan.Results {
 	row := func(group, title, unit string, atOnce int, loam, gvisor float64) plan.Outcome {
 		return plan.Outcome{
@@ -55,8 +55,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// Results survive the way to disk and back, and every plot with figures is
-// drawn.
+// Results can be written and read back, and every plot with figures is drawn.
 func TestWriteAndRead(t *testing.T) {
 	dir := t.TempDir()
 	if err := Write(dir, few()); err != nil {

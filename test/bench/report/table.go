@@ -9,7 +9,7 @@ import (
 	"loam/test/bench/plan"
 )
 
-// table writes the Markdown file. drawn are the plots that go into it.
+// table returns the Markdown file. drawn are the plots to include.
 func table(r *plan.Results, drawn []picture) []byte {
 	var b bytes.Buffer
 	head(&b, r)
@@ -31,7 +31,7 @@ func table(r *plan.Results, drawn []picture) []byte {
 	return b.Bytes()
 }
 
-// guestsHead opens the report on whole programs.
+// guestsHead writes the introduction of the report on whole programs.
 func guestsHead(b *bytes.Buffer, r *plan.Results) {
 	m := r.Machine
 	fmt.Fprintf(b, `# A program on Loam and on Linux
@@ -82,7 +82,7 @@ is written in test/bench/subject/gvisor.go.
 	}
 }
 
-// aims says which bounds are kept.
+// aims lists which aims are met.
 func aims(b *bytes.Buffer, r *plan.Results) {
 	kept := 0
 	var broken []string
@@ -126,7 +126,7 @@ func wanted(o plan.Outcome) string {
 	return text
 }
 
-// groups cuts the rows into runs of the same heading.
+// groups splits the rows into runs with the same heading.
 func groups(rows []plan.Outcome) [][]plan.Outcome {
 	var out [][]plan.Outcome
 	for _, row := range rows {
@@ -139,7 +139,7 @@ func groups(rows []plan.Outcome) [][]plan.Outcome {
 	return out
 }
 
-// about explains a group, above its table.
+// about is the text above the table of a group.
 var about = map[string]string{
 	plan.OverPipe: "Both ends are in one process. The pipe is each stack's own, with an MTU of 1500; where it says 64 kB, " +
 		"it carries large frames and unfinished checksums as they are.",
@@ -213,8 +213,8 @@ func groupTable(b *bytes.Buffer, rows []plan.Outcome) {
 	}
 }
 
-// listed reports whether a row of an experiment goes into the table: powers of
-// ten do, the plot has the others. Rows of no experiment always go.
+// listed reports whether a row of an experiment goes into the table. Powers of ten do; the plot shows
+// the others. Rows outside the experiments always do.
 func listed(atOnce int) bool {
 	for atOnce >= 10 && atOnce%10 == 0 {
 		atOnce /= 10

@@ -20,26 +20,26 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
 )
 
-// gvisor is gVisor's netstack with the settings that measured best here, each
-// tried against the others on every load:
+// gvisor is gVisor's netstack with the settings that gave the best results here. Each setting was
+// compared with its alternatives on every load:
 //
-//   - SACK and RACK are on, receive buffers tune themselves: all defaults. They
+//   - SACK and RACK are on, and receive buffers tune themselves: the defaults. They
 //     may grow to 8 MiB, as Tailscale sets it; the default limit is 4 MiB.
-//   - Send buffers stay at their default size of 1 MiB. If they may grow to the
+//   - Send buffers keep their default size of 1 MiB. If they may grow to the
 //     default limit of 4 MiB, a burst overflows the kernel's backlog behind the
 //     tap, and the losses cost half of the throughput.
 //   - The congestion control is the default, NewReno. CUBIC was faster with
 //     losses, which the send buffers avoid, and slower otherwise.
 //   - The queueing discipline is FIFO with room for 1000 packets, as in runsc:
-//     it moves the work of the link to a goroutine of its own. Up to 1.9 times
-//     the throughput on a pipe, for 0.4 µs more latency.
+//     it moves the work of the link to a goroutine of its own. This gives up to
+//     1.9 times the throughput on a pipe, for 0.4 µs more latency.
 //   - fdbased has its default of a processor goroutine for each CPU, which was a
 //     little better than delivering in the reading goroutine. Its GRO is off:
-//     on a tap it reads a packet at a time, so there is nothing to coalesce.
+//     on a tap it reads one packet at a time, so there is nothing to coalesce.
 //   - The application side is gonet, gVisor's own net.Conn.
 //
-// vnet selects our own tap link with segmentation offload (gvisorlink.go) in
-// place of fdbased, which has none on a tap.
+// vnet selects our own tap link with segmentation offload (gvisorlink.go) instead of fdbased, which has
+// no such offload on a tap.
 type gvisor struct{ vnet bool }
 
 func (g gvisor) Name() string {
@@ -81,11 +81,11 @@ func (g gvisor) Tap(name string, addr netip.Prefix) (Host, error) {
 		MTU:            MTU,
 		EthernetHeader: true,
 		Address:        tapMAC,
-		// recvmmsg and packet rings need a socket; on a tap fdbased reads one
-		// packet a call whatever is asked for here.
+		// recvmmsg and packet rings need a socket. On a tap, fdbased always reads one packet per call,
+		// whatever this setting.
 		PacketDispatchMode: fdbased.RecvMMsg,
-		// The kernel at the other end of the tap has verified or made every
-		// checksum, so gVisor need not.
+		// The kernel at the other end of the tap has verified or computed every checksum, so gVisor
+		// does not need to.
 		RXChecksumOffload: true,
 	})
 	if err != nil {
@@ -94,7 +94,7 @@ func (g gvisor) Tap(name string, addr netip.Prefix) (Host, error) {
 	return newGVisorHost(link, addr)
 }
 
-// tapMAC is the address of the stack's end of a tap.
+// tapMAC is the link-layer address of the stack's end of a tap.
 const tapMAC = tcpip.LinkAddress("\x02\x00\x00\x00\x00\x02")
 
 const nicID = tcpip.NICID(1)
@@ -171,7 +171,7 @@ func (h *gvisorHost) Close() error {
 	return nil
 }
 
-// gvisorListener wakes Accept on Close, which gonet leaves to Shutdown.
+// gvisorListener is a listener whose Close wakes Accept. gonet does that only in Shutdown.
 type gvisorListener struct{ *gonet.TCPListener }
 
 func (l gvisorListener) Close() error {

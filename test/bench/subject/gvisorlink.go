@@ -16,16 +16,14 @@ import (
 	"loam/link"
 )
 
-// Links that gVisor lacks. Its stack can leave segmentation to the link ("host
-// GSO"), but of its links only fdbased offers that, and only on sockets; a tap
-// is a character device. So that the comparison on a tap is not one of links,
-// we give it a link of our own that does what a tap can do: vnetLink. gsoPipe
-// is the same for a pipe.
+// Links that gVisor lacks. Its stack can leave segmentation to the link ("host GSO"). Of its links,
+// only fdbased offers that, and only on sockets; a tap is a character device. To compare stacks rather
+// than links on a tap, we give gVisor a link of our own, vnetLink, that uses everything a tap offers.
+// gsoPipe does the same for a pipe.
 
 const gsoMaxSize = 65535
 
-// gsoPipe is gVisor's pipe with segmentation left to the other side, which does
-// not do it either: frames of up to 64 kB cross as they are.
+// gsoPipe is gVisor's pipe without any segmentation: frames of up to 64 kB cross unchanged.
 type gsoPipe struct{ *pipe.Endpoint }
 
 func (gsoPipe) GSOMaxSize() uint32               { return gsoMaxSize }
@@ -34,9 +32,8 @@ func (gsoPipe) Capabilities() stack.LinkEndpointCapabilities {
 	return stack.CapabilityTXChecksumOffload | stack.CapabilityRXChecksumOffload
 }
 
-// vnetLink is a tap whose frames carry a virtio-net header: TCP leaves and
-// arrives in frames of up to 64 kB with unfinished checksums. One goroutine
-// reads; writers write for themselves, a frame a call.
+// vnetLink is a tap whose frames carry a virtio-net header: TCP sends and receives frames of up to 64
+// kB with unfinished checksums. One goroutine reads. Writers write directly, one frame per call.
 type vnetLink struct {
 	fd      int
 	stop    stopfd.StopFD
@@ -68,9 +65,9 @@ func (l *vnetLink) Attach(d stack.NetworkDispatcher) {
 	l.running.Go(func() { l.loop(d) })
 }
 
-// loop reads frames until the link is detached. A frame fills first a small
-// view, which is enough for nearly all that is not coalesced, and then a large
-// one; a large view that nothing reached serves the next frame.
+// loop reads frames until the link is detached. A frame first fills a small view, which is enough for
+// nearly all frames that are not coalesced, and then a large one. A large view that was not used is
+// kept for the next frame.
 func (l *vnetLink) loop(d stack.NetworkDispatcher) {
 	const small = 2048
 	var hdr [vnetHdrLen]byte
@@ -127,10 +124,10 @@ func (l *vnetLink) WritePackets(pkts stack.PacketBufferList) (int, tcpip.Error) 
 	return pkts.Len(), nil
 }
 
-// vnetHdrLen is the size of the header in front of each frame.
+// vnetHdrLen is the size in bytes of the virtio-net header before each frame.
 const vnetHdrLen = link.VirtioHeaderLen
 
-// putVnetHdr writes the header that says what is left to do for pkt.
+// putVnetHdr writes the header with the work that is left to do for pkt.
 func putVnetHdr(b []byte, pkt *stack.PacketBuffer) {
 	gso := pkt.GSOOptions
 	var todo link.Offload

@@ -6,9 +6,9 @@ import (
 	"net/netip"
 )
 
-// linux is the kernel's own stack behind Go's net package: the reference. Both
-// ends of its "pipe" are the loopback device of the process's namespace; in
-// place of the tap it has a veth, which package cell makes.
+// linux is the kernel's own stack behind Go's net package, as a reference. Both ends of its "pipe" are
+// on the loopback device of the process's namespace. Instead of a tap it has a veth, which package cell
+// creates.
 type linux struct{}
 
 func (linux) Name() string { return Linux }
@@ -26,7 +26,7 @@ func (linux) Tap(string, netip.Prefix) (Host, error) {
 	return nil, errors.New("subject: the kernel does not stand behind its own tap; use a veth")
 }
 
-// Kernel is the kernel's stack as a host with an address that it has already.
+// Kernel returns the kernel's stack as a host. The kernel must already have address addr.
 func Kernel(addr netip.Addr) Host { return kernelHost{addr} }
 
 type kernelHost struct{ addr netip.Addr }

@@ -10,8 +10,8 @@ import (
 	"loam/stack"
 )
 
-// loam is this tree's stack with its default settings. Its pipe carries IP
-// packets without Ethernet headers, as gVisor's does.
+// loam is the stack of this tree with its default settings. Its pipe carries IP packets without
+// Ethernet headers, like gVisor's.
 type loam struct{}
 
 func (loam) Name() string { return Loam }

@@ -9,9 +9,8 @@ import (
 	"loam/link/afxdp"
 )
 
-// loamOn is Loam's stack on an interface that Linux has, in one of the ways there
-// are. It stands on one end of a veth pair, which package cell makes, and on
-// nothing else.
+// loamOn is Loam's stack on an interface of Linux, in one of several ways. It runs only on one end of a
+// veth pair, which package cell creates.
 type loamOn struct {
 	name string
 	open func(device string) (link.Device, error)

@@ -9,10 +9,9 @@ import (
 
 var errNoTap = errors.New("cannot make a tap; run as root, or where user namespaces and /dev/net/tun are allowed")
 
-// OpenTap makes a tap device in the present network namespace and returns its
-// descriptor, in non-blocking mode. The device goes when the descriptor is
-// closed. With vnet, each frame has a virtio-net header and may be a TCP
-// segment of up to 64 kB.
+// OpenTap creates a tap device in the current network namespace and returns its descriptor, in
+// non-blocking mode. Closing the descriptor removes the device. With vnet, each frame has a virtio-net
+// header and may be a TCP segment of up to 64 kB.
 func OpenTap(name string, vnet bool) (int, error) {
 	fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {

@@ -1,8 +1,7 @@
 //go:build linux
 
-// Command first is the first process of the Linux guest: it does what has to be done
-// before the program can run, and becomes the program. It prepares no more than that
-// needs: what a distribution would start besides is not there.
+// Command first is the first process of the Linux guest. It does the setup that the program needs, and
+// then executes the program. It starts none of the services of a distribution.
 package main
 
 import (
@@ -42,10 +41,10 @@ func prepare() error {
 	return configure(layout.Interface, address)
 }
 
-// patience is how long the card may take to be there.
+// patience is the longest wait for the card to appear.
 const patience = 30 * time.Second
 
-// configure waits for the interface, gives it its address, and switches it on.
+// configure waits for the interface, assigns its address, and sets it up.
 func configure(name string, address netip.Prefix) error {
 	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
 		if _, err := os.Stat("/sys/class/net/" + name); err == nil {

@@ -1,17 +1,16 @@
-// Package layout is what the archive of the Linux guest and its first process agree
-// upon.
+// Package layout contains names that the archive of the Linux guest and its first process share.
 package layout
 
 // Paths in the archive.
 const (
-	First   = "/init"    // where Linux looks
-	Program = "/program" // what is measured
-	Modules = "/modules" // in the order in which they are loaded, by name
+	First   = "/init"    // where Linux looks for the first process
+	Program = "/program" // the program to measure
+	Modules = "/modules" // kernel modules, loaded in the order of their names
 )
 
-// AddressVariable holds the address and prefix of the card; Linux hands it on from
-// its command line.
+// AddressVariable is the environment variable with the address and prefix of the card. Linux passes it
+// on from its command line.
 const AddressVariable = "BENCH_ADDRESS"
 
-// Interface is what Linux calls the card.
+// Interface is the name of the card's interface in Linux.
 const Interface = "eth0"

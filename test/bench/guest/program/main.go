@@ -1,10 +1,10 @@
-// Command program is what is measured whole: a small HTTP server of the standard
-// library that also says what it costs. It knows nothing of Loam, and the same source
-// runs on Loam and on Linux, as a process and in a virtual machine.
+// Command program is the program that is measured as a whole: a small HTTP server of the standard
+// library that also reports its costs. It does not know about Loam. The same source runs on Loam and on
+// Linux, as a process and in a virtual machine.
 //
 //	/        a short text: for counting requests
 //	/memory  MemAvailable of /proc/meminfo, in bytes
-//	/write   what a write of one byte to /dev/null costs, as JSON
+//	/write   the cost of writing one byte to /dev/null, as JSON
 package main
 
 import (
@@ -33,7 +33,7 @@ func main() {
 	log.Fatal(http.ListenAndServe(*addr, nil))
 }
 
-// answer sends what f returns as JSON.
+// answer returns a handler that sends the result of f as JSON.
 func answer[T any](f func() (T, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		v, err := f()
@@ -45,7 +45,7 @@ func answer[T any](f func() (T, error)) http.HandlerFunc {
 	}
 }
 
-// available is how much memory can still be had, in bytes.
+// available returns the available memory in bytes.
 func available() (int64, error) {
 	f, err := os.Open("/proc/meminfo")
 	if err != nil {
@@ -62,7 +62,7 @@ func available() (int64, error) {
 	return 0, errors.New("/proc/meminfo has no MemAvailable")
 }
 
-// Costs are nanoseconds for one write of one byte.
+// Costs are the nanoseconds of one write of one byte.
 type Costs struct {
 	Syscall float64 // syscall.Write
 	File    float64 // os.File.Write
@@ -82,17 +82,18 @@ func costs() (c Costs, err error) {
 	return c, err
 }
 
-// one is what is written.
+// one is the byte to write.
 var one = make([]byte, 1)
 
-// batch is how many writes are timed at once, so that the clock is small beside them.
+// batch is the number of writes that are timed together, so that the cost of reading the clock does not
+// matter.
 const batch = 2000
 
-// span is how long each kind is tried.
+// span is how long each kind of write is measured.
 const span = 300 * time.Millisecond
 
-// loop is the mean cost of write in the best batch: what is more is what else the
-// machine did.
+// loop returns the mean cost of write in the best batch, in ns. Other batches include other work of the
+// machine.
 func loop(write func() (int, error)) (float64, error) {
 	if n, err := write(); n != 1 || err != nil {
 		return 0, fmt.Errorf("a write of one byte: %d, %v", n, err)

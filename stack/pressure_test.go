@@ -1,0 +1,55 @@
+package stack
+
+import (
+	"net/netip"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"loam/link"
+)
+
+// The stack counts as overloaded after more full batches in a row than hosts that wait
+// for replies would send. For a second, strangers are then limited, and known peers are
+// not.
+func TestStrangersGetLittleUnderPressure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(Config{Shards: 1})
+		defer s.Close()
+		r := &receiver{ifc: &Interface{stack: s}}
+		stranger, friend := netip.MustParseAddr("10.0.0.9"), netip.MustParseAddr("10.0.0.8")
+		allowed := func(peer netip.Addr) (n int) {
+			s.shards[0].request(func(sh *shard) {
+				for range 1000 {
+					if sh.allowPressed(peer) {
+						n++
+					}
+				}
+			})
+			return n
+		}
+		s.shards[0].request(func(sh *shard) { sh.know(friend) })
+		batches := func(n, frames int) {
+			for range n {
+				r.notePressure(frames)
+			}
+		}
+		batches(fullBatches-1, link.BatchSize)
+		batches(1, link.BatchSize-1)
+		batches(fullBatches-1, link.BatchSize)
+		if n := allowed(stranger); n != 1000 {
+			t.Errorf("before there is pressure, %d of 1000 are allowed", n)
+		}
+		batches(1, link.BatchSize)
+		if n := allowed(stranger); n != pressedBurst {
+			t.Errorf("under pressure, %d of 1000 are allowed, want %d", n, pressedBurst)
+		}
+		if n := allowed(friend); n != 1000 {
+			t.Errorf("under pressure, %d of 1000 of a known peer are allowed", n)
+		}
+		time.Sleep(pressedFor)
+		if n := allowed(stranger); n != 1000 {
+			t.Errorf("a second later, %d of 1000 are allowed", n)
+		}
+	})
+}

@@ -1,0 +1,116 @@
+package tcp
+
+import (
+	"testing"
+	"time"
+)
+
+func TestSendQuantum(t *testing.T) {
+	// draft-ietf-ccwg-bbr section 5.6.3: the data of a millisecond, at most 64 KBytes, at least two segments.
+	for _, c := range []struct {
+		rate uint64
+		want uint32
+	}{{1, 2000}, {10_000_000, 10_000}, {1 << 40, 64 << 10}} {
+		if got := sendQuantum(c.rate, 1000); got != c.want {
+			t.Errorf("%d bytes at once at %d a second, want %d", got, c.rate, c.want)
+		}
+	}
+}
+
+func TestMaxPacingRate(t *testing.T) {
+	c := established(t, nil, "")
+	c.SetMaxPacingRate(c.now, 1_000_000) // one segment per millisecond
+	c.write(5000)
+	c.want("A 1:1001 ack 1")
+	for i := 1; i < 5; i++ {
+		c.wantIdle()
+		c.wantTimer(ms)
+		if i < 4 {
+			c.want("A " + itoa(1000*i+1) + ":" + itoa(1000*i+1001) + " ack 1")
+		} else {
+			c.want("PA 4001:5001 ack 1")
+		}
+	}
+	if i := c.Info(c.now); i.MaxPacingRate != 1_000_000 || i.PacingRate != 1_000_000 {
+		t.Errorf("%d of %d", i.PacingRate, i.MaxPacingRate)
+	}
+	c.SetMaxPacingRate(c.now, 0)
+	c.write(3000)
+	c.advance(ms)
+	if n := c.drain(); n != 3 {
+		t.Errorf("%d segments at once without a bound, want 3", n)
+	}
+}
+
+func TestPacingMakesUpForALateTimer(t *testing.T) {
+	c := established(t, nil, "")
+	c.SetMaxPacingRate(c.now, 1_000_000)
+	c.write(9000)
+	c.want("A 1:1001 ack 1")
+	c.wantIdle()
+	c.now += 3 * ms // the timer was set to one
+	c.Tick(c.now)
+	if n := c.drain(); n != 3 {
+		t.Errorf("%d segments after 3 ms, want 3", n)
+	}
+	c.now += time.Second // limited to an eighth of a round trip, at least 2 ms
+	c.Tick(c.now)
+	if n := c.drain(); n > 4 {
+		t.Errorf("%d segments after a second", n)
+	}
+}
+
+func TestAcknowledgmentsAreNotPaced(t *testing.T) {
+	c := established(t, nil, "")
+	c.SetMaxPacingRate(c.now, 1000)
+	c.write(3000)
+	c.want("A 1:1001 ack 1")
+	c.send("A 1:1001 ack 1")
+	c.send("A 1001:2001 ack 1")
+	c.want("A 1001 ack 2001")
+	c.wantIdle()
+}
+
+func TestSimMaxPacingRate(t *testing.T) {
+	for _, cc := range []func() Congestion{NewCubic, NewBBR} {
+		s := duplex(path{rate: 1e9, delay: 5 * ms})
+		s.bytesA, s.burst, s.cfgA.Congestion = 4<<20, 64_000, cc
+		w := newSim(t, s)
+		w.a.SetMaxPacingRate(w.now, 2_500_000)
+		w.run(time.Hour)
+		if r := w.rate(); r > 20.5e6 || r < 19e6 {
+			t.Errorf("%s: %v, want 20 Mb/s", cc().Name(), w)
+		}
+	}
+}
+
+// An owner may stop asking before Poll says that there is nothing: its device is full, or others are to have
+// a turn. What pacing holds back then has its deadline all the same.
+func TestPacedDataHasADeadlineWithoutAnotherPoll(t *testing.T) {
+	c := established(t, nil, "")
+	c.SetMaxPacingRate(c.now, 1_000_000)
+	c.write(3000)
+	var out Out
+	if !c.Conn.Poll(c.now, 0, &out) {
+		t.Fatal("there is nothing to send")
+	}
+	if c.Pending() {
+		t.Error("what pacing holds back is pending")
+	}
+	if d := c.Deadline(); d != c.now+ms {
+		t.Errorf("the deadline is in %v, want a millisecond", d-c.now)
+	}
+}
+
+// The rate of slow start follows the round trip time with each acknowledgment, also while the window is not
+// in use: else a slow moment at the beginning would bound the connection for ever.
+func TestSlowStartRateFollowsRoundTrip(t *testing.T) {
+	c := established(t, nil, "")
+	c.window.Rate = 1000 // of a round trip of seconds
+	c.write(1000)
+	c.want("PA 1:1001 ack 1")
+	c.send("A 1 ack 1001")
+	if got, want := c.window.Rate, slowStartRate(&c.window, c.rtt.srtt); got != want {
+		t.Errorf("slow start paces at %d bytes a second, want %d", got, want)
+	}
+}
