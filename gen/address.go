@@ -14,20 +14,20 @@ import (
 	"loam/wire"
 )
 
-// What a template leaves open is filled in before it is compiled: the addresses
-// of Ethernet and the source address, from the interface and from the route to
-// the first destination; and the source ports of the flows.
+// A template may leave fields open. Before it is compiled, this file fills in the Ethernet addresses and the source
+// IP address, taken from the interface and from the route to the first destination. It also sets the source ports
+// of the flows.
 
-// firstPort is the first source port of flows.
+// firstPort is the source port of the first flow, unless the template gives one.
 const firstPort = 1024
 
-// endpoints are what a method that does not write frames is told.
+// endpoints are the addresses given to a method that does not write whole frames.
 type endpoints struct {
 	source, destination netip.AddrPort
 	sourceMAC, nextHop  wire.MAC
 }
 
-// complete returns the template of a stream with everything filled in.
+// complete returns a copy of the stream's template with all open fields filled in.
 func (c *Config) complete(s *Stream, layer method.Layer) (*frame.Template, endpoints, error) {
 	t := s.Template.Clone()
 	var e endpoints
@@ -56,7 +56,7 @@ func (c *Config) complete(s *Stream, layer method.Layer) (*frame.Template, endpo
 	return t, e, nil
 }
 
-// setFlows has the source port cycle.
+// setFlows makes the source port cycle over the given number of flows.
 func setFlows(t *frame.Template, flows int) error {
 	if flows <= 1 {
 		return nil
@@ -77,7 +77,7 @@ func setFlows(t *frame.Template, flows int) error {
 	return bad("flows differ by source port, and the template has neither udp nor tcp")
 }
 
-// outerIP is the name of the first layer that is IP, "" if there is none.
+// outerIP returns the kind of the first IP layer ("ip" or "ip6"), or "" if there is none.
 func outerIP(t *frame.Template) string {
 	for _, l := range t.Layers {
 		if l.Kind == "ip" || l.Kind == "ip6" {
@@ -87,7 +87,7 @@ func outerIP(t *frame.Template) string {
 	return ""
 }
 
-// fillIn sets what is not given.
+// fillIn sets the address fields that the template leaves open.
 func (c *Config) fillIn(t *frame.Template, e *endpoints, ip string, dst netip.Addr, needsMAC bool) error {
 	set := func(field, value string) error {
 		if t.Get(field) != "" {
@@ -102,7 +102,7 @@ func (c *Config) fillIn(t *frame.Template, e *endpoints, ip string, dst netip.Ad
 	if wantsHop {
 		path, err = nexthop.Find(c.Interface, dst, source)
 	} else if path, err = nexthop.Route(c.Interface, dst); err != nil && c.Method == "tap" {
-		return nil // an interface that is still to be made
+		return nil // the tap interface does not exist yet
 	}
 	if given := t.Get(ip + ".dst"); errors.Is(err, nexthop.ErrSilent) && path.Gateway == dst && given != dst.String() {
 		return bad("%s are neighbours on %s, each with an Ethernet address of its own, and %s does not answer: give one for all of them with --dst-mac", given, c.Interface, dst)
@@ -130,8 +130,8 @@ func (c *Config) fillIn(t *frame.Template, e *endpoints, ip string, dst netip.Ad
 	return nil
 }
 
-// kernelPath reads the ends of the connection out of the template of a method
-// that has the kernel, or the stack, write headers.
+// kernelPath extracts the connection's endpoints from a template, for methods where the kernel or the stack writes
+// headers.
 func (c *Config) kernelPath(t *frame.Template, e *endpoints, ip string, layer method.Layer) error {
 	kinds := make([]string, 0, frame.MaxLayers)
 	for _, l := range t.Layers {
@@ -166,7 +166,7 @@ func (c *Config) kernelPath(t *frame.Template, e *endpoints, ip string, layer me
 	return nil
 }
 
-// port reads a port number, whatever else the field holds.
+// port parses s as a port number and returns otherwise if s is not a plain number.
 func port(s string, otherwise uint16) uint16 {
 	if n, err := strconv.ParseUint(s, 0, 16); err == nil {
 		return uint16(n)
@@ -174,7 +174,7 @@ func port(s string, otherwise uint16) uint16 {
 	return otherwise
 }
 
-// portPlus is the address with the port n further, if there is one.
+// portPlus returns a with n added to its port. A zero port stays zero.
 func portPlus(a netip.AddrPort, n int) netip.AddrPort {
 	if a.Port() == 0 {
 		return a

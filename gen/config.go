@@ -14,67 +14,70 @@ import (
 	"loam/wire"
 )
 
-// Config is what a run is told. Zero values are sensible unless it says otherwise.
+// Config is the configuration of a run. Zero values are usable unless a field says otherwise.
 type Config struct {
 	Method    string // by name
 	Interface string
-	Queues    int // 0 is 1
-	Batch     int // frames that a method is given at once; 0 is the method's own
-	Qdisc     bool
-	Plain     bool // see method.Config
-	// LeaveChecksum leaves the checksum of UDP or TCP to the device (methods packet and
-	// ring; those that send payloads leave it to the kernel anyway).
+	Queues    int  // 0 is 1
+	Batch     int  // most frames passed to a method in one call; 0: the method's default
+	Qdisc     bool // as in method.Config
+	Plain     bool // as in method.Config
+	// LeaveChecksum leaves the UDP or TCP checksum to the device. It applies to the methods packet and ring;
+	// methods that send payloads leave it to the kernel anyway.
 	LeaveChecksum bool
-	Copying       method.Copying
-	Streams       []Stream
+	// Patience is how long the run waits while no frame can leave, for example because the link is down. 0 means
+	// method.DefaultPatience.
+	Patience time.Duration
+	Copying  method.Copying
+	Streams  []Stream
 
-	// What is not given in a template is filled in: see address.go.
-	NextHop wire.MAC // zero: asked for
+	NextHop wire.MAC // zero: resolved by ARP or Neighbor Discovery; see address.go
 
-	Time time.Duration // 0: until the streams have sent their Count, or ctx is done
-	// Steps follow one another, in place of Time.
+	Time time.Duration // 0: until all streams have sent their Count, or ctx is done
+	// Steps is a sequence of phases with their own rates. It replaces Time.
 	Steps []Step
-	// Public allows public addresses at any rate.
+	// Public allows public destination addresses at any rate (see package guard).
 	Public bool
-	// Float leaves it to the kernel on which processors the workers run.
+	// Float does not pin workers to processors.
 	Float bool
 
-	// Observe is called every Interval (0 is a second), by the goroutine of Run, and
-	// a last time at the end.
+	// Observe is called every Interval (0: one second) on the goroutine of Run, and once more at the end.
 	Interval time.Duration
 	Observe  func(Sample)
-	// Ready is called when everything is open and before the first frame: here
-	// privileges are dropped.
+	// Ready is called after everything is open and before the first frame is sent. This is the place to drop
+	// privileges.
 	Ready func() error
 }
 
-// Step is a time with rates of its own.
+// Step is a phase of a run with its own rates.
 type Step struct {
 	Time  time.Duration
-	Scale float64 // of the rates of all streams: 1 as they are, 0.5 half, 0 silence
+	Scale float64 // factor for the rates of all streams: 1 unchanged, 0.5 half, 0 silence
 }
 
 // Stream is a sequence of frames from one template.
 type Stream struct {
 	Name     string
 	Template *frame.Template
-	Sizes    frame.Sizes // the zero value: as small as the template lets it be
-	Rate     pace.Rate   // the zero value: as fast as it goes
-	Count    uint64      // 0: no end
-	// Flows has the source port of UDP and TCP cycle over so many values, each
-	// numbered by itself. 0 is 1.
+	Sizes    frame.Sizes // zero value: the smallest size that the template allows
+	Rate     pace.Rate   // zero value: as fast as possible
+	Spacing  pace.Spacing
+	Count    uint64 // number of frames; 0: unlimited
+	// Flows is the number of flows: the UDP or TCP source port cycles over this many values. Each flow has its own
+	// sequence numbers, up to sink.MaxFlows on each queue; further flows share them. 0 means 1.
 	Flows int
-	Seed  uint64 // of what is random
-	// Bare leaves out the tag by which a sink recognizes the frames.
+	Seed  uint64 // seeds the template's random fields and the random spacing
+	// Bare omits the tag that a sink needs to recognize the frames.
 	Bare bool
 }
 
-// ErrConfig is in every error about what a run was told.
+// ErrConfig is wrapped by every error about an invalid configuration.
 var ErrConfig = errors.New("gen: bad configuration")
 
-// bad makes such an error.
+// bad returns an error that wraps ErrConfig.
 func bad(format string, args ...any) error { return &configError{fmt.Sprintf(format, args...)} }
 
+// configError is an error that matches ErrConfig.
 type configError struct{ text string }
 
 func (e *configError) Error() string        { return e.text }
@@ -86,9 +89,10 @@ const (
 	MaxTime  = 1000 * time.Hour
 	MaxScale = 1000
 	MaxSteps = 10000
-	MaxFlows = 60000 // source ports from firstPort on
+	MaxFlows = 60000 // source ports start at firstPort
 )
 
+// withDefaults returns a copy of c with defaults in place of zero fields. Time becomes a single Step.
 func (c Config) withDefaults() Config {
 	if c.Queues == 0 {
 		c.Queues = 1
@@ -112,7 +116,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// check looks at what can be checked without opening anything.
+// check validates everything that can be validated without opening anything.
 func (c *Config) check() error {
 	switch {
 	case len(c.Streams) == 0:
@@ -125,11 +129,18 @@ func (c *Config) check() error {
 		return bad("a batch of %d frames; allowed: 1 to %d", c.Batch, MaxBatch)
 	case c.Time < 0 || c.Time > MaxTime:
 		return bad("a time of %v; allowed: above 0, to %v", c.Time, MaxTime)
+	case c.Patience < 0 || c.Patience > MaxTime:
+		return bad("a patience of %v; allowed: above 0, to %v", c.Patience, MaxTime)
 	case c.Interface == "":
 		return bad("no interface is given")
 	}
 	if err := c.checkSteps(); err != nil {
 		return err
+	}
+	if m, err := method.ByName(c.Method); err == nil && c.Qdisc && !m.HasQdisc() {
+		return bad("--qdisc has no effect with the method %s; allowed: packet, ring, loam", c.Method)
+	} else if err == nil && c.Plain && !m.HasPlain() {
+		return bad("--plain has no effect with the method %s; allowed: mmsg", c.Method)
 	}
 	named := make(map[string]bool)
 	for i := range c.Streams {
@@ -144,6 +155,7 @@ func (c *Config) check() error {
 	return nil
 }
 
+// checkSteps checks times and scales. A stream without a rate can only be scaled by 0 or 1.
 func (c *Config) checkSteps() error {
 	if len(c.Steps) > MaxSteps {
 		return bad("%d steps are more than %d", len(c.Steps), MaxSteps)
@@ -164,12 +176,15 @@ func (c *Config) checkSteps() error {
 	return nil
 }
 
+// checkStream checks a stream, including its rate to public addresses.
 func (c *Config) checkStream(s *Stream) error {
 	switch {
 	case s.Template == nil:
 		return bad("there is no template")
 	case s.Flows < 0 || s.Flows > MaxFlows:
 		return bad("%d flows; allowed: 1 to %d", s.Flows, MaxFlows)
+	case s.Rate.IsMax() && s.Spacing != (pace.Spacing{}):
+		return bad("there is a spacing and no rate: give a rate")
 	case !s.Rate.IsMax() && s.Rate.PerSecond < uint64(c.Queues):
 		return bad("a rate of %v cannot be shared by %d queues", s.Rate, c.Queues)
 	case s.Count != 0 && s.Count < uint64(c.Queues):
@@ -192,7 +207,7 @@ func (c *Config) checkStream(s *Stream) error {
 	return nil
 }
 
-// highest is the largest scale of the steps.
+// highest returns the largest scale of the steps, or 1 if there are none.
 func (c *Config) highest() float64 {
 	if len(c.Steps) == 0 {
 		return 1
@@ -204,7 +219,7 @@ func (c *Config) highest() float64 {
 	return top
 }
 
-// firstOf is the first address of a pattern: of a list, a range or a prefix.
+// firstOf returns the first address of a field pattern: a list, a range or a prefix.
 func firstOf(pattern string) (netip.Addr, bool) {
 	for i, r := range pattern {
 		if r == ',' || r == '-' || r == '+' {

@@ -1,20 +1,18 @@
-// Package gen is the packet engine: it sends streams of frames by a method, at
-// the rates that they ask for, on as many queues as are wanted, and tells what it
-// did.
+// Package gen is the packet engine. It sends streams of frames at given rates, by a chosen method, on one or more
+// queues, and reports what was sent.
 //
-// Read config.go (what a run is told), address.go (what it finds out by itself),
-// lane.go (one stream on one queue), worker.go (one queue), run.go, report.go
-// (what it tells).
+// Reading order: config.go (the configuration of a run), address.go (addresses that the run looks up by itself),
+// lane.go (one stream on one queue), worker.go (one queue), run.go (the run) and report.go (its results).
 //
 //	stream ─ lane ┐
 //	stream ─ lane ┴ worker of queue 0 ──> sender ──> interface
 //	stream ─ lane ┐
 //	stream ─ lane ┴ worker of queue 1 ──> sender ──> interface
 //
-// A worker is a goroutine with a thread, and a processor, of its own. It shares
-// nothing with the others: each stream is divided over the queues beforehand, its
-// rate and its frames, so that no counter is contended.
+// A worker is a goroutine locked to its own thread and, where possible, its own processor. Workers share no mutable
+// state: the rate and the frame count of each stream are divided among the queues in advance, so no counter is
+// contended.
 //
-// What stands below: package frame makes frames, pace says when they go, measure
-// numbers them, method sends them. Package sink is the other end.
+// Package frame builds frames, package pace decides when they are sent, package measure numbers them, and package
+// method sends them. Package sink receives them at the other end.
 package gen

@@ -10,8 +10,8 @@ import (
 	"loam/internal/netns"
 )
 
-// Frames that the kernel refuses take their time, so that a rate is a rate of attempts too, and
-// their bytes are not among what was sent.
+// Refused frames use up their time slots, so the configured rate also limits attempts. Their bytes do not count as
+// sent.
 func TestRefusedFrames(t *testing.T) {
 	for _, m := range []string{"ring", "packet", "pcap", "raw", "xdp", "tc"} {
 		l := newLab(t)
@@ -39,7 +39,7 @@ func TestRefusedFrames(t *testing.T) {
 	}
 }
 
-// An interface that begins to refuse everything is not asked more often than the rate says.
+// If an interface starts to refuse every frame, the run does not try more often than the rate allows.
 func TestAllRefusedLater(t *testing.T) {
 	for _, bare := range []bool{false, true} {
 		l := newLab(t)
@@ -63,7 +63,7 @@ func TestAllRefusedLater(t *testing.T) {
 	}
 }
 
-// An interface that has received our frames has sent none of them.
+// For the method tap, the interface's counter of sent frames is unknown: it receives the frames.
 func TestTapCountsNothing(t *testing.T) {
 	newLab(t)
 	tpl, err := frame.Parse("eth dst=02:00:00:00:00:01; ip dst=10.0.0.2; udp")
@@ -76,8 +76,8 @@ func TestTapCountsNothing(t *testing.T) {
 	}
 }
 
-// A stream that has sent its count is judged by the time that it took, and not by that of the
-// streams beside it; so is a run of few frames.
+// The rate of a stream that has sent its count is computed over the stream's own time, not over the time of longer
+// streams. This also holds for streams of few frames.
 func TestRateOfAStreamThatEnded(t *testing.T) {
 	l := newLab(t)
 	rep, err := Run(t.Context(), Config{
@@ -92,7 +92,7 @@ func TestRateOfAStreamThatEnded(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range rep.Streams {
-		// A machine that is elsewhere for less than catchUp misses nothing, and is late.
+		// A stall shorter than catchUp misses nothing but ends the stream late.
 		const late = 2 * catchUp
 		took := time.Duration(float64(s.Frames) / s.PPS * float64(time.Second))
 		if most := time.Duration(s.Frames)*time.Millisecond + late; s.Error > 0.001 || s.Missed == 0 && took > most {

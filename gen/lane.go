@@ -12,59 +12,61 @@ import (
 	"loam/gen/sink"
 )
 
-// lane is one stream on one queue: its share of the frames, of the rate and of
-// the count. A worker drives it.
+// lane is one stream on one queue: a share of the stream's frames, rate and count. It belongs to its worker.
 type lane struct {
-	sender method.Sender // shared by the lanes of a worker, where the method writes frames
-	// account is of the sender, and shared as it is.
+	sender method.Sender // shared by all lanes of a worker if the method sends whole frames
+	// account belongs to sender and is shared like it.
 	account *Account
-	// repeater is the sender if all its frames are same, which then go without being
-	// written each time; else nil.
+	// repeater is the sender if all frames of this lane are identical, so that they need not be written again each
+	// time. Otherwise it is nil.
 	repeater method.Repeater
 	same     []byte
-	// leaver is the sender if a checksum is left to the device: see
-	// frame.Program.Checksum; else nil.
+	// leaver is the sender if a checksum is left to the device (see frame.Program.Checksum). Otherwise it is nil.
 	leaver        method.ChecksumLeaver
 	start, offset int
 	filler        *frame.Filler
 	clock         *pace.Clock
 	spread        *pace.Spread
-	fill          func(slot []byte) int // of Send: made once, since making it allocates
+	fill          func(slot []byte) int // the callback for Send, created once because creating it allocates
 
-	rate   pace.Rate     // this queue's share
-	paced  pace.Rate     // in this step
-	mean   float64       // size of frames
-	max    bool          // there is no rate
-	silent bool          // nothing goes in this step
-	missed time.Duration // in the steps that are over
+	spacing pace.Spacing
+	seed    uint64        // for the spacing
+	rate    pace.Rate     // this queue's share
+	paced   pace.Rate     // the rate in the current step
+	mean    float64       // mean frame size
+	max     bool          // no rate limit
+	silent  bool          // nothing is sent in the current step
+	missed  time.Duration // in completed steps
 
-	ends  uint64 // frames to send; MaxUint64: no end
+	ends  uint64 // frames to send; MaxUint64: unlimited
 	done  uint64
-	batch int // frames that the sender is given at once, at the most
+	batch int // most frames in one call of the sender
 
 	tagged bool
 	flow   int      // of the next frame
-	next   []uint64 // sequence number of each flow
+	run    uint16   // run ID, the same for all lanes: see measure.Tag
+	next   []uint32 // next sequence number of each flow
 	ids    []uint16
-	sent   int64 // time of the batch, in the tags
-	bytes  int   // filled since the last Send, FCS included
+	sent   int64 // time of the current batch, for the tags
+	bytes  int   // written since the last Send, FCS included
 
-	frames, wire atomic.Uint64 // sent, and bytes in them with FCS
-	ended        int64         // when the last frame of a count had had its time; 0: it has not gone
+	frames, wire atomic.Uint64 // frames sent, and their bytes including FCS
+	ended        int64         // when the last frame of a limited count was sent or was due, whichever is later; 0: not yet
 }
 
-// catchUp is how long a stall may be that is made up for in full, by frames that
-// follow one another closely: so the rate over a second is held on machines that
-// are elsewhere for some hundredths of one.
+// catchUp is the longest stall that is made up for in full, by sending the late frames in quick succession. It
+// keeps the rate accurate over a second on machines that lose the processor for some hundredths of a second.
 const catchUp = 200 * time.Millisecond
 
-// taggedBatch is the most frames with tags that a sender is given at once where nobody says
-// otherwise: they have one time, and the last of a batch is to leave soon after it.
+// taggedBatch is the default limit of a batch of tagged frames. All frames of a batch carry the same time stamp, so
+// the last one should leave soon after the first.
 const taggedBatch = 256
 
-// newLane makes the share that queue has of a stream.
-func newLane(s *Stream, p *frame.Program, index, queue, queues int) *lane {
+// newLane returns the share of stream s that belongs to queue.
+func newLane(s *Stream, p *frame.Program, run uint16, index, queue, queues int) *lane {
 	l := &lane{
+		run:     run,
+		spacing: s.Spacing, seed: s.Seed + uint64(queue),
 		filler: p.Filler(queue, queues),
 		rate:   s.Rate.Share(queue, queues),
 		mean:   p.Sizes().Mean(),
@@ -77,7 +79,7 @@ func newLane(s *Stream, p *frame.Program, index, queue, queues int) *lane {
 		l.ends = s.Count*uint64(queue+1)/uint64(queues) - s.Count*uint64(queue)/uint64(queues)
 	}
 	own := flowsOf(s.Flows, queues)
-	l.next, l.ids = make([]uint64, min(own, sink.MaxFlows)), make([]uint16, own)
+	l.next, l.ids = make([]uint32, min(own, sink.MaxFlows)), make([]uint16, own)
 	for f := range l.ids {
 		l.ids[f] = uint16(sink.NewID(index, queue, f))
 	}
@@ -85,7 +87,7 @@ func newLane(s *Stream, p *frame.Program, index, queue, queues int) *lane {
 	return l
 }
 
-// enter begins a step at a time, which may be some while ago.
+// enter starts a step at time began, which may lie somewhat in the past.
 func (l *lane) enter(scale float64, began int64) {
 	r := l.rate
 	if !l.max {
@@ -93,11 +95,12 @@ func (l *lane) enter(scale float64, began int64) {
 	}
 	l.silent, l.paced = scale == 0, r
 	l.clock = pace.NewClock(r, l.mean, catchUp)
+	l.clock.Space(l.spacing, l.seed)
 	l.clock.Permits(began)
 }
 
-// leave ends a step that was to end at until. What was due by then and has not
-// gone, since that would have taken too long, is missed.
+// leave ends a step whose planned end was until. Frames that were due by then but not sent, because sending them
+// would have taken too long, count as missed time.
 func (l *lane) leave(until int64) {
 	l.missed += l.clock.Missed()
 	if l.silent || l.max || l.done == l.ends || pace.Now() < until {
@@ -107,8 +110,8 @@ func (l *lane) leave(until int64) {
 	l.missed += time.Duration(float64(left) / l.paced.FramesPerSecond(l.mean) * float64(time.Second))
 }
 
-// flowsOf is how many flows one of so many queues has: of every queue's frames
-// the flow cycles, with the number of queues as its step.
+// flowsOf returns how many different flows one queue sends. Each queue steps through the flows with a stride of
+// queues, so it visits flows/gcd(flows, queues) of them.
 func flowsOf(flows, queues int) int {
 	a, b := flows, queues
 	for b != 0 {
@@ -117,13 +120,13 @@ func flowsOf(flows, queues int) int {
 	return flows / a
 }
 
-// write is what Send asks for a frame.
+// write is the fill callback of Send: it writes the next frame and its tag into slot.
 func (l *lane) write(slot []byte) int {
 	n := l.filler.Next(slot)
 	l.bytes += l.filler.WireLen(n)
 	if l.tagged {
 		numbers := &l.next[l.flow%sink.MaxFlows]
-		measure.Tag{Stream: l.ids[l.flow], Sequence: *numbers, Sent: l.sent}.Put(l.filler.Body(slot))
+		measure.Tag{Run: l.run, Stream: l.ids[l.flow], Sequence: *numbers, Sent: l.sent}.Put(l.filler.Body(slot))
 		*numbers++
 		if l.flow++; l.flow == len(l.ids) {
 			l.flow = 0
@@ -132,7 +135,8 @@ func (l *lane) write(slot []byte) int {
 	return n
 }
 
-// due is how many frames may go now, or were to go until until, if that is over.
+// due returns how many frames may be sent now. After until, it returns the frames that were due before until, if
+// they can still be made up for.
 func (l *lane) due(now, until int64) int {
 	if l.silent {
 		return 0
@@ -150,8 +154,7 @@ func (l *lane) due(now, until int64) int {
 	return min(l.clock.Permits(now), batch)
 }
 
-// repeats has frames that do not change sent by the shorter way, if the sender has
-// one and serves nobody else.
+// repeats enables the short path for identical frames, if the sender is a Repeater and only this lane uses it.
 func (l *lane) repeats(alone bool) {
 	if same := l.filler.Same(); alone && same != nil && !l.tagged {
 		l.repeater, _ = l.sender.(method.Repeater)
@@ -159,7 +162,7 @@ func (l *lane) repeats(alone bool) {
 	}
 }
 
-// hand gives n frames to the sender.
+// hand passes n frames to the sender.
 func (l *lane) hand(n int) (sent int, err error) {
 	l.bytes = 0
 	if l.leaver != nil {
@@ -173,7 +176,8 @@ func (l *lane) hand(n int) (sent int, err error) {
 	return sent, err
 }
 
-// send hands over n frames. Those that are refused have had their time, too.
+// send passes n frames to the sender and updates the clock and the counters. Refused frames also use up their time
+// slots.
 func (l *lane) send(n int) error {
 	if l.tagged {
 		l.sent = time.Now().UnixNano()
@@ -192,15 +196,16 @@ func (l *lane) send(n int) error {
 	return err
 }
 
-// Account is what a sender should have counted of bytes, by which those of refused frames are told
-// from the others': what it has counted may be dear to ask for. It is used by one goroutine.
+// Account tracks the bytes that a sender is expected to have counted. Comparing them with the sender's own counter
+// gives the bytes of refused frames. It exists because reading that counter can be expensive. It is not safe for
+// concurrent use.
 type Account struct{ bytes uint64 }
 
-// NewAccount is that of a sender as it is.
+// NewAccount returns an Account that starts at the current byte counter of s.
 func NewAccount(s method.Sender) *Account { return &Account{s.Counters().Bytes} }
 
-// Took takes in that of n frames with so many bytes on the wire, of which each has beside bytes that
-// the sender does not see, sent were handed over. It returns the bytes of these.
+// Took records that s accepted the first sent of n frames and returns their bytes on the wire. bytes is the total
+// of all n frames. beside is the part of each frame that the sender's own counter does not include.
 func (a *Account) Took(s method.Sender, n, sent, bytes, beside int) int {
 	if sent < n {
 		bytes = int(s.Counters().Bytes-a.bytes) + sent*beside

@@ -9,12 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ThreadName is what the threads of workers are called, with the number of their
-// queue behind it: "loam-gen 0". The kernel shows it in /proc/PID/task/TID/comm.
+// ThreadName is the prefix of the workers' thread names. The queue number follows, as in "loam-gen 0". The kernel
+// shows the name in /proc/PID/task/TID/comm.
 const ThreadName = "loam-gen"
 
-// name gives the calling thread its name, and returns what undoes that. Names are
-// for those who look on: errors do not matter.
+// name names the calling thread and returns a function that restores the old name. Errors are ignored because the
+// name is only informative.
 func name(index int) func() {
 	const comm = "/proc/thread-self/comm"
 	before, err := os.ReadFile(comm)
@@ -25,11 +25,11 @@ func name(index int) func() {
 	return func() { os.WriteFile(comm, before, 0) }
 }
 
-// maxCPUs is how many processors a unix.CPUSet tells of.
+// maxCPUs is the number of processors that a unix.CPUSet can represent.
 const maxCPUs = 1024
 
-// pin keeps the calling thread on a processor of its own, if there are enough,
-// and returns what undoes that.
+// pin binds the calling thread to a processor of its own and returns a function that undoes it. With more workers
+// than processors, workers share. It does nothing if fewer than two processors are allowed.
 func pin(index int) func() {
 	var before unix.CPUSet
 	if unix.SchedGetaffinity(0, &before) != nil || before.Count() < 2 {
@@ -43,7 +43,7 @@ func pin(index int) func() {
 		if index--; index < 0 {
 			var one unix.CPUSet
 			one.Set(cpu)
-			unix.SchedSetaffinity(0, &one) // a wish
+			unix.SchedSetaffinity(0, &one) // best effort
 			break
 		}
 	}

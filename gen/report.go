@@ -8,26 +8,26 @@ import (
 	"loam/gen/pace"
 )
 
-// Sample is how a run is doing.
+// Sample is the state of a run at one moment.
 type Sample struct {
 	Elapsed time.Duration `json:"elapsed_ns"`
-	Over    time.Duration `json:"over_ns"` // the time that the rates are of
+	Over    time.Duration `json:"over_ns"` // the interval over which the rates are computed
 	Streams []Flow        `json:"streams"`
 	Total   Flow          `json:"total"`
 	Last    bool          `json:"last,omitempty"`
 }
 
-// Flow is what one stream, or all, have sent.
+// Flow is the amount sent by one stream, or by all streams.
 type Flow struct {
 	Name   string  `json:"name,omitempty"`
 	Frames uint64  `json:"frames"`
-	Bytes  uint64  `json:"bytes"`  // with FCS
-	PPS    float64 `json:"pps"`    // frames a second
-	L2Bits float64 `json:"bps"`    // bits of frames a second, FCS included
-	L1Bits float64 `json:"bps_l1"` // with preamble and gap
+	Bytes  uint64  `json:"bytes"`  // including FCS
+	PPS    float64 `json:"pps"`    // frames per second
+	L2Bits float64 `json:"bps"`    // bits of frames per second, including FCS
+	L1Bits float64 `json:"bps_l1"` // also including preamble and inter-frame gap
 }
 
-// SetRates computes the rates of what was sent in a time.
+// SetRates computes the rates of frames and bytes sent within over. It does nothing if over is not positive.
 func (f *Flow) SetRates(frames, bytes uint64, over time.Duration) {
 	if over <= 0 {
 		return
@@ -38,8 +38,9 @@ func (f *Flow) SetRates(frames, bytes uint64, over time.Duration) {
 	f.L1Bits = f.L2Bits + 8*frame.WireOverhead*f.PPS
 }
 
-// Report is how a run went.
+// Report is the result of a run.
 type Report struct {
+	Run       uint16          `json:"run"` // run ID in the tags of its frames: see measure.Tag
 	Method    string          `json:"method"`
 	Interface string          `json:"interface"`
 	Queues    int             `json:"queues"`
@@ -47,19 +48,19 @@ type Report struct {
 	Streams   []StreamReport  `json:"streams"`
 	Total     Flow            `json:"total"`
 	Counters  method.Counters `json:"counters"`
-	// LinkFrames is what the interface itself counted as sent in this time, whoever
-	// sent it; UnknownLink where it does not say.
+	// LinkFrames is how many frames the interface itself counted as sent during the run, by any sender. It is
+	// UnknownLink if the interface does not count.
 	LinkFrames int64 `json:"link_frames"`
 }
 
-// UnknownLink is an interface that does not count.
+// UnknownLink is the value of Report.LinkFrames for an interface without a counter.
 const UnknownLink = -1
 
-// StreamReport is how a stream went.
+// StreamReport is the result of one stream.
 type StreamReport struct {
 	Flow
-	Asked  string        `json:"asked"`           // the rate
-	Error  float64       `json:"error,omitempty"` // of the rate that was held: 0.001 is 0.1 % too fast
-	Gaps   pace.Gaps     `json:"gaps"`            // between frames, as they were handed over
-	Missed time.Duration `json:"missed_ns"`       // stalls that were too long to make up for
+	Asked  string        `json:"asked"`           // the configured rate
+	Error  float64       `json:"error,omitempty"` // relative error of the rate: 0.001 is 0.1 % too fast
+	Gaps   pace.Gaps     `json:"gaps"`            // between frames, at the moment they were passed to the sender
+	Missed time.Duration `json:"missed_ns"`       // time lost in stalls too long to make up for
 }

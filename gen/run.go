@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,29 +19,34 @@ import (
 	"loam/gen/pace"
 )
 
-// run is a run in progress. Run itself owns all but the lanes, which belong to
-// their workers until these have ended; the atomics in them are read meanwhile.
+// run is a run in progress. The goroutine of Run owns everything except the lanes: these belong to their workers
+// until the workers have ended. Meanwhile, Run reads only the atomic fields of lanes.
 type run struct {
 	Config
+	id      uint16 // run ID in the tags: see measure.Tag
 	method  method.Method
-	tagged  int // the Batch of streams with tags
+	tagged  int // batch limit of streams with tags
 	workers []*worker
-	streams [][]*lane // by stream: its lane on each queue
+	streams [][]*lane // by stream, then by queue
 
 	start time.Time
 	last  Sample
 	stop  atomic.Bool
 }
 
-// Run sends the streams of c and returns when they have sent their counts, when
-// the time is over or when ctx is done, which is no error. The report is of what
-// was sent, also where there is an error.
+// Run sends the streams of c. It returns when all streams have sent their counts, when the time is over, or when
+// ctx is done, which is not an error. The report covers everything sent, even if an error is returned.
 func Run(ctx context.Context, c Config) (Report, error) {
-	r := &run{Config: c.withDefaults()}
+	r := &run{Config: c.withDefaults(), id: uint16(rand.Uint32())}
+	var err error
+	for i := range r.Streams {
+		if r.Streams[i].Rate, err = OnLine(r.Streams[i].Rate, r.Interface); err != nil {
+			return Report{}, err
+		}
+	}
 	if err := r.check(); err != nil {
 		return Report{}, err
 	}
-	var err error
 	if r.method, err = method.ByName(r.Method); err != nil {
 		return Report{}, bad("%v", err)
 	}
@@ -58,7 +64,7 @@ func Run(ctx context.Context, c Config) (Report, error) {
 		}
 	}
 	before := int64(UnknownLink)
-	if r.Method != "tap" { // whose frames the interface has received
+	if r.Method != "tap" { // its frames count as received by the interface
 		before = linkFrames(r.Interface)
 	}
 	err = r.drive(ctx)
@@ -67,7 +73,7 @@ func Run(ctx context.Context, c Config) (Report, error) {
 
 // open compiles the streams and opens the senders.
 func (r *run) open() error {
-	// The stack of the method loam has threads of its own, which want to be near.
+	// The stack of the method loam has threads of its own, which should run close to the worker.
 	pin := !r.Float && r.Method != "loam"
 	for q := range r.Queues {
 		r.workers = append(r.workers, &worker{queue: q, pin: pin, steps: r.Steps})
@@ -84,7 +90,7 @@ func (r *run) open() error {
 		ends = append(ends, e)
 		longest = max(longest, p.MaxLen())
 		for q := range r.Queues {
-			r.streams[i] = append(r.streams[i], newLane(s, p, i, q, r.Queues))
+			r.streams[i] = append(r.streams[i], newLane(s, p, r.id, i, q, r.Queues))
 		}
 	}
 	for _, w := range r.workers {
@@ -95,7 +101,7 @@ func (r *run) open() error {
 	return nil
 }
 
-// compile makes the program of a stream.
+// compile fills in the template of a stream and compiles it.
 func (r *run) compile(s *Stream) (*frame.Program, endpoints, error) {
 	t, e, err := r.complete(s, r.method.Layer)
 	if err != nil {
@@ -108,7 +114,7 @@ func (r *run) compile(s *Stream) (*frame.Program, endpoints, error) {
 	o.Skip = r.method.Layer.HeaderLen(t.V6())
 	o.LeaveChecksum = r.LeaveChecksum
 	if r.method.Layer == method.Payload {
-		// A sender takes an empty datagram for the end of a batch.
+		// A receiver could take an empty datagram for the end of a batch.
 		least := max(frame.MinSize, o.Skip+1+frame.FCSLen)
 		if s.Bare && o.Sizes.Max() == 0 {
 			o.Sizes = frame.FixedSize(least)
@@ -123,8 +129,8 @@ func (r *run) compile(s *Stream) (*frame.Program, endpoints, error) {
 	return p, e, nil
 }
 
-// openQueue opens the senders of a worker: one for all lanes where the method
-// writes frames, else one for each, with its own ends.
+// openQueue opens the senders of a worker. If the method sends whole frames, all lanes share one sender; otherwise
+// each lane has its own sender with its own endpoints.
 func (r *run) openQueue(w *worker, longest int, ends []endpoints) error {
 	var shared method.Sender
 	var books *Account
@@ -149,7 +155,7 @@ func (r *run) openQueue(w *worker, longest int, ends []endpoints) error {
 			Source: ends[i].source, Destination: ends[i].destination, SourceMAC: ends[i].sourceMAC, NextHop: ends[i].nextHop,
 		}
 		if c.Source.IsValid() && r.method.Layer == method.Payload {
-			// Each queue has a socket of its own, and so a port.
+			// Each queue has its own socket and therefore its own source port.
 			c.Source = portPlus(c.Source, w.queue)
 		}
 		s, err := r.method.Open(c)
@@ -157,6 +163,7 @@ func (r *run) openQueue(w *worker, longest int, ends []endpoints) error {
 			return err
 		}
 		l.sender, l.account = s, NewAccount(s)
+		r.bear(s, r.Patience)
 		w.senders = append(w.senders, s)
 		if r.method.Layer == method.Frame {
 			shared, books = s, l.account
@@ -178,11 +185,11 @@ func (r *run) openQueue(w *worker, longest int, ends []endpoints) error {
 	return nil
 }
 
-// drive runs the workers and observes them.
+// drive starts the workers and observes them until all have ended.
 func (r *run) drive(ctx context.Context) error {
 	var working sync.WaitGroup
-	// failed: workers send, drive receives; it has a place for each, so they never
-	// wait. over is closed when all workers have returned.
+	// failed carries errors from workers to drive. It has room for one error per worker, so workers never block.
+	// over is closed when all workers have returned.
 	failed, over := make(chan error, len(r.workers)), make(chan struct{})
 	r.start = time.Now()
 	for _, w := range r.workers {
@@ -213,6 +220,7 @@ func (r *run) drive(ctx context.Context) error {
 			r.stop.Store(true)
 		case <-done:
 			r.stop.Store(true)
+			r.hurry()
 			done = nil
 		case <-tick.C:
 			r.observe(false)
@@ -220,7 +228,23 @@ func (r *run) drive(ctx context.Context) error {
 	}
 }
 
-// observe tells how it is going.
+// bear sets the patience of a sender, if the sender supports it and the run has a patience of its own.
+func (r *run) bear(s method.Sender, d time.Duration) {
+	if p, ok := s.(method.Patient); ok && r.Patience > 0 {
+		p.SetPatience(d)
+	}
+}
+
+// hurry shortens the patience of all senders, so that those waiting for room end soon.
+func (r *run) hurry() {
+	for _, w := range r.workers {
+		for _, s := range w.senders {
+			r.bear(s, min(r.Patience, method.DefaultPatience))
+		}
+	}
+}
+
+// observe computes the current Sample and passes it to Config.Observe.
 func (r *run) observe(last bool) {
 	now := Sample{Elapsed: time.Since(r.start), Streams: make([]Flow, len(r.Streams)), Last: last}
 	now.Over = now.Elapsed - r.last.Elapsed
@@ -249,9 +273,9 @@ func (r *run) observe(last bool) {
 	}
 }
 
-// report sums up, when the workers have ended.
+// report builds the Report after the workers have ended. linkBefore is the interface's counter at the start.
 func (r *run) report(linkBefore int64) Report {
-	out := Report{Method: r.Method, Interface: r.Interface, Queues: r.Queues, LinkFrames: UnknownLink}
+	out := Report{Run: r.id, Method: r.Method, Interface: r.Interface, Queues: r.Queues, LinkFrames: UnknownLink}
 	for _, w := range r.workers {
 		out.Elapsed = max(out.Elapsed, time.Duration(w.ended-w.began))
 		for _, s := range w.senders {
@@ -284,7 +308,7 @@ func (r *run) report(linkBefore int64) Report {
 	return out
 }
 
-// lasted is the time that a stream had: that of the run, or less if it had sent its count before.
+// lasted returns how long a stream was active: the run's time, or less if the stream sent its count earlier.
 func (r *run) lasted(stream int) (d time.Duration) {
 	for q, l := range r.streams[stream] {
 		w := r.workers[q]
@@ -297,7 +321,7 @@ func (r *run) lasted(stream int) (d time.Duration) {
 	return d
 }
 
-// meanScale is that of the steps, by their time.
+// meanScale returns the average scale of the steps, weighted by their times.
 func (r *run) meanScale() float64 {
 	var sum, all float64
 	for _, s := range r.Steps {
@@ -310,8 +334,8 @@ func (r *run) meanScale() float64 {
 	return sum / all
 }
 
-// RateError is by how much a stream was too fast, as a part of the rate times the
-// scale.
+// RateError returns the relative error of a stream's rate, compared with asked times scale. Positive means too
+// fast. It is 0 without a rate limit.
 func RateError(asked pace.Rate, scale float64, f *Flow) float64 {
 	if asked.IsMax() || f.Frames == 0 || scale == 0 {
 		return 0
@@ -326,7 +350,7 @@ func RateError(asked pace.Rate, scale float64, f *Flow) float64 {
 	return held/(scale*float64(asked.PerSecond)) - 1
 }
 
-// linkFrames is what the interface counts as sent.
+// linkFrames returns the number of frames that the interface has counted as sent, or UnknownLink.
 func linkFrames(name string) int64 {
 	link, err := netlink.LinkByName(name)
 	if err != nil || link.Attrs().Statistics == nil {
@@ -335,7 +359,6 @@ func linkFrames(name string) int64 {
 	return int64(link.Attrs().Statistics.TxPackets)
 }
 
-// close closes the senders.
 func (r *run) close() {
 	for _, w := range r.workers {
 		for _, s := range w.senders {

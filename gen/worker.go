@@ -19,17 +19,18 @@ type worker struct {
 	senders []method.Sender
 	lanes   []*lane
 	steps   []Step
-	began   int64 // pace.Now of the first frame, and when it was over
+	began   int64 // pace.Now at the first frame; ended is the time after the last
 	ended   int64
+	waiter  *pace.Waiter
 }
 
 // flushTime is how long a worker waits at its end for frames to leave.
 const flushTime = 5 * time.Second
 
-// errRefused says that nothing goes at all.
+// errRefused reports that the kernel has refused every frame so far.
 var errRefused = errors.New("the kernel refuses every frame: is a frame longer than the MTU of the interface?")
 
-// loop sends until stop is set, or all lanes have sent what they have to.
+// loop sends until stop is set or all lanes have finished, then flushes the senders.
 func (w *worker) loop(stop *atomic.Bool) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -39,6 +40,8 @@ func (w *worker) loop(stop *atomic.Bool) error {
 		release := pin(w.queue)
 		defer release()
 	}
+	defer pace.Punctual()()
+	w.waiter = pace.NewWaiter()
 	w.began = pace.Now()
 	err := w.walk(stop)
 	w.ended = pace.Now()
@@ -50,7 +53,7 @@ func (w *worker) loop(stop *atomic.Bool) error {
 	return err
 }
 
-// walk takes the steps, each when the one before should have ended.
+// walk runs the steps. Each step starts at the planned end of the previous one.
 func (w *worker) walk(stop *atomic.Bool) error {
 	until := w.began
 	for _, s := range w.steps {
@@ -70,8 +73,8 @@ func (w *worker) walk(stop *atomic.Bool) error {
 	return nil
 }
 
-// send sends what is due until until. What is due then goes still, if it is not
-// much: so a run has the frames that its rate and its time ask for.
+// send sends what is due before until. A small backlog is still sent after until, so that a run has exactly the
+// frames that its rate and its time imply.
 func (w *worker) send(stop *atomic.Bool, until int64) error {
 	checked := false
 	for !stop.Load() {
@@ -99,7 +102,7 @@ func (w *worker) send(stop *atomic.Bool, until int64) error {
 		case finished, !moved && now >= until:
 			return nil
 		case !moved:
-			pace.Approach(min(next, until))
+			w.waiter.Approach(min(next, until))
 		case !checked:
 			checked = true
 			if err := w.refused(); err != nil {
@@ -110,7 +113,7 @@ func (w *worker) send(stop *atomic.Bool, until int64) error {
 	return nil
 }
 
-// refused looks after the first frames whether anything goes at all.
+// refused returns errRefused if a sender has refused frames and accepted none. It is called after the first frames.
 func (w *worker) refused() error {
 	for _, s := range w.senders {
 		if c := s.Counters(); c.Handed == 0 && c.Refused > 0 {

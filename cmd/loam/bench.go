@@ -53,6 +53,7 @@ the least of all rounds, and what Loam's hook costs before a call does any work.
 	return cmd
 }
 
+// printCosts writes a table of the costs in nanoseconds.
 func printCosts(out io.Writer, r *cost.Result) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "call\tLinux, ns\tLoam, ns\tLinux/Loam\t")

@@ -13,6 +13,7 @@ import (
 func newBuild() *cobra.Command {
 	var out string
 	var volumes []string
+	var source string
 	var passed goFlags
 	cmd := &cobra.Command{
 		Use:   "build -o FILE PACKAGE|DIR|FILE.go|PACKAGE@VERSION",
@@ -37,7 +38,7 @@ and one more.`,
 			if err != nil {
 				return err
 			}
-			if err := unikernel.BuildImage(cmd.Context(), unikernel.Target{Args: args[:1], Flags: passed.given}, packed(parsed), out); err != nil {
+			if err := unikernel.BuildImage(cmd.Context(), unikernel.Target{Args: args[:1], Flags: passed.given, Source: source}, packed(parsed), out); err != nil {
 				return err
 			}
 			return noteTraps(cmd.ErrOrStderr(), out)
@@ -45,12 +46,13 @@ and one more.`,
 	}
 	cmd.Flags().StringVarP(&out, "output", "o", "", "write the image to `FILE`")
 	cmd.Flags().StringArrayVarP(&volumes, "volume", "v", nil, "put a folder or a file into the image, to read, `HOST[:GUEST]` (repeat for more)")
+	cmd.Flags().StringVar(&source, "source", "", "link Loam's packages from the checkout in `DIR`, and not those that this command carries")
 	passed.register("build", cmd.Flags())
 	return cmd
 }
 
-// noteTraps says which functions of an image call the kernel by instructions of
-// their own: it works, and is slow.
+// noteTraps prints a note that lists the functions of an image that call the kernel by SYSCALL instructions of
+// their own. These work but are slow.
 func noteTraps(w io.Writer, file string) error {
 	traps, err := unikernel.Traps(file)
 	if err == nil && len(traps) > 0 {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// What "loam build" writes, QEMU boots without loam: it has its name for arguments,
-// the serial port for output, and its status.
+// QEMU boots an image written by "loam build" without loam. The image has its own name as its argument, writes to
+// the serial port, and returns its exit status.
 func TestBuildBoots(t *testing.T) {
 	loam := command(t)
 	main := program(t, `package main
@@ -47,7 +47,7 @@ func main() {
 	bootsTo(t, image, fmt.Sprintf("%shas %d\n", serial, st.Size()))
 }
 
-// bootsTo boots an image on a machine that QEMU makes for anybody.
+// bootsTo boots an image on a plain QEMU machine.
 func bootsTo(t *testing.T, image, want string) {
 	t.Helper()
 	out, err := exec.Command("qemu-system-x86_64", "-accel", "tcg", "-cpu", "max", "-m", "64M", "-display", "none",

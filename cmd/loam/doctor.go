@@ -11,6 +11,7 @@ import (
 	"loam/internal/machine"
 	"loam/unikernel"
 	"loam/unikernel/overlay"
+	"loam/unikernel/sandbox"
 )
 
 func newDoctor() *cobra.Command {
@@ -33,6 +34,7 @@ runs a guest it builds and boots one, once: the answer is remembered. What is ma
 				Emulator: func() machine.Emulator {
 					return machine.Emulator{Version: e.Version, KVM: e.Accelerator == unikernel.KVM, Why: e.Why}
 				},
+				Layers: layers,
 			}))
 			if asJSON {
 				enc := json.NewEncoder(cmd.OutOrStdout())
@@ -46,6 +48,7 @@ runs a guest it builds and boots one, once: the answer is remembered. What is ma
 	return cmd
 }
 
+// printFindings writes a table of the findings, followed by the remedies for what is missing.
 func printFindings(out io.Writer, found []machine.Finding) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	var todo []machine.Finding
@@ -70,8 +73,39 @@ func printFindings(out io.Writer, found []machine.Finding) error {
 	return nil
 }
 
-// knowsGo says what is in the way of building with a toolchain.
+// knowsGo returns an error if Loam cannot build programs with the given toolchain.
 func knowsGo(goroot, version string) error {
 	_, err := overlay.Generate(goroot, version, overlay.Personality|overlay.Ring0)
 	return err
+}
+
+// layers reports which layers of the process sandbox work on this machine.
+func layers() []machine.Layer {
+	l, err := sandbox.Probe()
+	if err != nil {
+		return []machine.Layer{{Name: "filter", Detail: err.Error()}}
+	}
+	spaces := "user, mount, PID, network and IPC namespaces"
+	all := l.User && l.PID && l.Network && l.IPC
+	if l.PID && l.Network && l.IPC && !l.User {
+		all, spaces = true, "mount, PID, network and IPC namespaces of root's"
+	}
+	if !all {
+		spaces = "a process gets none: " + l.Why
+	}
+	files := "the root of a process is empty"
+	if !l.Mount {
+		files = "the root of a process is the host's: only the filter and Landlock shut it"
+	}
+	landlock := fmt.Sprintf("Landlock, version %d of its ABI", l.Landlock)
+	if l.Landlock == 0 {
+		landlock = "the kernel has no Landlock"
+	}
+	return []machine.Layer{
+		{Name: "filter", Holds: true, Detail: "system calls are filtered before a program's first instruction"},
+		{Name: "user", Holds: l.Unprivileged, Detail: "a process has no privileges"},
+		{Name: "namespaces", Holds: all, Detail: spaces},
+		{Name: "files", Holds: l.Mount, Detail: files},
+		{Name: "landlock", Holds: l.Landlock > 0, Detail: landlock},
+	}
 }

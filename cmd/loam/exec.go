@@ -6,8 +6,8 @@ import (
 	"loam/unikernel"
 )
 
-// newExec is what "loam test" has go test put in front of each test binary. It
-// is not for users: a program that was not built for Loam runs on Linux here.
+// newExec returns the hidden command that "loam test" makes go test run each test binary with. It is not meant for
+// users: a program that was not built for Loam would run on Linux.
 func newExec() *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{

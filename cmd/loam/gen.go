@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"loam/gen"
 	"loam/gen/frame"
@@ -23,8 +24,8 @@ import (
 	"loam/wire"
 )
 
-// newGenCommand is the packet engine. By itself it sends one stream; each of its
-// subcommands is a file gen_NAME.go.
+// newGenCommand returns the command of the packet engine. Without a subcommand it sends one stream. Each subcommand
+// has a file gen_NAME.go.
 func newGenCommand() *cobra.Command {
 	var f genFlags
 	cmd := &cobra.Command{
@@ -51,7 +52,8 @@ takes 1024-2047, 1024+7, 53,123,443, 10.0.0.0/8, random or random:RANGE, and
 every field that a template has: eth.dst, vlan.id, ip.src, ip.ttl, udp.dport ...
 
 Sizes count the frame check sequence: 64 is the smallest frame of Ethernet. Rates
-are in frames (pps), in bits of frames (bps), or of the wire (bpsL1).
+are in frames (pps), in bits of frames (bps), of the wire (bpsL1), or a share of the
+line (%).
 
 More than 1000 frames a second to public addresses need --public. Once everything
 is open, root's privileges are given up. However the command ends, the interface
@@ -71,7 +73,7 @@ is as it was.`,
 	return cmd
 }
 
-// methodList is a line for each method.
+// methodList returns a line for each method, for the help text.
 func methodList() string {
 	var b strings.Builder
 	for _, m := range method.All() {
@@ -80,16 +82,17 @@ func methodList() string {
 	return b.String()
 }
 
-// genFlags are the flags of loam gen as they were given.
+// genFlags are the flags of loam gen as given by the user.
 type genFlags struct {
 	viewFlags
+	flags                                 *pflag.FlagSet
 	method, dev, dst, src, dstMAC, srcMAC string
 	dport, sport                          string
-	template, rate, size                  string
+	template, rate, spacing, size         string
 	vary                                  []string
 	flows, queues, batch                  int
 	count, seed                           uint64
-	time                                  time.Duration
+	time, patience                        time.Duration
 	rx                                    string
 	bare, qdisc, plain, leave             bool
 	public, keep                          bool
@@ -97,6 +100,7 @@ type genFlags struct {
 
 func (f *genFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
+	f.flags = flags
 	flags.SortFlags = false
 	flags.StringVar(&f.method, "method", "ring", "how to send, `M`: see above")
 	flags.StringVar(&f.dev, "dev", "", "the interface, `IF`")
@@ -108,11 +112,13 @@ func (f *genFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.srcMAC, "src-mac", "", "our `MAC` (default: the interface's)")
 	flags.StringVar(&f.template, "template", "", "what frames are made of, `LAYERS` with semicolons between, or @FILE (default: eth; ip; udp)")
 	flags.StringArrayVar(&f.vary, "vary", nil, "have a field change, `FIELD=PATTERN` (repeat for more)")
-	flags.StringVar(&f.rate, "rate", "1kpps", "how fast, `RATE`: 1Mpps, 2Gbps, 10GbpsL1 or max")
+	flags.StringVar(&f.rate, "rate", "1kpps", "how fast, `RATE`: 1Mpps, 2Gbps, 10GbpsL1, 50% of the line, or max")
+	flags.StringVar(&f.spacing, "spacing", "even", "how frames follow one another: even, poisson, or burst:`N` at once with a gap behind")
 	flags.StringVar(&f.size, "size", "", "size of frames, `N`, A-B, random:A-B, imix or imix:SIZE=WEIGHT,... (default: as small as can be)")
 	flags.IntVar(&f.flows, "flows", 1, "source ports to go through, each a flow that is numbered by itself")
 	flags.Uint64Var(&f.count, "count", 0, "end after so many frames")
 	flags.DurationVar(&f.time, "time", 0, "end after this `time`, such as 10s (default: with Ctrl-C)")
+	flags.DurationVar(&f.patience, "patience", method.DefaultPatience, "how long to wait where no frame leaves, as with a link that goes down")
 	flags.IntVar(&f.queues, "queues", 1, "senders at once, each with a thread and a processor of its own")
 	flags.IntVar(&f.batch, "batch", 0, "frames that are handed over at once, at the most (default: the method's own, 64 to 4096; with tags no more than 256)")
 	flags.StringVar(&f.rx, "rx", "", "receive on this interface too, `IF`, and tell what was lost")
@@ -126,10 +132,10 @@ func (f *genFlags) register(cmd *cobra.Command) {
 	f.viewFlags.register(cmd)
 }
 
-// config checks the flags and gives them their meaning.
+// config checks the flags and converts them to a gen.Config.
 func (f *genFlags) config() (gen.Config, error) {
 	c := gen.Config{
-		Method: f.method, Interface: f.dev, Queues: f.queues, Batch: f.batch, Qdisc: f.qdisc, Plain: f.plain, LeaveChecksum: f.leave, Public: f.public, Time: f.time,
+		Method: f.method, Interface: f.dev, Queues: f.queues, Batch: f.batch, Qdisc: f.qdisc, Plain: f.plain, LeaveChecksum: f.leave, Public: f.public, Time: f.time, Patience: f.patience,
 	}
 	if f.dev == "" {
 		return c, &usageError{"no interface is given", "say --dev IF; ip link lists those that there are"}
@@ -140,8 +146,11 @@ func (f *genFlags) config() (gen.Config, error) {
 	if f.queues < 1 || f.batch < 0 || f.flows < 1 {
 		return c, &usageError{"--queues, --batch and --flows count from 1", "leave them out for one queue, one flow"}
 	}
-	if f.time < 0 {
-		return c, &usageError{fmt.Sprintf("--time %v is below zero", f.time), "leave it out to send until Ctrl-C"}
+	if err := endsAfter(f.flags, f.time, "send"); err != nil {
+		return c, err
+	}
+	if f.patience <= 0 || f.patience > gen.MaxTime {
+		return c, &usageError{fmt.Sprintf("--patience %v is no time to wait", f.patience), "give a time such as 30s, or leave it out for a second"}
 	}
 	s := gen.Stream{Name: "stream 1", Count: f.count, Flows: f.flows, Seed: f.seed, Bare: f.bare}
 	if s.Seed == 0 {
@@ -150,6 +159,9 @@ func (f *genFlags) config() (gen.Config, error) {
 	var err error
 	if s.Rate, err = pace.ParseRate(f.rate); err != nil {
 		return c, &usageError{"--rate " + err.Error(), "see loam gen --help"}
+	}
+	if s.Spacing, err = pace.ParseSpacing(f.spacing); err != nil {
+		return c, &usageError{"--spacing " + err.Error(), "see loam gen --help"}
 	}
 	if f.size != "" {
 		if s.Sizes, err = frame.ParseSizes(f.size); err != nil {
@@ -168,7 +180,7 @@ func (f *genFlags) config() (gen.Config, error) {
 	return c, nil
 }
 
-// layers makes the template of the stream.
+// layers returns the template of the stream.
 func (f *genFlags) layers() (*frame.Template, error) {
 	v6, err := f.family()
 	if err != nil {
@@ -200,7 +212,7 @@ func (f *genFlags) layers() (*frame.Template, error) {
 	for _, s := range append(settings, f.vary...) {
 		field, pattern, ok := strings.Cut(s, "=")
 		if ok && pattern == "" && !strings.Contains(strings.Join(f.vary, "\n"), s) {
-			continue // a flag that was not given
+			continue // the flag was not given
 		}
 		if !ok {
 			return nil, &usageError{fmt.Sprintf("--vary %s is no setting", s), "write --vary FIELD=PATTERN, such as udp.sport=1024-2047"}
@@ -212,7 +224,7 @@ func (f *genFlags) layers() (*frame.Template, error) {
 	return t, nil
 }
 
-// parseTemplate reads what --template gives: layers, or @ and the name of a file of them.
+// parseTemplate parses the value of --template: layers, or @ and the name of a file with layers.
 func parseTemplate(text string) (*frame.Template, error) {
 	if name, isFile := strings.CutPrefix(text, "@"); isFile {
 		b, err := os.ReadFile(name)
@@ -228,7 +240,7 @@ func parseTemplate(text string) (*frame.Template, error) {
 	return t, nil
 }
 
-// family tells whether the destination is of IPv6.
+// family reports whether the destination is an IPv6 address.
 func (f *genFlags) family() (v6 bool, err error) {
 	if f.dst == "" {
 		return false, nil
@@ -251,14 +263,14 @@ func parseMAC(flag, s string) (m wire.MAC, err error) {
 	return wire.MAC(b), nil
 }
 
-// send runs the engine with what the user wants to see of it.
+// send runs the engine and shows the run as the flags ask.
 func (f *genFlags) send(cmd *cobra.Command, c gen.Config) error {
 	return f.watch(cmd, func(ctx context.Context, v show.View) (show.Result, error) {
 		return sendAndReceive(ctx, c, f.rx, f.keep, v)
 	})
 }
 
-// sendAndReceive runs c, and a sink on the interface rx if there is one.
+// sendAndReceive runs c. If rx is not empty, it also runs a sink on that interface.
 func sendAndReceive(ctx context.Context, c gen.Config, rx string, keep bool, v show.View) (show.Result, error) {
 	var s *sink.Sink
 	if rx != "" {
@@ -283,7 +295,7 @@ func sendAndReceive(ctx context.Context, c gen.Config, rx string, keep bool, v s
 	var received *sink.Report
 	if s != nil {
 		if err == nil {
-			time.Sleep(lateness) // what is under way arrives
+			time.Sleep(lateness) // frames in flight arrive
 		}
 		r, e := s.Stop()
 		received, err = &r, errors.Join(err, e)
@@ -291,13 +303,32 @@ func sendAndReceive(ctx context.Context, c gen.Config, rx string, keep bool, v s
 	if sent.Total.Frames == 0 && err != nil {
 		return show.NewResult(nil, nil), genError(err, false)
 	}
+	if err == nil {
+		err = refused(sent.Counters)
+	}
 	return show.NewResult(&sent, received), genError(err, true)
+}
+
+// refused returns an error if frames were refused.
+func refused(c method.Counters) error {
+	if c.Refused == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d frames were refused: they are longer than the interface takes, or make no sense to the kernel", c.Refused)
+}
+
+// endsAfter rejects a --time that is not positive. Without --time the run has no time limit.
+func endsAfter(flags *pflag.FlagSet, d time.Duration, does string) error {
+	if d > 0 || d == 0 && !flags.Changed("time") {
+		return nil
+	}
+	return &usageError{fmt.Sprintf("--time %v is no time", d), "leave it out to " + does + " until Ctrl-C"}
 }
 
 // lateness is how long a sink waits for the last frames.
 const lateness = 300 * time.Millisecond
 
-// listen opens receivers.
+// listen opens the receivers of a method.
 func listen(name string, c method.Config) ([]method.Receiver, error) {
 	m, err := method.ByName(name)
 	if err != nil {
@@ -309,8 +340,8 @@ func listen(name string, c method.Config) ([]method.Receiver, error) {
 	return sink.Open(m, c)
 }
 
-// genError tells what the user can put right from what went wrong on the way: all
-// that comes before the first frame is about how the command was given.
+// genError converts an error of a run into a usageError if the user can correct it. Every error before the first
+// frame is about the command line.
 func genError(err error, started bool) error {
 	var public *guard.Refusal
 	switch {

@@ -17,7 +17,7 @@ import (
 	"loam/wire"
 )
 
-// genBenchFlags are the flags of loam gen bench as they were given.
+// genBenchFlags are the flags of loam gen bench as given by the user.
 type genBenchFlags struct {
 	dev, dst, dstMAC, plot string
 	methods                []string
@@ -60,7 +60,7 @@ Privileges are kept to the end, since each method is opened in its turn.`,
 	return cmd
 }
 
-// check gives the flags their meaning.
+// check checks the flags and parses the addresses.
 func (f *genBenchFlags) check() (dst netip.Addr, next wire.MAC, err error) {
 	if f.dev == "" {
 		return dst, next, &usageError{"no interface is given", "say --dev IF; ip link lists those that there are"}
@@ -87,6 +87,7 @@ func (f *genBenchFlags) check() (dst netip.Addr, next wire.MAC, err error) {
 	return dst, next, err
 }
 
+// run executes the command. Without a readable peer, the interface's own counter is used.
 func (f *genBenchFlags) run(cmd *cobra.Command) error {
 	dst, next, err := f.check()
 	if err != nil {
@@ -135,6 +136,7 @@ func nothing(rows []bench.Row) bool {
 	return true
 }
 
+// show writes the results as a table or as JSON, and draws the plot. counted describes the counter that was read.
 func (f *genBenchFlags) show(cmd *cobra.Command, rows []bench.Row, counted string) error {
 	out := cmd.OutOrStdout()
 	if f.plot != "" {

@@ -50,7 +50,7 @@ the interface is as it was.`,
 	return cmd
 }
 
-// run carries the command out.
+// run executes the command.
 func (f *probeFlags) run(cmd *cobra.Command, args []string) error {
 	o, err := f.options(args)
 	if err != nil {
@@ -84,10 +84,10 @@ func (f *probeFlags) run(cmd *cobra.Command, args []string) error {
 	return errors.Join(err, f.interrupted(ctx, errs, sum))
 }
 
-// statusInterrupted is what a shell says of a program that Ctrl-C ended.
+// statusInterrupted is the exit status that shells report for a program ended by Ctrl-C.
 const statusInterrupted = 130
 
-// interrupted tells how to go on with a run that was stopped.
+// interrupted prints how to resume a run that was stopped, and returns its exit status as an error.
 func (f *probeFlags) interrupted(ctx context.Context, errs io.Writer, sum probe.Summary) error {
 	if ctx.Err() == nil || sum.Finished {
 		return nil
@@ -104,7 +104,7 @@ func (f *probeFlags) interrupted(ctx context.Context, errs io.Writer, sum probe.
 	return status
 }
 
-// progress is a line about how a run is doing.
+// progress returns a line about the state of a run.
 func progress(s probe.Status) string {
 	doing := fmt.Sprintf("pass %d, %5.1f %%", s.Pass+1, 100*s.Done)
 	if s.Waiting {
@@ -113,7 +113,8 @@ func progress(s probe.Status) string {
 	return fmt.Sprintf("%5.0f s  %s  %d sent, %.0f a second  %d found", s.Elapsed.Seconds(), doing, s.Sent, s.Rate, s.Found)
 }
 
-// openMetadata opens the file for the summary while it may still be.
+// openMetadata opens the file for the summary while the process still has its privileges. Without --metadata it
+// returns nil.
 func (f *probeFlags) openMetadata() (*os.File, error) {
 	if f.metadata == "" {
 		return nil, nil

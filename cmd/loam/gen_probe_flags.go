@@ -17,7 +17,7 @@ import (
 	"loam/gen/probe/target"
 )
 
-// probeFlags are the flags of loam gen probe as they were given.
+// probeFlags are the flags of loam gen probe as given by the user.
 type probeFlags struct {
 	icmp                      bool
 	tcp, udp, payload         string
@@ -75,7 +75,7 @@ func (f *probeFlags) register(cmd *cobra.Command) {
 	flags.BoolVar(&f.keep, "keep-privileges", false, "stay root after set-up")
 }
 
-// options checks the flags and gives them their meaning.
+// options checks the flags and converts them to session.Options.
 func (f *probeFlags) options(args []string) (o session.Options, err error) {
 	o = session.Options{
 		AllowPrivate: f.private, AllowReserved: f.reserved, Public: f.public, Interface: f.dev, Method: f.method,
@@ -102,7 +102,7 @@ func (f *probeFlags) options(args []string) (o session.Options, err error) {
 	return o, nil
 }
 
-// whom reads the targets and who is left out.
+// whom reads the targets and the exclusions.
 func (f *probeFlags) whom(o *session.Options, args []string) (err error) {
 	if o.Targets, err = ranges("", args, "--targets", f.targets); err != nil {
 		return err
@@ -114,7 +114,7 @@ func (f *probeFlags) whom(o *session.Options, args []string) (err error) {
 	return err
 }
 
-// ranges reads ranges as they were given, and those in a file if there is one.
+// ranges parses the given ranges, and those in a file if a file is given.
 func ranges(flag string, given []string, fileFlag, file string) (list []target.Range, err error) {
 	for _, s := range given {
 		r, err := target.ParseRange(s)
@@ -138,7 +138,7 @@ func ranges(flag string, given []string, fileFlag, file string) (list []target.R
 	return append(list, more...), nil
 }
 
-// kind says what is asked.
+// kind sets the kind of probe, its ports and its payload.
 func (f *probeFlags) kind(o *session.Options) (err error) {
 	c := &o.Probe
 	given := 0
@@ -170,7 +170,7 @@ func (f *probeFlags) kind(o *session.Options) (err error) {
 	return nil
 }
 
-// parsePorts reads ports and ranges of ports with commas between.
+// parsePorts parses a comma-separated list of ports and port ranges.
 func parsePorts(list string) (ports []uint16, err error) {
 	for one := range strings.SplitSeq(list, ",") {
 		low, high, isRange := strings.Cut(one, "-")
@@ -189,7 +189,7 @@ func parsePorts(list string) (ports []uint16, err error) {
 	return ports, nil
 }
 
-// speed says how fast: to public addresses modestly, unless somebody says more.
+// speed sets the rate. The default for public addresses is guard.ModestRate.
 func (f *probeFlags) speed(o *session.Options) error {
 	text := f.rate
 	if text == "" {
@@ -211,7 +211,7 @@ func (f *probeFlags) speed(o *session.Options) error {
 	return nil
 }
 
-// from says where probes come from and go by.
+// from sets the source of the probes and their path.
 func (f *probeFlags) from(o *session.Options) (err error) {
 	c := &o.Probe
 	if f.src != "" {
@@ -234,7 +234,7 @@ func (f *probeFlags) from(o *session.Options) (err error) {
 	return nil
 }
 
-// results says how answers are written.
+// results sets the format and the fields of the results.
 func (f *probeFlags) results(o *session.Options) (err error) {
 	switch f.output {
 	case "json":

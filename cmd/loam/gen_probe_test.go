@@ -48,8 +48,7 @@ func TestProbeFlags(t *testing.T) {
 	}
 }
 
-// Public addresses are asked modestly, private ones as fast as it goes, unless the
-// user says otherwise.
+// By default, public addresses are probed at the modest rate and private ones as fast as possible.
 func TestProbeRate(t *testing.T) {
 	for _, c := range []struct {
 		line string
@@ -59,7 +58,7 @@ func TestProbeRate(t *testing.T) {
 		{"8.0.0.0/8", 1000},
 		{"10.0.0.0/8 8.8.8.8", 1000},
 		{"8.0.0.0/8 --public", 0},
-		{"8.0.0.0/8 --rate max", 0}, // refused later on, with what to do
+		{"8.0.0.0/8 --rate max", 0}, // rejected later, with a message that says what to do
 		{"10.0.0.0/8 -r 500", 500},
 		{"10.0.0.0/8 --rate 2.5Mpps", 2_500_000},
 	} {
@@ -70,7 +69,7 @@ func TestProbeRate(t *testing.T) {
 	}
 }
 
-// A service that is known by its port is asked what it answers.
+// A service on a well-known port gets a payload that it answers.
 func TestProbePayload(t *testing.T) {
 	for _, c := range []struct {
 		line string
@@ -86,7 +85,7 @@ func TestProbePayload(t *testing.T) {
 	}
 }
 
-// Mistakes are told in one line that says what to do.
+// Mistakes are reported in one line that says what to do.
 func TestProbeMistakes(t *testing.T) {
 	for line, want := range map[string]string{
 		"":                                 "there is nobody to ask",

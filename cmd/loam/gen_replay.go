@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -19,7 +18,7 @@ import (
 	"loam/gen/show"
 )
 
-// replayFlags are the flags of loam gen replay as they were given.
+// replayFlags are the flags of loam gen replay as given by the user.
 type replayFlags struct {
 	viewFlags
 	dev, method, rate, timing string
@@ -67,7 +66,7 @@ the interface takes are refused and counted.`,
 	return cmd
 }
 
-// config checks the flags and gives them their meaning.
+// config checks the flags and converts them to a replay.Config and a method.
 func (f *replayFlags) config() (c replay.Config, m method.Method, err error) {
 	if f.dev == "" {
 		return c, m, &usageError{"no interface is given", "say --dev IF; ip link lists those that there are"}
@@ -79,6 +78,8 @@ func (f *replayFlags) config() (c replay.Config, m method.Method, err error) {
 		return c, m, &usageError{fmt.Sprintf("the method %s does not send whole frames", f.method), "use ring, packet, xdp, tc, pcap or tap"}
 	}
 	switch {
+	case f.qdisc && !m.HasQdisc():
+		return c, m, &usageError{fmt.Sprintf("--qdisc has no effect with the method %s", f.method), "use packet or ring, or leave it out"}
 	case f.timing != "" && f.timing != "original":
 		return c, m, &usageError{fmt.Sprintf("there is no timing %q", f.timing), "use --timing original, or --rate"}
 	case f.timing != "" && f.rate != "":
@@ -94,10 +95,14 @@ func (f *replayFlags) config() (c replay.Config, m method.Method, err error) {
 		if c.Rate, err = pace.ParseRate(f.rate); err != nil {
 			return c, m, &usageError{"--rate " + err.Error(), "see loam gen replay --help"}
 		}
+		if c.Rate, err = gen.OnLine(c.Rate, f.dev); err != nil {
+			return c, m, &usageError{wrong: err.Error()}
+		}
 	}
 	return c, m, nil
 }
 
+// run executes the command on the capture file name; "-" is the standard input.
 func (f *replayFlags) run(cmd *cobra.Command, name string) error {
 	c, m, err := f.config()
 	if err != nil {
@@ -125,8 +130,8 @@ func (f *replayFlags) run(cmd *cobra.Command, name string) error {
 	return f.watch(cmd, func(ctx context.Context, v show.View) (show.Result, error) { return f.send(ctx, c, m, survey, v) })
 }
 
-// openCapture opens the file. What cannot be read again and again, as a pipe, is copied to a file
-// without a name.
+// openCapture opens the capture file. Input that can be read only once, such as a pipe, is copied to an unnamed
+// temporary file.
 func openCapture(in io.Reader, name string) (*os.File, error) {
 	if name != "-" {
 		file, err := os.Open(name)
@@ -158,10 +163,10 @@ func openCapture(in io.Reader, name string) (*os.File, error) {
 	return spool, nil
 }
 
-// longSpan is how long a replay may take without being remarked upon.
+// longSpan is the longest replay for which no remark is printed.
 const longSpan = time.Hour
 
-// remark says in what the frames that are sent are not those that were on the wire.
+// remark prints how the sent frames will differ from those on the captured wire.
 func (f *replayFlags) remark(w io.Writer, name string, c *replay.Config, v *replay.Survey) {
 	if v.Broken {
 		fmt.Fprintf(w, "loam: %s ends within a frame, as a capture does that was interrupted: the %d before it are sent\n", name, v.Frames)
@@ -177,7 +182,7 @@ func (f *replayFlags) remark(w io.Writer, name string, c *replay.Config, v *repl
 	}
 }
 
-// look reads the file once, and refuses what would go to public addresses.
+// look reads the file once. It returns an error if frames would be sent to public addresses without permission.
 func (f *replayFlags) look(c *replay.Config, name string) (v replay.Survey, err error) {
 	s, err := c.Open()
 	if err == nil {
@@ -199,6 +204,7 @@ func (f *replayFlags) look(c *replay.Config, name string) (v replay.Survey, err 
 	return v, nil
 }
 
+// send opens the sender, drops privileges unless --keep-privileges is given, and replays the capture.
 func (f *replayFlags) send(ctx context.Context, c replay.Config, m method.Method, survey replay.Survey, v show.View) (show.Result, error) {
 	none := show.NewResult(nil, nil)
 	var err error
@@ -215,8 +221,8 @@ func (f *replayFlags) send(ctx context.Context, c replay.Config, m method.Method
 	c.Observe = func(s gen.Sample) { v.Update(show.State{Sent: &s}) }
 	report, err := replay.Run(ctx, c)
 	report.Method, report.Interface = m.Name, f.dev
-	if n := report.Counters.Refused; n > 0 && err == nil {
-		err = errors.New("some frames were refused: they are longer than the interface takes")
+	if err == nil {
+		err = refused(report.Counters)
 	}
 	return show.NewResult(&report, nil), err
 }

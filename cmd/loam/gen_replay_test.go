@@ -11,8 +11,8 @@ import (
 	"loam/gen/replay"
 )
 
-// capture is a pcap file of three frames, of which the second is half there, an hour and a second
-// after the first; behind them is a record of two bytes.
+// capture returns a pcap file with three frames and a record of two bytes. The second frame is truncated and comes
+// one hour and one second after the first.
 func capture() []byte {
 	b := []byte{0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0, 1, 0, 0, 0}
 	for _, r := range []struct{ at, length, whole uint32 }{{0, 60, 60}, {3601, 30, 60}, {3601, 60, 60}, {3601, 2, 2}} {
@@ -24,7 +24,7 @@ func capture() []byte {
 	return b
 }
 
-// What is sent otherwise than it was captured is told before it is sent.
+// Differences from the captured traffic are reported before sending.
 func TestReplayRemarks(t *testing.T) {
 	s, err := replay.NewSource(bytes.NewReader(capture()[:len(capture())-1]))
 	if err != nil {
@@ -52,7 +52,7 @@ loam: the capture takes 1h0m1s as it is; --speed or --rate make that shorter
 	}
 }
 
-// A pipe is read as a file is, as often as it is wanted; a folder is called one.
+// A pipe is read like a file, as often as necessary. A folder is reported as a folder.
 func TestReplayOpens(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "a.pcap")

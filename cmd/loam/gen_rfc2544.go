@@ -15,7 +15,7 @@ import (
 	"loam/wire"
 )
 
-// rfcFlags are the flags of loam gen rfc2544 as they were given.
+// rfcFlags are the flags of loam gen rfc2544 as given by the user.
 type rfcFlags struct {
 	tx, rx, method, rxMethod string
 	dst, dstMAC, template    string
@@ -70,7 +70,7 @@ sockets anew.`,
 	return cmd
 }
 
-// options checks the flags and gives them their meaning.
+// options checks the flags and converts them to rfc2544.Options.
 func (f *rfcFlags) options() (o rfc2544.Options, err error) {
 	switch {
 	case f.tx == "" || f.rx == "":
@@ -107,6 +107,8 @@ func (f *rfcFlags) options() (o rfc2544.Options, err error) {
 	return o, err
 }
 
+// layers returns the template of the test frames. The default addresses are in the range reserved for
+// benchmarks (RFC 2544 appendix C).
 func (f *rfcFlags) layers() (*frame.Template, error) {
 	text := f.template
 	switch {
@@ -121,14 +123,15 @@ func (f *rfcFlags) layers() (*frame.Template, error) {
 	return parseTemplate(text)
 }
 
+// run executes the command. An error during the tests still prints the results so far.
 func (f *rfcFlags) run(cmd *cobra.Command) error {
 	o, err := f.options()
 	if err != nil {
 		return err
 	}
 	if !f.json {
-		o.Progress = func(test string, t rfc2544.Trial) {
-			fmt.Fprintf(cmd.ErrOrStderr(), "%-12s %4d bytes  %10s  sent %d, lost %d %s\n", test, t.Size, show.Rate(t.Rate()), t.Sent, t.Sent-min(t.Sent, t.Received), t.Slow)
+		o.Progress = func(t rfc2544.Trial) {
+			fmt.Fprintf(cmd.ErrOrStderr(), "%-12s %4d bytes  %10s  sent %d, lost %d %s\n", t.Test, t.Size, show.Rate(t.Rate()), t.Sent, t.Sent-min(t.Sent, t.Received), t.Slow)
 		}
 	}
 	r, err := rfc2544.Run(cmd.Context(), o)

@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -44,7 +46,7 @@ count, as a file in YAML says:
       scale: 50%        # of the streams' rates
 
 What stands in a template, a size and a rate is as for "loam gen". Further words:
-batch, next-hop, qdisc, public, seed, and bare of a stream. What is not known is
+spacing of a stream, batch, next-hop, qdisc, plain, leave-checksum, patience, public, seed, and bare of a stream. What is not known is
 refused, with its line.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -58,7 +60,8 @@ refused, with its line.`,
 				return err
 			}
 			return view.watch(cmd, func(ctx context.Context, v show.View) (show.Result, error) {
-				return sendAndReceive(ctx, p.Config, p.RX, keep, v)
+				r, err := sendAndReceive(ctx, p.Config, p.RX, keep, v)
+				return r, inFileTerms(err)
 			})
 		},
 	}
@@ -68,7 +71,7 @@ refused, with its line.`,
 	return cmd
 }
 
-// readPlan reads the file.
+// readPlan reads and parses the file.
 func readPlan(name string) (*plan.Plan, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -85,4 +88,17 @@ func readPlan(name string) (*plan.Plan, error) {
 		}
 	}
 	return p, nil
+}
+
+// fileTerms replaces flags by the corresponding fields of the file.
+var fileTerms = strings.NewReplacer("--dst-mac", "next-hop", "--src", "ip.src", "--public", "public: true", "--rate", "rate",
+	"--qdisc", "qdisc", "--plain", "plain", "--queues", "queues", "--size", "size", "--patience", "patience")
+
+// inFileTerms rewrites a usageError in the terms of the file.
+func inFileTerms(err error) error {
+	var u *usageError
+	if errors.As(err, &u) {
+		return &usageError{fileTerms.Replace(u.wrong), fileTerms.Replace(u.do)}
+	}
+	return err
 }

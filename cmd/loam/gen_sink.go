@@ -17,7 +17,7 @@ import (
 	"loam/gen/sink"
 )
 
-// sinkFlags are the flags of loam gen sink as they were given.
+// sinkFlags are the flags of loam gen sink as given by the user.
 type sinkFlags struct {
 	viewFlags
 	dev, method string
@@ -58,8 +58,8 @@ end, for which privileges are kept; a command that is killed leaves it on.`,
 			if f.dev == "" {
 				return &usageError{"no interface is given", "say --dev IF; ip link lists those that there are"}
 			}
-			if f.time < 0 {
-				return &usageError{"--time is below zero", "leave it out to receive until Ctrl-C"}
+			if err := endsAfter(cmd.Flags(), f.time, "receive"); err != nil {
+				return err
 			}
 			return f.watch(cmd, f.receive)
 		},
@@ -86,7 +86,7 @@ func open(name, dev string) (method.Sender, error) {
 	return m.Open(method.Config{Interface: dev})
 }
 
-// listen opens the receivers, with the kernel's times where the device has none.
+// listen opens the receivers. If the device has no time stamps, it uses the kernel's receive times.
 func (f *sinkFlags) listen() ([]method.Receiver, error) {
 	c := method.Config{Interface: f.dev, Promiscuous: f.promiscuous, DeviceTime: f.deviceTime}
 	r, err := listen(f.method, c)
@@ -98,8 +98,8 @@ func (f *sinkFlags) listen() ([]method.Receiver, error) {
 	return r, err
 }
 
-// receive runs the sink until ctx is done, the time is over, or the device is gone, which
-// its receiver need not notice.
+// receive runs the sink until ctx is done, the time is over, or the interface has been removed. A receiver need not
+// notice a removed interface.
 func (f *sinkFlags) receive(ctx context.Context, v show.View) (show.Result, error) {
 	rs, err := f.listen()
 	if err != nil {

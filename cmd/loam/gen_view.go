@@ -11,7 +11,7 @@ import (
 	"loam/gen/show"
 )
 
-// viewFlags say how a run of the packet engine is shown.
+// viewFlags are the flags that select how a run of the packet engine is shown.
 type viewFlags struct {
 	json, tui  bool
 	prom, plot string
@@ -25,8 +25,8 @@ func (f *viewFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.plot, "plot", "", "draw the rates over the time into `FILE`, as SVG")
 }
 
-// watch runs work and shows it. With --tui work has a goroutine of its own, since
-// the terminal wants this one.
+// watch calls work and shows the run. With --tui, work runs on a goroutine of its own, because the terminal needs
+// the main goroutine.
 func (f *viewFlags) watch(cmd *cobra.Command, work func(context.Context, show.View) (show.Result, error)) error {
 	ctx, stop := context.WithCancel(cmd.Context())
 	defer stop()
@@ -44,8 +44,8 @@ func (f *viewFlags) watch(cmd *cobra.Command, work func(context.Context, show.Vi
 	if live == nil {
 		return do()
 	}
-	// done has one place: the goroutine sends what work returned, which begins when there is a
-	// terminal to show it on.
+	// done has a capacity of one: the goroutine sends the result of work. work starts when there is a terminal to
+	// show it on.
 	done, blind := make(chan error, 1), make(chan struct{})
 	go func() {
 		select {
@@ -59,15 +59,14 @@ func (f *viewFlags) watch(cmd *cobra.Command, work func(context.Context, show.Vi
 	if err != nil {
 		close(blind)
 	}
-	stop() // the user may have left the view
+	stop() // the user may have closed the view
 	if e := <-done; err == nil {
 		return e
 	}
 	return &usageError{"--tui has no terminal to show it on: " + err.Error(), "run it in a terminal, or leave --tui out"}
 }
 
-// open makes the views. Files and sockets are opened here, before privileges are
-// gone.
+// open creates the views. It opens their files and sockets now, because privileges may be dropped later.
 func (f *viewFlags) open(cmd *cobra.Command, stop func()) (views show.All, live *show.Live, err error) {
 	out := cmd.OutOrStdout()
 	switch {
@@ -98,7 +97,7 @@ func (f *viewFlags) open(cmd *cobra.Command, stop func()) (views show.All, live 
 	return views, live, nil
 }
 
-// createFile opens a file that a flag names for writing.
+// createFile creates the file named by a flag.
 func createFile(flag, name string) (io.WriteCloser, error) {
 	file, err := os.Create(name)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"loam/gen/show"
 )
 
-// Without a terminal nothing is begun that nobody would see.
+// Without a terminal, --tui starts nothing.
 func TestLiveViewWithoutATerminal(t *testing.T) {
 	in, err := os.Open(os.DevNull)
 	if err != nil {

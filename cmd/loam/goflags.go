@@ -9,15 +9,15 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// The flags of go build that "loam run" and "loam build" pass on, and those of go test that
-// "loam test" does. They are registered like any other flag, so that help and completion
-// know them and mistakes are told by loam; what their values mean is the go command's business.
+// The flags of go build that "loam run" and "loam build" pass on, and the flags of go test that "loam test" passes
+// on. They are registered like other flags, so that help and completion know them and loam reports mistakes. Their
+// values are interpreted only by the go command.
 
-// goFlag is one of them.
+// goFlag is a flag of the go command.
 type goFlag struct {
 	name  string
-	value string // what the value is, for people; empty: there need not be one
-	help  string // empty: passed on, and not listed
+	value string // description of the value for the help text; "": the value is optional
+	help  string // "": passed on but hidden from the help
 }
 
 var goBuildFlags = []goFlag{
@@ -53,13 +53,13 @@ var goTestFlags = append([]goFlag{
 	{"a", "", ""}, {"n", "", ""}, {"x", "", ""}, {"p", "N", ""}, {"work", "", ""}, {"modcacherw", "", ""},
 }, goBuildFlags...)
 
-// refusedBuildFlags are those of go build that cannot be, and why.
+// refusedBuildFlags are the flags of go build that are not supported, with the reason.
 var refusedBuildFlags = map[string]string{
 	"race": needsCgo, "msan": needsCgo, "asan": needsCgo,
 	"overlay": ownOverlay,
 }
 
-// refusedTestFlags are those of go test.
+// refusedTestFlags are the flags of go test that are not supported, with the reason.
 var refusedTestFlags = map[string]string{
 	"race": needsCgo, "msan": needsCgo, "asan": needsCgo,
 	"overlay": ownOverlay,
@@ -77,10 +77,10 @@ const (
 	notAlone   = "a test binary does not run alone; go test -c makes one for Linux"
 )
 
-// passing is what a command does with flags of the go command.
+// passing describes how a command handles the flags of the go command.
 type passing struct {
 	flags   []goFlag
-	refused map[string]string // why, by name
+	refused map[string]string // reason by name
 }
 
 var passingBy = map[string]passing{
@@ -89,10 +89,10 @@ var passingBy = map[string]passing{
 	"test":  {goTestFlags, refusedTestFlags},
 }
 
-// goFlags collects what is to be passed on, in the order in which it was given.
+// goFlags collects the flags to pass on, in the given order.
 type goFlags struct{ given []string }
 
-// register adds the flags that a command passes on.
+// register adds the flags that a command passes on or refuses.
 func (g *goFlags) register(command string, flags *pflag.FlagSet) {
 	by := passingBy[command]
 	for _, f := range by.flags {
@@ -108,7 +108,7 @@ func (g *goFlags) register(command string, flags *pflag.FlagSet) {
 	}
 }
 
-// passedFlag is one of them as a pflag.Value.
+// passedFlag is a goFlag as a pflag.Value.
 type passedFlag struct {
 	flag goFlag
 	to   *goFlags
@@ -123,16 +123,15 @@ func (p *passedFlag) Set(value string) error {
 
 func (p *passedFlag) Type() string { return cmp.Or(p.flag.value, "bool") }
 
-// refusedFlag is one that cannot be set.
+// refusedFlag is a flag whose setting is an error; the string is the reason.
 type refusedFlag string
 
 func (f refusedFlag) String() string   { return "" }
 func (f refusedFlag) Set(string) error { return errors.New(string(f)) }
 func (f refusedFlag) Type() string     { return "bool" }
 
-// goStyle gives the flags of the go command on a command line the two
-// dashes of all others, and what follows -args of "loam test" the dashes that end flags. Names
-// may begin with "test." there, as go test has it.
+// goStyle converts flags of the go command from one dash to two. For "loam test" it also puts -- before the
+// arguments after -args. Flag names of "loam test" may have the prefix "test.", as in go test.
 func goStyle(args []string) []string {
 	if len(args) == 0 || passingBy[args[0]].flags == nil {
 		return args
@@ -157,7 +156,7 @@ func goStyle(args []string) []string {
 			continue
 		}
 		out = append(out, "--"+name)
-		if known.value != "" && !given && i+1 < len(args) { // the value, whatever it looks like
+		if known.value != "" && !given && i+1 < len(args) { // the next argument is the value, whatever it looks like
 			i++
 			out = append(out, args[i])
 		}
@@ -165,8 +164,8 @@ func goStyle(args []string) []string {
 	return out
 }
 
-// find finds the flag of "name" or "name=value", and whether there is a
-// value; nil if there is no such flag.
+// find returns the flag for "name" or "name=value", or nil if there is no such flag. given reports whether there is
+// a value.
 func (by passing) find(s string) (f *goFlag, given bool) {
 	name, _, given := strings.Cut(s, "=")
 	if i := slices.IndexFunc(by.flags, func(f goFlag) bool { return f.name == name }); i >= 0 {

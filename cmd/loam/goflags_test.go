@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// Flags of go test may have one dash; those of loam, values and what stands
-// behind -args stay as they are.
+// Flags of go test may have one dash. Flags of loam, values, and arguments after -args stay unchanged.
 func TestGoStyle(t *testing.T) {
 	for given, want := range map[string]string{
 		"":                         "",
@@ -35,7 +34,7 @@ func TestGoStyle(t *testing.T) {
 	}
 }
 
-// What go test is given is what loam test was given, in that order.
+// go test gets the arguments of loam test in the given order.
 func TestGoFlagsPass(t *testing.T) {
 	cmd := newTest()
 	var given goFlags

@@ -7,8 +7,7 @@ import (
 	"syscall"
 )
 
-// interruption is the signal by which a command was ended before it had done its work. It is a
-// context.Canceled.
+// interruption is the signal that ended a command before its work was done. As an error, it is a context.Canceled.
 type interruption syscall.Signal
 
 func (i interruption) Error() string {
@@ -18,14 +17,14 @@ func (i interruption) Error() string {
 	return syscall.Signal(i).String()
 }
 
-// Is makes it what a context that has ended is.
+// Is makes errors.Is(i, context.Canceled) true, as for the error of a canceled context.
 func (i interruption) Is(target error) bool { return target == context.Canceled }
 
-// status is the exit status that shells give to who ends by the signal.
+// status returns the exit status that shells report for a process ended by the signal.
 func (i interruption) status() int { return 128 + int(i) }
 
-// untilInterrupted returns a context that ends with SIGINT and SIGTERM, and has an
-// interruption as its cause; and what gives these signals back.
+// untilInterrupted returns a context that is canceled on SIGINT and SIGTERM, with an interruption as its cause.
+// stop restores the default handling of these signals.
 func untilInterrupted() (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
@@ -38,8 +37,8 @@ func untilInterrupted() (ctx context.Context, stop func()) {
 	return ctx, func() { signal.Stop(signals) }
 }
 
-// endBySecondSignal has a signal end the process at once that comes when ctx is done: for
-// commands that may take their time to end, and leave nothing behind where they are killed.
+// endBySecondSignal restores the default signal handling when ctx is done, so that a second signal ends the process
+// at once. It is for commands that may take long to end and that leave nothing behind when killed.
 func endBySecondSignal(ctx context.Context) {
 	context.AfterFunc(ctx, func() { signal.Reset(syscall.SIGINT, syscall.SIGTERM) })
 }

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// A command that does not end by one signal ends by another: in a process of its own, which is
-// sent them until it is gone.
+// If the first signal does not end a command, a later one does. The command runs in a child process, which gets
+// signals until it has ended.
 func TestSecondSignal(t *testing.T) {
 	if os.Getenv("LOAM_TEST_SIGNALS") != "" {
 		ctx, stop := untilInterrupted()
@@ -36,7 +36,7 @@ func TestSecondSignal(t *testing.T) {
 			break
 		}
 		time.Sleep(20 * time.Millisecond)
-		if state, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", cmd.Process.Pid)); len(state) == 0 { // it waits to be waited for
+		if state, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", cmd.Process.Pid)); len(state) == 0 { // it is a zombie
 			break
 		}
 	}

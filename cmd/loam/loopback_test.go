@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// What listens at the host's own loopback is there for a program if the user says so, and
-// otherwise refused, of which the user is told.
+// A program can connect to the host's own loopback only if the user allows it. Otherwise the connection is refused
+// and the user is notified.
 func TestHostLoopback(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -1,18 +1,17 @@
 // Command loam runs Go programs on Loam, a kernel written in Go.
 //
-//	loam run -p 8080:80 ./server    an unmodified program, on its own network
-//	loam build -o web.elf ./server  a file that QEMU boots
-//	loam test -run Fetch ./...      go test, and the tests run on Loam
-//	loam doctor                     what this machine offers, and what is missing
-//	loam bench syscall              what a system call costs, on Loam and on Linux
-//	loam gen --dev eth0 --dst IP    packets, sent and measured
-//	loam version                    what this is, and which Go it knows
+//	loam run -p 8080:80 ./server    run an unmodified program on its own network
+//	loam build -o web.elf ./server  build a file that QEMU boots
+//	loam test -run Fetch ./...      run go test, with the tests on Loam
+//	loam doctor                     show what this machine supports and what is missing
+//	loam bench syscall              measure the cost of a system call on Loam and on Linux
+//	loam gen --dev eth0 --dst IP    send and measure packets
+//	loam version                    show the version of Loam and the supported versions of Go
 //
-// The command is thin: it turns flags into the options of packages, and checks
-// them. Each subcommand is a file of that name; this one holds what they share.
-// What users get wrong is told in one line, what is wrong and what to do, and
-// ends with status 2. What the go command says of a program that does not build is
-// told as it is.
+// The command only checks flags and converts them to the options of packages. Each subcommand has a file of its
+// name; this file contains the shared parts. A mistake of the user is reported in one line, with what is wrong and
+// what to do, and exit status 2. Messages of the go command about a program that does not build are passed on
+// unchanged.
 package main
 
 import (
@@ -28,11 +27,11 @@ import (
 	"loam/unikernel"
 )
 
-// Exit statuses. A program that ran to its end gives its own, and a signal that ended the command
-// before 128 and its number.
+// Exit statuses. A program that ran to its end determines the status itself. If a signal ended the command earlier,
+// the status is 128 plus the signal number.
 const (
-	statusFailed = 1 // something went wrong that the user did not do
-	statusUsage  = 2 // the command cannot be carried out as it was given
+	statusFailed = 1 // an error that is not the user's mistake
+	statusUsage  = 2 // the command line is invalid
 )
 
 func main() {
@@ -42,8 +41,7 @@ func main() {
 	os.Exit(status)
 }
 
-// usageError is a mistake of the user: what is wrong, and what to do, unless the
-// first says both.
+// usageError is a mistake of the user: what is wrong and what to do. do is empty if wrong says both.
 type usageError struct{ wrong, do string }
 
 func (e *usageError) Error() string {
@@ -53,8 +51,7 @@ func (e *usageError) Error() string {
 	return e.wrong + "; " + e.do
 }
 
-// exitError carries the status of a program that has said itself what it had to
-// say.
+// exitError is the exit status of a program that has already printed its own messages.
 type exitError int
 
 func (e exitError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
@@ -85,8 +82,8 @@ func execute(ctx context.Context, root *cobra.Command, args []string) int {
 	return statusFailed
 }
 
-// failed tells why a program does not run, and returns the exit status. Where the go command has
-// failed it has said what is wrong, and its status is 1.
+// failed prints why a program cannot run and returns the exit status. If the go command has failed, its own output
+// is printed and the status is 1.
 func failed(w io.Writer, e *unikernel.Error) int {
 	if e.Output == "" {
 		fmt.Fprintln(w, "loam:", oneLine(e))
@@ -107,7 +104,7 @@ func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "loam",
 		Short:         "Run Go programs on Loam, a kernel written in Go",
-		SilenceErrors: true, // execute prints them, in one line
+		SilenceErrors: true, // execute prints errors in one line
 		SilenceUsage:  true,
 		Args:          knownCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -117,8 +114,8 @@ func newRoot() *cobra.Command {
 	return root
 }
 
-// wrongFlag is about a flag that is not known, or lacks its value. Behind a program
-// it is probably the program's.
+// wrongFlag returns the error for a flag that is unknown or lacks its value. After the program's name, the flag is
+// probably meant for the program.
 func wrongFlag(cmd *cobra.Command, err error) error {
 	do := "see " + cmd.CommandPath() + " --help"
 	if program := cmd.Flags().Arg(0); cmd.Name() == "run" && program != "" {
@@ -127,13 +124,12 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 	return &usageError{err.Error(), do}
 }
 
-// knownCommand refuses arguments of a command that only has others: they are
-// misspelt commands.
+// knownCommand rejects arguments of a command that has only subcommands: they are misspelt subcommands.
 func knownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	cmd.SuggestionsMinimumDistance = 2 // letters that may be wrong
+	cmd.SuggestionsMinimumDistance = 2 // number of wrong letters
 	do := "see " + cmd.CommandPath() + " --help"
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		do = "did you mean " + cmd.CommandPath() + " " + near[0] + "?"
@@ -141,7 +137,7 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 	return &usageError{fmt.Sprintf("there is no command %q", args[0]), do}
 }
 
-// noArguments is for commands that take none.
+// noArguments rejects arguments.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return &usageError{fmt.Sprintf("%s takes no argument, and got %q", cmd.CommandPath(), args[0]), "leave it out"}

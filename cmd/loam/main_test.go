@@ -17,7 +17,7 @@ import (
 	"loam/unikernel/cost"
 )
 
-// loam runs a command line, and returns what it printed and its exit status.
+// loam runs a command line and returns its output and exit status.
 func loam(t *testing.T, args ...string) (out, errs string, status int) {
 	t.Helper()
 	var o, e bytes.Buffer
@@ -28,7 +28,7 @@ func loam(t *testing.T, args ...string) (out, errs string, status int) {
 	return o.String(), e.String(), status
 }
 
-// TestMistakesAreOneLine: no usage dump, status 2.
+// TestMistakesAreOneLine checks that a mistake prints one line without usage and ends with status 2.
 func TestMistakesAreOneLine(t *testing.T) {
 	for _, test := range []struct{ args, want string }{
 		{"rum", `loam: there is no command "rum"; did you mean loam run?`},
@@ -71,8 +71,8 @@ func TestExitStatus(t *testing.T) {
 	}
 }
 
-// A command that a signal has ended says so in one line, and ends as a shell says that it did,
-// however its error came about.
+// A command ended by a signal prints one line and has the exit status that shells report, whatever error it
+// returned.
 func TestInterruption(t *testing.T) {
 	for _, test := range []struct {
 		signal syscall.Signal
@@ -147,7 +147,7 @@ The hook costs 8.2 ns before a call does any work.
 	}
 }
 
-// TestBenchSyscall runs the real thing, briefly.
+// TestBenchSyscall runs the real benchmark, briefly.
 func TestBenchSyscall(t *testing.T) {
 	out, errs, status := loam(t, "bench", "syscall", "--rounds", "1", "--json")
 	var r cost.Result

@@ -14,10 +14,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// The flags of "loam run", which "loam test" shares, and what they mean. Everything about a value that can
-// be checked without building or running is checked here, once.
+// The flags of "loam run", which "loam test" shares, and their meaning. Every check that does not need a build or a
+// run is made here, once.
 
-// runFlags are the flags as they were given.
+// runFlags are the flags as given by the user.
 type runFlags struct {
 	platform string
 	memory   string
@@ -33,23 +33,25 @@ type runFlags struct {
 	gateways []string
 	env      []string
 	pcap     string
+	keepRoot bool
+	source   string
 }
 
 func (f *runFlags) register(cmd *cobra.Command) {
 	f.registerShared(cmd, runMemory)
-	cmd.Flags().StringArrayVar(&f.disks, "disk", nil, "a disk for a virtual machine, /dev/vda, of the image `FILE` (repeat for more)")
+	cmd.Flags().StringArrayVar(&f.disks, "disk", nil, "a disk for a virtual machine, /dev/vda, of the image `FILE`; nvme:FILE and ahci:FILE are /dev/nvme0n1 and /dev/sda (repeat for more)")
 	cmd.Flags().StringArrayVarP(&f.publish, "publish", "p", nil, "forward a port to the program, `HOST:GUEST[/udp]`; HOST is PORT, of 127.0.0.1 and ::1, or ADDRESS:PORT (repeat for more)")
 	cmd.Flags().BoolVar(&f.relay, "relay", false, "have connections to published ports pass Loam's TCP in a process, too; without this they are Linux's, which the program gets handed over")
 	cmd.Flags().StringArrayVarP(&f.volumes, "volume", "v", nil, "give the program a folder or a file, to read, as it is now, `HOST[:GUEST]`; GUEST is an absolute path, else that of HOST (repeat for more)")
 }
 
-// Memory of a virtual machine, by default: a program, and tests, which are hungrier.
+// Default memory of a virtual machine, for programs and for tests, which need more.
 const (
 	runMemory  = "256M"
 	testMemory = "1G"
 )
 
-// registerShared registers the flags that mean something to tests too.
+// registerShared registers the flags that also apply to tests. memory is the default of --memory.
 func (f *runFlags) registerShared(cmd *cobra.Command, memory string) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
@@ -63,13 +65,16 @@ func (f *runFlags) registerShared(cmd *cobra.Command, memory string) {
 	flags.StringSliceVar(&f.gateways, "gw", nil, "with --ip, the router's address, `IP`, likewise")
 	flags.StringArrayVarP(&f.env, "env", "e", nil, "set a variable of the program's environment, `KEY=VALUE` (repeat for more)")
 	flags.StringVar(&f.pcap, "pcap", "", "write every packet of the program to `FILE`, for Wireshark")
+	flags.BoolVar(&f.keepRoot, "keep-root", false, "for root: run the program, or QEMU, as root, and not as user 65534")
+	flags.StringVar(&f.source, "source", "", "link Loam's packages from the checkout in `DIR`, and not those that this command carries")
 }
 
-// shared is a command line of the flags of registerShared.
+// shared returns a command line with the flags of registerShared.
 func (f *runFlags) shared() []string {
 	args := []string{
 		"--platform=" + f.platform, "--memory=" + f.memory, "--cpus=" + strconv.Itoa(f.cpus), "--machine=" + f.machine,
 		"--net=" + f.net, "--pcap=" + f.pcap, "--host-loopback=" + strconv.FormatBool(f.loopback),
+		"--keep-root=" + strconv.FormatBool(f.keepRoot),
 	}
 	for _, ip := range f.ips {
 		args = append(args, "--ip="+ip)
@@ -83,57 +88,60 @@ func (f *runFlags) shared() []string {
 	return args
 }
 
-// runOptions are the flags as they are meant.
+// runOptions are the checked and parsed flags.
 type runOptions struct {
-	platform string // auto, vm or process; of a virtual machine:
+	platform string // auto, vm or process; the next four fields are for a virtual machine
 	memory   uint64
 	cpus     int
 	model    string
-	disks    []string // files of images
+	disks    []string // image files
 
-	publish []publication
-	relay   bool // published ports
-	volumes []volume
-	net     network
-	env     []string // "KEY=VALUE"
-	pcap    string   // "" is none
-	program string   // as for "go run"
-	args    []string
+	publish  []publication
+	relay    bool // published ports
+	volumes  []volume
+	net      network
+	env      []string // "KEY=VALUE"
+	pcap     string   // "": none
+	keepRoot bool
+	source   string // checkout of Loam's source; "": the copy in the command
+	program  string // as for "go run"
+	args     []string
 }
 
-// volume is what the program sees of the host's files.
+// volume is a file or folder of the host that the program sees.
 type volume struct{ host, guest string }
 
-// publication lets a port of the host stand for a port of the program.
+// publication maps a port of the host to a port of the program.
 type publication struct {
 	udp      bool
 	host     netip.AddrPort
-	loopback bool // no address was given: 127.0.0.1, and ::1
+	loopback bool // no address was given: listen on 127.0.0.1 and ::1
 	guest    uint16
 }
 
-// network is what the program is connected to.
+// network is the network that the program is connected to.
 type network struct {
 	kind     networkKind
-	tap      string       // the device's name
-	address  netip.Prefix // of the program on it, of IPv4
-	gateway  netip.Addr   // not valid: there is none
-	address6 netip.Prefix // of IPv6; if neither is valid: by DHCP, and by what routers say
-	gateway6 netip.Addr   // not valid: there is none
-	loopback bool         // the user network: the host's own is open to the program
+	tap      string       // name of the device
+	address  netip.Prefix // IPv4 address of the program
+	gateway  netip.Addr   // not valid: none
+	address6 netip.Prefix // IPv6 address; if neither address is valid: DHCP and router advertisements
+	gateway6 netip.Addr   // not valid: none
+	loopback bool         // for the user network: the program can reach the host's loopback
 }
 
+// networkKind is the kind of network given by --net.
 type networkKind int
 
 const (
-	userNetwork networkKind = iota // the gateway that needs no privilege
+	userNetwork networkKind = iota // the gateway, which needs no privilege
 	tapNetwork
 	noNetwork // loopback only
 )
 
-// options checks the flags and gives them their meaning.
+// options checks the flags and converts them to runOptions.
 func (f *runFlags) options(program string, args []string) (*runOptions, error) {
-	o := &runOptions{env: f.env, pcap: f.pcap, relay: f.relay, program: program, args: args, platform: f.platform}
+	o := &runOptions{env: f.env, pcap: f.pcap, relay: f.relay, keepRoot: f.keepRoot, source: f.source, program: program, args: args, platform: f.platform}
 	switch f.platform {
 	case platformAuto, platformVM, platformProcess:
 	default:
@@ -163,9 +171,9 @@ func (f *runFlags) options(program string, args []string) (*runOptions, error) {
 	return o, nil
 }
 
-// parseVolumes reads HOST[:GUEST]. What follows the last colon is GUEST only if it
-// begins with a slash, so HOST may have colons. Behind GUEST may stand :ro, as others write it.
-// What lies in another comes behind it, to be mounted after it.
+// parseVolumes parses HOST[:GUEST]. The part after the last colon is GUEST only if it starts with a slash, so HOST
+// may contain colons. GUEST may end in :ro, as in other tools. The result is ordered so that a volume inside
+// another comes after it, because it must be mounted later.
 func parseVolumes(given []string) (all []volume, err error) {
 	taken := map[string]string{}
 	for _, s := range given {
@@ -194,7 +202,7 @@ func parseVolumes(given []string) (all []volume, err error) {
 	return all, nil
 }
 
-// packable says why what -v names cannot be given to a program; nil: it can.
+// packable returns why a file or folder of the host cannot be given to a program, or nil if it can.
 func packable(host string) error {
 	st, err := os.Stat(host)
 	if err != nil {
@@ -206,7 +214,7 @@ func packable(host string) error {
 	return nil
 }
 
-// parseSize reads a number of bytes as QEMU and others write it: 256M, 2G.
+// parseSize parses a number of bytes as QEMU does: 256M, 2G.
 func parseSize(s string) (uint64, error) {
 	number, unit := s, uint64(1<<20)
 	switch {
@@ -222,6 +230,7 @@ func parseSize(s string) (uint64, error) {
 	return n * unit, nil
 }
 
+// network checks and parses --net and the flags that depend on it.
 func (f *runFlags) network() (n network, err error) {
 	switch name, isTap := strings.CutPrefix(f.net, "tap:"); {
 	case isTap:
@@ -252,7 +261,7 @@ func (f *runFlags) network() (n network, err error) {
 	return n, n.addresses(f.ips, f.gateways)
 }
 
-// addresses takes the values of --ip and --gw, at most one each of either version.
+// addresses parses the values of --ip and --gw, at most one each for IPv4 and IPv6.
 func (n *network) addresses(ips, gateways []string) error {
 	for _, s := range ips {
 		p, err := parseAddress(s)
@@ -285,14 +294,13 @@ func (n *network) addresses(ips, gateways []string) error {
 	return nil
 }
 
-// validDevice follows dev_valid_name of Linux, net/core/dev.c: 1 to 15 bytes
-// without slash, colon or space, and not a dot or two. The percent sign, which
-// asks Linux for a number, is refused: the name is the name.
+// validDevice checks a device name like dev_valid_name of Linux (net/core/dev.c): 1 to 15 bytes without slash,
+// colon or space, and not "." or "..". It also rejects the percent sign, which would make Linux choose a number.
 func validDevice(name string) bool {
 	return name != "" && len(name) < 16 && name != "." && name != ".." && !strings.ContainsAny(name, "/:% \t\n\v\f\r")
 }
 
-// parseAddress takes the address that a host can have, with its prefix.
+// parseAddress parses an address that a host can have, with its prefix length.
 func parseAddress(s string) (netip.Prefix, error) {
 	p, err := netip.ParsePrefix(s)
 	a := p.Addr()
@@ -307,7 +315,7 @@ func parseAddress(s string) (netip.Prefix, error) {
 	return p, nil
 }
 
-// broadcast is the last address of an IPv4 network.
+// broadcast returns the last address of an IPv4 network.
 func broadcast(p netip.Prefix) netip.Addr {
 	b := p.Addr().As4()
 	for i := p.Bits(); i < 32; i++ {
@@ -316,8 +324,7 @@ func broadcast(p netip.Prefix) netip.Addr {
 	return netip.AddrFrom4(b)
 }
 
-// checkGateway refuses a router that is no neighbour of our own address, or the second of
-// a version.
+// checkGateway rejects a router outside the network of our own address, or a second router of the same IP version.
 func checkGateway(a netip.Addr, own netip.Prefix, other netip.Addr) error {
 	switch {
 	case !own.IsValid():
@@ -333,6 +340,7 @@ func checkGateway(a netip.Addr, own netip.Prefix, other netip.Addr) error {
 	return nil
 }
 
+// publications parses the values of -p. No two may use the same port of the host.
 func (f *runFlags) publications(kind networkKind) ([]publication, error) {
 	if len(f.publish) > 0 && kind != userNetwork {
 		return nil, &usageError{
@@ -360,8 +368,8 @@ func (f *runFlags) publications(kind networkKind) ([]publication, error) {
 	return all, nil
 }
 
-// parsePublication reads [ADDRESS:]PORT:PORT[/tcp|/udp]; an IPv6 address stands
-// in brackets. Without an address only programs of the host itself get in.
+// parsePublication parses [ADDRESS:]PORT:PORT[/tcp|/udp]. An IPv6 address is in brackets. Without an address, only
+// programs on the host can connect.
 func parsePublication(s string) (p publication, ok bool) {
 	s, proto, given := strings.Cut(s, "/")
 	if given && proto != "tcp" && proto != "udp" {
@@ -385,7 +393,7 @@ func parsePublication(s string) (p publication, ok bool) {
 	return p, err == nil && p.host.Port() != 0
 }
 
-// parsePort reads 1 to 65535, digits only.
+// parsePort parses a port from 1 to 65535, without a sign.
 func parsePort(s string) (uint16, bool) {
 	n, err := strconv.ParseUint(s, 10, 16)
 	return uint16(n), err == nil && n != 0 && s[0] != '+'

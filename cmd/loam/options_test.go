@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// parseRun runs the flags of "loam run" through everything but the start.
+// parseRun checks and parses the flags of "loam run" without starting a program.
 func parseRun(t *testing.T, args ...string) (*runOptions, error) {
 	t.Helper()
 	var f runFlags
@@ -28,7 +28,7 @@ func parseRun(t *testing.T, args ...string) (*runOptions, error) {
 	return o, err
 }
 
-// setDefaults sets what most command lines leave as it is.
+// setDefaults sets the values that most command lines leave unchanged.
 func (o *runOptions) setDefaults() {
 	if o.platform == "process" {
 		return
@@ -92,7 +92,7 @@ func TestRunOptions(t *testing.T) {
 			continue
 		}
 		test.want.setDefaults()
-		// Empty and nil mean the same.
+		// Empty and nil are equivalent.
 		if len(got.env) == 0 {
 			got.env = nil
 		}
@@ -105,7 +105,7 @@ func TestRunOptions(t *testing.T) {
 	}
 }
 
-// TestRunRefuses: every mistake is told with what is wrong and what to do.
+// TestRunRefuses checks that every mistake is reported with what is wrong and what to do.
 func TestRunRefuses(t *testing.T) {
 	for _, test := range []struct{ args, wrong string }{
 		{"", "there is no program to run"},

@@ -8,15 +8,15 @@ import (
 	"loam/unikernel"
 )
 
-// What --platform means.
+// Values of --platform.
 const (
-	platformAuto    = "auto" // the best that this machine has
+	platformAuto    = "auto" // the best platform available on this machine
 	platformVM      = "vm"
 	platformProcess = "process"
 )
 
-// choosePlatform finds out what platform a name means on this machine. What auto has
-// come to is said to say, in one line.
+// choosePlatform returns the platform for a value of --platform on this machine. The choice of auto is printed to
+// say in one line.
 func choosePlatform(ctx context.Context, name string, say io.Writer) (unikernel.Choice, error) {
 	switch name {
 	case platformProcess:

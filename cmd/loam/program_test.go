@@ -18,10 +18,10 @@ import (
 	"loam/internal/freeport"
 )
 
-// What a user sees of "loam run": the command itself, built and started as a user
-// does, and programs that know nothing of it.
+// Tests of "loam run" from the user's view: the command is built and started as by a user, with programs that know
+// nothing of it.
 
-// command builds loam once for a test and returns a way to start it.
+// command builds loam once per test and returns a function that prepares a command line.
 func command(t *testing.T) func(args ...string) *exec.Cmd {
 	t.Helper()
 	bin := filepath.Join(t.TempDir(), "loam")
@@ -31,21 +31,21 @@ func command(t *testing.T) func(args ...string) *exec.Cmd {
 	return func(args ...string) *exec.Cmd { return exec.Command(bin, args...) }
 }
 
-// At a terminal the command prints what it was asked for, and asks the terminal
-// nothing: what the user has typed for the program would be taken for the answer.
+// At a terminal, the command sends no queries to the terminal. The answer would be mixed with what the user types
+// for the program.
 func TestTerminalIsNotAsked(t *testing.T) {
 	loam := command(t)("version")
 	plain, err := loam.Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	at, err := exec.Command("script", "-qec", loam.Path+" version", "/dev/null").Output() // script(1) of Debian's bsdutils
+	at, err := exec.Command("script", "-qec", loam.Path+" version", "/dev/null").Output() // script(1) is in Debian's bsdutils
 	if got := strings.ReplaceAll(string(at), "\r\n", "\n"); err != nil || got != string(plain) {
 		t.Errorf("at a terminal %q, %v; want %q", got, err, plain)
 	}
 }
 
-// Who waits at a terminal for a slow build is told what for, and nobody else is.
+// A slow build prints a message at a terminal, and nothing elsewhere.
 func TestSlowBuildIsTold(t *testing.T) {
 	file := program(t, "package main\n\nfunc main() { println(\"done\") }\n")
 	loam := command(t)("run", "--platform", "process", "--net", "none", file)
@@ -53,7 +53,7 @@ func TestSlowBuildIsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	slow := t.TempDir() // has a go command that takes its time
+	slow := t.TempDir() // contains a slow go command
 	script := "#!/bin/sh\n[ \"$1\" != build ] || sleep 4\nexec " + real + " \"$@\"\n"
 	if err := os.WriteFile(filepath.Join(slow, "go"), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
@@ -70,15 +70,14 @@ func TestSlowBuildIsTold(t *testing.T) {
 	}
 }
 
-// Ctrl-C while a program is built reaches the go command as well, whichever of the two it ends
-// first; it is told in one line.
+// Ctrl-C during a build also reaches the go command. In either order of ending, loam prints one line.
 func TestInterruptedBuildIsTold(t *testing.T) {
 	loam := command(t)("run", "--platform", "process", "--net", "none", program(t, "package main\n\nfunc main() {}\n"))
 	real, err := exec.LookPath("go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder := t.TempDir() // has a go command that is interrupted, with all of its process group, when it builds
+	folder := t.TempDir() // contains a go command that interrupts its whole process group when it builds
 	script := "#!/bin/sh\n[ \"$1\" != build ] || kill -INT 0\nexec " + real + " \"$@\"\n"
 	if err := os.WriteFile(filepath.Join(folder, "go"), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
@@ -91,7 +90,7 @@ func TestInterruptedBuildIsTold(t *testing.T) {
 	}
 }
 
-// Flags of go build choose files and set variables, as for "go run", on each platform that is there.
+// Flags of go build select files and set variables, as with "go run", on each available platform.
 func TestBuildFlags(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
@@ -119,8 +118,7 @@ func TestBuildFlags(t *testing.T) {
 	}
 }
 
-// Who publishes a port of a program that listens at its own loopback is told so at a
-// terminal, once, and nobody else is.
+// If a program with a published port listens only on its own loopback, loam says so once, and only at a terminal.
 func TestRefusedConnectionIsTold(t *testing.T) {
 	file := program(t, `package main
 
@@ -160,9 +158,9 @@ func main() {
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			defer in.Close() // upon which the program ends
+			defer in.Close() // ends the program
 			lines := bufio.NewReader(out)
-			for line := ""; strings.TrimSpace(line) != "listening"; { // a terminal may be told of the build before
+			for line := ""; strings.TrimSpace(line) != "listening"; { // a message about the build may come first
 				if line, err = lines.ReadString('\n'); err != nil {
 					t.Fatalf("%q, %v", line, err)
 				}
@@ -170,7 +168,7 @@ func main() {
 			for range 2 {
 				c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 				if err == nil {
-					c.Read(make([]byte, 1)) // until it is reset
+					c.Read(make([]byte, 1)) // returns when the connection is reset
 					c.Close()
 				}
 			}
@@ -188,8 +186,7 @@ func main() {
 	}
 }
 
-// program writes a main package to a folder outside of any module and returns
-// the file.
+// program writes a main package to a folder outside any module and returns the file name.
 func program(t *testing.T, body string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "main.go")
@@ -208,13 +205,12 @@ func freePort(t *testing.T) int {
 	return int(at.Port())
 }
 
-// A web server, unchanged, on the network that needs no privilege: a client of
-// this host talks to it, and Ctrl-C ends it in order.
+// An unmodified web server on the unprivileged network serves a client on this host, and Ctrl-C ends it cleanly.
 func TestRunServesTheHost(t *testing.T) {
 	loam := command(t)
 	for _, c := range []struct {
 		platform, machine string
-		size              int64 // of what is fetched, in bytes
+		size              int64 // size of the fetched page in bytes
 	}{
 		{"process", "q35", 32 << 20},
 		{"vm", "q35", 4 << 20},
@@ -270,7 +266,7 @@ func testServesTheHost(t *testing.T, size int64, run func(args ...string) *exec.
 	}
 }
 
-// fetchWhenUp fetches a page as soon as there is a server.
+// fetchWhenUp fetches a page as soon as the server is up.
 func fetchWhenUp(t *testing.T, url string, ended <-chan error, log *bytes.Buffer) string {
 	t.Helper()
 	tick := time.NewTicker(50 * time.Millisecond)
@@ -290,7 +286,7 @@ func fetchWhenUp(t *testing.T, url string, ended <-chan error, log *bytes.Buffer
 	}
 }
 
-// Streams, arguments, environment and exit status are the program's.
+// The standard streams, arguments, environment and exit status are passed through to the program.
 func TestRunIsTransparent(t *testing.T) {
 	loam := command(t)
 	main := program(t, `package main
@@ -331,7 +327,7 @@ func testTransparent(t *testing.T, cmd *exec.Cmd) {
 	}
 }
 
-// A program that is killed ends the command as a shell tells it.
+// If the program is killed, the command has the exit status that shells report.
 func TestRunDeathBySignal(t *testing.T) {
 	loam := command(t)
 	main := program(t, `package main
@@ -350,7 +346,7 @@ func main() { syscall.Kill(os.Getpid(), syscall.SIGKILL); select {} }
 	}
 }
 
-// What a user gets wrong is one line that says what to do, and status 2.
+// A user's mistake is reported in one line that says what to do, with status 2.
 func TestRunRefusals(t *testing.T) {
 	loam := command(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -362,7 +358,7 @@ func TestRunRefusals(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		args []string
-		want string // somewhere in the last line
+		want string // part of the last line
 	}{
 		{"no such folder", []string{"./nowhere"}, "nowhere"},
 		{"no such file", []string{"nowhere.go"}, "nowhere.go"},
@@ -388,8 +384,8 @@ func TestRunRefusals(t *testing.T) {
 	}
 }
 
-// A program that does not build is told of in the go command's words, and by its status, with a
-// line behind them only if there is something to add.
+// If a program does not build, the go command's messages and exit status are passed on. loam adds a line only if it
+// has something to add.
 func TestRunOfWhatDoesNotBuild(t *testing.T) {
 	loam := command(t)
 	for name, c := range map[string]struct{ source, want, last string }{
@@ -421,8 +417,8 @@ func TestRunOfWhatDoesNotBuild(t *testing.T) {
 	}
 }
 
-// Tests of a module run on Loam, in the folder of their package, and what is
-// printed and the exit status are go test's.
+// Tests of a module run on Loam, in the folder of their package. go test determines the output and the exit
+// status.
 func TestTestIsGoTest(t *testing.T) {
 	loam := command(t)
 	dir := t.TempDir()
@@ -496,8 +492,8 @@ func testIsGoTest(t *testing.T, test func(args ...string) *exec.Cmd) {
 		{[]string{"-json", "-skip=Fails"}, 0, []string{`"Action":"pass","Package":"example.com/m","Test":"TestNetwork"`}},
 		{[]string{"-skip=Fails", "-coverprofile=cover.out", "-memprofile=mem.prof"}, 0, []string{"coverage: 100.0% of statements"}},
 		{[]string{"net/url", "-run=JoinPath"}, 0, []string{"ok  \tnet/url\t"}},
-		{[]string{"io/ioutil", "-run=^TestReadDir$"}, 0, []string{"ok  \tio/ioutil\t"}}, // it looks for a file of the folder above
-		{[]string{"time", "-run=^TestLoadFixed$"}, 0, []string{"ok  \ttime\t"}},         // Loam imports it, and its tests read a file before they begin
+		{[]string{"io/ioutil", "-run=^TestReadDir$"}, 0, []string{"ok  \tio/ioutil\t"}}, // needs a file of the parent folder
+		{[]string{"time", "-run=^TestLoadFixed$"}, 0, []string{"ok  \ttime\t"}},         // Loam imports it; its tests read a file in init
 	} {
 		cmd := test(c.args...)
 		out, _ := cmd.CombinedOutput()

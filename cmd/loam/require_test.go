@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// modulesWithLoam are modules that have a module loam of their own, each in its way. It
-// is no version that we know.
+// modulesWithLoam are modules that require a module named loam, each in a different way. That module is not a known
+// version of Loam.
 var modulesWithLoam = map[string]string{
 	"loam/go.mod":     "module loam\n\ngo 1.24\n",
 	"loam/stack/s.go": "package stack\n\nconst X = \"another stack\"\n",
@@ -29,7 +29,7 @@ const (
 	replacesLoam   = "\nreplace loam => ../loam\n"
 )
 
-// filesWithLoam are the program of each, and its test.
+// filesWithLoam are the program and the test of each module.
 var filesWithLoam = map[string]string{
 	"main.go": `package main
 
@@ -61,8 +61,8 @@ func TestStack(t *testing.T) {
 `,
 }
 
-// A program that requires a module loam is built with that one, and runs on the packages
-// that the tool carries.
+// A program that requires a module named loam is built with that module, and runs on the packages carried by the
+// tool.
 func TestProgramRequiresLoam(t *testing.T) {
 	loam := command(t)
 	dir := t.TempDir()

@@ -60,7 +60,7 @@ on standard error; --platform vm or process chooses, and says nothing.`,
 	return cmd
 }
 
-// refusal says once of a published port that a connection to it was reset.
+// refusal returns a function that reports a reset connection to a published port, once per port.
 func refusal(w io.Writer) func(port uint16) {
 	var said sync.Map
 	return func(port uint16) {
@@ -70,13 +70,13 @@ func refusal(w io.Writer) func(port uint16) {
 	}
 }
 
-// isTerminal reports whether somebody may be looking at a file.
+// isTerminal reports whether f is a character device, and so probably a terminal.
 func isTerminal(f *os.File) bool {
 	st, err := f.Stat()
 	return err == nil && st.Mode()&os.ModeCharDevice != 0
 }
 
-// oneProgram wants one argument in front of --.
+// oneProgram requires exactly one argument before --.
 func oneProgram(cmd *cobra.Command, args []string) error {
 	dash := cmd.ArgsLenAtDash()
 	if dash < 0 {
@@ -94,8 +94,7 @@ func oneProgram(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// unikernel is the options in the terms of who builds and runs. What platform is
-// taken is said to say.
+// unikernel converts the options to unikernel.Options. The chosen platform is printed to say.
 func (o *runOptions) unikernel(ctx context.Context, say io.Writer) (unikernel.Options, error) {
 	choice, err := choosePlatform(ctx, o.platform, say)
 	if err != nil {
@@ -107,10 +106,11 @@ func (o *runOptions) unikernel(ctx context.Context, say io.Writer) (unikernel.Op
 		noNetwork:   unikernel.NoNetwork,
 	}
 	u := unikernel.Options{
-		Target:  unikernel.Target{Args: []string{o.program}, Platform: choice.Platform},
-		Machine: unikernel.MachineConfig{Memory: o.memory, CPUs: o.cpus, Model: o.model, Disks: o.disks, Emulator: choice.Emulator},
-		Args:    o.args,
-		Env:     o.env,
+		Target:   unikernel.Target{Args: []string{o.program}, Platform: choice.Platform, Source: o.source},
+		KeepRoot: o.keepRoot,
+		Machine:  unikernel.MachineConfig{Memory: o.memory, CPUs: o.cpus, Model: o.model, Disks: o.disks, Emulator: choice.Emulator},
+		Args:     o.args,
+		Env:      o.env,
 		Network: unikernel.Network{
 			Kind: kinds[o.net.kind], Tap: o.net.tap, Address: o.net.address, Gateway: o.net.gateway,
 			Address6: o.net.address6, Gateway6: o.net.gateway6,
@@ -131,7 +131,7 @@ func (o *runOptions) unikernel(ctx context.Context, say io.Writer) (unikernel.Op
 	return u, nil
 }
 
-// packed are volumes in the terms of who packs them.
+// packed converts the volumes to unikernel.Volume.
 func packed(volumes []volume) (all []unikernel.Volume) {
 	for _, v := range volumes {
 		all = append(all, unikernel.Volume{Host: v.host, Guest: v.guest})

@@ -46,7 +46,7 @@ need cgo; vet is not run; -c and -o make a binary that does not run alone.`,
 				return err
 			}
 			status, err := unikernel.Test(cmd.Context(), unikernel.TestOptions{
-				Packages: packages, Flags: f.flagsOfGo(passed.given), Args: rest, Exec: exec, Platform: choice.Platform,
+				Packages: packages, Flags: f.flagsOfGo(passed.given), Args: rest, Exec: exec, Platform: choice.Platform, Source: f.source,
 			})
 			return ended(status, err)
 		},
@@ -59,7 +59,7 @@ need cgo; vet is not run; -c and -o make a binary that does not run alone.`,
 	return cmd
 }
 
-// execCommand is what go test has to put in front of a test binary.
+// execCommand returns the value of -exec: the command that go test must prefix to each test binary.
 func (f *runFlags) execCommand() ([]string, error) {
 	if f.pcap != "" { // a test runs in the folder of its package
 		var err error
@@ -74,8 +74,8 @@ func (f *runFlags) execCommand() ([]string, error) {
 	return append([]string{self, "exec"}, f.shared()...), nil
 }
 
-// flagsOfGo adds to the flags for go test: what only one program at a time can
-// have is not for two test binaries.
+// flagsOfGo adds -p=1 to the flags of go test if the test binaries use something that only one program at a time
+// can use.
 func (f *runFlags) flagsOfGo(given []string) []string {
 	if f.net != "user" && f.net != "none" || f.pcap != "" {
 		return append([]string{"-p=1"}, given...)
@@ -83,7 +83,7 @@ func (f *runFlags) flagsOfGo(given []string) []string {
 	return given
 }
 
-// ended is how a command ends whose program has ended so.
+// ended returns the error of a command whose program ended with the given status and error.
 func ended(status int, err error) error {
 	if err == nil && status != 0 {
 		return exitError(status)

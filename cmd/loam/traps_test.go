@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// Functions with SYSCALL instructions are named, in one line: this test has Go's for
-// Linux.
+// Functions with SYSCALL instructions are listed in one line. This test binary contains Go's own for Linux.
 func TestNoteTraps(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

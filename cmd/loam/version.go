@@ -27,8 +27,8 @@ func newVersion() *cobra.Command {
 	}
 }
 
-// describe is the line that tells one build of Loam from another. Builds that
-// were not made inside a git checkout, or with -buildvcs=false, have no commit.
+// describe returns the line that identifies a build of Loam. A build outside a git checkout, or with
+// -buildvcs=false, has no commit.
 func describe(info *debug.BuildInfo) string {
 	version, commit, modified := info.Main.Version, "unknown", ""
 	if version == "" {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// What -v gives stands in front of what Loam would put there itself: files below /etc, the
-// program's own file, and the folder where it begins.
+// Volumes of -v override files that Loam itself would provide: files below /etc, the program's own file, and the
+// folder in which it starts.
 func TestVolumesStandInFront(t *testing.T) {
 	main := program(t, `package main
 

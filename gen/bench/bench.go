@@ -1,19 +1,16 @@
 //go:build linux
 
-// Package bench measures ways to send packets beside one another: every method of
-// the packet engine, and whatever else can be started and stopped, on one
-// interface, in one run, counted at the peer.
+// Package bench compares ways to send packets: every method of the packet engine, and any other program that can be
+// started and stopped. All of them send on the same interface in one run, and the peer counts the received packets.
 //
-// All of them are measured in the same way (measure): started, left alone until
-// frames arrive and a while longer, then the peer's counter is read twice. So how
-// long a program takes to start and to end does not count, and what it says about
-// itself neither. They take turns, several times, since a shared machine is not
-// the same from one minute to the next: the median counts, and the spread is told.
-// For the same reason frames are also counted by the second of processor time that
-// they cost, which other programs on the machine change less: ratios are of that.
+// All contestants are measured in the same way (measure). A contestant is started and left alone until frames
+// arrive and a while longer; then the peer's counter is read twice. So neither the time to start and stop nor the
+// contestant's own claims count. Contestants take turns over several rounds, because the load of a shared machine
+// changes from one minute to the next. The result is the median, together with the spread. For the same reason
+// frames are also counted per second of processor time, which other programs on the machine affect less. Ratios are
+// based on this number.
 //
-// Read this file, then contestant.go (the methods), peer.go (whose counter is
-// read), processor.go, table.go and plot.go.
+// Reading order: this file, contestant.go (the methods), peer.go (the counter), processor.go, table.go and plot.go.
 package bench
 
 import (
@@ -24,66 +21,65 @@ import (
 	"time"
 )
 
-// Contestant is something that sends.
+// Contestant is a sender to be measured.
 type Contestant struct {
 	Name   string
 	Queues int
-	// Start begins to send as fast as it can.
+	// Start starts sending as fast as possible.
 	Start func(ctx context.Context) (*Running, error)
-	// Counter is read for what arrived; nil is that of the peer.
+	// Counter reads the number of received frames. nil means the peer's counter.
 	Counter func() (Count, error)
 }
 
-// Running is a contestant that sends.
+// Running is a contestant that is sending.
 type Running struct {
-	// Stop ends it, and returns what is known of what was sent when nothing is sent
-	// any more.
+	// Stop ends the contestant and waits until it has stopped. It returns the number of frames that the contestant
+	// claims to have sent.
 	Stop func() (Sent, error)
-	// Group is the process group whose processor time counts; 0 is this process, of
-	// which the threads that Threads is the beginning of the names of count.
-	Group   int
-	Threads string
+	// Group is the process group whose processor time counts; 0 is this process. All threads count, including those
+	// of a language's runtime.
+	Group int
 }
 
-// Sent is what a contestant says about itself.
+// Sent is a contestant's own statement about what it sent.
 type Sent struct {
-	Frames uint64 // 0: it does not say
-	// Train is true of a way to send whose datagrams may arrive uncut.
+	Frames uint64 // 0: unknown
+	// Train is true if the datagrams may arrive unsegmented.
 	Train bool
 }
 
-// Count is what an interface has received.
+// Count is the number of frames and bytes that an interface has received.
 type Count struct{ Frames, Bytes uint64 }
 
-// Options say how to measure.
+// Options are the parameters of a measurement.
 type Options struct {
-	Slice  time.Duration // of one measurement
-	Warm   time.Duration // from the first frame to its beginning
+	Slice  time.Duration // duration of one measurement
+	Warm   time.Duration // from the first frame to the start of the measurement
 	Rounds int
 	// Peer reads the counter of the receiving interface.
 	Peer func() (Count, error)
-	// Progress is told what is measured; it may be nil.
+	// Progress is called with a description of the current measurement. It may be nil.
 	Progress func(text string)
 }
 
-// Row is what one contestant reached.
+// Row is the result of one contestant.
 type Row struct {
 	Name   string    `json:"name"`
 	Queues int       `json:"queues"`
-	PPS    []float64 `json:"pps"` // frames a second in each round, as the peer counted
-	// PerCPU are frames a second of processor time.
+	PPS    []float64 `json:"pps"` // frames per second in each round, counted by the peer
+	// PerCPU is the number of frames per second of processor time, in each round.
 	PerCPU []float64 `json:"per_cpu"`
-	// Lost is the part of what the contestant says that it has sent which the peer
-	// has not counted; below 0: it does not say.
+	// Lost is the fraction of the sent frames that the peer did not count. Negative means that the contestant does
+	// not say how many it sent.
 	Lost  float64 `json:"lost"`
 	Error string  `json:"error,omitempty"` // why it was not measured
 	Note  string  `json:"note,omitempty"`
 }
 
-// Median is the rate that counts, 0 if there is none.
+// Median returns the median rate in frames per second, or 0 if there is none.
 func (r *Row) Median() float64 { return median(r.PPS) }
 
-// MedianPerCPU is the same by processor time.
+// MedianPerCPU returns the median of PerCPU, or 0 if there is none.
 func (r *Row) MedianPerCPU() float64 { return median(r.PerCPU) }
 
 func median(list []float64) float64 {
@@ -94,7 +90,7 @@ func median(list []float64) float64 {
 	return sorted[len(sorted)/2]
 }
 
-// Spread is the least and the most of the rounds.
+// Spread returns the lowest and the highest rate of the rounds.
 func (r *Row) Spread() (least, most float64) {
 	if len(r.PPS) == 0 {
 		return 0, 0
@@ -102,9 +98,9 @@ func (r *Row) Spread() (least, most float64) {
 	return slices.Min(r.PPS), slices.Max(r.PPS)
 }
 
-// Run has the contestants take turns, in every second round from the last to the first:
-// so neither of two neighbours is always measured before the other. An error of one is
-// in its row; the error returned is that of ctx.
+// Run measures the contestants in turn. Every second round runs in reverse order, so that no contestant is always
+// measured before its neighbour. An error of a contestant is stored in its row; the returned error is the error of
+// ctx.
 func Run(ctx context.Context, all []Contestant, o Options) ([]Row, error) {
 	rows := make([]Row, len(all))
 	for i, c := range all {
@@ -134,16 +130,16 @@ func Run(ctx context.Context, all []Contestant, o Options) ([]Row, error) {
 	return rows, nil
 }
 
-// Waits of measure.
+// Waiting times of measure.
 const (
-	firstFrame = 30 * time.Second       // for a contestant to send at all
-	settle     = 100 * time.Millisecond // for the last frames to be counted
+	firstFrame = 30 * time.Second       // until the first frame arrives
+	settle     = 100 * time.Millisecond // until the last frames are counted
 )
 
-// errSilent is what is wrong with a contestant whose frames do not arrive.
+// errSilent reports that no frame of a contestant arrived.
 var errSilent = errors.New("no frame arrived")
 
-// measure takes one slice of a contestant.
+// measure makes one measurement of a contestant.
 func measure(ctx context.Context, c *Contestant, o Options, r *Row) error {
 	if c.Counter != nil {
 		return measureAt(ctx, c, c.Counter, Count{}, o, r)
@@ -155,7 +151,7 @@ func measure(ctx context.Context, c *Contestant, o Options, r *Row) error {
 	return measureAt(ctx, c, o.Peer, before, o, r)
 }
 
-// measureAt takes one slice by a counter that stands at before.
+// measureAt makes one measurement with a counter whose current value is before.
 func measureAt(ctx context.Context, c *Contestant, counter func() (Count, error), before Count, o Options, r *Row) error {
 	running, err := c.Start(ctx)
 	if err != nil {
@@ -178,7 +174,7 @@ func measureAt(ctx context.Context, c *Contestant, counter func() (Count, error)
 	return err
 }
 
-// slice waits for frames and then measures how many there are.
+// slice waits for the first frame and then measures the rate.
 func slice(ctx context.Context, running *Running, counter func() (Count, error), before Count, o Options) (pps, perCPU float64, err error) {
 	for deadline := time.Now().Add(firstFrame); ; wait(ctx, time.Millisecond) {
 		now, err := counter()
@@ -209,7 +205,7 @@ func slice(ctx context.Context, running *Running, counter func() (Count, error),
 	return frames / last.at.Sub(first.at).Seconds(), perCPU, nil
 }
 
-// reading is what the counters say at one time.
+// reading is the values of the counters at one time.
 type reading struct {
 	frames uint64
 	at     time.Time
@@ -217,7 +213,7 @@ type reading struct {
 }
 
 func take(running *Running, counter func() (Count, error)) (reading, error) {
-	used, err := processorTime(running.Group, running.Threads)
+	used, err := processorTime(running.Group)
 	if err != nil {
 		return reading{}, err
 	}
@@ -225,7 +221,7 @@ func take(running *Running, counter func() (Count, error)) (reading, error) {
 	return reading{n.Frames, time.Now(), used + SoftirqTime()}, err
 }
 
-// judge compares what was sent with what arrived.
+// judge compares the number of sent frames with the number that arrived.
 func (r *Row) judge(sent Sent, arrived uint64) {
 	r.Lost = max(0, 1-float64(arrived)/float64(sent.Frames))
 	const trains = 0.5
@@ -234,7 +230,7 @@ func (r *Row) judge(sent Sent, arrived uint64) {
 	}
 }
 
-// wait sleeps, unless ctx is done.
+// wait sleeps for d, or until ctx is done.
 func wait(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -11,9 +11,12 @@ import (
 	"os/exec"
 	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"loam/gen/method"
 	"loam/internal/netns"
@@ -22,8 +25,8 @@ import (
 
 func TestMain(m *testing.M) { netns.Main(m) }
 
-// Every method is measured by the counter of a peer in another namespace, on one
-// queue and on two, and what it says that it sent is what arrived.
+// Every method is measured by the counter of a peer in another namespace, on one queue and on two. The number of
+// frames it says it sent equals the number that arrived.
 func TestEveryMethodIsCountedAtThePeer(t *testing.T) {
 	f := netns.NewFar(t)
 	near, _, n := f.Wire(t)
@@ -41,7 +44,7 @@ func TestEveryMethodIsCountedAtThePeer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := 2*len(method.All()) + 1; len(all) != want { // tap has one queue, and mmsg is there twice
+	if want := 2*len(method.All()) + 1; len(all) != want { // tap has one queue, and mmsg is included twice
 		t.Fatalf("%d contestants, want %d", len(all), want)
 	}
 	rows, err := Run(t.Context(), all, Options{Slice: 20 * time.Millisecond, Rounds: 1, Peer: peer})
@@ -50,9 +53,9 @@ func TestEveryMethodIsCountedAtThePeer(t *testing.T) {
 	}
 	for _, r := range rows {
 		switch {
-		case r.Error != "" || len(r.PPS) != 1: // on a busy machine nothing may happen in so short a time
+		case r.Error != "" || len(r.PPS) != 1: // on a busy machine, nothing may be sent in such a short time
 			t.Errorf("%+v", r)
-		case r.Name == "udpgso" || r.Name == "mmsg": // its trains arrive uncut on such a veth
+		case r.Name == "udpgso" || r.Name == "mmsg": // trains arrive unsegmented on this veth
 		case r.Lost > 0:
 			t.Errorf("%s says that it sent %.2f %% more than arrived", r.Name, 100*r.Lost)
 		}
@@ -66,7 +69,7 @@ func TestEveryMethodIsCountedAtThePeer(t *testing.T) {
 	}
 }
 
-// fake is a contestant whose peer counts what it likes.
+// fake is a contestant whose peer counts arbitrary values.
 type fake struct {
 	frames uint64
 	sent   Sent
@@ -85,7 +88,7 @@ func (f *fake) start(context.Context) (*Running, error) {
 	return &Running{Stop: func() (Sent, error) { return f.sent, nil }}, nil
 }
 
-// What is lost on the way, and trains that count once, are told.
+// Loss, and trains that count as one frame, are reported.
 func TestClaimsAreCompared(t *testing.T) {
 	for _, test := range []struct {
 		sent Sent
@@ -105,7 +108,7 @@ func TestClaimsAreCompared(t *testing.T) {
 	}
 }
 
-// Frames that would be counted in pieces are not measured.
+// Frames longer than the MTU are rejected.
 func TestFramesBeyondTheMTU(t *testing.T) {
 	near, _ := netns.Veth(t, 1500, 1)
 	for size, fits := range map[int]bool{1518: true, 1519: false} {
@@ -119,7 +122,7 @@ func TestFramesBeyondTheMTU(t *testing.T) {
 	}
 }
 
-// One that cannot start has no figures, and the others go on.
+// A contestant that cannot start has no results, and the others are measured.
 func TestErrorsStayInTheirRow(t *testing.T) {
 	broken, well := &fake{err: errors.New("broken")}, &fake{}
 	rows, err := Run(t.Context(), []Contestant{{Name: "a", Queues: 1, Start: broken.start}, {Name: "b", Queues: 1, Start: well.start}},
@@ -134,7 +137,7 @@ func TestErrorsStayInTheirRow(t *testing.T) {
 	}
 }
 
-// The processor time of another process group is that of all its threads.
+// The processor time of another process group includes all its threads.
 func TestProcessorTimeOfAGroup(t *testing.T) {
 	c := exec.Command("sh", "-c", "while :; do :; done")
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
@@ -144,7 +147,7 @@ func TestProcessorTimeOfAGroup(t *testing.T) {
 	defer c.Wait()
 	defer c.Process.Kill()
 	for {
-		used, err := processorTime(c.Process.Pid, "")
+		used, err := processorTime(c.Process.Pid)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -155,8 +158,46 @@ func TestProcessorTimeOfAGroup(t *testing.T) {
 	}
 }
 
-// The kernel has a thread for softirqs for each processor, and their time does not go back. In a
-// namespace of processes there are none.
+// The processor time of this process includes all its threads, regardless of their names. A method's threads of
+// Go's runtime count, like all threads of a peer's process.
+func TestProcessorTimeOfThisProcess(t *testing.T) {
+	before, err := processorTime(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const spun = 50 * time.Millisecond
+	var spinners sync.WaitGroup
+	for range 2 {
+		spinners.Go(func() {
+			runtime.LockOSThread() // the goroutine ends with its thread; its time is read before
+			for begin := threadTime(t); threadTime(t)-begin < spun; {
+			}
+		})
+	}
+	defer spinners.Wait()
+	for {
+		used, err := processorTime(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if used-before >= spun {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// threadTime returns the processor time of the calling thread.
+func threadTime(t *testing.T) time.Duration {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts); err != nil {
+		t.Error(err)
+	}
+	return time.Duration(ts.Nano())
+}
+
+// The kernel has one softirq thread per processor, and their time does not decrease. In a PID namespace none are
+// visible.
 func TestSoftirqTime(t *testing.T) {
 	if name, _ := os.ReadFile("/proc/2/comm"); string(name) != "kthreadd\n" {
 		if n := SoftirqTime(); n != 0 {
@@ -173,7 +214,7 @@ func TestSoftirqTime(t *testing.T) {
 	}
 }
 
-// An interface that is no veth has its own counter.
+// An interface that is not a veth uses its own counter.
 func TestPeerOfOthers(t *testing.T) {
 	netns.Need(t)
 	if _, err := Peer("lo"); !errors.Is(err, ErrNoPeer) {

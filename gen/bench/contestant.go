@@ -14,9 +14,9 @@ import (
 	"loam/wire"
 )
 
-// Methods makes a contestant of each method that can send what s says by the
-// interface, for each number of queues: names says which, nil is all. Frames that the
-// interface does not take as they are would be counted in pieces, and are an error.
+// Methods returns a contestant for each method that can send stream s on the interface, and for each number of
+// queues. names selects methods; nil means all. Frames longer than the MTU are an error, because fragments would be
+// counted.
 func Methods(name string, s gen.Stream, nextHop wire.MAC, names []string, queues []int) ([]Contestant, error) {
 	if link, err := netlink.LinkByName(name); err == nil {
 		if most := link.Attrs().MTU + wire.EthernetLen + frame.FCSLen; s.Sizes.Max() > most {
@@ -50,7 +50,7 @@ func Methods(name string, s gen.Stream, nextHop wire.MAC, names []string, queues
 	return all, nil
 }
 
-// PlainMmsg is what the method mmsg is called that sends one datagram a message.
+// PlainMmsg is the name of the method mmsg with one datagram per message.
 const PlainMmsg = "mmsg, plain"
 
 func contains(list []string, s string) bool {
@@ -62,7 +62,7 @@ func contains(list []string, s string) bool {
 	return false
 }
 
-// ofConfig is a run of the engine as a contestant.
+// ofConfig returns a contestant that runs the engine.
 func ofConfig(name string, c gen.Config, m method.Method, counter func() (Count, error)) Contestant {
 	start := func(ctx context.Context) (*Running, error) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -70,8 +70,8 @@ func ofConfig(name string, c gen.Config, m method.Method, counter func() (Count,
 			report gen.Report
 			err    error
 		}
-		// done has one place: the goroutine sends the outcome, stop receives. ready is
-		// closed when everything is open.
+		// done has a capacity of one: the goroutine sends the outcome and stop receives it. ready is closed when
+		// everything is open.
 		done, ready := make(chan outcome, 1), make(chan struct{})
 		c := c
 		c.Ready = func() error { close(ready); return nil }
@@ -81,15 +81,11 @@ func ofConfig(name string, c gen.Config, m method.Method, counter func() (Count,
 		}()
 		select {
 		case <-ready:
-		case o := <-done: // it did not come so far
+		case o := <-done: // the run failed before it was ready
 			cancel()
 			return nil, o.err
 		}
-		threads := gen.ThreadName
-		if m.Name == "loam" {
-			threads = "" // those of the stack send
-		}
-		return &Running{Threads: threads, Stop: func() (Sent, error) {
+		return &Running{Stop: func() (Sent, error) {
 			cancel()
 			o := <-done
 			return Sent{Frames: o.report.Counters.Left, Train: m.Name == "udpgso" || m.Name == "mmsg" && !c.Plain}, o.err
@@ -98,15 +94,17 @@ func ofConfig(name string, c gen.Config, m method.Method, counter func() (Count,
 	return Contestant{Name: name, Queues: c.Queues, Start: start, Counter: counter}
 }
 
-// tapName is the interface that the method tap makes for itself: what is sent
-// there arrives in the kernel of this host, at the same interface.
+// tapName is the interface that the method tap creates. Frames sent there are received by the kernel of this host
+// on the same interface.
 const tapName = "loamgen0"
 
+// tap returns the contestant for the method tap. The interface's own counter of received frames serves as the
+// peer's.
 func tap(c gen.Config, m method.Method) Contestant {
 	c.Interface = tapName
 	s := c.Streams[0]
 	s.Template = s.Template.Clone()
-	// An address that is not the interface's: the kernel drops the frame.
+	// Not the address of the interface, so the kernel drops the frame.
 	s.Template.Set("eth.dst", "02:00:00:00:00:99")
 	s.Template.Set("eth.src", "02:00:00:00:00:98")
 	c.Streams = []gen.Stream{s}
@@ -120,8 +118,8 @@ func tap(c gen.Config, m method.Method) Contestant {
 	})
 }
 
-// Stream is what all contestants send: UDP of one size from one port to another,
-// without a tag, which a bare loop of system calls does not write either.
+// Stream returns the stream that all contestants send: UDP datagrams of one size between fixed ports. They have no
+// tag, because a bare loop of system calls would not write one either.
 func Stream(destination string, size int, v6 bool) (gen.Stream, error) {
 	t := frame.UDP(v6)
 	ip := "ip"

@@ -11,10 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Peer finds the counter of whoever is at the other end of an interface. The
-// kernel knows the peer of a veth, in another network namespace too if the caller
-// may see into that; of any other interface ErrNoPeer is returned, and its own
-// counter is what there is: see Own.
+// Peer returns a function that reads the counter at the other end of an interface. For a veth, the kernel knows the
+// peer, even in another network namespace if the caller has access to it. For any other interface Peer returns
+// ErrNoPeer, and only the interface's own counter is available: see Own.
 func Peer(name string) (func() (Count, error), error) {
 	link, err := netlink.LinkByName(name)
 	if err != nil {
@@ -37,10 +36,10 @@ func Peer(name string) (func() (Count, error), error) {
 	return read, nil
 }
 
-// ErrNoPeer says that the other end's counters cannot be read from here.
+// ErrNoPeer reports that the counters at the other end cannot be read from this machine.
 var ErrNoPeer = errors.New("the peer's counters cannot be read from here")
 
-// Own reads what an interface has sent, by its own count.
+// Own returns a function that reads how much an interface has sent, from its own counter.
 func Own(name string) func() (Count, error) {
 	return func() (Count, error) {
 		link, err := netlink.LinkByName(name)
@@ -60,9 +59,8 @@ func received(link netlink.Link) Count {
 	return Count{s.RxPackets, s.RxBytes}
 }
 
-// linkIn reads an interface of the namespace that has this number here; below 0
-// is this one. RTM_GETLINK takes the number as IFLA_TARGET_NETNSID
-// (rtnetlink(7)).
+// linkIn returns an interface in another network namespace, given by the namespace's ID in this one. A negative ID
+// means the current namespace. RTM_GETLINK takes the ID as IFLA_TARGET_NETNSID (rtnetlink(7)).
 func linkIn(index, namespace int) (netlink.Link, error) {
 	if namespace < 0 {
 		return netlink.LinkByIndex(index)

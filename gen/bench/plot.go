@@ -13,7 +13,7 @@ import (
 	"loam/internal/chart"
 )
 
-// Plot draws the rows as bars, the first on top, as SVG.
+// Plot draws the rows as a bar chart in SVG, with the first row on top.
 func Plot(out io.Writer, title string, rows []Row) error {
 	p := chart.New()
 	p.Title.Text = title
@@ -31,7 +31,7 @@ func Plot(out io.Writer, title string, rows []Row) error {
 		}
 		names = append(names, name)
 	}
-	const bar = 14 // points
+	const bar = 14 // height of a bar in points
 	height := vg.Points(float64(80 + 22*len(values)))
 	if len(values) > 0 {
 		bars, err := plotter.NewBarChart(values, vg.Points(bar))

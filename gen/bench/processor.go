@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// processorTime is how long the threads of a process group have run, or with 0
-// those of this process whose names begin with prefix: by the scheduler's account in nanoseconds, which has in it
-// what the kernel did for others meanwhile (interrupts, and on a veth the
-// receiver's work) unless the kernel keeps that apart (CONFIG_IRQ_TIME_ACCOUNTING).
-func processorTime(group int, prefix string) (time.Duration, error) {
+// processorTime returns the processor time of all threads of a process group, or of this process if group is 0. It
+// uses the scheduler's accounting in nanoseconds. This includes the kernel's work for others in the meantime
+// (interrupts, and on a veth the receiver's work) unless the kernel accounts for it separately
+// (CONFIG_IRQ_TIME_ACCOUNTING).
+func processorTime(group int) (time.Duration, error) {
 	if group == 0 {
-		return threads("/proc/self", prefix)
+		return threads("/proc/self")
 	}
 	all, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {
@@ -29,7 +29,7 @@ func processorTime(group int, prefix string) (time.Duration, error) {
 		if groupOf(name) != group {
 			continue
 		}
-		used, err := threads(filepath.Dir(name), "")
+		used, err := threads(filepath.Dir(name))
 		if err != nil {
 			return 0, err
 		}
@@ -38,11 +38,13 @@ func processorTime(group int, prefix string) (time.Duration, error) {
 	return sum, nil
 }
 
-// SoftirqTime is how long the kernel's threads have run, since it started, that go on with softirqs
-// where those who raised them cannot (ksoftirqd). It is part of what a sender costs: much of the receiver's work on
-// a veth is a softirq of the sender's. And what the scheduler's account gives to these threads is
-// more than they run: when one takes over in the middle of a long system call, it is charged for the call
-// since the last tick. Measured with AF_XDP: a tenth of the sender's time, for 6 µs in 20 ms.
+// SoftirqTime returns the processor time, since boot, of the kernel threads that process softirqs when the
+// interrupted thread cannot (ksoftirqd). It is part of a sender's cost, because much of the receiver's work on a
+// veth is a softirq of the sender.
+//
+// The scheduler charges these threads for more than they run. When one takes over in the middle of a long system
+// call, it is charged for the call since the last tick. Measured with AF_XDP: a tenth of the sender's time, for 6
+// µs in 20 ms.
 func SoftirqTime() (sum time.Duration) {
 	for _, dir := range softirqThreads() {
 		used, _ := ran(dir)
@@ -51,7 +53,8 @@ func SoftirqTime() (sum time.Duration) {
 	return sum
 }
 
-// softirqThreads are these threads, one a processor, as folders of /proc; none where it shows others' processes only.
+// softirqThreads returns the /proc directories of the ksoftirqd threads, one per processor. It returns none in a
+// PID namespace that does not show them.
 var softirqThreads = sync.OnceValue(func() (list []string) {
 	all, _ := filepath.Glob("/proc/[0-9]*")
 	for _, dir := range all {
@@ -62,7 +65,7 @@ var softirqThreads = sync.OnceValue(func() (list []string) {
 	return list
 })
 
-// ran is how long a thread has run, by its folder of /proc.
+// ran returns the processor time of a thread, given its /proc directory.
 func ran(dir string) (time.Duration, error) {
 	b, err := os.ReadFile(dir + "/schedstat")
 	if err != nil {
@@ -73,16 +76,15 @@ func ran(dir string) (time.Duration, error) {
 	return time.Duration(n), err
 }
 
-// groupOf reads the process group out of /proc/PID/stat (proc_pid_stat(5)); 0 if
-// the process has ended.
+// groupOf returns the process group from /proc/PID/stat (proc_pid_stat(5)), or 0 if the process has ended.
 func groupOf(name string) int {
 	b, err := os.ReadFile(name)
 	if err != nil {
 		return 0
 	}
-	// The name of the program stands in parentheses, and may hold anything.
+	// The program's name is in parentheses and can contain any character.
 	_, rest, _ := strings.Cut(string(b[strings.LastIndexByte(string(b), ')')+1:]), " ")
-	fields := strings.Fields(rest) // state, parent, group
+	fields := strings.Fields(rest) // fields: state, parent, group
 	if len(fields) < 3 {
 		return 0
 	}
@@ -90,17 +92,14 @@ func groupOf(name string) int {
 	return n
 }
 
-// threads adds up the time of the threads of a process whose names begin with
-// prefix. A thread that ends meanwhile is left out.
-func threads(process, prefix string) (sum time.Duration, err error) {
+// threads returns the total processor time of the threads of a process. A thread that ends in the meantime is not
+// counted.
+func threads(process string) (sum time.Duration, err error) {
 	all, err := filepath.Glob(process + "/task/*")
 	if err != nil || len(all) == 0 {
 		return 0, fmt.Errorf("%s: there is no processor time to be read", process)
 	}
 	for _, dir := range all {
-		if name, _ := os.ReadFile(dir + "/comm"); !strings.HasPrefix(string(name), prefix) {
-			continue
-		}
 		used, _ := ran(dir)
 		sum += used
 	}

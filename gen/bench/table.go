@@ -11,8 +11,8 @@ import (
 	"loam/gen/show"
 )
 
-// Table writes the rows for people. The ratio is to the row named base with one
-// queue, by processor time. size is that of the frames, FCS included.
+// Table writes the rows as a table. The ratio column compares processor time with the row named base that has one
+// queue. size is the frame size in bytes, FCS included.
 func Table(out io.Writer, rows []Row, size int, base string) error {
 	var one float64
 	for i := range rows {

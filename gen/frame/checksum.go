@@ -2,34 +2,32 @@ package frame
 
 import "loam/wire"
 
-// Checksums. The Internet checksum is linear: the sum of a frame is the sum of
-// what does not change, plus the sum of each field that does, at its place in
-// its 16-bit word. So the sum of the prototype is taken once, and a frame costs
-// one addition for each changing field and each checksum that covers it. That is
-// the incremental update of RFC 1624 (equation 3: HC' = ~(~HC + ~m + m')) with
-// the old value m zero.
+// Checksums. The Internet checksum is linear: the sum of a frame is the sum of its constant part plus the sum of
+// each changing field, shifted to its place in its 16-bit word. The constant sum is therefore computed once, and
+// each frame costs one addition for each changing field and each checksum that covers it. This is the incremental
+// update of RFC 1624 (equation 3: HC' = ~(~HC + ~m + m')) with an old value m of zero.
 //
-// A checksum field is itself covered by the checksums of the headers outside
-// (an inner UDP checksum by the outer UDP header of VXLAN), so checksums are
-// computed from the inside out and each is added to those outside.
+// A checksum field is itself covered by the checksums of the outer headers: for example, an inner UDP checksum by
+// the outer UDP header of VXLAN. Checksums are therefore computed from the inside out, and each is added to the
+// outer ones.
 
-// sum is one checksum field.
+// sum is one checksum field. Offsets are in bytes from the start of the frame.
 type sum struct {
-	at     int    // of the field
-	base   uint64 // the sum of what does not change
-	start  int    // of what it covers
-	stop   int    // of what it covers; 0: to the end of the packet
-	pseudo bool   // the length from start to the end counts too
+	at     int    // offset of the field
+	base   uint64 // the sum of the constant part
+	start  int    // start of the covered range
+	stop   int    // end of the covered range; 0: the end of the packet
+	pseudo bool   // the length from start to the end is added too
 	noZero bool
-	// left to the device: here stands the sum of the pseudo header only, not inverted,
-	// as devices want it.
+	// left means that the checksum is left to the device: the field contains only the sum of the pseudo header, not
+	// inverted, as devices expect.
 	left  bool
-	in    uint32 // which sums cover this field, as bits
+	in    uint32 // bit set of the sums that cover this field
 	proto wire.Protocol
-	ip    *placed // of the pseudo header
+	ip    *placed // the layer that provides the pseudo header
 }
 
-// plan lists the checksums and lengths that are computed: all that are not given.
+// plan lists the checksums and lengths to compute: all that the template does not give.
 func (p *Program) plan(layers []placed) {
 	for i := len(layers) - 1; i >= 0; i-- {
 		l := &layers[i]
@@ -58,7 +56,8 @@ func (p *Program) plan(layers []placed) {
 	}
 }
 
-// transport is the one checksum that has a pseudo header, if there is one.
+// transport returns the index of the only checksum with a pseudo header. ok is false if there is none or more than
+// one.
 func (p *Program) transport() (at int, ok bool) {
 	count := 0
 	for i := range p.sums {
@@ -70,8 +69,8 @@ func (p *Program) transport() (at int, ok bool) {
 	return at, count == 1
 }
 
-// Checksum is where the checksum that is left to the device begins to count, and where,
-// from there, it goes; ok is false if none is. The bytes are those of the whole frame.
+// Checksum returns where the checksum left to the device starts to count, and the offset from there to its field.
+// Offsets are in bytes of the whole frame. ok is false if no checksum is left to the device.
 func (p *Program) Checksum() (start, offset int, ok bool) {
 	if i, ok := p.transport(); ok && p.sums[i].left {
 		return p.sums[i].start, p.sums[i].at - p.sums[i].start, true
@@ -88,8 +87,8 @@ func ipBefore(layers []placed) *placed {
 	return nil
 }
 
-// covers is the set of sums, as bits, that cover the byte at an offset, except
-// the sum whose field it is.
+// covers returns the bit set of sums that cover the byte at an offset, except the sum whose field is at this
+// offset.
 func (p *Program) covers(at int) (set uint32) {
 	for i := range p.sums {
 		s := &p.sums[i]
@@ -100,7 +99,7 @@ func (p *Program) covers(at int) (set uint32) {
 	return set
 }
 
-// cover notes for each changing field which sums cover it.
+// cover determines for each changing field which sums cover it.
 func (p *Program) cover() {
 	for i := range p.vary {
 		v := &p.vary[i]
@@ -113,7 +112,7 @@ func (p *Program) cover() {
 	}
 }
 
-// addresses is where source and destination stand in an IP header.
+// addresses returns the byte range of the source and destination addresses in an IP header.
 func (p *placed) addresses() (from, to int) {
 	if p.kind.carries == proto4 {
 		return p.at + 12, p.at + 20
@@ -121,8 +120,8 @@ func (p *placed) addresses() (from, to int) {
 	return p.at + 8, p.at + 40
 }
 
-// constants computes the sum of what does not change, with checksums, lengths
-// and changing fields zero, as they are in the prototype from here on.
+// constants computes the sums of the constant part. It sets checksums and lengths in the prototype to zero, and
+// they stay zero; changing fields are zero already.
 func (p *Program) constants() {
 	for i := range p.sums {
 		p.proto[p.sums[i].at], p.proto[p.sums[i].at+1] = 0, 0
@@ -151,7 +150,7 @@ func (p *Program) constants() {
 	}
 }
 
-// bodySum is the sum of the first n bytes of the payload.
+// bodySum returns the sum of the first n bytes of the payload.
 func (p *Program) bodySum(n int) uint64 {
 	s := uint64(p.prefix[n/2])
 	if n%2 != 0 {
@@ -160,7 +159,7 @@ func (p *Program) bodySum(n int) uint64 {
 	return s
 }
 
-// fold adds the 16-bit words of a with the carries.
+// fold adds the 16-bit words of a with end-around carry.
 func fold(a uint64) uint64 {
 	a = a>>32 + a&0xffffffff
 	a = a>>16 + a&0xffff

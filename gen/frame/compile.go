@@ -6,44 +6,41 @@ import (
 	"strings"
 )
 
-// Compile turns a template into a program: one frame of the largest size as it
-// is when every field that changes is zero (the prototype), the list of what
-// changes, and for each checksum the sum of all that does not.
+// Compile turns a template into a program. A program consists of the prototype, which is a frame of the largest
+// size in which every changing field is zero; the list of changing fields; and, for each checksum, the sum of the
+// constant part.
 
-// Options go with a template.
+// Options are the compile options of a template.
 type Options struct {
 	Sizes Sizes
-	Seed  uint64 // of everything random
-	// Reserve is how many bytes at the front of every payload the caller will write:
-	// they are zero, and count as zero in the checksums. The caller keeps the sums
-	// right by writing what sums to zero: see package measure.
+	Seed  uint64 // seeds all random fields and sizes
+	// Reserve is the number of bytes at the start of every payload that the caller will write. They are zero here
+	// and count as zero in the checksums. The caller must write bytes whose checksum is zero, so that the frame's
+	// checksums stay correct: see package measure.
 	Reserve int
-	// Skip is how many bytes at the front of the frame are not written, because the
-	// kernel writes them. No field in them may change from frame to frame.
+	// Skip is the number of bytes at the start of the frame that are not written, because the kernel writes them.
+	// No field in them may change from frame to frame.
 	Skip int
-	// NoPadding leaves out the padding of a frame below 64 bytes, where the kernel
-	// writes the frame.
+	// NoPadding omits the padding of frames below 64 bytes, for methods where the kernel writes the frame.
 	NoPadding bool
-	// LeaveChecksum leaves the checksum of UDP or TCP to the device: see
-	// Program.Checksum.
+	// LeaveChecksum leaves the UDP or TCP checksum to the device: see Program.Checksum.
 	LeaveChecksum bool
 }
 
-// Program is a compiled template. It does not change; any number of Fillers use
-// it at once.
+// Program is a compiled template. It is immutable, and any number of Fillers can use it concurrently.
 type Program struct {
-	proto   []byte // the largest frame without FCS
+	proto   []byte // the largest frame, without FCS
 	prefix  []uint16
 	vary    []varying
 	lens    []lengthField
 	sums    []sum // from the inside out
-	payload int   // where it starts
-	end     int   // where the packet ends if the frame goes on with padding, else 0
+	payload int   // offset of the payload
+	end     int   // the end of the packet if padding follows it, else 0
 	options Options
 	sizes   Sizes
 }
 
-// placed is a layer at its place in the frame.
+// placed is a layer at its offset in the frame.
 type placed struct {
 	*kind
 	layer *Layer
@@ -52,13 +49,13 @@ type placed struct {
 	given map[string]pattern
 }
 
-// lengthField is a 16-bit length: the end of the packet less base.
+// lengthField is a 16-bit length field. Its value is the end of the packet minus base.
 type lengthField struct {
 	at, base int
 	sums     uint32
 }
 
-// Compile checks the template and makes the program.
+// Compile checks the template and returns its program. Errors in the template are of type *Error.
 func Compile(t *Template, o Options) (*Program, error) {
 	layers, data, err := place(t, o.Seed)
 	if err != nil {
@@ -89,7 +86,7 @@ func Compile(t *Template, o Options) (*Program, error) {
 	return p, nil
 }
 
-// tail is the end of the payload in the largest frame.
+// tail returns the end of the payload in the largest frame.
 func (p *Program) tail() int {
 	if p.end != 0 {
 		return p.end
@@ -97,7 +94,7 @@ func (p *Program) tail() int {
 	return len(p.proto)
 }
 
-// place finds each layer's kind, patterns and offset.
+// place determines each layer's kind, patterns and offset.
 func place(t *Template, seed uint64) (layers []placed, data payload, err error) {
 	seen := map[string]int{}
 	at := 0
@@ -134,7 +131,7 @@ func place(t *Template, seed uint64) (layers []placed, data payload, err error) 
 	return layers, data, nil
 }
 
-// Kinds lists the layers that a template may have.
+// Kinds returns the names of all layers that a template may have.
 func Kinds() []string {
 	var all []string
 	for _, k := range kinds {
@@ -143,6 +140,7 @@ func Kinds() []string {
 	return append(all, "gre", payloadKind)
 }
 
+// parseFields parses the patterns of the layer's fields into given. The pattern auto leaves a field to be computed.
 func (p *placed) parseFields() error {
 	for _, s := range p.layer.Fields {
 		name := p.name + "." + s.Name
@@ -165,12 +163,12 @@ func (p *placed) parseFields() error {
 	return nil
 }
 
-// computes reports whether the field has a value by itself.
+// computes reports whether Compile computes the field if it is not given.
 func (p *placed) computes(name string) bool {
 	return name == p.next || name == "checksum" || name == "len" || name == "s"
 }
 
-// link checks that each layer may carry the next, and has it say so.
+// link checks that each layer can carry the next one, and sets the type fields accordingly.
 func link(layers []placed) error {
 	if k := layers[0].name; k != "eth" {
 		return &Error{Field: k, Wrong: "a frame begins with eth", Allowed: "eth; " + k + "; ..."}
@@ -196,14 +194,14 @@ func link(layers []placed) error {
 	return nil
 }
 
-// endStack marks the bottom of an MPLS stack.
+// endStack sets the bottom-of-stack bit of the last MPLS label, unless the template gives it.
 func (p *placed) endStack() {
 	if _, given := p.given["s"]; p.kind.name == "mpls" && !given {
 		p.given["s"] = pattern{base: value{0, 1}, count: 1}
 	}
 }
 
-// carriedBy lists what may follow a layer.
+// carriedBy lists the layers that can follow a layer.
 func carriedBy(k *kind) string {
 	var all []string
 	for i := range kinds {
@@ -223,7 +221,7 @@ func carriedBy(k *kind) string {
 	return strings.Join(all, ", ")
 }
 
-// size settles the sizes of frames, and where packets end.
+// size determines the frame sizes and the end of the packet.
 func (p *Program) size(last *placed, content int) error {
 	least := p.payload + max(content, p.options.Reserve)
 	padded := max(least, MinSize-FCSLen)
@@ -247,7 +245,7 @@ func (p *Program) size(last *placed, content int) error {
 	return nil
 }
 
-// fields puts what is given into the prototype, or on the list of what changes.
+// fields writes constant fields into the prototype and lists changing fields in vary.
 func (p *Program) fields(layers []placed) error {
 	p.plan(layers)
 	for i := range layers {
@@ -285,17 +283,17 @@ func salt(name string) uint64 {
 	return h.Sum64()
 }
 
-// MaxLen is the longest frame in bytes, without FCS and what is skipped: the
-// slot that a Filler needs.
+// MaxLen returns the length of the longest frame in bytes, without FCS and skipped bytes. A Filler needs slots of
+// at least this length.
 func (p *Program) MaxLen() int { return len(p.proto) - p.options.Skip }
 
-// Sizes are the sizes of the frames, FCS included.
+// Sizes returns the frame sizes, FCS included.
 func (p *Program) Sizes() *Sizes { return &p.sizes }
 
-// Payload is where the payload starts in what a Filler writes.
+// Payload returns the offset of the payload in what a Filler writes.
 func (p *Program) Payload() int { return p.payload - p.options.Skip }
 
-// V6 reports whether the first IP header, if there is one, is IPv6.
+// V6 reports whether the first IP header is IPv6. It is false without an IP header.
 func (t *Template) V6() bool {
 	for i := range t.Layers {
 		switch t.Layers[i].Kind {
@@ -308,7 +306,7 @@ func (t *Template) V6() bool {
 	return false
 }
 
-// UDP is the usual template for UDP over IPv4, or over IPv6.
+// UDP returns the default template for UDP over IPv4, or over IPv6 if v6 is set.
 func UDP(v6 bool) *Template {
 	ip := "ip"
 	if v6 {
@@ -317,5 +315,5 @@ func UDP(v6 bool) *Template {
 	return &Template{Layers: []Layer{{Kind: "eth"}, {Kind: ip}, {Kind: "udp"}}}
 }
 
-// isIP reports whether the layer has the addresses of a pseudo header.
+// isIP reports whether the layer is an IP header, which provides the addresses of a pseudo header.
 func (p *placed) isIP() bool { return p.kind.carries == proto4 || p.kind.carries == proto6 }

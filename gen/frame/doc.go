@@ -1,13 +1,12 @@
-// Package frame makes the frames that a generator sends: from a template of
-// layers, whose fields may change from frame to frame, to bytes in the slot of a
-// ring, with lengths and checksums right.
+// Package frame builds the frames that a generator sends. A template of layers, whose fields may change from frame
+// to frame, becomes bytes in the slot of a ring, with correct lengths and checksums.
 //
-// Read in this order: template.go (what a user writes), layers.go (the table of
-// layers and fields), pattern.go (how a field changes), size.go, compile.go (a
-// template becomes a program), filler.go (the program writes frames).
+// Reading order: template.go (what a user writes), layers.go (the table of layers and fields), pattern.go (how a
+// field changes), size.go (frame sizes), compile.go (a template becomes a program) and filler.go (the program
+// writes frames).
 //
-// A template is text, one layer a line or divided by semicolons, each with the
-// fields that are not to have their usual value:
+// A template is text with one layer per line, or with layers separated by semicolons. Each layer lists the fields
+// that differ from their defaults:
 //
 //	eth dst=02:00:00:00:00:02
 //	vlan id=100-199
@@ -15,9 +14,9 @@
 //	udp sport=1024+7 dport=53
 //	payload text="hello"
 //
-// Types, lengths and checksums that are not given are computed. What is given is
-// sent as it is, even if it is wrong: to send wrong frames is a use of this.
+// Types, lengths and checksums that are not given are computed. Given values are sent unchanged, even if they are
+// wrong, because sending malformed frames is a use case.
 //
-// Nothing here reads a clock or sends; random fields come from a seed, and the
-// same seed makes the same frames.
+// The package reads no clock and sends nothing. Random fields come from a seed, and the same seed produces the same
+// frames.
 package frame

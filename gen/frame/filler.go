@@ -5,13 +5,13 @@ import (
 	"math/bits"
 )
 
-// varying is a field that changes.
+// varying is a field that changes from frame to frame.
 type varying struct {
-	at       int // of the first byte that it has bits in
-	size     int // bytes that it has bits in, at most 8; 16 for an IPv6 address
-	shift    int // bits of the last of these bytes that lie behind it
+	at       int // offset of the first byte that contains bits of the field
+	size     int // number of bytes that contain bits of the field, at most 8; 16 for an IPv6 address
+	shift    int // number of bits after the field in the last of these bytes
 	whole    bool
-	sumShift int // bits behind it in its last 16-bit word
+	sumShift int // number of bits after the field in its last 16-bit word
 	width    int
 	sums     uint32
 	salt     uint64
@@ -28,13 +28,13 @@ func newVarying(l *placed, f *field, p pattern) varying {
 	}
 }
 
-// inAddresses reports whether the field is an address of an IP header.
+// inAddresses reports whether the field is an address of the given IP header.
 func (v *varying) inAddresses(ip *placed) bool {
 	from, to := ip.addresses()
 	return v.at >= from && v.at < to
 }
 
-// put writes a value into b, which begins skip bytes into the frame.
+// put writes a value into b, which starts skip bytes into the frame.
 func (v *varying) put(b []byte, skip int, x value) {
 	b = b[v.at-skip : v.at-skip+v.size]
 	switch {
@@ -55,7 +55,7 @@ func (v *varying) put(b []byte, skip int, x value) {
 	}
 }
 
-// sumOf is what a value adds to a checksum.
+// sumOf returns what a value adds to a checksum.
 func (v *varying) sumOf(x value) uint64 {
 	if v.size == 16 {
 		return fold(x.hi) + fold(x.lo)
@@ -63,18 +63,18 @@ func (v *varying) sumOf(x value) uint64 {
 	return fold(x.lo << v.sumShift)
 }
 
-// Filler writes the frames of a program, one after another. It is used by one
-// goroutine, and allocates nothing.
+// Filler writes the frames of a program one after another, without allocating memory. It is not safe for concurrent
+// use.
 type Filler struct {
 	*Program
 	generators []generator
 	sizer      sizer
-	end        int    // of the last frame's packet
-	same       []byte // what every frame is, if nothing changes; else nil
+	end        int    // end of the last packet written
+	same       []byte // the content of every frame, if nothing changes; else nil
 }
 
-// Filler returns the given shard, from 0, of so many: several Fillers on several
-// queues make together the frames that one would make, each frame once.
+// Filler returns a Filler for one of several shards, counted from 0. The Fillers of all shards together produce the
+// same frames as a single Filler, each frame once.
 func (p *Program) Filler(shard, shards int) *Filler {
 	f := &Filler{Program: p, sizer: newSizer(p.sizes, shard, shards, p.options.Seed)}
 	for i := range p.vary {
@@ -88,11 +88,11 @@ func (p *Program) Filler(shard, shards int) *Filler {
 	return f
 }
 
-// maxSums is the number of checksums that a template of MaxLayers can have.
+// maxSums is the largest number of checksums in a template of MaxLayers.
 const maxSums = MaxLayers
 
-// Next writes the next frame into slot, which has at least MaxLen bytes, and
-// returns its length, without FCS and without what is skipped.
+// Next writes the next frame into slot, which must have at least MaxLen bytes. It returns the length of the frame
+// without FCS and skipped bytes.
 func (f *Filler) Next(slot []byte) int {
 	if f.same != nil {
 		return copy(slot, f.same)
@@ -100,11 +100,11 @@ func (f *Filler) Next(slot []byte) int {
 	return f.compose(slot)
 }
 
-// Same is what every frame is, if nothing changes from one to the next; else nil. It
-// stays the Filler's.
+// Same returns the content of every frame if all frames are identical, otherwise nil. The caller must not modify
+// it.
 func (f *Filler) Same() []byte { return f.same }
 
-// compose is Next, for frames that change.
+// compose writes the next frame field by field.
 func (f *Filler) compose(slot []byte) int {
 	skip := f.options.Skip
 	n := f.sizer.next()
@@ -160,18 +160,18 @@ func (f *Filler) compose(slot []byte) int {
 	return n - skip
 }
 
-// add adds x to every sum of the set.
+// add adds x to every sum of the bit set.
 func add(acc *[maxSums]uint64, set uint32, x uint64) {
 	for ; set != 0; set &= set - 1 {
 		acc[bits.TrailingZeros32(set)] += x
 	}
 }
 
-// Body is the payload of the frame that Next has just written into slot.
+// Body returns the payload of the frame that Next has just written into slot.
 func (f *Filler) Body(slot []byte) []byte {
 	return slot[f.payload-f.options.Skip : f.end-f.options.Skip]
 }
 
-// WireLen is the size on the wire of a frame for which Next returned n: with FCS
-// and what the kernel writes, without preamble and gap.
+// WireLen returns the size on the wire of a frame for which Next returned n. It includes FCS and skipped bytes, but
+// not preamble and inter-frame gap.
 func (f *Filler) WireLen(n int) int { return n + f.options.Skip + FCSLen }

@@ -11,8 +11,8 @@ import (
 	"loam/wire"
 )
 
-// examples has every layer, alone and inside others: the tests of checksums,
-// of allocations, of tshark and of fuzzing go through all of it.
+// examples contains every layer, alone and inside others. The tests of checksums, allocations and tshark and the
+// fuzz tests use all of them.
 var examples = []string{
 	"eth",
 	"eth dst=ff:ff:ff:ff:ff:ff; arp",
@@ -59,8 +59,7 @@ func sizes(t testing.TB, s string) Sizes {
 	return z
 }
 
-// Everything that a frame says of itself is true: each length is that of what is
-// there, each checksum verifies, whatever the fields and the size.
+// Every length and every checksum in a frame is correct, for all fields and sizes.
 func TestLengthsAndChecksumsAreRight(t *testing.T) {
 	for _, text := range examples {
 		for _, size := range []string{"natural", "256-301", "imix:200=3,1000=2,1518=1", "random:180-1518"} {
@@ -70,7 +69,7 @@ func TestLengthsAndChecksumsAreRight(t *testing.T) {
 			}
 			p := compile(t, text, o)
 			f := p.Filler(0, 1)
-			slot := bytes.Repeat([]byte{0xee}, p.MaxLen()) // as a ring leaves it
+			slot := bytes.Repeat([]byte{0xee}, p.MaxLen()) // stale content, as in a reused ring slot
 			for i := range 300 {
 				n := f.Next(slot)
 				if n < MinSize-FCSLen || n > len(slot) {
@@ -188,8 +187,8 @@ func TestFillingAllocatesNothing(t *testing.T) {
 	}
 }
 
-// fieldsOf are the first n values of a field of type uint64, read back from the
-// frames by the offsets of the table.
+// fieldsOf returns the first n values of a field of type uint64, read back from the frames at the offsets of the
+// table.
 func fieldsOf(t *testing.T, p *Program, shard, shards, n, at, size int) (all []uint64) {
 	f := p.Filler(shard, shards)
 	slot := make([]byte, p.MaxLen())
@@ -230,7 +229,7 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
-// Random values lie in their set, differ, and are the same for the same seed.
+// Random values are in their set, differ from each other, and are the same for the same seed.
 func TestRandomIsReproducible(t *testing.T) {
 	const text = "eth; ip; udp sport=random:1000-1999 dport=random:5,6,7"
 	one := fieldsOf(t, compile(t, text, Options{Seed: 1}), 0, 1, 1000, 34, 2)
@@ -251,7 +250,7 @@ func TestRandomIsReproducible(t *testing.T) {
 	}
 }
 
-// Several queues send together what one would: each value once a round.
+// Several queues together send what one queue would: each value once per cycle.
 func TestShardsShareTheCycle(t *testing.T) {
 	p := compile(t, "eth; ip; udp sport=100-111", Options{})
 	count := map[uint64]int{}
@@ -267,7 +266,7 @@ func TestShardsShareTheCycle(t *testing.T) {
 	}
 }
 
-// What is given is sent, even if it is wrong.
+// Given values are sent unchanged, even if they are wrong.
 func TestGivenFieldsAreNotComputed(t *testing.T) {
 	p := compile(t, "eth type=0x1234; ip checksum=0xbeef len=7 proto=99; udp checksum=0 len=9", Options{})
 	slot := make([]byte, p.MaxLen())
@@ -279,7 +278,7 @@ func TestGivenFieldsAreNotComputed(t *testing.T) {
 	}
 }
 
-// A method that has the kernel write headers gets what is behind them.
+// With Skip, a method whose kernel writes the headers gets only the bytes after them.
 func TestSkippedHeaders(t *testing.T) {
 	const text = "eth; ip; udp sport=1-9; payload fill=count"
 	o := Options{Sizes: FixedSize(100)}

@@ -2,10 +2,10 @@ package frame
 
 import "loam/wire"
 
-// GRE has the optional words that its template names: "gre key=7" has a key and
-// no sequence number; "gre checksum=auto" has a checksum that is right.
+// A GRE header has the optional words whose fields the template names: "gre key=7" has a key and no sequence
+// number; "gre checksum=auto" has a correct checksum.
 
-// greKind is the layer with the optional fields for which has is true.
+// greKind returns the kind of a GRE layer. has reports which optional fields the template gives.
 func greKind(has func(field string) bool) *kind {
 	h := wire.GRE{Type: typeTest, HasChecksum: has("checksum"), HasKey: has("key"), HasSequence: has("seq")}
 	k := &kind{

@@ -7,54 +7,55 @@ import (
 	"loam/wire"
 )
 
-// The table of layers: their fields, what they carry, and what they hold if
-// nothing else is said. To add a layer, add it here; everything else follows.
+// The table of layers: their fields, what they carry, and their default contents. To add a layer, add it to this
+// table; no other code needs to change.
 
 // field is a field of a header.
 type field struct {
 	name  string
-	bit   int // from the front of the header
-	width int // bits, at most 48, or 128
+	bit   int // offset in bits from the start of the header
+	width int // in bits, at most 48, or 128
 	form  form
 }
 
-// space is a set of numbers by which a header says what it carries.
+// space is a number space in which a header identifies what it carries.
 type space uint8
 
 const (
 	nothing   space = iota
-	etherType       // of Ethernet and its tags
-	greType         // the same numbers, and Ethernet too
-	proto4          // the IP protocol number in IPv4
-	proto6          // in IPv6
-	labels          // what an MPLS stack carries is not numbered
-	udpPort         // the destination port
+	etherType       // EtherType in Ethernet and VLAN tags
+	greType         // EtherType, including transparent Ethernet bridging
+	proto4          // IP protocol number in IPv4
+	proto6          // IP protocol number in IPv6
+	labels          // payload of an MPLS stack, unnumbered
+	udpPort         // UDP destination port
 	vxlanOnly       // Ethernet, unnumbered
+	gtpOnly         // IP, unnumbered
 	data            // a payload, unnumbered
 )
 
-// sumRule is the checksum of a layer.
+// sumRule describes the checksum of a layer.
 type sumRule struct {
-	at     int  // offset of the field, 0: the layer has none
-	header bool // covers the header only, not what follows
-	pseudo bool // and the pseudo header of the IP header in front
-	noZero bool // 0 would mean that there is none
+	at     int  // offset of the field; 0: no checksum
+	header bool // covers only the header, not the payload
+	pseudo bool // also covers the pseudo header of the preceding IP header
+	noZero bool // a computed 0 is sent as 0xffff, because 0 means no checksum
 }
 
-// kind is a kind of layer.
+// kind is a type of layer.
 type kind struct {
 	name    string
 	summary string
 	fields  []field
 	length  int
-	put     func(b []byte) // the usual header, into length bytes
+	put     func(b []byte) // writes the default header, length bytes
 	carries space
-	next    string           // the field that names what is carried
-	numbers map[space]uint64 // the layer's own number in what may carry it
+	next    string           // name of the field that identifies the carried layer
+	numbers map[space]uint64 // the number of this layer, by the space of the carrying layer
 	proto   wire.Protocol    // for the pseudo header
 	sum     sumRule
-	lenAt   int // offset of a 16-bit length, 0: none
-	lenBase int // and how many bytes of the layer do not count
+	lenAt   int // offset of a 16-bit length field; 0: none
+	lenBase int // number of bytes of the layer that the length does not count
 }
 
 const (
@@ -83,7 +84,7 @@ var (
 	defaultDst6        = netip.AddrFrom16([16]byte{0x20, 1, 0xd, 0xb8, 15: 2})
 )
 
-// kinds is the table. GRE stands in gre.go: its fields depend on what is given.
+// kinds is the table of layers. GRE is in gre.go, because its fields depend on the template.
 var kinds = []kind{
 	{
 		name: "eth", summary: "Ethernet II", fields: etherFields, length: wire.EthernetLen,
@@ -134,7 +135,7 @@ var kinds = []kind{
 			h.Put(b)
 		},
 		carries: proto4, next: "proto",
-		numbers: map[space]uint64{etherType: uint64(wire.TypeIPv4), greType: uint64(wire.TypeIPv4), labels: 0, proto4: protoIPv4, proto6: protoIPv4},
+		numbers: map[space]uint64{etherType: uint64(wire.TypeIPv4), greType: uint64(wire.TypeIPv4), labels: 0, gtpOnly: 0, proto4: protoIPv4, proto6: protoIPv4},
 		sum:     sumRule{at: 10, header: true}, lenAt: 2,
 	},
 	{
@@ -149,7 +150,7 @@ var kinds = []kind{
 			h.Put(b)
 		},
 		carries: proto6, next: "proto",
-		numbers: map[space]uint64{etherType: uint64(wire.TypeIPv6), greType: uint64(wire.TypeIPv6), labels: 0, proto4: protoIPv6, proto6: protoIPv6},
+		numbers: map[space]uint64{etherType: uint64(wire.TypeIPv6), greType: uint64(wire.TypeIPv6), labels: 0, gtpOnly: 0, proto4: protoIPv6, proto6: protoIPv6},
 		lenAt:   4, lenBase: wire.IPv6Len,
 	},
 	{
@@ -189,12 +190,36 @@ var kinds = []kind{
 		put:     func(b []byte) { wire.VXLAN{VNI: 1}.Put(b) },
 		carries: vxlanOnly, numbers: map[space]uint64{udpPort: wire.VXLANPort},
 	},
+	{ // RFC 8926 section 3.4; the types are the same as in GRE
+		name: "geneve", summary: "Geneve without options", length: GeneveLen,
+		fields: []field{
+			{"version", 0, 2, number}, {"options", 2, 6, number}, {"control", 8, 1, number}, {"critical", 9, 1, number},
+			{"type", 16, 16, number}, {"vni", 32, 24, number},
+		},
+		put:     func(b []byte) { binary.BigEndian.PutUint64(b, uint64(wire.TypeTEB)<<32|1<<8) },
+		carries: greType, next: "type", numbers: map[space]uint64{udpPort: GenevePort},
+	},
+	{ // 3GPP TS 29.281 section 5.1: a user packet (G-PDU), without optional fields
+		name: "gtpu", summary: "GTP-U", length: GTPULen,
+		fields:  []field{{"flags", 0, 8, number}, {"type", 8, 8, number}, {"len", 16, 16, number}, {"teid", 32, 32, number}},
+		put:     func(b []byte) { binary.BigEndian.PutUint64(b, 0x30ff<<48|1) },
+		carries: gtpOnly, numbers: map[space]uint64{udpPort: GTPUPort},
+		lenAt: 2, lenBase: GTPULen,
+	},
 }
 
-// DiscardPort is the destination port unless another is given: discard (RFC 863).
+// UDP destination ports (IANA) and header sizes in bytes.
+const (
+	GenevePort = 6081
+	GeneveLen  = 8
+	GTPUPort   = 2152
+	GTPULen    = 8
+)
+
+// DiscardPort is the default destination port: discard (RFC 863).
 const DiscardPort = 9
 
-// kindOf finds a layer that a user names. has tells which fields are given.
+// kindOf returns the layer kind with the given name. has reports which fields the template gives.
 func kindOf(name string, has func(field string) bool) (*kind, bool) {
 	if name == "gre" {
 		return greKind(has), true
@@ -207,7 +232,7 @@ func kindOf(name string, has func(field string) bool) (*kind, bool) {
 	return nil, false
 }
 
-// field finds a field by name.
+// field returns the field with the given name.
 func (k *kind) field(name string) (*field, bool) {
 	for i := range k.fields {
 		if k.fields[i].name == name {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A frame whose checksum is left out is the frame that we would have sent once a device
-// has done what it is told: to add up from start on, and to write the complement.
+// A frame with a left-out checksum becomes equal to the frame with a computed one. The device only has to sum up
+// the bytes from start and write the complement.
 func TestLeftChecksumsAreFinishedByAdding(t *testing.T) {
 	for _, text := range []string{
 		"eth; ip src=10.0.0.1-10.0.0.9 dst=random; udp sport=random dport=9",
@@ -44,7 +44,7 @@ func TestLeftChecksumsAreFinishedByAdding(t *testing.T) {
 	}
 }
 
-// finish does what a device does (virtio 1.3 section 5.1.6.2.1).
+// finish completes a checksum like a device (virtio 1.3 section 5.1.6.2.1).
 func finish(b []byte, start, offset int) {
 	sum := uint32(0)
 	for i, x := range b[start:] {
@@ -55,12 +55,12 @@ func finish(b []byte, start, offset int) {
 	}
 	c := ^uint16(sum)
 	if c == 0 {
-		c = 0xffff // as both UDP and TCP may
+		c = 0xffff // allowed for both UDP and TCP
 	}
 	b[start+offset], b[start+offset+1] = byte(c>>8), byte(c)
 }
 
-// Where no checksum, or more than one, could be left, that is an error.
+// LeaveChecksum is an error if a template has no such checksum, or more than one.
 func TestNothingToLeave(t *testing.T) {
 	for _, text := range []string{"eth; ip; icmp", "eth; ip; udp checksum=0", "eth; ip; udp; vxlan; eth; ip; udp", "eth; arp"} {
 		tpl, err := Parse(text)

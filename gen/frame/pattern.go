@@ -7,35 +7,34 @@ import (
 	"strings"
 )
 
-// How a field changes from frame to frame.
+// Patterns: how a field changes from frame to frame.
 //
 //	53                 always 53
-//	1024+7             1024, 1031, ... and round at the field's width
-//	1024-2047          cycles over a range; 1024-2047+2 takes every second
+//	1024+7             1024, 1031, ..., wrapping at the field's width
+//	1024-2047          cycles over a range; 1024-2047+2 takes every second value
 //	53,123,443         cycles over a list
 //	10.0.0.0/8         cycles over every address of a prefix
-//	random             any value that fits the field; of who sends by Ethernet, any
-//	                   address that is no group's and no vendor's (02:...)
-//	random:A-B         any of a range, a prefix or a list
+//	random             any value that fits the field; for an Ethernet source address, any
+//	                   locally administered unicast address (02:...)
+//	random:A-B         random values of a range, a prefix or a list
 //
-// All fields step at every frame, together: two that cycle over 4 and 6 values
-// make 12 combinations, not 24.
+// All fields advance together at every frame: two fields that cycle over 4 and 6 values produce 12 combinations,
+// not 24.
 
-// pattern is the parsed form. The zero value of a field that is not random is
-// one value that does not change.
+// pattern is a parsed pattern. It is a constant if fixed reports true.
 type pattern struct {
 	base   value
 	step   value
-	count  uint64  // values before it starts again, 0 is 2^64 of them
-	list   []value // if not nil, instead of base, step and count
+	count  uint64  // number of values before it repeats; 0: 2^64
+	list   []value // if not nil, replaces base, step and count
 	random bool
-	host   value // random: these bits of the value are, if it is not zero
+	host   value // for a random pattern: mask of the random bits, if not zero
 }
 
-// fixed reports whether there is only one value.
+// fixed reports whether the pattern has only one value.
 func (p *pattern) fixed() bool { return p.host == value{} && p.count == 1 && p.list == nil }
 
-// first is the value of the first frame of a pattern that is not random.
+// first returns the value of the first frame. The pattern must not be random.
 func (p *pattern) first() value {
 	if p.list != nil {
 		return p.list[0]
@@ -43,14 +42,14 @@ func (p *pattern) first() value {
 	return p.base
 }
 
-// maxList bounds a list, so that a template is not a way to use up memory.
+// maxList limits the length of a list, so that a template cannot exhaust memory.
 const maxList = 1 << 16
 
-// Error is a mistake in a template.
+// Error describes a mistake in a template.
 type Error struct {
-	Field   string // "ip.ttl", or the layer
+	Field   string // "ip.ttl", or the name of the layer
 	Wrong   string
-	Allowed string // "" where Wrong says it all
+	Allowed string // allowed values; "" if Wrong is sufficient
 }
 
 // Error implements error.
@@ -70,7 +69,7 @@ func (f *field) wrong(name, format string, args ...any) error {
 	return &Error{Field: name, Wrong: fmt.Sprintf(format, args...), Allowed: allowed}
 }
 
-// parsePattern reads what a user wrote for the field of that full name.
+// parsePattern parses the pattern s for the field. name is the full field name for errors.
 func (f *field) parsePattern(name, s string) (p pattern, err error) {
 	if s == "random" && f.form == mac && f.name != "dst" {
 		const local, bits = 0x02 << 40, 40 // IEEE 802-2014 section 8.2
@@ -99,6 +98,7 @@ func (f *field) parsePattern(name, s string) (p pattern, err error) {
 	return p, err
 }
 
+// parseList parses a list of values separated by commas. name is the full field name for errors.
 func (f *field) parseList(name, s string) (p pattern, err error) {
 	if strings.Count(s, ",") >= maxList {
 		return p, f.wrong(name, "the list has more than %d values", maxList)
@@ -113,6 +113,7 @@ func (f *field) parseList(name, s string) (p pattern, err error) {
 	return p, nil
 }
 
+// parsePrefix parses a prefix as the pattern of all its addresses. The field must be an address of the same family.
 func (f *field) parsePrefix(name, s string) (p pattern, err error) {
 	prefix, err := netip.ParsePrefix(s)
 	if err != nil || f.form != address4 && f.form != address6 || prefix.Addr().Is4() != (f.form == address4) {
@@ -121,11 +122,12 @@ func (f *field) parsePrefix(name, s string) (p pattern, err error) {
 	host := f.width - prefix.Bits()
 	p = pattern{base: addrValue(prefix.Masked().Addr()), step: value{0, 1}, host: ones(host)}
 	if host < 64 {
-		p.count = 1 << host // from 64 bits on, count is 0: no run gets to the end
+		p.count = 1 << host // with 64 or more host bits count stays 0: no run reaches the end
 	}
 	return p, nil
 }
 
+// parseRange parses LOW-HIGH or LOW-HIGH+STEP.
 func (f *field) parseRange(name, s string) (p pattern, err error) {
 	low, high, _ := strings.Cut(s, "-")
 	high, step, stepped := strings.Cut(high, "+")
@@ -150,6 +152,7 @@ func (f *field) parseRange(name, s string) (p pattern, err error) {
 	return p, nil
 }
 
+// parseStep parses a single value, or START+STEP, which wraps at the field's width.
 func (f *field) parseStep(name, s string, random bool) (p pattern, err error) {
 	start, step, stepped := strings.Cut(s, "+")
 	if p.base, err = f.parseValue(start); err != nil {
@@ -168,7 +171,7 @@ func (f *field) parseStep(name, s string, random bool) (p pattern, err error) {
 	return p, nil
 }
 
-// parseStepValue reads a number of at most 63 bits, whatever the field's form.
+// parseStepValue parses a number of at most 63 bits, regardless of the field's form.
 func (f *field) parseStepValue(s string) (value, error) {
 	v, err := (&field{width: 63}).parseValue(s)
 	if err != nil || v == (value{}) {
@@ -177,17 +180,17 @@ func (f *field) parseStepValue(s string) (value, error) {
 	return v, nil
 }
 
-// generator gives the values of a pattern, one after another.
+// generator produces the values of a pattern one after another.
 type generator struct {
 	pattern
-	mask   value // of the field
+	mask   value // the bits of the field
 	index  uint64
 	stride uint64
 	rng    *rand.Rand
 }
 
-// newGenerator begins at the given shard of so many: together they give the
-// values that one would.
+// newGenerator returns the generator of one shard. The generators of all shards together produce the values that a
+// single generator would.
 func newGenerator(p pattern, width, shard, shards int, seed, salt uint64) generator {
 	if p.list != nil {
 		p.count = uint64(len(p.list))

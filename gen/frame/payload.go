@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// The payload: what is behind the last header, up to the size of the frame.
+// The payload: the bytes between the last header and the end of the packet.
 //
 //	payload text="hello"     these bytes, then zeros
 //	payload hex=00ff00ff     the same in hexadecimal
@@ -20,12 +20,13 @@ const payloadKind = "payload"
 
 const payloadAllowed = "text=..., hex=..., fill=BYTE, fill=count, fill=random"
 
-// payload is a parsed payload layer; the zero value is zeros.
+// payload is a parsed payload layer. The zero value means all zeros.
 type payload struct {
-	content []byte // what must be there
+	content []byte // bytes at the start of the payload
 	fill    func(i int) byte
 }
 
+// parsePayload parses a payload layer. seed is for fill=random.
 func parsePayload(l *Layer, seed uint64) (p payload, err error) {
 	for _, s := range l.Fields {
 		name := payloadKind + "." + s.Name
@@ -47,6 +48,8 @@ func parsePayload(l *Layer, seed uint64) (p payload, err error) {
 	return p, nil
 }
 
+// parseFill returns a function that maps an offset in the payload to its byte. For fill=random it must be called
+// once per offset, in order.
 func parseFill(s string, seed uint64) (func(int) byte, error) {
 	switch s {
 	case "count":
@@ -62,7 +65,7 @@ func parseFill(s string, seed uint64) (func(int) byte, error) {
 	return func(int) byte { return byte(n) }, nil
 }
 
-// put writes the payload into b, leaving reserved bytes in front zero.
+// put writes the payload into b and clears the first reserved bytes.
 func (p *payload) put(b []byte, reserved int) {
 	if p.fill != nil {
 		for i := range b {

@@ -7,41 +7,38 @@ import (
 	"strings"
 )
 
-// Sizes of frames are counted as users and standards count them: with the frame
-// check sequence, so that the smallest frame has 64 bytes. What a Filler writes
-// is FCSLen shorter.
+// Frame sizes are counted as users and standards do: with the frame check sequence, so that the smallest frame has
+// 64 bytes. A Filler writes FCSLen bytes less.
 
 const (
-	// FCSLen is the size of the frame check sequence in bytes, which the hardware
-	// adds.
+	// FCSLen is the size in bytes of the frame check sequence, which the hardware adds.
 	FCSLen = 4
-	// MinSize is the smallest size of a frame on Ethernet, FCS included.
+	// MinSize is the smallest Ethernet frame in bytes, FCS included.
 	MinSize = 64
-	// MaxSize is the largest that Sizes takes: an IP packet of 65535 bytes.
+	// MaxSize is the largest frame size that Sizes accepts: an IP packet of 65535 bytes.
 	MaxSize = 65535 + 14 + FCSLen
-	// WireOverhead is what a frame takes on the wire beside its size: preamble,
-	// start of frame and the gap between frames (IEEE 802.3).
+	// WireOverhead is the number of bytes that a frame takes on the wire beyond its size: preamble, start of frame
+	// and inter-frame gap (IEEE 802.3).
 	WireOverhead = 20
 
-	maxWeights = 4096 // frames of a mix before it repeats
+	maxWeights = 4096 // number of frames in a mix before it repeats
 )
 
-// Sizes is a sequence of frame sizes: one, a range, or a mix. The zero value is
-// the natural size of the template.
+// Sizes is a sequence of frame sizes: a constant, a range or a mix. The zero value is the natural size of the
+// template.
 type Sizes struct {
 	low, high int
 	random    bool
-	mix       []int // in the order in which they are sent
+	mix       []int // in sending order
 }
 
 const sizesAllowed = "N, A-B, random:A-B, imix, or imix:SIZE=WEIGHT,..., with sizes from 64 to 65553 bytes, FCS included"
 
-// FixedSize is one size, FCS included.
+// FixedSize returns the constant size n in bytes, FCS included.
 func FixedSize(n int) Sizes { return Sizes{low: n, high: n} }
 
-// ParseSizes reads "64", "64-1518" (one after the other), "random:64-1518",
-// "imix" (64, 594 and 1518 bytes in the proportion 7:4:1), or a mix of one's own,
-// "imix:64=7,594=4,1518=1".
+// ParseSizes parses "64", "64-1518" (sizes in ascending order), "random:64-1518", "imix" (64, 594 and 1518 bytes in
+// the proportion 7:4:1), or a custom mix such as "imix:64=7,594=4,1518=1".
 func ParseSizes(s string) (Sizes, error) {
 	wrong := &Error{Field: "size", Wrong: fmt.Sprintf("%q is not a size", s), Allowed: sizesAllowed}
 	switch mix, isMix := strings.CutPrefix(s, "imix:"); {
@@ -86,8 +83,7 @@ func parseMix(s string) (Sizes, error) {
 	return Sizes{low: minimum(sizes), high: maximum(sizes), mix: interleave(sizes, weights, total)}, nil
 }
 
-// interleave spreads each size evenly over the mix: at every place stands the
-// size that is furthest behind its share.
+// interleave spreads each size evenly over the mix: every position gets the size that is furthest behind its share.
 func interleave(sizes, weights []int, total int) []int {
 	credit := make([]int, len(sizes))
 	mix := make([]int, 0, total)
@@ -121,13 +117,13 @@ func maximum(list []int) int {
 	return m
 }
 
-// Min is the smallest size, FCS included; 0 is the natural one.
+// Min returns the smallest size, FCS included. 0 is the natural size.
 func (z *Sizes) Min() int { return z.low }
 
-// Max is the largest size, FCS included; 0 is the natural one.
+// Max returns the largest size, FCS included. 0 is the natural size.
 func (z *Sizes) Max() int { return z.high }
 
-// Mean is the average size in bytes, FCS included; 0 is the natural one.
+// Mean returns the average size in bytes, FCS included. 0 is the natural size.
 func (z *Sizes) Mean() float64 {
 	if z.mix == nil {
 		return float64(z.low+z.high) / 2
@@ -139,7 +135,7 @@ func (z *Sizes) Mean() float64 {
 	return float64(sum) / float64(len(z.mix))
 }
 
-// sizer gives the sizes one after another, without the FCS.
+// sizer produces the sizes one after another, without FCS.
 type sizer struct {
 	Sizes
 	index, stride int

@@ -13,7 +13,7 @@ func take(z Sizes, n int) (all []int) {
 	return all
 }
 
-// IMIX is 7 frames of 64 bytes, 4 of 594 and 1 of 1518, spread out.
+// IMIX is 7 frames of 64 bytes, 4 of 594 and 1 of 1518, evenly interleaved.
 func TestIMIX(t *testing.T) {
 	z, err := ParseSizes("imix")
 	if err != nil {

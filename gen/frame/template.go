@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Template is what a user writes: layers from the outside in, each with the
-// fields that are given.
+// Template is a description of frames by a user: layers from the outside in, each with the fields that differ from
+// the defaults.
 type Template struct {
 	Layers []Layer
 }
@@ -18,19 +18,18 @@ type Layer struct {
 	Fields []Setting
 }
 
-// Setting gives a field a pattern: see pattern.go.
+// Setting assigns a pattern to a field: see pattern.go.
 type Setting struct{ Name, Pattern string }
 
-// MaxLayers bounds a template.
+// MaxLayers is the largest number of layers in a template.
 const MaxLayers = 16
 
-// maxText bounds the text of a template in bytes.
+// maxText is the largest length of a template's text in bytes.
 const maxText = 1 << 20
 
-// Parse reads the text form: layers divided by semicolons or line ends, each the
-// name of its kind and settings FIELD=PATTERN; a pattern with spaces stands in
-// double quotes. A line that begins with "#" is a comment. What fields exist and
-// what they may hold is checked by Compile.
+// Parse parses the text form: layers separated by semicolons or line ends. Each layer is the name of its kind,
+// followed by settings FIELD=PATTERN. A pattern with spaces is enclosed in double quotes. A line that starts with
+// "#" is a comment. Parse does not check fields and patterns; Compile does.
 func Parse(text string) (*Template, error) {
 	if len(text) > maxText {
 		return nil, &Error{Field: "template", Wrong: fmt.Sprintf("it is longer than %d bytes", maxText)}
@@ -63,12 +62,12 @@ func Parse(text string) (*Template, error) {
 	return t, nil
 }
 
-// isName reports whether s has the look of a name: lower-case letters and digits.
+// isName reports whether s consists of lower-case letters and digits.
 func isName(s string) bool {
 	return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789") == ""
 }
 
-// nextLayer splits the words of one layer off text.
+// nextLayer splits off the words of the first layer in text.
 func nextLayer(text string) (words []string, rest string, err error) {
 	word, inWord := "", false
 	end := func() {
@@ -103,7 +102,7 @@ func nextLayer(text string) (words []string, rest string, err error) {
 	return words, "", nil
 }
 
-// String is the text form of the template, which Parse reads.
+// String returns the text form of the template, which Parse accepts.
 func (t *Template) String() string {
 	var b strings.Builder
 	for i, l := range t.Layers {
@@ -122,7 +121,7 @@ func (t *Template) String() string {
 	return b.String()
 }
 
-// Clone returns a copy that may be changed.
+// Clone returns a deep copy.
 func (t *Template) Clone() *Template {
 	c := &Template{Layers: append([]Layer(nil), t.Layers...)}
 	for i := range c.Layers {
@@ -131,8 +130,8 @@ func (t *Template) Clone() *Template {
 	return c
 }
 
-// Set gives a field another pattern. name is LAYER.FIELD; where a layer comes
-// more than once, LAYER is the first and LAYER[2] the second of them.
+// Set sets the pattern of a field. name is LAYER.FIELD. If a kind of layer occurs more than once, LAYER is the
+// first and LAYER[2] the second.
 func (t *Template) Set(name, pattern string) error {
 	l, field, err := t.find(name)
 	if err != nil {
@@ -153,8 +152,7 @@ func (t *Template) Set(name, pattern string) error {
 	return nil
 }
 
-// Get is the pattern that is given for a field, "" if none is: its usual value,
-// or one that is computed.
+// Get returns the pattern given for a field. It returns "" if the field has its default or a computed value.
 func (t *Template) Get(name string) string {
 	if l, field, err := t.find(name); err == nil {
 		for _, s := range l.Fields {
@@ -166,7 +164,7 @@ func (t *Template) Get(name string) string {
 	return ""
 }
 
-// Has reports whether there is a layer of that kind.
+// Has reports whether there is a layer of the given kind.
 func (t *Template) Has(kind string) bool {
 	for i := range t.Layers {
 		if t.Layers[i].Kind == kind {
@@ -176,6 +174,7 @@ func (t *Template) Has(kind string) bool {
 	return false
 }
 
+// find returns the layer and the field name for LAYER.FIELD or LAYER[N].FIELD. It does not check the field name.
 func (t *Template) find(name string) (*Layer, string, error) {
 	layer, field, ok := strings.Cut(name, ".")
 	which := 1

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A mistake is told with the field's name and what it may be.
+// The error for a mistake contains the field's name and the allowed values.
 func TestErrorsNameTheFieldAndWhatIsAllowed(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                   "template: it has no layers; allowed: for example: eth; ip; udp",
@@ -103,8 +103,8 @@ func TestSetAndGet(t *testing.T) {
 	}
 }
 
-// FuzzTemplate: whatever a template file holds, it is refused or makes frames
-// that fit their slots. It never panics.
+// FuzzTemplate checks that any template text is either rejected or produces frames that fit their slots, without a
+// panic.
 func FuzzTemplate(f *testing.F) {
 	for _, text := range examples {
 		f.Add(text, "imix", 0)

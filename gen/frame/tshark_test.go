@@ -14,33 +14,37 @@ import (
 	"loam/link/trace"
 )
 
-// templates are decoded by somebody else: tshark must find the layers that the
-// template names, every checksum good, and nothing to warn of.
+// templates are decoded by an independent program: tshark must find the layers of the template, report every
+// checksum as good and give no warning.
 var templates = map[string]string{ // template -> layers as tshark names them
-	"eth dst=ff:ff:ff:ff:ff:ff; arp":                                 "eth:ethertype:arp",
-	"eth src=random; ip src=10.0.0.0/8; udp":                         "eth:ethertype:ip:udp:data",
-	"eth; arp op=2 tha=02:00:00:00:00:09":                            "eth:ethertype:arp",
-	"eth; ip; payload fill=count":                                    "eth:ethertype:ip:data",
-	"eth; ip src=10.0.0.0/8; icmp type=0 id=random; payload fill=1":  "eth:ethertype:ip:icmp:data",
-	"eth; ip dst=10.0.0.0/8; udp sport=1024-65535":                   "eth:ethertype:ip:udp:data",
-	"eth; ip; tcp sport=1024+1 seq=random; payload fill=2":           "eth:ethertype:ip:tcp:data",
-	"eth; ip6 src=random:2001:db8::/32 flow=random; udp":             "eth:ethertype:ipv6:udp:data",
-	"eth; ip6 dst=2001:db8::/64; icmp6 type=129 seq=0+1":             "eth:ethertype:ipv6:icmpv6:data",
-	"eth; ip6; tcp sport=1024+1 flags=S":                             "eth:ethertype:ipv6:tcp:data",
-	"eth; vlan id=1-4094 pcp=random; ip; udp":                        "eth:ethertype:vlan:ethertype:ip:udp:data",
-	"eth; qinq id=7; vlan id=8; ip6; udp":                            "eth:ethertype:ieee8021ad:ethertype:vlan:ethertype:ipv6:udp:data",
-	"eth; mpls label=16-1000; mpls label=2000 tc=random; ip; udp":    "eth:ethertype:mpls:ip:udp:data",
-	"eth; mpls label=99; ip6; udp":                                   "eth:ethertype:mpls:ipv6:udp:data",
-	"eth; ip; udp sport=49152-65535; vxlan vni=random; eth; ip; udp": "eth:ethertype:ip:udp:vxlan:eth:ethertype:ip:udp:data",
-	"eth; ip6; udp; vxlan; eth; vlan id=5; ip6; icmp6 type=129":      "eth:ethertype:ipv6:udp:vxlan:eth:ethertype:vlan:ethertype:ipv6:icmpv6:data",
-	"eth; ip; gre; ip; udp":                                          "eth:ethertype:ip:gre:ip:udp:data",
-	"eth; ip; gre checksum=auto key=1+1 seq=0+1; eth; ip; udp":       "eth:ethertype:ip:gre:eth:ethertype:ip:udp:data",
-	"eth; ip6; gre key=7; ip6; tcp sport=30000+1":                    "eth:ethertype:ipv6:gre:ipv6:tcp:data",
-	"eth; ip; ip; udp":                                               "eth:ethertype:ip:ip:udp:data",
-	"eth; ip6; ip; udp":                                              "eth:ethertype:ipv6:ip:udp:data",
+	"eth dst=ff:ff:ff:ff:ff:ff; arp":                                  "eth:ethertype:arp",
+	"eth src=random; ip src=10.0.0.0/8; udp":                          "eth:ethertype:ip:udp:data",
+	"eth; arp op=2 tha=02:00:00:00:00:09":                             "eth:ethertype:arp",
+	"eth; ip; payload fill=count":                                     "eth:ethertype:ip:data",
+	"eth; ip src=10.0.0.0/8; icmp type=0 id=random; payload fill=1":   "eth:ethertype:ip:icmp:data",
+	"eth; ip dst=10.0.0.0/8; udp sport=1024-65535":                    "eth:ethertype:ip:udp:data",
+	"eth; ip; tcp sport=1024+1 seq=random; payload fill=2":            "eth:ethertype:ip:tcp:data",
+	"eth; ip6 src=random:2001:db8::/32 flow=random; udp":              "eth:ethertype:ipv6:udp:data",
+	"eth; ip6 dst=2001:db8::/64; icmp6 type=129 seq=0+1":              "eth:ethertype:ipv6:icmpv6:data",
+	"eth; ip6; tcp sport=1024+1 flags=S":                              "eth:ethertype:ipv6:tcp:data",
+	"eth; vlan id=1-4094 pcp=random; ip; udp":                         "eth:ethertype:vlan:ethertype:ip:udp:data",
+	"eth; qinq id=7; vlan id=8; ip6; udp":                             "eth:ethertype:ieee8021ad:ethertype:vlan:ethertype:ipv6:udp:data",
+	"eth; mpls label=16-1000; mpls label=2000 tc=random; ip; udp":     "eth:ethertype:mpls:ip:udp:data",
+	"eth; mpls label=99; ip6; udp":                                    "eth:ethertype:mpls:ipv6:udp:data",
+	"eth; ip; udp sport=49152-65535; vxlan vni=random; eth; ip; udp":  "eth:ethertype:ip:udp:vxlan:eth:ethertype:ip:udp:data",
+	"eth; ip6; udp; vxlan; eth; vlan id=5; ip6; icmp6 type=129":       "eth:ethertype:ipv6:udp:vxlan:eth:ethertype:vlan:ethertype:ipv6:icmpv6:data",
+	"eth; ip; udp sport=49152-65535; geneve vni=random; eth; ip; udp": "eth:ethertype:ip:udp:geneve:eth:ethertype:ip:udp:data",
+	"eth; ip6; udp; geneve vni=7; ip6; tcp sport=42000+1 flags=S":     "eth:ethertype:ipv6:udp:geneve:ipv6:tcp:data",
+	"eth; ip; udp; gtpu teid=random; ip src=10.0.0.0/8; udp":          "eth:ethertype:ip:udp:gtp:ip:udp:data",
+	"eth; ip; udp; gtpu teid=1+1; ip6; tcp sport=40000+1 flags=S":     "eth:ethertype:ip:udp:gtp:ipv6:tcp:data",
+	"eth; ip; gre; ip; udp":                                           "eth:ethertype:ip:gre:ip:udp:data",
+	"eth; ip; gre checksum=auto key=1+1 seq=0+1; eth; ip; udp":        "eth:ethertype:ip:gre:eth:ethertype:ip:udp:data",
+	"eth; ip6; gre key=7; ip6; tcp sport=30000+1":                     "eth:ethertype:ipv6:gre:ipv6:tcp:data",
+	"eth; ip; ip; udp":  "eth:ethertype:ip:ip:udp:data",
+	"eth; ip6; ip; udp": "eth:ethertype:ipv6:ip:udp:data",
 }
 
-// wrong is a frame that must be warned of, to know that tshark warns at all.
+// wrong is a frame that tshark must warn about, to check that it warns at all.
 const wrong = "eth; ip; udp checksum=1"
 
 const framesEach = 20
@@ -80,11 +84,10 @@ func TestTsharkDecodesEveryTemplate(t *testing.T) {
 	}
 }
 
-// headers are the layers without the payload, which is empty in some sizes.
+// headers removes the payload from the layers, since it is empty in some sizes.
 func headers(layers string) string { return strings.ReplaceAll(layers, ":data", "") }
 
-// remark reports whether tshark only says what it sees: that a SYN opens a
-// connection is no warning.
+// remark reports whether a message of tshark is only informative, such as that a SYN opens a connection.
 func remark(s string) bool { return s == "Connection establish request (SYN): server port 9" }
 
 // write writes frames of each template, in several sizes, to a pcapng file.

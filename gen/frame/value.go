@@ -13,8 +13,8 @@ import (
 	"loam/wire"
 )
 
-// value is what a field holds: a big-endian number of up to 128 bits, so that
-// ports, MAC addresses and IPv6 addresses step and cycle by the same arithmetic.
+// value is the content of a field: a big-endian number of up to 128 bits. Ports, MAC addresses and IPv6 addresses
+// thus step and cycle by the same arithmetic.
 type value struct{ hi, lo uint64 }
 
 func (v value) add(o value) value {
@@ -33,13 +33,13 @@ func (v value) less(o value) bool { return v.hi < o.hi || v.hi == o.hi && v.lo <
 
 func (v value) and(o value) value { return value{v.hi & o.hi, v.lo & o.lo} }
 
-// times is v*n, modulo 2^128.
+// times returns v*n modulo 2^128.
 func (v value) times(n uint64) value {
 	hi, lo := bits.Mul64(v.lo, n)
 	return value{hi + v.hi*n, lo}
 }
 
-// ones is the largest value of so many bits.
+// ones returns the largest value of width bits.
 func ones(width int) value {
 	switch {
 	case width >= 128:
@@ -65,7 +65,7 @@ func macValue(m wire.MAC) value {
 	return value{0, uint64(binary.BigEndian.Uint16(m[:]))<<32 | uint64(binary.BigEndian.Uint32(m[2:]))}
 }
 
-// form is how the value of a field is written in text.
+// form is the text form of a field's value.
 type form uint8
 
 const (
@@ -76,7 +76,7 @@ const (
 	tcpFlags             // SA, or a number
 )
 
-// describe says what a single value of a field may be.
+// describe returns a description of a single value of the field, for error messages.
 func (f *field) describe() string {
 	switch f.form {
 	case mac:
@@ -93,7 +93,7 @@ func (f *field) describe() string {
 
 var errForm = errors.New("not of this form")
 
-// parseValue reads one value of the field.
+// parseValue parses one value of the field.
 func (f *field) parseValue(s string) (value, error) {
 	switch f.form {
 	case mac:
@@ -120,7 +120,7 @@ func (f *field) parseValue(s string) (value, error) {
 	return value{0, n}, nil
 }
 
-// parseFlags reads the letters that wire.TCPFlags.String writes.
+// parseFlags parses the letters that wire.TCPFlags.String produces.
 func parseFlags(s string) (v value, ok bool) {
 	for _, letter := range s {
 		bit := strings.IndexRune("FSRPAUECN", letter)

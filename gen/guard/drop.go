@@ -7,12 +7,12 @@ import (
 	"syscall"
 )
 
-// nobody is the user, and the group, that owns nothing.
+// nobody is the user ID and group ID without any rights.
 const nobody = 65534
 
-// Drop gives up root for good: descriptors stay open, and nothing else can be
-// opened that nobody may not open. The kernel takes the capabilities away with
-// the user. A process that is not root keeps what it has.
+// Drop gives up root permanently. Open descriptors stay open, but only files that the user nobody may open can be
+// opened afterwards. The kernel drops all capabilities with the user ID. A process that is not root is left
+// unchanged.
 func Drop() error {
 	if syscall.Geteuid() != 0 {
 		return nil

@@ -10,12 +10,12 @@ import (
 	"testing"
 )
 
-// Whatever may be somebody else's is public.
+// Every address that may belong to others is public.
 func TestPublic(t *testing.T) {
 	for pattern, want := range map[string]bool{
 		"10.0.0.2":                  false,
 		"10.0.0.0/8":                false,
-		"8.0.0.0/6":                 true, // has 10.0.0.0/8, and more
+		"8.0.0.0/6":                 true, // contains 10.0.0.0/8 and public addresses
 		"192.168.1.1-192.168.1.9":   false,
 		"192.168.1.1-192.169.0.1":   true,
 		"192.168.1.0-192.168.1.9+3": false,
@@ -41,7 +41,7 @@ func TestPublic(t *testing.T) {
 	}
 }
 
-// A modest rate may go anywhere, any other only where nobody else is.
+// A modest rate is allowed to any destination, a higher rate only to addresses that are not public.
 func TestCheck(t *testing.T) {
 	if err := Check("8.8.8.8", ModestRate); err != nil {
 		t.Error(err)
@@ -54,7 +54,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestDrop looks at a process of its own, since there is no way back.
+// TestDrop runs Drop in a child process, because it cannot be undone.
 func TestDrop(t *testing.T) {
 	if os.Getenv("GUARD_TEST_DROP") != "" {
 		dropped(t)
@@ -70,8 +70,8 @@ func TestDrop(t *testing.T) {
 	}
 }
 
-// dropped drops, and looks at every thread by a directory that was open before:
-// nobody may have no way to /proc from a / that is root's alone.
+// dropped calls Drop and checks every thread through a directory that was opened before. Afterwards a
+// path to /proc may be inaccessible, if only root can read the root directory.
 func dropped(t *testing.T) {
 	tasks, err := os.OpenRoot("/proc/self/task")
 	if err != nil {

@@ -1,9 +1,8 @@
-// Package guard keeps the packet engine from doing harm: it knows addresses that
-// are somebody else's, and gives up what the process may do once it has what it
-// needs.
+// Package guard prevents the packet engine from causing harm. It recognizes public addresses, and drops the
+// privileges of the process when they are no longer needed.
 //
-// An interface needs no guard: nothing that the methods set outlives their
-// descriptors, so the kernel takes it back however the process ends.
+// Interfaces need no guard: all settings made by the methods are tied to their descriptors, so the kernel reverts
+// them however the process ends.
 package guard
 
 import (
@@ -12,12 +11,11 @@ import (
 	"strings"
 )
 
-// ModestRate is how many frames a second may go to public addresses without being
-// asked for twice.
+// ModestRate is the highest rate, in frames per second, to public addresses without explicit permission.
 const ModestRate = 1000
 
-// ours are the ranges that are not public: private, local, for documentation,
-// benchmarks and groups (the registries of RFC 6890, and RFC 1112, 4291).
+// ours are the ranges that are not public: private, local, documentation, benchmarking and multicast addresses (the
+// registries of RFC 6890, and RFC 1112 and 4291).
 var ours = prefixes(
 	"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
 	"192.0.2.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "255.255.255.255/32",
@@ -31,7 +29,7 @@ func prefixes(list ...string) (all []netip.Prefix) {
 	return all
 }
 
-// Public reports whether an address of the prefix may be somebody else's.
+// Public reports whether the prefix may contain a public address.
 func Public(p netip.Prefix) bool {
 	for _, o := range ours {
 		if o.Bits() <= p.Bits() && o.Contains(p.Addr()) {
@@ -41,8 +39,8 @@ func Public(p netip.Prefix) bool {
 	return true
 }
 
-// PublicPattern reports whether a field of a template may hold a public address:
-// see package frame for the forms. What it does not understand is public.
+// PublicPattern reports whether a field of a template may contain a public address. Package frame describes the
+// forms of patterns. A pattern that cannot be parsed counts as public.
 func PublicPattern(pattern string) bool {
 	pattern = strings.TrimPrefix(pattern, "random:")
 	for one := range strings.SplitSeq(pattern, ",") {
@@ -54,7 +52,7 @@ func PublicPattern(pattern string) bool {
 	return false
 }
 
-// span is the narrowest prefix that has an address, a prefix, or a range.
+// span returns the narrowest prefix that contains an address, a prefix or a range.
 func span(s string) (netip.Prefix, bool) {
 	if p, err := netip.ParsePrefix(s); err == nil {
 		return p.Masked(), true
@@ -65,7 +63,7 @@ func span(s string) (netip.Prefix, bool) {
 	}
 	high, _, _ = strings.Cut(high, "+")
 	if strings.Contains(low, "+") {
-		return netip.Prefix{}, false // START+STEP goes everywhere
+		return netip.Prefix{}, false // START+STEP reaches arbitrary addresses
 	}
 	a, err1 := netip.ParseAddr(low)
 	b, err2 := netip.ParseAddr(high)
@@ -80,10 +78,10 @@ func span(s string) (netip.Prefix, bool) {
 	return netip.Prefix{}, false
 }
 
-// Refusal is what Check returns for public addresses above ModestRate.
+// Refusal is the error of Check for public addresses at a rate above ModestRate.
 type Refusal struct {
 	Destination string
-	Rate        float64 // frames a second, +Inf for no limit
+	Rate        float64 // frames per second, +Inf for no limit
 }
 
 // Error implements error.
@@ -91,7 +89,7 @@ func (r *Refusal) Error() string {
 	return fmt.Sprintf("%s is a public address, and more than %d frames a second to it may be an attack", r.Destination, ModestRate)
 }
 
-// Check refuses a destination that may be public, at a rate that is not modest.
+// Check returns a *Refusal if the destination may be public and the rate exceeds ModestRate.
 func Check(destination string, framesPerSecond float64) error {
 	if framesPerSecond <= ModestRate || !PublicPattern(destination) {
 		return nil

@@ -1,38 +1,35 @@
-// Package hwtime reads the times at which a network device saw frames, by the device's
-// own clock, and gives them by the clock of this machine.
+// Package hwtime reads the times at which a network device received frames, measured by the device's own clock, and
+// converts them to this machine's clock.
 //
-// Read clock.go (the arithmetic), stamps.go (switching it on and off), device.go (the
-// system calls).
+// Reading order: clock.go (the conversion), stamps.go (enabling and disabling), device.go (the system calls).
 package hwtime
 
 import "time"
 
-// Sample is one moment by both clocks, in nanoseconds since 1970, or, for the device,
-// since whenever.
+// Sample is one moment on both clocks in nanoseconds. System counts since 1970, Device from any origin.
 type Sample struct{ Device, System int64 }
 
-// Clock turns the device's times into the system's. The two go at rates that differ by
-// some parts in a million, so it wants a new Sample now and then: see Stale. Before the
-// first one it gives times back as they are.
+// Clock converts the device's time to the system's. The rates of the two clocks differ by some parts per million,
+// so a Clock regularly needs a new Sample: see Stale. Before the first Sample it returns times unchanged.
 type Clock struct {
 	last  Sample
-	drift float64 // by how much the system's clock is faster: nanoseconds in one
-	known bool    // there was a sample
+	drift float64 // relative rate error: nanoseconds that the system's clock gains per nanosecond
+	known bool    // there has been a sample
 }
 
-// resample is for how long a sample is good: at a drift that is known to a part in a
-// million, the error is then a microsecond.
+// resample is how long a sample is used. If the drift is known to one part per million, the error after this time
+// is one microsecond.
 const resample = time.Second
 
-// maxDrift is what the rates of two clocks can differ by: beyond, one of them was set.
+// maxDrift is the largest plausible drift. A larger one means that a clock was set.
 const maxDrift = 1e-3
 
-// Stale reports whether a frame that was seen at device time t wants a new sample.
+// Stale reports whether a new sample is needed for a frame received at device time t.
 func (c *Clock) Stale(t int64) bool {
 	return !c.known || t-c.last.Device > int64(resample)
 }
 
-// Add takes in a sample, later than the one before.
+// Add adds a sample, which must be later than the previous one.
 func (c *Clock) Add(s Sample) {
 	if c.known && s.Device > c.last.Device {
 		device, system := float64(s.Device-c.last.Device), float64(s.System-c.last.System)
@@ -44,7 +41,7 @@ func (c *Clock) Add(s Sample) {
 	c.last, c.known = s, true
 }
 
-// System is the system's time at the device's time t.
+// System converts device time t to system time.
 func (c *Clock) System(t int64) int64 {
 	if !c.known {
 		return t

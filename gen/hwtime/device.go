@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// linuxDevice is a device of Linux (Documentation/networking/timestamping.rst of the
-// kernel): an interface, and its clock as a file (ptp.rst).
+// linuxDevice is a Linux network interface and its clock, which is a character device
+// (Documentation/networking/timestamping.rst and Documentation/driver-api/ptp.rst of the kernel).
 type linuxDevice struct {
 	name   string
 	socket int
@@ -53,12 +53,10 @@ func (d *linuxDevice) configure(c unix.HwTstampConfig) error {
 	return os.NewSyscallError("SIOCSHWTSTAMP", unix.IoctlSetHwTstamp(d.socket, d.name, &c))
 }
 
-// attempts is how often the clocks are read for one sample: the attempt that took the
-// least time counts.
+// attempts is the number of clock readings per sample. The attempt that took the shortest time is used.
 const attempts = 5
 
-// sample reads both clocks (PTP_SYS_OFFSET_EXTENDED): the system's before and after the
-// device's.
+// sample reads both clocks (PTP_SYS_OFFSET_EXTENDED): the system's clock before and after the device's clock.
 func (d *linuxDevice) sample() (Sample, error) {
 	o, err := unix.IoctlPtpSysOffsetExtended(d.clock, attempts)
 	if err != nil {
@@ -67,8 +65,7 @@ func (d *linuxDevice) sample() (Sample, error) {
 	return closest(o.Ts[:attempts]), nil
 }
 
-// closest is the attempt with the two readings of the system's clock next to one
-// another.
+// closest returns the attempt whose two readings of the system's clock are closest together.
 func closest(all [][3]unix.PtpClockTime) (best Sample) {
 	shortest := int64(-1)
 	for _, one := range all {

@@ -15,9 +15,9 @@ import (
 
 func TestMain(m *testing.M) { netns.Main(m) }
 
-// fakeDevice has a clock that is off, and slower by a part in 20,000.
+// fakeDevice has a clock with an offset that runs slower by one part in 20,000.
 type fakeDevice struct {
-	now     int64 // by the system
+	now     int64 // system time
 	filters uint32
 	clock   bool
 	set     unix.HwTstampConfig
@@ -57,8 +57,8 @@ func newFake() *fakeDevice {
 	}
 }
 
-// The device's times become the system's, however its clock goes, for one reading of it
-// a second.
+// Device times are converted to system times, whatever the offset and drift of the device's clock, with one reading
+// per second.
 func TestTimesAreTheSystems(t *testing.T) {
 	f := newFake()
 	s, err := start(f)
@@ -72,7 +72,7 @@ func TestTimesAreTheSystems(t *testing.T) {
 		f.now += int64(10 * time.Millisecond)
 		got := s.System(f.device(f.now))
 		off := got - f.now
-		// Before the second sample the drift is not known: 50 µs in the first second.
+		// Before the second sample the drift is unknown: an error of 50 µs in the first second.
 		bound := int64(50 * time.Microsecond)
 		if f.now-began > int64(1100*time.Millisecond) {
 			bound = 1000
@@ -84,7 +84,7 @@ func TestTimesAreTheSystems(t *testing.T) {
 	if f.samples < 25 || f.samples > 32 {
 		t.Errorf("%d readings in 30 s", f.samples)
 	}
-	// It goes on without, and when one of the clocks is set.
+	// Conversion continues if the clock cannot be read, and after one of the clocks was set.
 	f.fail["sample"] = errors.New("gone")
 	f.now += int64(5 * time.Second)
 	if off := s.System(f.device(f.now)) - f.now; off > 2000 || off < -2000 {
@@ -102,7 +102,7 @@ func TestTimesAreTheSystems(t *testing.T) {
 	}
 }
 
-// A device that cannot is left alone, and one that fails is put back.
+// A device without the feature is left unchanged, and a device that fails is restored.
 func TestDevicesThatCannot(t *testing.T) {
 	for what, change := range map[string]func(*fakeDevice){
 		"some frames only": func(f *fakeDevice) { f.filters = 1 << 12 },
@@ -124,7 +124,7 @@ func TestDevicesThatCannot(t *testing.T) {
 	}
 }
 
-// Of several readings the one that took the least time counts, and its middle.
+// The reading that took the shortest time is used, at its midpoint.
 func TestClosestReading(t *testing.T) {
 	at := func(ns uint32) unix.PtpClockTime { return unix.PtpClockTime{Sec: 5, Nsec: ns} }
 	got := closest([][3]unix.PtpClockTime{{at(0), at(70), at(900)}, {at(1000), at(77), at(1100)}, {at(2000), at(90), at(2500)}})
@@ -133,7 +133,7 @@ func TestClosestReading(t *testing.T) {
 	}
 }
 
-// A virtual interface has no clock, and says so.
+// A virtual interface has no clock, and Open returns ErrNone.
 func TestVirtualInterfaces(t *testing.T) {
 	a, _ := netns.Veth(t, 1500, 1)
 	if _, err := Open(a); !errors.Is(err, ErrNone) || !strings.HasPrefix(err.Error(), a) {

@@ -9,20 +9,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrNone is in the error of Open for a device without such a clock.
+// ErrNone is wrapped by the error of Open for a device without a usable clock.
 var ErrNone = errors.New("the device takes no times of frames by itself")
 
-// Stamps are the times of a device. They are used by one goroutine.
+// Stamps provides the receive times of a device. It is not safe for concurrent use.
 type Stamps struct {
 	device device
-	before unix.HwTstampConfig // what Close puts back
+	before unix.HwTstampConfig // configuration restored by Close
 	clock  Clock
 }
 
-// device is what is asked of a device.
+// device is the interface to a network device and its clock.
 type device interface {
-	// filters are the kinds of frames that it takes the time of, as bits of
-	// HWTSTAMP_FILTER_*; clock tells whether its clock can be read.
+	// abilities returns the frame kinds that the device can time stamp, as bits of HWTSTAMP_FILTER_*, and whether
+	// its clock can be read.
 	abilities() (filters uint32, clock bool, err error)
 	config() (unix.HwTstampConfig, error)
 	configure(unix.HwTstampConfig) error
@@ -30,9 +30,8 @@ type device interface {
 	close() error
 }
 
-// Open has the device of an interface take the time of each frame that it receives,
-// from now until Close. It needs CAP_NET_ADMIN, and so does Close. A process that is
-// killed leaves it switched on, which nobody else notices.
+// Open makes the device of an interface time stamp every received frame until Close. Open and Close need
+// CAP_NET_ADMIN. If the process is killed, time stamping stays enabled, which has no effect on other programs.
 func Open(name string) (*Stamps, error) {
 	d, err := openDevice(name)
 	if err != nil {
@@ -46,6 +45,8 @@ func Open(name string) (*Stamps, error) {
 	return s, nil
 }
 
+// start enables time stamps for all received frames and takes the first sample. On error it restores the
+// configuration.
 func start(d device) (*Stamps, error) {
 	filters, clock, err := d.abilities()
 	if err != nil {
@@ -71,9 +72,8 @@ func start(d device) (*Stamps, error) {
 	return s, nil
 }
 
-// System is the system's time at the device's time t, which is that of a frame which
-// has just come. Where the device's clock cannot be read any more, it goes on by what
-// is known of it.
+// System converts device time t of a frame just received to system time. If the device's clock can no longer be
+// read, the conversion continues with the last known drift.
 func (s *Stamps) System(t int64) int64 {
 	if s.clock.Stale(t) {
 		if now, err := s.device.sample(); err == nil {
@@ -83,7 +83,7 @@ func (s *Stamps) System(t int64) int64 {
 	return s.clock.System(t)
 }
 
-// Close leaves the device as it was.
+// Close restores the configuration of the device.
 func (s *Stamps) Close() error {
 	return errors.Join(s.device.configure(s.before), s.device.close())
 }

@@ -14,8 +14,7 @@ import (
 	"loam/wire"
 )
 
-// Every fault that link/fault injects is counted, exactly: over a pipe, in fake
-// time.
+// Every fault that link/fault injects is counted exactly. The test uses a pipe and fake time.
 func TestInjectedFaultsAreCountedExactly(t *testing.T) {
 	for name, d := range map[string]fault.Direction{
 		"loss":                {Loss: 0.02},
@@ -33,8 +32,8 @@ func TestInjectedFaultsAreCountedExactly(t *testing.T) {
 				s := tr.Stats()
 				reordered := s.Reordered
 				if d.Duplicate > 0 && d.Reorder > 0 && reordered < counts.Reordered {
-					// Of a frame that comes twice the second may be the one that was held
-					// back: a duplicate, and not reordered.
+					// If a frame arrives twice, the second one may be the one that was held back. It counts as a
+					// duplicate, not as reordered.
 					reordered += min(s.Duplicates, counts.Reordered-reordered)
 				}
 				if lost := s.Lost(frames); lost != counts.Lost || s.Duplicates != counts.Duplicated || reordered != counts.Reordered {
@@ -58,7 +57,7 @@ func across(t *testing.T, d fault.Direction, frames int) (*measure.Tracker, faul
 	a, b := pipe.New(pipe.Config{Depth: 64})
 	faulty := fault.New(a, fault.Config{Seed: 7, Send: d})
 	tr := measure.NewTracker()
-	done := make(chan struct{}) // closed by the receiver at its end
+	done := make(chan struct{}) // closed by the receiver when it returns
 	go func() {
 		defer close(done)
 		receive(t, b.Queues()[0], tr)
@@ -67,7 +66,7 @@ func across(t *testing.T, d fault.Direction, frames int) (*measure.Tracker, faul
 	for i := range frames {
 		fr := link.NewFrame(p.MaxLen())
 		fr.Resize(f.Next(fr.Bytes()))
-		measure.Tag{Sequence: uint64(i), Sent: time.Now().UnixNano()}.Put(f.Body(fr.Bytes()))
+		measure.Tag{Sequence: uint32(i), Sent: time.Now().UnixNano()}.Put(f.Body(fr.Bytes()))
 		for {
 			if n, err := q.Send([]*link.Frame{fr}); err != nil {
 				t.Fatal(err)
@@ -78,7 +77,7 @@ func across(t *testing.T, d fault.Direction, frames int) (*measure.Tracker, faul
 		}
 		time.Sleep(10 * time.Microsecond)
 	}
-	time.Sleep(time.Second) // what is held back arrives
+	time.Sleep(time.Second) // delayed frames arrive
 	sent, _ := faulty.Counts()
 	faulty.Close()
 	<-done
@@ -106,5 +105,5 @@ func receive(t *testing.T, q link.Queue, tr *measure.Tracker) {
 	}
 }
 
-// addr is an address of package frame's usual template.
+// addr returns an address of package frame's default template.
 func addr(last byte) netip.Addr { return netip.AddrFrom4([4]byte{192, 0, 2, last}) }

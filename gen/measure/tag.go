@@ -1,9 +1,7 @@
-// Package measure tells what became of frames: the sender puts a tag into each
-// payload, and the receiver's trackers count from the tags what was lost, doubled
-// and put out of order, and how long it took.
+// Package measure determines what happened to frames on their way. The sender writes a tag into each payload. From
+// the tags, the receiver's trackers count lost, duplicated and reordered frames and measure the latency.
 //
-// Read tag.go, tracker.go, window.go. Everything is pure: times come in as
-// nanoseconds.
+// Reading order: tag.go, tracker.go, window.go. The package is pure: times are passed in as nanoseconds.
 package measure
 
 import (
@@ -12,59 +10,66 @@ import (
 	"loam/wire"
 )
 
-// The tag is 18 bytes, which is what a UDP frame of 64 bytes has for payload
-// (14 + 20 + 8 + 18, and 4 for the frame check sequence). Big-endian:
+// A tag has 18 bytes, exactly the payload of a 64-byte UDP frame (14 + 20 + 8 + 18, and 4 for the frame check
+// sequence). Its fields are big-endian:
 //
-//	0      magic 0x10a, version 1           2 bytes
+//	0      magic 0x10a, version 2           2 bytes
 //	2      Internet checksum of the tag     2
-//	4      stream                           2
-//	6      sequence number                  6
+//	4      run of the sender                2
+//	6      stream                           2
+//	8      sequence number                  4
 //	12     time of sending, nanoseconds     6
 //
-// 48 bits of sequence last 32 days at 100 million frames a second. 48 bits of
-// time go round every 78 hours: a receiver takes the difference to its own clock,
-// which is right for anything shorter than 39 hours.
+// A sender draws a random run number each time it starts. Two senders, or two runs of the same sender, therefore
+// form separate sequences and do not appear as duplicates of each other. The probability that two runs get the same
+// number is 1 in 65536.
 //
-// The checksum makes the 16-bit words of the tag add up to 0xffff, which is zero
-// in ones' complement. So a tag does not change the checksum of the UDP or TCP
-// around it, and that need not be computed again for each frame.
+// The sequence number wraps after 2^32 frames, which takes 43 seconds at 100 million frames per second. A receiver
+// extends it (Tracker.extend). The time wraps every 78 hours. A receiver computes the difference to its own clock,
+// which is correct for anything shorter than 39 hours.
+//
+// The checksum makes the 16-bit words of the tag add up to 0xffff, which is zero in ones' complement. A tag
+// therefore does not change the UDP or TCP checksum around it, and that checksum need not be recomputed for each
+// frame.
 
 // TagLen is the size of a tag in bytes.
 const TagLen = 18
 
 const (
-	magic   = 0x10a1
+	magic   = 0x10a2
 	mask48  = 1<<48 - 1
 	signBit = 1 << 47
 )
 
-// Tag is what is written into a payload.
+// Tag is the data written into a payload.
 type Tag struct {
+	Run      uint16 // random number of the sender's run
 	Stream   uint16
-	Sequence uint64 // 48 bits, from 0
-	Sent     int64  // nanoseconds, from any origin; the lower 48 bits are kept
+	Sequence uint32 // starts at 0 and wraps
+	Sent     int64  // nanoseconds from any origin; only the lower 48 bits are kept
 }
 
 // Put writes the tag into the first TagLen bytes of b.
 func (t Tag) Put(b []byte) {
 	b = b[:TagLen]
 	binary.BigEndian.PutUint32(b, magic<<16)
-	binary.BigEndian.PutUint16(b[4:], t.Stream)
-	put48(b[6:], t.Sequence)
+	binary.BigEndian.PutUint16(b[4:], t.Run)
+	binary.BigEndian.PutUint16(b[6:], t.Stream)
+	binary.BigEndian.PutUint32(b[8:], t.Sequence)
 	put48(b[12:], uint64(t.Sent))
 	binary.BigEndian.PutUint16(b[2:], ^wire.Sum(b, 0))
 }
 
-// ParseTag reads the tag at the front of a payload; ok is false if there is none.
+// ParseTag parses the tag at the start of a payload. ok is false if there is none.
 func ParseTag(b []byte) (t Tag, ok bool) {
 	if len(b) < TagLen || binary.BigEndian.Uint16(b) != magic || wire.Sum(b[:TagLen], 0) != 0xffff {
 		return t, false
 	}
-	return Tag{binary.BigEndian.Uint16(b[4:]), get48(b[6:]), int64(get48(b[12:]))}, true
+	return Tag{binary.BigEndian.Uint16(b[4:]), binary.BigEndian.Uint16(b[6:]), binary.BigEndian.Uint32(b[8:]), int64(get48(b[12:]))}, true
 }
 
-// Since is how long before now the tag was sent, if that was less than 39 hours;
-// it is below zero where the two clocks do not agree.
+// Since returns how many nanoseconds before now the tag was sent. The result is correct below 39 hours. It is
+// negative if the clock of the sender is ahead.
 func (t Tag) Since(now int64) int64 {
 	d := (now - t.Sent) & mask48
 	if d&signBit != 0 {

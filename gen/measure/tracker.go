@@ -9,21 +9,20 @@ import (
 
 // Tracker follows one stream at the receiver.
 //
-// A frame is reordered if its number is below one that arrived before it (RFC
-// 4737 section 3). The extent (section 4.2.1) says by how many arrivals it is
-// late: counted from the first arrival with a higher number. That arrival stands
-// right behind a gap in the numbers, so only gaps are remembered. Duplicates are
-// neither reordered nor do they count in extents.
+// A frame is reordered if its number is lower than the number of an earlier arrival (RFC 4737 section 3). Its
+// extent (section 4.2.1) is how many arrivals late it is, counted from the first arrival with a higher number. That
+// arrival directly follows a gap in the numbers, so only gaps are remembered. Duplicates are neither reordered nor
+// counted in extents.
 //
-// What is older than the window of 65536 numbers cannot be told apart any more:
-// it is counted as Ancient, and as lost.
+// Frames older than the window of 65536 numbers cannot be classified. They count as Ancient and as lost.
 //
-// A sender that is started again counts from 0 again, by a later time: see number.
+// The first frame that arrives need not be the first that was sent, because a sink may start late. Lower numbers
+// are counted separately as Stats.Before, until one of them arrives.
 type Tracker struct {
 	window
 	stats   Stats
-	runs    runs
-	gaps    [maxGaps]gap // a ring of the latest
+	first   uint64       // the lowest number that has arrived
+	gaps    [maxGaps]gap // ring buffer of the latest gaps
 	numGaps uint64
 	latency *hdrhistogram.Histogram
 	extents *hdrhistogram.Histogram
@@ -31,59 +30,52 @@ type Tracker struct {
 	jitter  float64
 }
 
-// maxGaps is how many gaps are remembered; for a frame that is later than so many
-// gaps the extent is counted from the oldest of these.
+// maxGaps is the number of remembered gaps. If a frame belongs to an older gap, its extent is counted from the
+// oldest remembered gap.
 const maxGaps = 1024
 
-// gap is where numbers were left out: the first number behind it, and which
-// arrival that was.
+// gap is a gap in the numbers: the first number after it, and the arrival count of that frame.
 type gap struct{ number, arrival uint64 }
 
 const longestLatency = int64(100 * time.Second)
 
-// Stats are counts since the Tracker was made.
+// Stats are the counters of a Tracker since it was created.
 type Stats struct {
-	Received   uint64 // frames, duplicates included
-	Bytes      uint64 // in them, as given to Arrive
-	Unique     uint64 // frames without duplicates
+	Received   uint64 // all frames, duplicates included
+	Bytes      uint64 // bytes of the received frames, as passed to Arrive
+	Unique     uint64 // all frames, duplicates excluded
 	Duplicates uint64
 	Reordered  uint64
-	Ancient    uint64 // outside of the window
-	Expected   uint64 // one above the highest number: what was sent, as far as is seen
-	Negative   uint64 // sent after they arrived: the clocks do not agree
-	Restarts   uint64 // of the sender, which begins to count at 0 again
+	Ancient    uint64 // older than the window
+	Expected   uint64 // numbers from the lowest to the highest that arrived
+	Before     uint64 // numbers below the lowest that arrived, modulo 2^32: lost, or sent before the receiver started
+	Negative   uint64 // negative transit time: the clocks disagree
 }
 
-// runs are where those of a sender begin among the numbers of a Tracker.
-type runs struct {
-	base, before  uint64 // number of the first frame of this run, and of the one before
-	began, newest int64  // Tag.Sent of the first frame of this run that came, and of the latest
-}
-
-// silence is how long a sender sends nothing when it is started again, at the least. Two
-// that have the same numbers at once, by a mistake, leave no such time: their frames are
-// duplicates of one another.
-const silence = int64(100 * time.Millisecond)
+// NewLatency returns an empty histogram of latencies in nanoseconds.
+func NewLatency() *hdrhistogram.Histogram { return hdrhistogram.New(1, longestLatency, 3) }
 
 // NewTracker returns the tracker of a stream.
 func NewTracker() *Tracker {
 	return &Tracker{
-		latency: hdrhistogram.New(1, longestLatency, 3),
+		latency: NewLatency(),
 		extents: hdrhistogram.New(1, windowSize, 3),
 	}
 }
 
-// Arrive counts a frame of so many bytes that arrived at now, by the clock that
-// Tag.Sent was read from: this gives one-way latency between machines whose
-// clocks agree, and round trips where a peer sends frames back.
+// Arrive counts a frame of the given number of bytes that arrived at now. now must come from the same clock as
+// Tag.Sent. The transit time is the one-way latency between machines with synchronized clocks, or the round-trip
+// time if a peer sends frames back.
 func (t *Tracker) Arrive(now int64, tag Tag, bytes int) {
-	if t.stats.Received == 0 {
-		t.runs.began, t.runs.newest = tag.Sent, tag.Sent
-	}
 	t.stats.Received++
 	t.stats.Bytes += uint64(bytes)
-	s := t.number(tag)
+	s := t.extend(tag.Sequence)
 	switch {
+	case t.stats.Received == 1:
+		t.first = s
+		t.gaps[0], t.numGaps = gap{s, 0}, 1
+		t.forward(s)
+		t.set(s)
 	case s >= t.next:
 		if s > t.next {
 			t.gaps[t.numGaps%maxGaps] = gap{s, t.stats.Unique}
@@ -98,6 +90,7 @@ func (t *Tracker) Arrive(now int64, tag Tag, bytes int) {
 		t.stats.Duplicates++
 		return
 	default:
+		t.first = min(t.first, s)
 		t.stats.Reordered++
 		_ = t.extents.RecordValue(min(t.extent(s), windowSize))
 	}
@@ -105,26 +98,27 @@ func (t *Tracker) Arrive(now int64, tag Tag, bytes int) {
 	t.time(tag.Since(now))
 }
 
-// number is the place of a frame in all that its sender has sent. One with a number that
-// has been passed, sent long after the frames that passed it, is of a new run, which is
-// counted on from the highest number.
-func (t *Tracker) number(tag Tag) uint64 {
-	r := &t.runs
-	if (Tag{Sent: r.began}).Since(tag.Sent) < -silence {
-		return r.before + tag.Sequence // of the run before
+// wrap is the number of sequence numbers. behind is how many of them count as lower than the next expected one. All
+// others count as higher, so a receiver can miss nearly wrap frames.
+const (
+	wrap   = 1 << 32
+	behind = 1 << 20
+)
+
+// extend returns the 64-bit number of a frame, derived from its 32 bits and the earlier arrivals. Extended numbers
+// start at wrap, so that numbers below the first one can be represented.
+func (t *Tracker) extend(sequence uint32) uint64 {
+	if t.stats.Received == 1 {
+		return wrap + uint64(sequence)
 	}
-	later := (Tag{Sent: r.newest}).Since(tag.Sent)
-	if later > silence && r.base+tag.Sequence < t.next {
-		r.before, r.base, r.began = r.base, t.next, tag.Sent
-		t.stats.Restarts++
+	ahead := uint64(sequence - uint32(t.next))
+	if back := wrap - ahead; back <= behind {
+		return t.next - back
 	}
-	if later > 0 {
-		r.newest = tag.Sent
-	}
-	return r.base + tag.Sequence
+	return t.next + ahead
 }
 
-// extent is how many arrivals the present one, with number s, is late.
+// extent returns how many arrivals late the current one, with number s, is.
 func (t *Tracker) extent(s uint64) int64 {
 	oldest := t.numGaps - min(t.numGaps, maxGaps)
 	i := sort.Search(int(t.numGaps-oldest), func(i int) bool {
@@ -133,8 +127,8 @@ func (t *Tracker) extent(s uint64) int64 {
 	return int64(t.stats.Unique - t.gaps[(oldest+uint64(i))%maxGaps].arrival)
 }
 
-// time takes down a transit time. Jitter is that of RFC 3550 section 6.4.1: the
-// mean deviation of the transit time from one frame to the next, smoothed by 16.
+// time records a transit time in nanoseconds. Jitter follows RFC 3550 section 6.4.1: the difference of consecutive
+// transit times, smoothed by a factor of 16.
 func (t *Tracker) time(transit int64) {
 	if t.stats.Unique > 1 {
 		d := float64(transit - t.transit)
@@ -148,23 +142,25 @@ func (t *Tracker) time(transit int64) {
 	_ = t.latency.RecordValue(min(transit, longestLatency))
 }
 
-// Stats returns the counts.
+// Stats returns the counters.
 func (t *Tracker) Stats() Stats {
 	s := t.stats
-	s.Expected = t.next
+	if s.Received > 0 {
+		s.Expected, s.Before = t.next-t.first, t.first%wrap
+	}
 	return s
 }
 
-// Lost is how many of so many frames that were sent did not arrive. Who does not
-// know that number takes Expected, and does not see a loss at the end.
+// Lost returns how many of the given number of sent frames did not arrive. A caller that does not know this number
+// passes Expected, which misses a loss at the end.
 func (s Stats) Lost(sent uint64) uint64 { return sent - min(sent, s.Unique) }
 
-// Jitter is the estimate of RFC 3550.
+// Jitter returns the jitter estimate of RFC 3550.
 func (t *Tracker) Jitter() time.Duration { return time.Duration(t.jitter) }
 
-// Latency is the histogram of transit times in nanoseconds, of three digits, up
-// to 100 seconds.
+// Latency returns the histogram of transit times in nanoseconds, with three significant digits, up to 100 seconds.
+// The Tracker keeps using it.
 func (t *Tracker) Latency() *hdrhistogram.Histogram { return t.latency }
 
-// Extents is the histogram of how many arrivals reordered frames were late.
+// Extents returns the histogram of the extents of reordered frames.
 func (t *Tracker) Extents() *hdrhistogram.Histogram { return t.extents }

@@ -1,17 +1,17 @@
 package measure
 
-// windowSize is how many of the latest sequence numbers are remembered, to tell
-// a duplicate from a frame that is late.
+// windowSize is the number of latest sequence numbers that are remembered, to distinguish duplicates from late
+// frames.
 const windowSize = 1 << 16
 
-// window remembers which of the latest windowSize sequence numbers arrived. The
-// bits of numbers in front of next are zero.
+// window records which of the latest windowSize sequence numbers have arrived. The bits of numbers from next on are
+// zero.
 type window struct {
 	bits [windowSize / 64]uint64
-	next uint64 // above all that arrived
+	next uint64 // one above the highest number that has arrived
 }
 
-// forward makes place for the numbers up to s, which is not below next.
+// forward extends the window to include s, which must not be below next.
 func (w *window) forward(s uint64) {
 	if s-w.next >= windowSize {
 		w.bits = [windowSize / 64]uint64{}
@@ -23,10 +23,10 @@ func (w *window) forward(s uint64) {
 	w.next = s + 1
 }
 
-// reaches reports whether s, below next, is still remembered.
+// reaches reports whether s, which is below next, is still in the window.
 func (w *window) reaches(s uint64) bool { return w.next-s <= windowSize }
 
-// set remembers s, and reports whether it was remembered already.
+// set records s and reports whether it was recorded before.
 func (w *window) set(s uint64) (before bool) {
 	word, bit := &w.bits[s%windowSize/64], uint64(1)<<(s%64)
 	before = *word&bit != 0

@@ -6,34 +6,32 @@ import (
 	"strings"
 )
 
-// Method is a way to send, and perhaps to receive.
+// Method describes a way to send and, optionally, to receive frames.
 type Method struct {
 	Name, Summary string
-	// Layer is that of the senders that Open returns.
+	// Layer is the layer of the senders that Open returns.
 	Layer Layer
-	// Batch is how many frames are handed over at once where nobody says otherwise.
+	// Batch is the default number of frames handed over at once.
 	Batch int
 	Open  func(Config) (Sender, error)
-	// Listen is nil for a method that does not receive.
+	// Listen opens a receiver. It is nil if the method does not receive.
 	Listen func(Config) (Receiver, error)
 }
 
-// largeBatch is the Batch of methods whose one call a batch costs little for each
-// frame: so many that it hardly counts. More no longer shows, and a system call is
-// not to last long.
+// largeBatch is the Batch of methods that make one cheap system call per batch. It is large enough that the call's
+// cost per frame is negligible; a larger batch would only make the call last longer.
 const largeBatch = 256
 
-// longBatch is that of xdp, whose call in copy mode does all the work of a batch, on a
-// veth the receiver's too, and is not interrupted by other programs: on a busy machine
-// a frame of such a batch takes a tenth less than one of a quarter as many. The call takes
-// up to four milliseconds, as long as a tick of the kernel, which is enough.
+// longBatch is the Batch of xdp. In copy mode its system call does all the work of a batch, on a veth including the
+// receiver's part, without being preempted by other programs. On a busy machine a frame then costs a tenth less
+// than with a quarter of this batch. The call takes up to four milliseconds, as long as a tick of the kernel; it
+// should not take longer.
 const longBatch = 4096
 
-// methods is the table, in the order of the article: from what a program usually
-// does down to what the driver does. Each method has a file of its name. One more,
-// dpdk, is there in builds with that tag, which need cgo.
+// methods is the table of methods, ordered from a program's usual calls down to the driver. Each method has a file
+// of its name. Builds with the tag dpdk, which need cgo, add the method dpdk.
 var methods = []Method{
-	{"net", "net.Conn.Write, as any Go program sends", Payload, DefaultBatch, openNet, nil},
+	{"net", "a connection of package net, by its RawConn", Payload, DefaultBatch, openNet, nil},
 	{"udp", "sendto(2) on a UDP socket, one call a datagram", Payload, DefaultBatch, openUDP, nil},
 	{"mmsg", "sendmmsg(2) on a UDP socket, one call a batch, of runs of datagrams", Payload, largeBatch, openMmsg, nil},
 	{"udpgso", "UDP_SEGMENT: one call and one walk through the kernel a batch", Payload, DefaultBatch, openGSO, nil},
@@ -47,13 +45,20 @@ var methods = []Method{
 	{"loam", "UDP sockets of Loam's own stack, over a packet socket", Payload, DefaultBatch, openLoam, nil},
 }
 
-// All lists the methods.
+// HasQdisc reports whether Config.Qdisc has an effect. The other methods either always or never use the queueing
+// discipline.
+func (m Method) HasQdisc() bool { return m.Name == "packet" || m.Name == "ring" || m.Name == "loam" }
+
+// HasPlain reports whether Config.Plain has an effect.
+func (m Method) HasPlain() bool { return m.Name == "mmsg" }
+
+// All returns the methods. The caller must not modify the slice.
 func All() []Method { return methods }
 
-// ErrUnknown is in the error of ByName.
+// ErrUnknown is wrapped by the error of ByName.
 var ErrUnknown = errors.New("there is no such method")
 
-// ByName finds a method.
+// ByName returns the method with the given name. The error wraps ErrUnknown and lists the names.
 func ByName(name string) (Method, error) {
 	var names []string
 	for _, m := range methods {

@@ -11,28 +11,28 @@ import (
 	"loam/link/fd"
 )
 
-// batched is a sender with one sendmmsg(2) a batch, of which each message is a frame:
-// what packet and a plain mmsg have in common. They differ in the socket.
+// batched sends each batch with one sendmmsg(2), one frame per message. The method packet and a plain mmsg use it;
+// they differ only in the socket.
 type batched struct {
 	counters
 	fd       int
 	layer    Layer
-	slots    []byte // of all messages of a batch
+	slots    []byte // memory of all messages of a batch
 	size     int
 	lengths  []int
 	messages *fd.Messages
-	same     bool // all messages are the frame of Repeat
-	front    int  // bytes of a virtio-net header in front of each frame, or 0
+	same     bool // every message is the frame of Repeat
+	front    int  // bytes of the virtio-net header before each frame, or 0
 	offload  link.Offload
 }
 
-// checksumBatched is a packet socket with LeaveChecksum.
+// checksumBatched is a packet socket that can leave checksums to the device.
 type checksumBatched struct{ batched }
 
 // LeaveChecksum implements ChecksumLeaver.
 func (s *checksumBatched) LeaveChecksum(start, offset int) { s.offload = leave(start, offset) }
 
-// newBatched takes over a socket that knows where to send to.
+// newBatched returns a sender on a connected or bound socket and takes ownership of it.
 func newBatched(s int, l Layer, c Config, front int) *batched {
 	return &batched{
 		fd: s, layer: l, slots: make([]byte, c.Batch*(front+c.Size)), size: c.Size, front: front,
@@ -67,7 +67,7 @@ func (s *batched) Repeat(frame []byte, n int) (sent int, err error) {
 				continue
 			}
 			s.lengths[i] = len(frame)
-			s.messages.Set(i, frame) // one for all
+			s.messages.Set(i, frame) // one buffer for all messages
 		}
 		s.same = true
 	}
@@ -80,7 +80,7 @@ func (s *batched) Repeat(frame []byte, n int) (sent int, err error) {
 	return sent, err
 }
 
-// prepare has a batch written.
+// prepare calls fill for a batch of up to n frames and returns their number.
 func (s *batched) prepare(n int, fill func(slot []byte) int) int {
 	s.same = false
 	for i := range n {
@@ -93,13 +93,12 @@ func (s *batched) prepare(n int, fill func(slot []byte) int) int {
 	return n
 }
 
-// slot is the place for frame i.
+// slot returns the memory of frame i.
 func (s *batched) slot(i int) []byte {
 	return s.slots[i*(s.front+s.size):][s.front:][:s.size]
 }
 
-// set makes the first n bytes of slot i message i, with a header in front if there is
-// to be one.
+// set makes the first n bytes of slot i message i, with a virtio-net header in front if the socket uses one.
 func (s *batched) set(i, n int) {
 	message := s.slots[i*(s.front+s.size):][:s.front+n]
 	if s.front > 0 {
@@ -109,7 +108,7 @@ func (s *batched) set(i, n int) {
 	s.messages.Set(i, message)
 }
 
-// push hands over a batch, without the frames that the kernel does not want.
+// push hands over a batch. It skips frames that the kernel refuses.
 func (s *batched) push(count int) (sent int, err error) {
 	var p patience
 	bytes, kicks := 0, 0

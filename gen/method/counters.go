@@ -1,12 +1,15 @@
 package method
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+	"time"
+)
 
-// counters are Counters that one goroutine adds to and any reads. They are added
-// to once a batch.
+// counters implements Counters. One goroutine updates it, once per batch; any goroutine may read it.
 type counters struct {
 	handed, bytes, left, refused atomic.Uint64
 	busy, noBuffers, down, kicks atomic.Uint64
+	bound                        atomic.Int64 // the patience in nanoseconds; 0: DefaultPatience
 }
 
 // Counters implements Sender.
@@ -17,9 +20,20 @@ func (c *counters) Counters() Counters {
 	}
 }
 
-// took counts frames that were handed over by so many calls.
+// took adds frames and bytes that were handed over, and the number of system calls used.
 func (c *counters) took(frames, bytes, kicks int) {
 	c.handed.Add(uint64(frames))
 	c.bytes.Add(uint64(bytes))
 	c.kicks.Add(uint64(kicks))
+}
+
+// SetPatience implements Patient.
+func (c *counters) SetPatience(d time.Duration) { c.bound.Store(int64(d)) }
+
+// patience returns how long a frame may wait for room.
+func (c *counters) patience() time.Duration {
+	if d := c.bound.Load(); d > 0 {
+		return time.Duration(d)
+	}
+	return DefaultPatience
 }

@@ -5,15 +5,15 @@ import (
 	"loam/link/match"
 )
 
-// cutter hands out the frames that agree with rules. A train of datagrams or
-// segments that nobody has cut up yet (over veth, from UDP_SEGMENT or TCP) is cut
-// up here, so that each counts, as it would behind hardware.
+// cutter delivers the frames that match the rules. A train of datagrams or segments may arrive unsegmented (over
+// veth, from UDP_SEGMENT or TCP). It is segmented here, so that each frame counts, as with hardware.
 type cutter struct {
 	rules []match.Rule
 	cut   [link.BatchSize]*link.Frame
 }
 
-// deliver hands out a frame, or those that it is made of, and returns how many.
+// deliver passes a frame to got, or the frames that it is segmented into, and returns their number. at is the
+// receive time.
 func (c *cutter) deliver(frame []byte, o link.Offload, at int64, got func([]byte, int64)) int {
 	if !match.Any(c.rules, frame) {
 		return 0

@@ -11,7 +11,7 @@ import (
 	"loam/internal/netns"
 )
 
-// What is sent by a ring of DPDK's comes back, in order, and all of it has left.
+// Frames sent through a DPDK ring come back in order, and all of them count as left.
 func TestDPDKRing(t *testing.T) {
 	l := newLab(t)
 	c := l.config
@@ -54,8 +54,8 @@ func TestDPDKRing(t *testing.T) {
 	}
 }
 
-// Over AF_XDP frames reach the far end, and its frames us; the program that takes
-// them is gone afterwards.
+// Frames sent over AF_XDP reach the far end, and frames from there arrive here. DPDK's XDP program is removed
+// afterwards.
 func TestDPDKOverXDP(t *testing.T) {
 	l := newLab(t)
 	r := l.listen(t, "packet")
@@ -88,7 +88,7 @@ func TestDPDKOverXDP(t *testing.T) {
 	}
 }
 
-// A TAP interface of DPDK's receives what is sent, and goes with the sender.
+// A TAP interface of DPDK receives the sent frames and is removed with the sender.
 func TestDPDKTap(t *testing.T) {
 	l := newLab(t)
 	c := l.config

@@ -2,21 +2,19 @@
 
 package method
 
-// The method dpdk: a poll mode driver of DPDK, through cgo, in a build with the tag
-// dpdk (make dpdk). It takes no huge pages and no device of its own: the drivers
-// are those in software, by default net_af_xdp over an interface. Interface may
-// also be the arguments of a virtual device: net_ring0, net_tap0,iface=tap7.
+// The method dpdk uses a poll mode driver of DPDK through cgo, in builds with the tag dpdk (make dpdk). It needs
+// neither huge pages nor a device of its own: it uses software drivers, by default net_af_xdp on an interface.
+// Config.Interface can also be the arguments of a virtual device: net_ring0, net_tap0,iface=tap7.
 //
-// DPDK works in bursts of pointers to buffers of its own. A call of C costs about as
-// much as copying a frame, so there are two for a burst: one to get buffers, one to
-// hand them over; Go writes the frames in between. What DPDK counts as sent
-// (opackets) is what Counters.Left tells.
+// DPDK works in bursts of pointers to its own buffers. A cgo call costs about as much as copying a frame, so a
+// burst takes two calls: one allocates the buffers, one hands them over. Go writes the frames in between.
+// Counters.Left is the number of frames that DPDK counts as sent (opackets).
 //
-// net_af_xdp loads a program of its own, which takes everything that comes to the
-// queue, whether it matches or not; it goes with the port.
+// net_af_xdp loads an XDP program of its own, which takes every frame of the queue, matching or not. The program is
+// removed when the port is closed.
 //
-// Safety, for every use of unsafe here: buffers and bursts are C memory, which does
-// not move; a slot is used by Go between get and put only.
+// Safety, for every use of unsafe in this file: buffers and bursts are C memory, which does not move. Go uses a
+// slot only between get and put.
 
 /*
 #cgo pkg-config: libdpdk
@@ -33,15 +31,14 @@ package method
 
 #define BURST 256
 
-// A burst is what goes between Go and DPDK at once.
+// A burst is the unit of transfer between Go and DPDK.
 struct burst {
 	struct rte_mbuf *buf[BURST];
 	void *at[BURST];
 	uint16_t length[BURST];
 };
 
-// start initialises the environment, on one processor, and gives the thread its
-// processors back.
+// start initialises DPDK on one processor, then restores the thread's processor affinity.
 static int start(void) {
 	char *args[] = {"loam", "--no-huge", "--no-shconf", "-m", "256", "--no-pci", "--no-telemetry", "-l", "0", "--log-level=4"};
 	cpu_set_t before;
@@ -51,7 +48,7 @@ static int start(void) {
 	return n < 0 ? -rte_errno : 0;
 }
 
-// open_port makes a virtual device with one queue each way.
+// open_port creates a virtual device with one transmit and one receive queue.
 static int open_port(const char *name, const char *args, int size, int number, uint16_t *port, struct rte_mempool **pool) {
 	char label[32];
 	struct rte_eth_conf conf;
@@ -82,7 +79,7 @@ static void close_port(const char *name, uint16_t port, struct rte_mempool **poo
 		rte_mempool_free(pool[i]);
 }
 
-// get takes n buffers to write frames to.
+// get allocates n buffers for frames.
 static int get(struct rte_mempool *pool, struct burst *b, int n) {
 	if (rte_pktmbuf_alloc_bulk(pool, b->buf, n) != 0)
 		return -1;
@@ -91,7 +88,7 @@ static int get(struct rte_mempool *pool, struct burst *b, int n) {
 	return 0;
 }
 
-// put hands over the frames from first to n, and returns how many were taken.
+// put hands over the frames from first to n and returns how many were accepted.
 static int put(uint16_t port, struct burst *b, int first, int n) {
 	for (int i = first; i < n; i++)
 		b->buf[i]->data_len = b->buf[i]->pkt_len = b->length[i];
@@ -133,7 +130,7 @@ func init() {
 	methods = append(methods, Method{"dpdk", "a poll mode driver of DPDK, by default net_af_xdp", Frame, DefaultBatch, openDPDK, listenDPDK})
 }
 
-// dpdkPort is a virtual device, which a sender and a receiver may share.
+// dpdkPort is a virtual device. A sender and a receiver can share it.
 type dpdkPort struct {
 	name  string
 	port  C.uint16_t
@@ -142,7 +139,7 @@ type dpdkPort struct {
 }
 
 var dpdk = struct {
-	sync.Mutex // guards what is below
+	sync.Mutex // guards the fields below
 	start      func() error
 	ports      map[string]*dpdkPort
 	number     int
@@ -153,7 +150,7 @@ var dpdk = struct {
 	return nil
 })}
 
-// virtual names the device of c and its arguments.
+// virtual returns the name and the arguments of the virtual device for c.
 func virtual(c Config) (name, args string) {
 	if strings.HasPrefix(c.Interface, "net_") {
 		name, args, _ = strings.Cut(c.Interface, ",")
@@ -162,6 +159,7 @@ func virtual(c Config) (name, args string) {
 	return fmt.Sprintf("net_af_xdp_%s_%d", c.Interface, c.Queue), fmt.Sprintf("iface=%s,start_queue=%d", c.Interface, c.Queue)
 }
 
+// takeDPDK returns the port for c and counts one more user. It initializes DPDK and opens the port if necessary.
 func takeDPDK(c Config) (*dpdkPort, error) {
 	dpdk.Lock()
 	defer dpdk.Unlock()
@@ -190,6 +188,7 @@ func takeDPDK(c Config) (*dpdkPort, error) {
 	return p, nil
 }
 
+// leave releases one use of the port. The last user closes it.
 func (p *dpdkPort) leave() {
 	dpdk.Lock()
 	defer dpdk.Unlock()
@@ -206,7 +205,7 @@ func newBurst() *C.struct_burst {
 	return (*C.struct_burst)(C.calloc(1, C.sizeof_struct_burst))
 }
 
-// slot is buffer i of a burst, size bytes of it.
+// slot returns the first size bytes of buffer i of a burst.
 func slot(b *C.struct_burst, i, size int) []byte {
 	return unsafe.Slice((*byte)(b.at[i]), size)
 }
@@ -235,14 +234,14 @@ var errNoBuffer = errors.New("dpdk: no frame could leave for a second: is the in
 
 // Send implements Sender.
 func (s *dpdkSender) Send(n int, fill func(slot []byte) int) (sent int, err error) {
-	for end := time.Now().Add(maxPatience); sent < n; {
+	for end := time.Now().Add(s.patience()); sent < n; {
 		want := min(n-sent, C.BURST)
 		if C.get(s.port.pools[0], s.burst, C.int(want)) != 0 {
 			s.noBuffers.Add(1)
 			if time.Now().After(end) {
 				return sent, errNoBuffer
 			}
-			C.put(s.port.port, s.burst, 0, 0) // buffers that have left are taken back then
+			C.put(s.port.port, s.burst, 0, 0) // makes the driver reclaim buffers that have left
 			continue
 		}
 		filled, bytes := 0, 0
@@ -265,9 +264,9 @@ func (s *dpdkSender) Send(n int, fill func(slot []byte) int) (sent int, err erro
 	return sent, nil
 }
 
-// push hands over the first n frames of the burst.
+// push hands over the first n frames of the burst and waits for room.
 func (s *dpdkSender) push(n int) (gone int, err error) {
-	for end := time.Now().Add(maxPatience); gone < n; {
+	for end := time.Now().Add(s.patience()); gone < n; {
 		k := int(C.put(s.port.port, s.burst, C.int(gone), C.int(n)))
 		gone += k
 		if k > 0 {
@@ -317,7 +316,7 @@ type dpdkReceiver struct {
 	port  *dpdkPort
 	burst *C.struct_burst
 	rules []match.Rule
-	drops atomic.Uint64 // as of the last look
+	drops atomic.Uint64 // at the last call of Drops
 }
 
 func listenDPDK(c Config) (Receiver, error) {
@@ -332,7 +331,7 @@ func listenDPDK(c Config) (Receiver, error) {
 	return &dpdkReceiver{port: p, burst: newBurst(), rules: c.Match}, nil
 }
 
-// Receive implements Receiver. A poll mode driver has nothing to wait for.
+// Receive implements Receiver. It polls, since a poll mode driver has no notification.
 func (r *dpdkReceiver) Receive(timeout time.Duration, got func(frame []byte, at int64)) (count int, err error) {
 	for end := time.Now().Add(timeout); ; time.Sleep(10 * time.Microsecond) {
 		n := int(C.receive(r.port.port, r.burst))

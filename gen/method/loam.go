@@ -17,10 +17,9 @@ import (
 	"loam/wire"
 )
 
-// loamSender is the method loam: a UDP socket of Loam's own stack. The stack
-// stands on a device without addresses of Ethernet (steered), for it is a second
-// host on an interface whose first one is the Linux kernel, and should not answer
-// for it.
+// loamSender is the method loam: a UDP socket of Loam's own stack. The stack runs on a device without Ethernet
+// addresses (steered). It is a second host on the interface beside the Linux kernel, and must not answer ARP or
+// other traffic meant for the kernel.
 type loamSender struct {
 	counters
 	stack *stack.Stack
@@ -29,6 +28,7 @@ type loamSender struct {
 	slot  []byte
 }
 
+// openLoam opens the method loam. Source and Destination must be IPv4 addresses.
 func openLoam(c Config) (Sender, error) {
 	c = c.WithDefaults()
 	if !c.Destination.Addr().Is4() || !c.Source.Addr().Is4() {
@@ -46,6 +46,7 @@ func openLoam(c Config) (Sender, error) {
 	return s, nil
 }
 
+// connect attaches the device to the stack, with a default route through it, and opens a connected UDP socket.
 func (s *loamSender) connect(c Config) (err error) {
 	const name = "gen"
 	if _, err = s.stack.Attach(s.dev, stack.InterfaceConfig{Name: name, NoIPv6: true}); err != nil {
@@ -86,16 +87,16 @@ func (s *loamSender) Send(n int, fill func(slot []byte) int) (sent int, err erro
 	return sent, err
 }
 
-// write waits until the stack takes a datagram.
+// write waits until the stack accepts a datagram, or for the patience of the sender.
 func (s *loamSender) write(b []byte) error {
 	_, err := s.conn.TryWriteTo(b, netip.AddrPort{})
 	if err != stack.ErrWouldBlock {
 		return err
 	}
 	s.busy.Add(1)
-	s.conn.SetWriteDeadline(time.Now().Add(maxPatience))
+	s.conn.SetWriteDeadline(time.Now().Add(s.patience()))
 	if _, err = s.conn.Write(b); errors.Is(err, os.ErrDeadlineExceeded) {
-		err = fmt.Errorf("no datagram could leave for %v: %w", maxPatience, context.DeadlineExceeded)
+		err = fmt.Errorf("no datagram could leave for %v: %w", s.patience(), context.DeadlineExceeded)
 	}
 	return err
 }
@@ -117,20 +118,22 @@ func (s *loamSender) Flush(timeout time.Duration) error {
 // Close implements Sender.
 func (s *loamSender) Close() error { return s.stack.Close() }
 
-// steered is an Ethernet device as one of IP packets that all go to one address:
-// it writes the Ethernet header, and lets nothing in.
+// steered presents an Ethernet device as a device of IP packets with a single next hop. It prepends a fixed
+// Ethernet header and drops everything that arrives.
 type steered struct {
 	link.Device
 	queue  steeredQueue
 	header [wire.EthernetLen]byte
 }
 
+// steeredQueue is the only queue of a steered device. whole counts packets that were accepted completely.
 type steeredQueue struct {
 	link.Queue
 	d     *steered
 	whole atomic.Uint64
 }
 
+// steer opens a packet socket device and prepares the Ethernet header for all packets.
 func steer(c Config) (*steered, error) {
 	dev, err := afpacket.Open(afpacket.Config{Interface: c.Interface, Ring: true, Bypass: !c.Qdisc})
 	if err != nil {
@@ -149,18 +152,20 @@ func steer(c Config) (*steered, error) {
 	return d, nil
 }
 
+// Info implements link.Device. It describes a device of IP packets without a link-layer address.
 func (d *steered) Info() link.Info {
 	i := d.Device.Info()
 	i.Medium, i.MAC = link.IP, wire.MAC{}
 	return i
 }
 
+// Queues implements link.Device.
 func (d *steered) Queues() []link.Queue { return []link.Queue{&d.queue} }
 
-// sent is how many packets the device took whole, down to the last fragment.
+// sent returns how many packets the device has accepted completely, including the last fragment.
 func (d *steered) sent() uint64 { return d.queue.whole.Load() }
 
-// Recv drops what arrives.
+// Recv drops every received frame. It returns only with an error.
 func (q *steeredQueue) Recv(fs []*link.Frame) (int, error) {
 	for {
 		n, err := q.Queue.Recv(fs)
@@ -171,7 +176,7 @@ func (q *steeredQueue) Recv(fs []*link.Frame) (int, error) {
 	}
 }
 
-// Send puts the header in front.
+// Send prepends the Ethernet header to each packet.
 func (q *steeredQueue) Send(fs []*link.Frame) (int, error) {
 	whole := 0
 	for _, f := range fs {
@@ -187,7 +192,7 @@ func (q *steeredQueue) Send(fs []*link.Frame) (int, error) {
 	return n, err
 }
 
-// last is 1 for a packet of IPv4 that no fragment follows.
+// last returns 1 for an unfragmented IPv4 packet or the last fragment of one, otherwise 0.
 func last(f *link.Frame) int {
 	const flagsAt, moreFragments = 6, 0x20 // RFC 791 section 3.1
 	if b := f.Bytes(); len(b) > flagsAt && b[flagsAt]&moreFragments != 0 {

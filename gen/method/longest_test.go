@@ -12,8 +12,7 @@ import (
 	"loam/wire"
 )
 
-// A frame that is longer than the interface takes is refused at once, by every method that
-// sends frames, and those behind it leave.
+// Every method that sends frames refuses a frame longer than the MTU at once, and sends the following frames.
 func TestTooLong(t *testing.T) {
 	for _, name := range []string{"pcap", "packet", "ring", "tc", "xdp"} {
 		t.Run(name, func(t *testing.T) {
@@ -53,7 +52,7 @@ func TestTooLong(t *testing.T) {
 	}
 }
 
-// The method loam has not sent a datagram before its last fragment is out.
+// The method loam counts a datagram as sent only after its last fragment has left.
 func TestLoamFragments(t *testing.T) {
 	l := newLab(t)
 	c := l.config
@@ -72,7 +71,7 @@ func TestLoamFragments(t *testing.T) {
 		return i.Attrs().Statistics.TxPackets
 	}
 	before := sent()
-	const datagrams, fragments = 100, 7 // of 1480 bytes, 9008 with the header of UDP
+	const datagrams, fragments = 100, 7 // of 1480 bytes each, 9008 bytes with the UDP header
 	n, err := s.Send(datagrams, func(slot []byte) int { return len(slot) })
 	if n != datagrams || err != nil {
 		t.Fatal(n, err)

@@ -3,7 +3,7 @@
 package method
 
 import (
-	"errors"
+	"fmt"
 	"os"
 	"time"
 
@@ -12,32 +12,30 @@ import (
 	"loam/link/afxdp"
 )
 
-// memorySender is what ring and xdp have in common: frames are written into memory
-// that is shared with the kernel, and one call tells it of a batch. They differ in
-// the memory.
+// memorySender is the common part of ring and xdp: frames are written into memory shared with the kernel, and one
+// system call notifies the kernel of a batch. The methods differ in the memory.
 type memorySender struct {
 	counters
 	m memory
 }
 
-// memory is frames that are shared with the kernel.
+// memory is a set of frames shared with the kernel.
 type memory interface {
-	// slot is room for the next frame; nil: all of it is under way.
+	// slot returns room for the next frame, or nil if every frame is in flight.
 	slot() []byte
-	// fits reports whether the kernel takes a frame of n bytes and does not let it fall.
+	// fits reports whether the kernel accepts a frame of n bytes without silently dropping it.
 	fits(n int) bool
-	// put has the first n bytes of the slot sent at the next kick.
+	// put queues the first n bytes of the slot for the next kick.
 	put(n int)
-	// repeat puts a frame up to n times, as often as there is room. It is the same
-	// frame, at the same place, each time that it is called.
+	// repeat queues a frame up to n times, as often as there is room, and returns how often. Every call must pass
+	// the same slice with the same content.
 	repeat(frame []byte, n int) int
-	// kick has the kernel send what was put. What it cannot take now stays there for
-	// the next kick.
+	// kick makes the kernel send the queued frames. Frames that it cannot accept now stay queued for the next kick.
 	kick() error
-	// pause waits for room, not for long.
+	// pause waits a short time for room.
 	pause() error
-	handed() uint64 // frames put
-	gone() uint64   // of them, those that have left
+	handed() uint64 // frames queued by put and repeat
+	gone() uint64   // handed frames that have left
 	close() error
 }
 
@@ -89,7 +87,7 @@ func (s *memorySender) Repeat(frame []byte, n int) (sent int, err error) {
 	return sent, s.end(sent, sent*len(frame), kicks, err)
 }
 
-// end hands over what Send or Repeat has put, and counts it.
+// end kicks the frames queued by Send or Repeat and updates the counters.
 func (s *memorySender) end(sent, bytes, kicks int, err error) error {
 	if sent > 0 && err == nil {
 		kicks++
@@ -100,7 +98,7 @@ func (s *memorySender) end(sent, bytes, kicks int, err error) error {
 	return err
 }
 
-// tell kicks, and counts what the kernel says to that.
+// tell kicks and counts the kernel's answer. It returns only errors that end the sending.
 func (s *memorySender) tell() error {
 	switch err := s.m.kick(); err {
 	case nil, unix.EINTR:
@@ -110,7 +108,7 @@ func (s *memorySender) tell() error {
 		s.noBuffers.Add(1)
 	case unix.ENETDOWN, unix.ENXIO:
 		s.down.Add(1)
-	case unix.EINVAL, unix.EMSGSIZE: // with PACKET_LOSS the kernel goes on behind that frame
+	case unix.EINVAL, unix.EMSGSIZE: // with PACKET_LOSS the kernel continues after the bad frame
 		s.refused.Add(1)
 	default:
 		return os.NewSyscallError("send", err)
@@ -118,20 +116,18 @@ func (s *memorySender) tell() error {
 	return nil
 }
 
-var errNoSlot = errors.New("no frame could leave for a second: is the interface up?")
-
-// room waits for a free slot.
+// room waits for a free slot, for the patience of the sender.
 func (s *memorySender) room() error {
 	s.busy.Add(1)
-	for deadline := time.Now().Add(maxPatience); ; {
+	for since := time.Now(); ; {
 		if err := s.tell(); err != nil {
 			return err
 		}
 		if s.m.slot() != nil {
 			return nil
 		}
-		if time.Now().After(deadline) {
-			return errNoSlot
+		if most := s.patience(); time.Since(since) > most {
+			return fmt.Errorf("no frame could leave for %v: is the interface up?", most)
 		}
 		if err := s.m.pause(); err != nil {
 			return err

@@ -1,14 +1,12 @@
-// Package method is what a way to send frames from a Linux machine promises, and a
-// way to receive them: the contract that the packet engine is written against, so
-// that every way, from net.Dial to AF_XDP, can stand behind it.
+// Package method defines the interfaces for sending and receiving frames on a Linux machine, and implements them in
+// many ways, from net.Dial to AF_XDP. The packet engine uses only these interfaces, so it works with every method.
 //
-// A method is asked for a batch (Sender.Send) and asks back for each frame: so
-// the frame is written once, where the kernel or the device reads it. Which part
-// of it the caller writes depends on the method: see Layer.
+// The caller of Sender.Send passes a callback that writes one frame at a time. Each frame is therefore written only
+// once, directly into the memory that the kernel or the device reads. Layer says which part of the frame the caller
+// writes.
 //
-// A method is honest about what left: Counters tells what was handed over apart
-// from what has left, and back-pressure is waited for and counted, never taken
-// for success.
+// Counters distinguish frames handed over from frames that have left. A method that meets back-pressure waits and
+// counts the wait; it never reports unsent frames as sent.
 package method
 
 import (
@@ -21,17 +19,17 @@ import (
 	"loam/wire"
 )
 
-// Layer says where the bytes begin that a Sender is given.
+// Layer is the place in a frame where the bytes that a Sender takes begin.
 type Layer uint8
 
 // Layers.
 const (
-	Frame   Layer = iota // at the Ethernet header
-	Packet               // at the IP header: the kernel finds the next hop
-	Payload              // behind the UDP header: the kernel or the stack writes all headers
+	Frame   Layer = iota // starts at the Ethernet header
+	Packet               // starts at the IP header; the kernel finds the next hop
+	Payload              // starts after the UDP header; the kernel or the stack writes all headers
 )
 
-// String is the name for people.
+// String returns a readable name.
 func (l Layer) String() string {
 	switch l {
 	case Frame:
@@ -44,8 +42,8 @@ func (l Layer) String() string {
 	return fmt.Sprintf("layer %d", uint8(l))
 }
 
-// HeaderLen is how many bytes of a UDP frame, without tags, stand in front of
-// what a Sender of this layer is given. v6 tells the version of IP.
+// HeaderLen returns the length, in bytes, of the headers that a Sender of this layer writes itself, for a UDP frame
+// without VLAN tags. v6 selects IPv6.
 func (l Layer) HeaderLen(v6 bool) int {
 	ip := wire.IPv4MinLen
 	if v6 {
@@ -62,56 +60,52 @@ func (l Layer) HeaderLen(v6 bool) int {
 
 const ipv6Len = 40
 
-// Copying says how AF_XDP moves frames between its memory and the device.
+// Copying selects how AF_XDP moves frames between its memory and the device.
 type Copying uint8
 
-// Ways.
+// Copy modes.
 const (
-	BestCopying Copying = iota // zero copy where the driver gives it
+	BestCopying Copying = iota // zero copy if the driver supports it
 	ForceCopy
 	ForceZeroCopy
 )
 
-// Config says what to open. A method ignores what it has no use for.
+// Config configures a Sender or a Receiver. A method ignores fields that do not apply to it.
 type Config struct {
 	Interface string // by name
-	// Queue of the interface, from 0, for methods that bind to one (xdp); the others
-	// take the number for telling their senders apart.
+	// Queue is the interface queue, from 0, for methods that bind to one queue (xdp). Other methods use it only as
+	// the number of the sender.
 	Queue int
-	// Queues is how many receivers of tc share the interface, of which this is that of
-	// Queue: each has the frames that come to its processors. 0 is 1.
+	// Queues is the number of tc receivers that share the interface; Queue is the number of this one. Each receives
+	// the frames that arrive on its own set of processors. 0 means 1.
 	Queues int
-	// Source and Destination are what methods of the layers Packet and Payload send
-	// from and to. The zero AddrPort of Source lets the kernel choose.
+	// Source and Destination are the endpoints for methods of the layers Packet and Payload. With a zero Source,
+	// the kernel chooses it.
 	Source, Destination netip.AddrPort
-	// NextHop is the Ethernet address that the method loam writes, whose stack has
-	// nobody to ask; it takes SourceMAC for its own. The zero values mean broadcast
-	// and the address of the interface.
+	// SourceMAC and NextHop are the Ethernet addresses that the method loam writes, since its stack does not
+	// resolve them. Zero means the address of the interface for SourceMAC and broadcast for NextHop.
 	SourceMAC, NextHop wire.MAC
-	// Size is the longest of what fill writes, in bytes, without the frame check
-	// sequence. Default 1514.
+	// Size is the largest number of bytes that fill writes, without the frame check sequence. Default 1514.
 	Size int
-	// Batch is how many frames the method keeps room for at once, at least the
-	// largest n of Send. Default 64.
+	// Batch is the number of frames that the method has room for at a time. It must be at least the largest n
+	// passed to Send. Default 64.
 	Batch int
-	// Match is what a Receiver is to hand out; no rule means every frame. Receivers of
-	// xdp and tc take these frames away from the kernel, the others get copies.
+	// Match selects the frames that a Receiver delivers; no rule means every frame. Receivers of xdp and tc remove
+	// these frames from the kernel's input, receivers of other methods get copies.
 	Match []match.Rule
-	// Copying is for xdp.
+	// Copying is the copy mode of xdp.
 	Copying Copying
-	// Promiscuous has the interface take frames to any address while the receiver is
-	// open.
+	// Promiscuous puts the interface into promiscuous mode while the receiver is open.
 	Promiscuous bool
-	// Qdisc sends through the queueing discipline of the interface, for the methods
-	// packet and ring, which go round it otherwise.
+	// Qdisc sends through the queueing discipline of the interface. It applies to packet, ring and loam, which
+	// bypass it by default.
 	Qdisc bool
-	// LeaveChecksum makes the senders of packet and ring a ChecksumLeaver.
+	// LeaveChecksum makes the senders of packet and ring implement ChecksumLeaver.
 	LeaveChecksum bool
-	// DeviceTime has the receivers of packet and ring tell when the device saw a frame,
-	// by its own clock put into the system's (package hwtime). The error of Listen is
-	// hwtime.ErrNone if it has none.
+	// DeviceTime makes the receivers of packet and ring report the device's own receive time, converted to the
+	// system clock (package hwtime). If the device has no time stamps, Listen returns hwtime.ErrNone.
 	DeviceTime bool
-	// Plain has the method mmsg send one datagram a message.
+	// Plain makes the method mmsg send one datagram per message, without runs.
 	Plain bool
 }
 
@@ -121,7 +115,7 @@ const (
 	DefaultBatch = 64
 )
 
-// WithDefaults fills in what is zero.
+// WithDefaults returns c with defaults in place of zero fields.
 func (c Config) WithDefaults() Config {
 	if c.Size == 0 {
 		c.Size = DefaultSize
@@ -132,21 +126,21 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
-// Counters are of a Sender since it was opened.
+// Counters are the counters of a Sender since it was opened.
 type Counters struct {
-	Handed uint64 `json:"handed"` // frames that the kernel, the device or the stack took
-	Bytes  uint64 `json:"bytes"`  // in them, as fill wrote them
-	// Left are frames whose sending the kernel reported done: by completion ring, by
-	// ring status, or by a system call that does the work before it returns.
+	Handed uint64 `json:"handed"` // frames that the kernel, the device or the stack accepted
+	Bytes  uint64 `json:"bytes"`  // bytes of the handed frames, as fill wrote them
+	// Left counts frames whose sending the kernel has reported as done: by a completion ring, by the status of a
+	// ring slot, or by returning from a system call that does the work synchronously.
 	Left uint64 `json:"left"`
-	// Refused are frames that the kernel took and gave up, or would not take because
-	// of what they are (EMSGSIZE, EINVAL, a malformed header).
+	// Refused counts frames that the kernel accepted and gave up, or rejected because of their content (EMSGSIZE,
+	// EINVAL, a malformed header).
 	Refused uint64 `json:"refused"`
-	// Times that the method had to wait, by reason.
-	Busy      uint64 `json:"busy"`       // EAGAIN, EBUSY, a ring without a free slot
+	// How often the method had to wait, by reason.
+	Busy      uint64 `json:"busy"`       // EAGAIN, EBUSY, or no free slot in a ring
 	NoBuffers uint64 `json:"no_buffers"` // ENOBUFS, ENOMEM
-	Down      uint64 `json:"down"`       // ENETDOWN, and ENXIO of a device that relinks
-	// Kicks are system calls.
+	Down      uint64 `json:"down"`       // ENETDOWN, or ENXIO while a device re-establishes its link
+	// Kicks counts system calls.
 	Kicks uint64 `json:"kicks"`
 }
 
@@ -162,63 +156,68 @@ func (c *Counters) Add(o Counters) {
 	c.Kicks += o.Kicks
 }
 
-// Sender sends frames. It is used by one goroutine, Close included; Counters may
-// be called by another at any time.
+// Sender sends frames. It is used by one goroutine, including Close. Only Counters may be called by other
+// goroutines, at any time.
 type Sender interface {
 	Layer() Layer
-	// Send asks fill for up to n frames, each written into a slot of at least
-	// Config.Size bytes, and hands them over. The slot holds whatever was sent from
-	// it before. fill returns the length, or 0 for no more. Send returns how many
-	// frames were handed over, which is fewer than fill wrote only with an error or
-	// where Counters.Refused says so. Back-pressure is waited for, up to a bound of
-	// a second: then it is the error.
+	// Send calls fill for up to n frames and hands the frames over. fill writes a frame into slot, which has at
+	// least Config.Size bytes, and returns the frame's length, or 0 to end the batch early. A slot contains
+	// whatever was sent from it before.
 	//
-	// A ring may keep back what it was handed until it has a batch: see Flush.
+	// Send returns the number of frames handed over. It is smaller than the number written only if an error is
+	// returned or Counters.Refused has grown. Send waits while the device is busy, for DefaultPatience unless
+	// SetPatience changes it, and then returns an error.
+	//
+	// A ring may hold frames back until it has a whole batch: see Flush.
 	Send(n int, fill func(slot []byte) int) (int, error)
-	// Flush waits until all that was handed over has left, at most timeout: then the
-	// error is ErrTimeout.
+	// Flush waits until all frames handed over have left. After timeout it returns ErrTimeout.
 	Flush(timeout time.Duration) error
 	Counters() Counters
-	// Close leaves the interface as it was: no XDP program, no promiscuous mode.
+	// Close closes the sender and restores the interface: no XDP program and no promiscuous mode remain.
 	Close() error
 }
 
-// ChecksumLeaver is a Sender that has the device compute a checksum.
+// ChecksumLeaver is a Sender that can let the device compute a checksum.
 type ChecksumLeaver interface {
-	// LeaveChecksum says that frames from now on have a checksum left out: it counts from
-	// start to the end of the frame, and goes to start+offset, where the sum of the
-	// pseudo header stands. start 0: they have not. A device that cannot has the kernel
-	// do it.
+	// LeaveChecksum makes all following frames leave a checksum to the device. The checksum covers the bytes from
+	// start to the end of the frame and is stored at start+offset, where the frame contains the sum of the pseudo
+	// header. With start 0, frames have complete checksums again. If the device cannot compute it, the kernel does.
 	LeaveChecksum(start, offset int)
 }
 
-// Repeater is a Sender with a shorter way for frames that do not change: they are not
-// written anew each time.
+// Patient is a Sender whose waiting time is configurable: how long it waits while no frame can leave, for example
+// because the link is down, before it returns an error. The default is DefaultPatience.
+type Patient interface {
+	// SetPatience sets the waiting time. It may be called at any time, even while Send waits.
+	SetPatience(time.Duration)
+}
+
+// Repeater is a Sender with a short path for identical frames: they are not written again each time.
 type Repeater interface {
-	// Repeat hands over a frame n times, waiting as Send does. It is the same frame, at
-	// the same place, each time that a Sender is called so.
+	// Repeat hands over the frame n times and waits like Send. Every call on a Sender must pass the same slice with
+	// the same content.
 	Repeat(frame []byte, n int) (int, error)
 }
 
-// Receiver receives frames. It is used by one goroutine, Close included; Drops
-// may be called by another at any time.
+// Receiver receives frames. It is used by one goroutine, including Close. Only Drops may be called by other
+// goroutines, at any time.
 type Receiver interface {
-	// Receive hands the frames that are there to got, and waits for the first up to
-	// timeout; 0 means not at all. frame is valid during the call only; at is when
-	// the kernel saw it, in nanoseconds since 1970, 0 where it does not say. It
-	// returns how many there were; none and no error means that the time is over.
+	// Receive calls got for each available frame and returns their number. If none is available it waits for the
+	// first one, at most timeout; with timeout 0 it does not wait. It returns 0 and no error when the time is over.
+	// frame is valid only during the call of got. at is when the kernel received the frame, in nanoseconds since
+	// 1970, or 0 if unknown.
 	Receive(timeout time.Duration, got func(frame []byte, at int64)) (int, error)
-	// Drops are frames that matched and found no room.
+	// Drops returns the number of matching frames that were dropped for lack of room.
 	Drops() uint64
 	Close() error
 }
 
-// Passer is a Receiver that leaves some frames to the kernel because of how they come,
-// and does not know whether they match.
+// Passer is a Receiver that leaves some frames to the kernel because of their form, without checking whether they
+// match.
 type Passer interface {
-	// Passed is how many. It may be called as Drops may.
+	// Passed returns the number of frames left to the kernel. Like Drops, it may be called by any goroutine.
 	Passed() uint64
 }
 
-// ErrTimeout is what Flush returns when frames have not left in time.
+// ErrTimeout is returned by Flush if frames have not left in time.
 var ErrTimeout = errors.New("method: frames have not left in time")

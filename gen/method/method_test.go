@@ -6,7 +6,7 @@ import (
 	"loam/wire"
 )
 
-// The headers that a caller does not write have the length that the wire sees.
+// HeaderLen is the length that the headers have on the wire.
 func TestHeaderLen(t *testing.T) {
 	const udp4 = wire.EthernetLen + wire.IPv4MinLen + wire.UDPLen
 	for layer, want := range map[Layer][2]int{Frame: {0, 0}, Packet: {14, 14}, Payload: {udp4, udp4 + 20}} {

@@ -11,13 +11,12 @@ import (
 	"loam/link/fd"
 )
 
-// openMmsg opens the method mmsg: a batch by one sendmmsg(2).
+// openMmsg opens the method mmsg: one sendmmsg(2) per batch.
 //
-// What that saves by itself is a system call a datagram, which is little: each message
-// still walks through the kernel alone, and that is 1.1 to 1.3 times as fast as udp, in
-// C too. So each message is a run of datagrams of one length where the stream has
-// such, which the kernel cuts up (UDP_SEGMENT, udp(7)). Config.Plain leaves it at one
-// datagram a message.
+// By itself, sendmmsg saves only the system call per datagram, which is little: each message still passes through
+// the kernel alone. That is 1.1 to 1.3 times as fast as udp, also in C. Therefore each message is a run of
+// datagrams of the same length, where the stream has them, and the kernel segments it (UDP_SEGMENT, udp(7)).
+// Config.Plain keeps one datagram per message.
 func openMmsg(c Config) (Sender, error) {
 	c = c.WithDefaults()
 	s, err := connected(c, unix.SOCK_DGRAM, 0)
@@ -30,25 +29,23 @@ func openMmsg(c Config) (Sender, error) {
 	return newRunSender(s, c), nil
 }
 
-// run is datagrams that are one message: all have the length of the first, but for
-// the last, which may be shorter.
+// run is the datagrams of one message. All have the same length, except that the last may be shorter.
 type run struct {
-	from, end int // in the buffer
-	length    int // of the first
+	from, end int // byte range in the buffer
+	length    int // of every datagram but the last
 	count     int
 }
 
-// runSender sends runs. Datagrams stand one behind the other in a buffer.
+// runSender sends runs. The datagrams lie one after the other in a buffer.
 type runSender struct {
 	counters
 	fd       int
-	size     int // of the longest datagram
+	size     int // longest datagram
 	buffer   []byte
-	used     int // bytes of it
+	used     int // bytes in use
 	runs     []run
 	messages *fd.Messages
-	// Datagrams of this length and longer go alone: the kernel would not cut up a run
-	// of them.
+	// Datagrams of at least this length are sent alone, because the kernel would not segment a run of them.
 	alone int
 }
 
@@ -77,7 +74,7 @@ func (s *runSender) Send(n int, fill func(slot []byte) int) (sent int, err error
 	return sent, nil
 }
 
-// prepare has a batch written, and cuts it into runs.
+// prepare calls fill for a batch of up to n datagrams, groups them into runs and returns their number.
 func (s *runSender) prepare(n int, fill func(slot []byte) int) int {
 	s.used, s.runs = 0, s.runs[:0]
 	for i := range n {
@@ -90,7 +87,7 @@ func (s *runSender) prepare(n int, fill func(slot []byte) int) int {
 	return n
 }
 
-// add takes in a datagram that stands behind the others.
+// add appends the datagram that fill has written at the end of the used buffer.
 func (s *runSender) add(length int) {
 	from := s.used
 	s.used += length
@@ -102,13 +99,13 @@ func (s *runSender) add(length int) {
 	s.runs = append(s.runs, run{from, s.used, length, 1})
 }
 
-// joins reports whether a datagram may be the next of a run.
+// joins reports whether a datagram of this length can extend the run.
 func (s *runSender) joins(r *run, length int) bool {
-	ended := r.end-r.from != r.count*r.length // by one that is shorter
+	ended := r.end-r.from != r.count*r.length // by a shorter datagram
 	return !ended && length <= r.length && r.length < s.alone && r.count < maxSegments && r.end-r.from+length <= maxTrain
 }
 
-// push hands over the runs, without those that the kernel does not want.
+// push hands over the runs. It skips datagrams that the kernel refuses.
 func (s *runSender) push() (sent int, err error) {
 	for i := range s.runs {
 		r := &s.runs[i]
@@ -149,8 +146,8 @@ func (s *runSender) push() (sent int, err error) {
 	return sent, err
 }
 
-// neverCut reports whether the kernel will not cut up such a run: the datagrams are
-// longer than the link takes at once, or the interface does not compute checksums.
+// neverCut reports whether errno means that the kernel will never segment such a run: the datagrams exceed the MTU,
+// or the interface cannot compute checksums.
 func neverCut(errno unix.Errno) bool {
 	return errno == unix.EINVAL || errno == unix.EMSGSIZE || errno == unix.EIO
 }
@@ -183,11 +180,11 @@ func (s *runSender) Flush(timeout time.Duration) error { return flush(s.fd, &s.c
 // Close implements Sender.
 func (s *runSender) Close() error { return unix.Close(s.fd) }
 
-// segmentSpace is the room for the ancillary data of a message: a header and the
-// length of datagrams, 16 bits, padded (cmsg(3)).
+// segmentSpace is the room for the ancillary data of a message: a header and the 16-bit segment length, with
+// padding (cmsg(3)).
 const segmentSpace = cmsgHeader + 8
 
-// putSegment writes the ancillary data UDP_SEGMENT, and returns their length.
+// putSegment writes an UDP_SEGMENT control message to b and returns its length.
 func putSegment(b []byte, length int) int {
 	const used = cmsgHeader + 2
 	binary.NativeEndian.PutUint64(b, used)

@@ -9,8 +9,7 @@ import (
 	"loam/internal/netns"
 )
 
-// Datagrams of one length go as runs, those of others between them; each arrives as it
-// was written, by one call a batch.
+// Datagrams of equal length are sent as runs, others alone. Each arrives unchanged, with one system call per batch.
 func TestMmsgRuns(t *testing.T) {
 	l := newLab(t)
 	l.config.Batch = 256
@@ -20,7 +19,7 @@ func TestMmsgRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	// Runs of 64, of 36, one that ends with a shorter one, and single ones.
+	// Runs of 64 and 36 datagrams, a run that ends with a shorter datagram, and single datagrams.
 	payload := func(i int) []byte {
 		b := make([]byte, 30)
 		switch {
@@ -50,7 +49,7 @@ func TestMmsgRuns(t *testing.T) {
 	}
 }
 
-// What the kernel will not cut up goes alone, from then on at once.
+// If the kernel cannot segment a run, its datagrams are sent alone; later ones are sent alone at once.
 func TestMmsgGoesOnWithoutRuns(t *testing.T) {
 	l := newLab(t)
 	netns.IP(t, "link", "set", l.near, "mtu", "600")
@@ -69,7 +68,7 @@ func TestMmsgGoesOnWithoutRuns(t *testing.T) {
 	if err := s.Flush(5 * time.Second); err != nil {
 		t.Error(err)
 	}
-	// The first batch: one call in vain, and one for each; the second: one call.
+	// The first batch takes one failed call and one per datagram, the second batch one call.
 	if c := s.Counters(); c.Handed != 2*count || c.Left != 2*count || c.Refused != 0 || c.Kicks > count+3 {
 		t.Errorf("%+v", c)
 	}

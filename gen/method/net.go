@@ -3,8 +3,6 @@
 package method
 
 import (
-	"errors"
-	"fmt"
 	"net"
 	"syscall"
 	"time"
@@ -12,15 +10,28 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// netSender is the method net: what a Go program does that knows of nothing
-// else. Its calls wait for room by themselves, in the runtime's poller.
+// netSender is the method net: a connection of package net, which waits for room in the runtime's poller.
+//
+// It does not call Conn.Write, because every such call notifies the scheduler before and after its system call. If
+// processors of the runtime are idle, they wake up and look for work meanwhile; this cost 0.85 of a second
+// processor (measured with two processors, Go 1.26). RawConn.Write makes a batch of system calls on the same
+// connection without notifying the scheduler.
 type netSender struct {
 	counters
-	conn *net.UDPConn
-	raw  syscall.RawConn
-	slot []byte
+	conn  *net.UDPConn
+	raw   syscall.RawConn
+	slot  []byte
+	write func(fd uintptr) bool // writeOn as a func value, created once because creating it allocates
+
+	// State of the batch in progress.
+	want, length       int // frames left to send; length of the first of them, 0: not written yet
+	fill               func(slot []byte) int
+	sent, bytes, kicks int
+	patience           patience
+	err                error
 }
 
+// openNet opens the method net: a connected UDP socket by net.Dialer, bound to Config.Interface if it is not empty.
 func openNet(c Config) (Sender, error) {
 	c = c.WithDefaults()
 	d := net.Dialer{Control: func(_, _ string, raw syscall.RawConn) (err error) {
@@ -44,6 +55,7 @@ func openNet(c Config) (Sender, error) {
 		conn.Close()
 		return nil, err
 	}
+	s.write = s.writeOn
 	return s, nil
 }
 
@@ -52,43 +64,46 @@ func (s *netSender) Layer() Layer { return Payload }
 
 // Send implements Sender.
 func (s *netSender) Send(n int, fill func(slot []byte) int) (sent int, err error) {
-	bytes, kicks := 0, 0
-	for range n {
-		length := fill(s.slot)
-		if length == 0 {
-			break
-		}
-		kicks++
-		if _, err = s.conn.Write(s.slot[:length]); err != nil {
-			if err = s.insist(err, length); err == errRefused {
-				err = nil
-				continue
-			}
-			if err != nil {
-				break
-			}
-		}
-		sent++
-		bytes += length
+	s.want, s.fill = n, fill
+	s.sent, s.bytes, s.kicks, s.length, s.err = 0, 0, 0, 0, nil
+	s.patience = patience{}
+	if err = s.raw.Write(s.write); err == nil {
+		err = s.err
 	}
-	s.took(sent, bytes, kicks)
-	return sent, err
+	s.took(s.sent, s.bytes, s.kicks)
+	return s.sent, err
 }
 
-// insist tries again until the datagram is taken.
-func (s *netSender) insist(err error, length int) error {
-	var p patience
-	for err != nil {
-		var errno syscall.Errno
-		if !errors.As(err, &errno) {
-			return fmt.Errorf("net: %w", err)
+// writeOn sends the rest of a batch. It returns false if there is no room, and the runtime calls it again when
+// there is.
+func (s *netSender) writeOn(fd uintptr) (done bool) {
+	for s.want > 0 {
+		if s.length == 0 {
+			if s.length = s.fill(s.slot); s.length == 0 {
+				return true
+			}
 		}
-		if err := p.wait(-1, &s.counters, errno); err != nil {
-			return err
+		s.kicks++
+		switch errno := send(int(fd), s.slot[:s.length]); errno {
+		case 0:
+			s.sent++
+			s.bytes += s.length
+			s.patience = patience{}
+		case unix.EAGAIN:
+			s.busy.Add(1)
+			return false
+		default:
+			if err := s.patience.wait(int(fd), &s.counters, errno); err == nil {
+				continue
+			} else if err != errRefused {
+				s.err = err
+				return true
+			}
 		}
-		_, err = s.conn.Write(s.slot[:length])
+		s.want--
+		s.length = 0
 	}
-	return nil
+	return true
 }
 
 // Flush implements Sender.

@@ -9,17 +9,17 @@ import (
 	"loam/link/afpacket"
 )
 
-// openPacket opens the method packet: AF_PACKET, a batch by one sendmmsg(2), past
-// the queueing discipline unless Config.Qdisc says otherwise.
+// openPacket opens the method packet: AF_PACKET with one sendmmsg(2) per batch. It bypasses the queueing discipline
+// unless Config.Qdisc is set.
 func openPacket(c Config) (Sender, error) {
 	c = c.WithDefaults()
 	var options []option
 	var protocol uint16
-	if !c.Qdisc { // then nobody looks into the frames but the device
+	if !c.Qdisc { // without a queueing discipline, only the device looks into the frames
 		options = append(options, option{"PACKET_QDISC_BYPASS", unix.PACKET_QDISC_BYPASS, 1})
 		protocol = afpacket.Unassigned
 	}
-	if c.LeaveChecksum { // the kernel has to know whose
+	if c.LeaveChecksum { // the kernel needs the protocol to find the checksum
 		options = append(options, option{"PACKET_VNET_HDR", unix.PACKET_VNET_HDR, 1})
 		protocol = 0
 	}

@@ -16,21 +16,20 @@ import (
 	"loam/wire"
 )
 
-// packetReceiver is the receiving half of the method packet: a batch of copies by
-// one recvmmsg(2).
+// packetReceiver is the receiving half of the method packet. One recvmmsg(2) copies a batch of frames.
 type packetReceiver struct {
 	fd int
 	cutter
-	slots    []byte // each a virtio-net header and a frame
+	slots    []byte // each holds a virtio-net header and a frame
 	size     int
 	messages *fd.Messages
 	dropped  atomic.Uint64
 	stamps   *hwtime.Stamps // nil: times are the kernel's
 }
 
-// auxSpace is the room for the ancillary data of one frame: the VLAN tag that the
-// kernel took out (struct tpacket_auxdata), the kernel's time (struct timespec) and the
-// device's (the last of three), each behind a header of 16 bytes.
+// auxSpace is the room for the ancillary data of one frame, each item after a header of 16 bytes: the VLAN tag that
+// the kernel has removed (struct tpacket_auxdata), the kernel's time (struct timespec) and the device's time (the
+// last of three).
 const (
 	cmsgHeader = 16
 	auxdataLen = 20
@@ -38,10 +37,11 @@ const (
 	auxSpace   = cmsgHeader + 24 + cmsgHeader + timespec + cmsgHeader + 3*timespec
 )
 
-// longest is the most that a receiver takes, in bytes: an Ethernet frame that the
-// kernel has not cut up yet.
+// longest is the largest frame, in bytes, that a receiver accepts: an Ethernet frame that has not been segmented
+// yet.
 const longest = 1<<16 + wire.EthernetLen
 
+// listenPacket opens the method packet for receiving.
 func listenPacket(c Config) (Receiver, error) {
 	c = c.WithDefaults()
 	s, err := packetSocket(c, allProtocols,
@@ -65,6 +65,8 @@ func listenPacket(c Config) (Receiver, error) {
 	return r, nil
 }
 
+// prepareToReceive sets the receive buffer of a packet socket and enables time stamps and promiscuous mode as c
+// asks.
 func prepareToReceive(s int, c Config) error {
 	const buffer = 32 << 20
 	if unix.SetsockoptInt(s, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, buffer) != nil {
@@ -86,7 +88,7 @@ func prepareToReceive(s int, c Config) error {
 	if err != nil {
 		return err
 	}
-	// The kernel counts who wants this, and forgets us with the socket.
+	// The kernel counts memberships and drops this one when the socket is closed.
 	m := unix.PacketMreq{Ifindex: int32(index), Type: unix.PACKET_MR_PROMISC}
 	return unix.SetsockoptPacketMreq(s, unix.SOL_PACKET, unix.PACKET_ADD_MEMBERSHIP, &m)
 }
@@ -102,7 +104,7 @@ func (r *packetReceiver) Receive(timeout time.Duration, got func(frame []byte, a
 	}
 	switch err {
 	case nil:
-	case unix.EAGAIN, unix.ENETDOWN: // the second is told once; frames come when it is up again
+	case unix.EAGAIN, unix.ENETDOWN: // ENETDOWN is reported once; frames arrive again when the link is up
 		return 0, nil
 	default:
 		return 0, err
@@ -134,9 +136,8 @@ func (r *packetReceiver) read() (int, error) {
 	return r.messages.Receive(uintptr(r.fd), r.messages.Len())
 }
 
-// untag is the frame that stands behind room for a tag, with the tag that the
-// ancillary data tell of put back, and the times that they tell: the kernel's, and the
-// device's, 0 where there is none.
+// untag returns the frame in slot, which starts with room for a VLAN tag. If control contains a removed tag, untag
+// puts it back. at is the kernel's time and device the device's, each 0 if control does not contain it.
 func untag(slot []byte, control []byte) (frame []byte, at, device int64) {
 	frame = slot[wire.VLANTagLen:]
 	for len(control) >= cmsgHeader {
@@ -161,13 +162,13 @@ func untag(slot []byte, control []byte) (frame []byte, at, device int64) {
 	return frame, at, device
 }
 
-// nanoseconds reads a struct timespec.
+// nanoseconds decodes a struct timespec.
 func nanoseconds(b []byte) int64 {
 	return int64(binary.NativeEndian.Uint64(b))*1e9 + int64(binary.NativeEndian.Uint64(b[8:]))
 }
 
-// putBack writes the tag of a struct tpacket_auxdata, if there is one, and moves
-// the addresses in front of it.
+// putBack inserts the tag of a struct tpacket_auxdata after the Ethernet addresses, which move forward. It reports
+// whether there was a tag.
 func putBack(slot, aux []byte) bool {
 	const addresses = 2 * len(wire.MAC{})
 	status := binary.NativeEndian.Uint32(aux)
@@ -186,7 +187,7 @@ func putBack(slot, aux []byte) bool {
 
 // Drops implements Receiver.
 func (r *packetReceiver) Drops() uint64 {
-	// The kernel starts its count anew each time that it is asked.
+	// The kernel resets its counter each time it is read.
 	s, err := unix.GetsockoptTpacketStats(r.fd, unix.SOL_PACKET, unix.PACKET_STATISTICS)
 	if err != nil {
 		return r.dropped.Load()

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The kernel's time and the device's are told apart.
+// The kernel's time and the device's time are kept apart.
 func TestTimesOfAFrame(t *testing.T) {
 	message := func(kind uint32, seconds ...uint64) []byte {
 		b := make([]byte, cmsgHeader+len(seconds)*timespec)

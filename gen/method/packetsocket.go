@@ -11,17 +11,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// allProtocols is ETH_P_ALL in network byte order, as bind takes it.
+// allProtocols is ETH_P_ALL in network byte order, as expected by bind(2).
 const allProtocols = unix.ETH_P_ALL>>8 | unix.ETH_P_ALL&0xff<<8
 
 // option is a socket option of level SOL_PACKET.
 type option struct {
-	name      string // for the error
+	name      string // for error messages
 	value, to int
 }
 
-// packetSocket makes a packet socket on c.Interface. With protocol 0, or one that
-// nobody sends, it receives nothing.
+// packetSocket opens a packet socket on c.Interface. With protocol 0, or a protocol that is not used, it receives
+// nothing.
 func packetSocket(c Config, protocol uint16, options ...option) (fd int, err error) {
 	index, err := interfaceIndex(c.Interface)
 	if err != nil {
@@ -52,10 +52,10 @@ func interfaceIndex(name string) (int, error) {
 	return i.Index, nil
 }
 
-// readable waits until the descriptor has data or the time is over.
+// readable waits until fd is readable or the timeout is over.
 func readable(fd int, timeout time.Duration) error { return poll(fd, unix.POLLIN, timeout) }
 
-// writable waits until the descriptor takes data or the time is over.
+// writable waits until fd is writable or the timeout is over.
 func writable(fd int, timeout time.Duration) error { return poll(fd, unix.POLLOUT, timeout) }
 
 func poll(fd int, events int16, timeout time.Duration) error {

@@ -11,19 +11,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxPatience bounds how long Send waits for one frame to find room.
-const maxPatience = time.Second
+// DefaultPatience is the default limit of how long Send waits for room for one frame: see Patient.
+const DefaultPatience = time.Second
 
-// patience is waiting for room. The zero value has not waited yet.
+// patience tracks one wait for room. The zero value has not waited yet.
 type patience struct{ since time.Time }
 
-// wait counts a refusal, waits until it is worth while to try again, and returns
-// nil. Where the refusal is for good, because of the frame, it returns errRefused;
-// any other error ends the sending.
+// wait handles a refused frame: it counts the refusal, waits until another attempt is worthwhile, and returns nil.
+// If the frame itself is the reason, it returns errRefused. Any other error ends the sending.
 func (p *patience) wait(fd int, c *counters, errno unix.Errno) error {
 	const nap = 20 * time.Microsecond
 	switch errno {
-	case unix.EINTR, unix.ECONNREFUSED: // the second: what an ICMP error says about an earlier datagram
+	case unix.EINTR, unix.ECONNREFUSED: // ECONNREFUSED: an ICMP error about an earlier datagram
 		return nil
 	case unix.EMSGSIZE, unix.EINVAL:
 		c.refused.Add(1)
@@ -32,14 +31,14 @@ func (p *patience) wait(fd int, c *counters, errno unix.Errno) error {
 	now := time.Now()
 	if p.since.IsZero() {
 		p.since = now
-	} else if now.Sub(p.since) > maxPatience {
-		return fmt.Errorf("no frame could leave for %v: %w", maxPatience, errno)
+	} else if most := c.patience(); now.Sub(p.since) > most {
+		return fmt.Errorf("no frame could leave for %v: %w", most, errno)
 	}
 	switch errno {
 	case unix.EAGAIN, unix.EBUSY:
 		c.busy.Add(1)
 		return writable(fd, 10*time.Millisecond)
-	case unix.ENOBUFS, unix.ENOMEM: // a full queue, which does not tell when there is room
+	case unix.ENOBUFS, unix.ENOMEM: // a full queue without notification of room
 		c.noBuffers.Add(1)
 		time.Sleep(nap)
 	case unix.ENETDOWN, unix.ENXIO:
@@ -51,11 +50,11 @@ func (p *patience) wait(fd int, c *counters, errno unix.Errno) error {
 	return nil
 }
 
-// errRefused says that the kernel does not want this frame; others may go.
+// errRefused reports that the kernel rejects this frame. Other frames can still be sent.
 var errRefused = errors.New("refused")
 
-// drained waits until a socket has nothing on its way to the interface: neither
-// in a queueing discipline nor in the driver.
+// drained waits until no data of a socket is in flight to the interface, neither in a queueing discipline nor in
+// the driver. After timeout it returns ErrTimeout.
 func drained(fd int, timeout time.Duration) error {
 	for deadline := time.Now().Add(timeout); ; time.Sleep(50 * time.Microsecond) {
 		n, err := unix.IoctlGetInt(fd, unix.SIOCOUTQ)

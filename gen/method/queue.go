@@ -9,7 +9,7 @@ import (
 	"loam/link"
 )
 
-// queueSender sends by a queue of a device of package link.
+// queueSender sends through a queue of a link.Device.
 type queueSender struct {
 	counters
 	device link.Device
@@ -18,6 +18,7 @@ type queueSender struct {
 	size   int
 }
 
+// newQueueSender returns a sender on the first queue of d and takes ownership of d.
 func newQueueSender(d link.Device, c Config) *queueSender {
 	return &queueSender{device: d, queue: d.Queues()[0], frames: make([]*link.Frame, c.Batch), size: c.Size}
 }
@@ -55,7 +56,7 @@ func (s *queueSender) prepare(n int, fill func(slot []byte) int) int {
 	return n
 }
 
-// push hands over a batch. What the device counted as refused is not sent.
+// push hands over a batch and waits for room. Frames that the device counts as refused do not count as sent.
 func (s *queueSender) push(fs []*link.Frame) (sent int, err error) {
 	before := s.device.Stats()
 	kicks, since := 0, time.Time{}
@@ -69,8 +70,8 @@ func (s *queueSender) push(fs []*link.Frame) (sent int, err error) {
 			since = time.Time{}
 		case err == nil && since.IsZero():
 			since = time.Now()
-		case err == nil && time.Since(since) > maxPatience:
-			err = fmt.Errorf("no frame could leave for %v", maxPatience)
+		case err == nil && time.Since(since) > s.patience():
+			err = fmt.Errorf("no frame could leave for %v", s.patience())
 		}
 		if len(fs) > 0 && err == nil {
 			s.busy.Add(1)
@@ -95,7 +96,7 @@ func (s *queueSender) wait() {
 	}
 }
 
-// Flush implements Sender: what such a queue takes has left.
+// Flush implements Sender. A queue sends synchronously, so there is nothing to wait for.
 func (s *queueSender) Flush(time.Duration) error { return nil }
 
 // Close implements Sender.

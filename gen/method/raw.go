@@ -8,14 +8,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openRaw opens the method raw: the caller writes the IP header, the kernel finds
-// the way to Config.Destination, whatever the header says (raw(7)). It fills in an
-// identification of 0 and the header checksum.
+// openRaw opens the method raw: the caller writes the IP header, and the kernel routes the packet to
+// Config.Destination regardless of the header (raw(7)). The kernel fills in the header checksum, and the
+// identification if it is 0.
 func openRaw(c Config) (Sender, error) {
 	c = c.WithDefaults()
-	// A raw socket has no ports.
 	c.Destination = withoutPort(c.Destination)
-	c.Source = netip.AddrPort{} // stands in the header
+	c.Source = netip.AddrPort{} // the source is in the header
 	fd, err := connected(c, unix.SOCK_RAW, unix.IPPROTO_RAW)
 	if err != nil {
 		return nil, err

@@ -11,8 +11,8 @@ import (
 	"loam/internal/race"
 )
 
-// A frame that is repeated arrives as often as it was asked for, as it is, with
-// others sent in between; and nothing is allocated for it.
+// A repeated frame arrives unchanged and as often as requested, with other frames sent in between. Repeating
+// allocates no memory.
 func TestRepeat(t *testing.T) {
 	for _, name := range []string{"udp", "mmsg", "raw", "pcap", "packet", "ring", "xdp"} {
 		t.Run(name, func(t *testing.T) {
@@ -27,7 +27,7 @@ func TestRepeat(t *testing.T) {
 			defer s.Close()
 			same := make([]byte, 200)
 			same = same[:l.put(same, m.Layer, []byte("the same"))]
-			const rounds, times = 20, 100 // more than any ring has places
+			const rounds, times = 20, 100 // more than any ring has slots
 			for i := range rounds {
 				n, err := s.(Repeater).Repeat(same, times)
 				if err != nil || n != times {
@@ -61,7 +61,7 @@ func TestRepeat(t *testing.T) {
 				t.Errorf("%d frames that are too long went, %v", n, err)
 			}
 			if race.Enabled {
-				return // sync.Pool loses entries on purpose there
+				return // with the race detector, sync.Pool drops entries on purpose
 			}
 			if allocs := testing.AllocsPerRun(50, func() { s.(Repeater).Repeat(same, 64) }); allocs > 0 {
 				t.Errorf("%v allocations for 64 frames", allocs)
@@ -70,8 +70,8 @@ func TestRepeat(t *testing.T) {
 	}
 }
 
-// What the kernel says in between ends nothing: an ICMP error about an earlier datagram
-// is no error of this one, and of frames that it refuses each is asked for.
+// Errors of the kernel do not end a Repeat: an ICMP error about an earlier datagram is ignored, and every frame
+// that the kernel refuses is still attempted.
 func TestRepeatGoesOn(t *testing.T) {
 	netns.Need(t)
 	netns.IP(t, "link", "set", "lo", "up")

@@ -14,21 +14,19 @@ import (
 
 // ringMemory is the memory of the method ring: PACKET_TX_RING.
 //
-// Each frame has a virtio-net header in front, for its header length: the kernel
-// copies that much of a frame to where it looks for headers, and has its buffer
-// point into the ring for the rest. Whoever receives needs the headers together,
-// so a frame without them costs him a copy later, and a short frame that is
-// copied whole costs no pointer: measured over veth, 64-byte frames go a quarter
-// faster.
+// Each frame is preceded by a virtio-net header, whose header length matters: the kernel copies this many bytes of
+// the frame to the linear part of its buffer, and refers to the ring for the rest. A receiver needs the headers in
+// the linear part, so a frame without them costs a copy later. A short frame that is copied whole needs no
+// reference at all. Measured over veth, this makes 64-byte frames a quarter faster.
 type ringMemory struct {
 	*afpacket.TxRing
 	size    int
-	longest int // frame that the interface takes
-	same    int // slots, up to the last one put, that hold the frame of repeat
+	longest int // longest frame that the interface accepts
+	same    int // number of slots, up to the last one put, that already hold the frame of repeat
 	offload link.Offload
 }
 
-// checksumRing is the method ring with LeaveChecksum.
+// checksumRing is the method ring with checksums left to the device.
 type checksumRing struct {
 	memorySender
 	ring *ringMemory
@@ -37,16 +35,18 @@ type checksumRing struct {
 // LeaveChecksum implements ChecksumLeaver.
 func (s *checksumRing) LeaveChecksum(start, offset int) { s.ring.offload = leave(start, offset) }
 
+// leave returns the offload metadata for a checksum left to the device. start 0 means a complete checksum.
 func leave(start, offset int) link.Offload {
 	return link.Offload{NeedsChecksum: start > 0, CsumStart: uint16(start), CsumOffset: uint16(offset)}
 }
 
-// ringSlots is how many frames the ring holds.
+// ringSlots is the number of frames in the ring.
 const ringSlots = 1024
 
-// maxCopied is how much of a frame the kernel copies, in bytes.
+// maxCopied is the number of bytes of a frame that the kernel copies, at most.
 const maxCopied = 256
 
+// openRing opens the method ring for sending. With Config.LeaveChecksum the sender is a ChecksumLeaver.
 func openRing(c Config) (Sender, error) {
 	c = c.WithDefaults()
 	i, err := net.InterfaceByName(c.Interface)
@@ -75,8 +75,8 @@ func (m *ringMemory) slot() []byte {
 	return slot[link.VirtioHeaderLen:][:m.size]
 }
 
-// fits: of frames with a virtio-net header the kernel does not look at the length. A driver
-// that lets one fall has the ring stand still, and others may send it.
+// fits checks the length, because the kernel does not if there is a virtio-net header. If a driver drops a frame
+// that is too long, the ring stalls; other drivers may even send it.
 func (m *ringMemory) fits(n int) bool { return n <= m.longest }
 
 func (m *ringMemory) put(n int) {
@@ -84,14 +84,14 @@ func (m *ringMemory) put(n int) {
 	m.write(n)
 }
 
-// write puts n bytes of the slot, with a header in front.
+// write queues n bytes of the slot, with a virtio-net header in front.
 func (m *ringMemory) write(n int) {
 	m.offload.HeaderLen = uint16(min(n, maxCopied))
 	m.offload.Put(m.Slot())
 	m.Put(link.VirtioHeaderLen + n)
 }
 
-// repeat writes the frame to each slot once. From then on it is there.
+// repeat writes the frame to each slot once. Afterwards it reuses the slots' contents.
 func (m *ringMemory) repeat(frame []byte, n int) (sent int) {
 	for ; sent < n; sent++ {
 		if m.same == m.Slots() {

@@ -11,16 +11,17 @@ import (
 	"loam/link/afpacket"
 )
 
-// ringReceiver is the receiving half of the method ring: a ring of version 3.
+// ringReceiver is the receiving half of the method ring: a receive ring of version 3.
 type ringReceiver struct {
 	cutter
 	ring   *afpacket.RxRing
 	stamps *hwtime.Stamps // nil: times are the kernel's
 }
 
-// rxBlocks is how many blocks the ring has: it holds half a second of thin traffic.
+// rxBlocks is the number of blocks in the ring. They hold half a second of sparse traffic.
 const rxBlocks = 512
 
+// listenRing opens the method ring for receiving.
 func listenRing(c Config) (Receiver, error) {
 	c = c.WithDefaults()
 	stamps, err := deviceTime(c)
@@ -38,7 +39,7 @@ func listenRing(c Config) (Receiver, error) {
 
 // Receive implements Receiver.
 func (r *ringReceiver) Receive(timeout time.Duration, got func(frame []byte, at int64)) (count int, err error) {
-	// A ring that is filled as fast as it is emptied would keep us here.
+	// Bounds one call: a ring that is filled as fast as it is emptied would never let it return.
 	const most = 1 << 14
 	f, ok := r.ring.Next()
 	if !ok && timeout > 0 {
@@ -69,7 +70,7 @@ func (r *ringReceiver) Drops() uint64 { return r.ring.Drops() }
 // Close implements Receiver.
 func (r *ringReceiver) Close() error { return errors.Join(r.ring.Close(), closeStamps(r.stamps)) }
 
-// deviceTime switches the device's times on, if they are wanted.
+// deviceTime enables the device's time stamps if c asks for them. Otherwise it returns nil.
 func deviceTime(c Config) (*hwtime.Stamps, error) {
 	if !c.DeviceTime {
 		return nil, nil

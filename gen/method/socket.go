@@ -13,12 +13,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sendBuffer is what a socket may hold of frames that have not left, in bytes of
-// the kernel's own accounting.
+// sendBuffer is the send buffer size of a socket, in bytes of the kernel's own accounting.
 const sendBuffer = 4 << 20
 
-// single is a sender with one system call a frame: what udp, raw and pcap have
-// in common. They differ in the socket.
+// single sends each frame with its own system call. The methods udp, raw and pcap use it; they differ in the
+// socket.
 type single struct {
 	counters
 	fd    int
@@ -26,7 +25,7 @@ type single struct {
 	slot  []byte
 }
 
-// newSingle takes over a connected socket.
+// newSingle returns a sender on a connected socket and takes ownership of it.
 func newSingle(fd int, l Layer, c Config) *single {
 	return &single{fd: fd, layer: l, slot: make([]byte, c.Size)}
 }
@@ -83,7 +82,7 @@ func (s *single) Repeat(frame []byte, n int) (sent int, err error) {
 	return sent, err
 }
 
-// insist tries again until the frame is taken.
+// insist retries until the frame is accepted, and returns the number of system calls.
 func (s *single) insist(errno unix.Errno, frame []byte) (kicks int, err error) {
 	var p patience
 	for errno != 0 {
@@ -99,7 +98,7 @@ func (s *single) insist(errno unix.Errno, frame []byte) (kicks int, err error) {
 // Flush implements Sender.
 func (s *single) Flush(timeout time.Duration) error { return flush(s.fd, &s.counters, timeout) }
 
-// flush waits until all that was handed to a socket has left.
+// flush waits until everything handed to a socket has left, at most timeout, and then sets the left counter.
 func flush(fd int, c *counters, timeout time.Duration) error {
 	if err := drained(fd, timeout); err != nil {
 		return err
@@ -111,8 +110,7 @@ func flush(fd int, c *counters, timeout time.Duration) error {
 // Close implements Sender.
 func (s *single) Close() error { return unix.Close(s.fd) }
 
-// connected makes a socket of the Internet family that sends to c.Destination by
-// c.Interface.
+// connected opens an IPv4 or IPv6 socket that is connected to c.Destination and bound to c.Interface.
 func connected(c Config, kind, protocol int) (fd int, err error) {
 	family := unix.AF_INET
 	if c.Destination.Addr().Is6() {
@@ -143,8 +141,8 @@ func connected(c Config, kind, protocol int) (fd int, err error) {
 	return fd, nil
 }
 
-// wishSendBuffer asks for a large buffer: the first call takes CAP_NET_ADMIN, the
-// second is cut to the limit of the system.
+// wishSendBuffer requests a large send buffer. SO_SNDBUFFORCE needs CAP_NET_ADMIN; SO_SNDBUF is limited by the
+// system.
 func wishSendBuffer(fd int) {
 	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, sendBuffer) != nil {
 		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF, sendBuffer)
@@ -162,7 +160,7 @@ func sockaddr(a netip.AddrPort) unix.Sockaddr {
 	return s
 }
 
-// explain says what to do about an error of opening.
+// explain wraps an error from opening a socket and adds what to do about missing privileges.
 func explain(c Config, what string, err error) error {
 	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) {
 		return fmt.Errorf("%s: %w: this method needs CAP_NET_RAW: run as root", c.Interface, os.NewSyscallError(what, err))

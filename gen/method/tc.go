@@ -17,14 +17,15 @@ import (
 	"loam/wire"
 )
 
-// tcSender has a program of the kernel make packets of frames that it shares with us,
-// many by one system call.
+// tcSender writes frames into memory shared with an eBPF program in the kernel, which sends many of them per system
+// call.
 type tcSender struct {
 	counters
 	tx      *tc.Tx
-	longest int // frame that the interface takes
+	longest int // longest frame that the interface accepts
 }
 
+// openTC opens the method tc for sending.
 func openTC(c Config) (Sender, error) {
 	c = c.WithDefaults()
 	i, err := net.InterfaceByName(c.Interface)
@@ -75,7 +76,7 @@ func (s *tcSender) Send(n int, fill func(slot []byte) int) (sent int, err error)
 	return sent, err
 }
 
-// tell sends all that was put, and waits where the interface takes no more.
+// tell sends all frames written so far and waits while the interface accepts no more.
 func (s *tcSender) tell() error {
 	for since := (time.Time{}); ; {
 		waiting := s.tx.Waiting()
@@ -86,8 +87,8 @@ func (s *tcSender) tell() error {
 		now := time.Now()
 		if s.tx.Waiting() < waiting || since.IsZero() {
 			since = now
-		} else if now.Sub(since) > maxPatience {
-			return fmt.Errorf("no frame could leave for %v: %w", maxPatience, errno)
+		} else if most := s.patience(); now.Sub(since) > most {
+			return fmt.Errorf("no frame could leave for %v: %w", most, errno)
 		}
 		switch errno {
 		case unix.EAGAIN, unix.EBUSY:
@@ -104,24 +105,25 @@ func (s *tcSender) tell() error {
 	}
 }
 
-// Flush implements Sender: what a Kick has sent has left.
+// Flush implements Sender. A Kick sends synchronously, so there is nothing to wait for.
 func (s *tcSender) Flush(time.Duration) error { return nil }
 
 // Close implements Sender.
 func (s *tcSender) Close() error { return s.tx.Close() }
 
-// tcReceiver is the receiving half: a program takes the frames that match away from the
-// kernel, and leaves it all others, and those with a VLAN's tag or of several segments.
+// tcReceiver is the receiving half. An eBPF program takes matching frames away from the kernel. It leaves all other
+// frames to the kernel, and also frames with a VLAN tag or with several segments.
 type tcReceiver struct {
 	rx       *tc.Rx
-	listener int // packet socket that holds promiscuous mode, or -1
+	listener int // packet socket that keeps promiscuous mode on, or -1
 
-	mu     sync.Mutex // guards what follows: Drops may come beside Close, and after it
+	mu     sync.Mutex // guards the fields below: Drops may be called during Close and after it
 	closed bool
-	drops  uint64 // when it was closed
-	passed uint64 // likewise
+	drops  uint64 // value at Close
+	passed uint64 // value at Close
 }
 
+// listenTC opens the method tc for receiving the share Config.Queue of Config.Queues.
 func listenTC(c Config) (Receiver, error) {
 	c = c.WithDefaults()
 	rx, err := tc.OpenRx(tc.RxConfig{Interface: c.Interface, Match: c.Match, Share: c.Queue, Shares: c.Queues})
@@ -142,7 +144,7 @@ func listenTC(c Config) (Receiver, error) {
 	return r, nil
 }
 
-// lookAgain is after how long a receiver looks into its ring again: nobody rings.
+// lookAgain is the polling interval of an idle receiver: the ring has no notification.
 const lookAgain = 500 * time.Microsecond
 
 // Receive implements Receiver.
@@ -154,9 +156,9 @@ func (r *tcReceiver) Receive(timeout time.Duration, got func(frame []byte, at in
 	if !ok {
 		return 0, nil
 	}
-	// A ring that is filled as fast as it is emptied would keep us here.
+	// Bounds one call: a ring that is filled as fast as it is emptied would never let it return.
 	const most = 1 << 14
-	// Room is given back before there is none.
+	// Slots are released early, before the ring is full.
 	const releaseEvery = 256
 	for epoch := sinceEpoch(); ok; frame, at, ok = r.rx.Next() {
 		got(frame, at+epoch)
@@ -171,8 +173,8 @@ func (r *tcReceiver) Receive(timeout time.Duration, got func(frame []byte, at in
 	return count, nil
 }
 
-// await looks until there is a frame, or the time is over. It sleeps in the system call:
-// time.Sleep in a goroutine that has its thread to itself would wake another thread, twice.
+// await polls until there is a frame or the timeout is over. It sleeps in nanosleep(2): in a goroutine that is
+// locked to its thread, time.Sleep would wake another thread twice.
 func (r *tcReceiver) await(timeout time.Duration) (frame []byte, at int64, ok bool) {
 	for end := time.Now().Add(timeout); !ok; frame, at, ok = r.rx.Next() {
 		left := time.Until(end)
@@ -180,12 +182,12 @@ func (r *tcReceiver) await(timeout time.Duration) (frame []byte, at int64, ok bo
 			return nil, 0, false
 		}
 		nap := unix.NsecToTimespec(int64(min(left, lookAgain)))
-		unix.Nanosleep(&nap, nil) // a signal ends it earlier
+		unix.Nanosleep(&nap, nil) // returns early on a signal
 	}
 	return frame, at, true
 }
 
-// sinceEpoch is CLOCK_REALTIME less CLOCK_MONOTONIC.
+// sinceEpoch returns CLOCK_REALTIME minus CLOCK_MONOTONIC, in nanoseconds.
 func sinceEpoch() int64 {
 	var t unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) != nil {

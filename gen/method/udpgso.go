@@ -8,30 +8,30 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// gsoSender is the method udpgso: datagrams of one length stand one behind the
-// other in a buffer, and walk through the kernel as one, which the interface cuts
-// up, or the kernel in front of it (udp(7), UDP_SEGMENT). All but the last have
-// the length that the socket was told; the last may be shorter.
+// gsoSender is the method udpgso. Datagrams of the same length lie one after the other in a buffer and pass through
+// the kernel as one packet. The interface segments it, or the kernel just before the interface (udp(7),
+// UDP_SEGMENT). All datagrams have the segment length of the socket, except that the last may be shorter.
 //
-// An interface without hardware, veth above all, may pass the uncut datagram on:
-// its counters, and the peer's, then count one where there are many.
+// An interface without hardware, especially veth, may pass on the packet unsegmented. Its counters and those of its
+// peer then count one packet for many datagrams.
 type gsoSender struct {
 	counters
 	fd      int
-	size    int // of the longest datagram
+	size    int // longest datagram
 	buffer  []byte
-	used    int // bytes of it
-	held    int // datagrams in it
+	used    int // bytes in use
+	held    int // datagrams in the buffer
 	segment int // length of each
-	told    int // what the socket was told
+	told    int // segment length set on the socket
 }
 
-// Limits of the kernel: UDP_MAX_SEGMENTS, and the length of a packet.
+// Limits of the kernel: UDP_MAX_SEGMENTS, and the length of a packet without headers.
 const (
 	maxSegments = 64
 	maxTrain    = 65535 - 40 - 8
 )
 
+// openGSO opens the method udpgso.
 func openGSO(c Config) (Sender, error) {
 	c = c.WithDefaults()
 	s, err := connected(c, unix.SOCK_DGRAM, 0)
@@ -65,8 +65,9 @@ func (s *gsoSender) Send(n int, fill func(slot []byte) int) (sent int, err error
 	return sent + gone, err
 }
 
-// add takes in the datagram that stands behind the others; those may have to go
-// first.
+// add appends the datagram that fill has written at the end of the used buffer. If the datagram cannot join the
+// train, the earlier datagrams are sent first. A full or ended train is sent at once. sent is the number of
+// datagrams sent.
 func (s *gsoSender) add(length int) (sent int, err error) {
 	if s.held > 0 && (length > s.segment || s.used+length > maxTrain) {
 		at := s.used
@@ -85,8 +86,7 @@ func (s *gsoSender) add(length int) (sent int, err error) {
 	return sent, err
 }
 
-// push hands over what is there. A train that the kernel refuses is refused as a
-// whole.
+// push hands over the buffered datagrams. If the kernel refuses a train, it refuses all of it.
 func (s *gsoSender) push() (sent int, err error) {
 	if s.held == 0 {
 		return 0, nil
@@ -113,7 +113,7 @@ func (s *gsoSender) push() (sent int, err error) {
 		s.took(held, used, kicks)
 		return held, nil
 	case errRefused:
-		s.refused.Add(uint64(held - 1)) // one is counted
+		s.refused.Add(uint64(held - 1)) // wait has counted one
 		err = nil
 	}
 	s.took(0, 0, kicks)

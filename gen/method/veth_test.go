@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { netns.Main(m) }
 
-// lab is a wire to another namespace, and what to open there.
+// lab is a veth pair to another namespace and the configuration for opening methods on it.
 type lab struct {
 	*netns.Far
 	near, far string
@@ -43,7 +43,7 @@ func newLab(t testing.TB) *lab {
 		t.Fatal(err)
 	}
 	copy(l.config.SourceMAC[:], i.HardwareAddr)
-	// Nobody answers for this address: the far host does not take what is sent.
+	// A permanent neighbour entry: the address does not answer, since the far host does not use it.
 	netns.IP(t, "neigh", "replace", l.config.Destination.Addr().String(), "lladdr", l.mac().String(), "dev", l.near, "nud", "permanent")
 	l.config.NextHop = l.mac()
 	return l
@@ -51,7 +51,7 @@ func newLab(t testing.TB) *lab {
 
 func (l *lab) mac() wire.MAC { return wire.MAC{2, 0, 0, 0, 0, 0x99} }
 
-// listen opens a receiver at the far end, of the datagrams to port 9.
+// listen opens a receiver at the far end for datagrams to port 9.
 func (l *lab) listen(t testing.TB, name string) Receiver {
 	t.Helper()
 	return l.listenFor(t, name, match.Rule{Protocol: wire.ProtoUDP, Ports: match.Port(9)})
@@ -69,7 +69,7 @@ func (l *lab) listenFor(t testing.TB, name string, rules ...match.Rule) Receiver
 	c.Match = rules
 	queues := 1
 	if name == "xdp" {
-		queues = 2 // the kernel sends by either, and a socket has one
+		queues = 2 // the kernel sends on either queue, and a socket receives from one
 	}
 	var all receivers
 	for c.Queue = range queues {
@@ -87,7 +87,7 @@ func (l *lab) listenFor(t testing.TB, name string, rules ...match.Rule) Receiver
 	return all
 }
 
-// receivers are those of all queues as one.
+// receivers combines the receivers of all queues.
 type receivers []Receiver
 
 func (rs receivers) Receive(timeout time.Duration, got func([]byte, int64)) (count int, err error) {
@@ -119,8 +119,7 @@ func (rs receivers) Close() (err error) {
 	return err
 }
 
-// put writes a UDP datagram with a payload from layer l on, and returns its
-// length.
+// put writes a UDP datagram with a payload, starting at layer l, and returns its length.
 func (l *lab) put(slot []byte, layer Layer, payload []byte) int {
 	frame := make([]byte, 42+len(payload))
 	eth := wire.Ethernet{Dst: l.mac(), Src: l.config.SourceMAC, Type: wire.TypeIPv4}
@@ -133,24 +132,24 @@ func (l *lab) put(slot []byte, layer Layer, payload []byte) int {
 	return copy(slot, frame[layer.HeaderLen(false):])
 }
 
-// body is a payload that differs from frame to frame.
+// body returns a payload that differs from frame to frame.
 func body(i int) []byte {
 	return []byte(fmt.Sprintf("frame %d %s", i, strings.Repeat("x", i*7%1300)))
 }
 
-// number is that of a payload that body made.
+// number returns the frame number in a payload made by body.
 func number(payload string) (i int) {
 	fmt.Sscanf(payload, "frame %d", &i)
 	return i
 }
 
-// collect receives until want frames are there, or none comes for a second.
+// collect receives until want frames have arrived, or none has arrived for a second.
 func collect(t testing.TB, r Receiver, want int) (payloads []string) {
 	t.Helper()
 	for len(payloads) < want {
 		n, err := r.Receive(time.Second, func(b []byte, at int64) {
 			switch r.(type) {
-			case *packetReceiver, *ringReceiver, *tcReceiver: // xdp does not tell
+			case *packetReceiver, *ringReceiver, *tcReceiver: // xdp reports no times
 				if since := time.Since(time.Unix(0, at)); since < 0 || since > time.Minute {
 					t.Errorf("a frame is %v old", since)
 				}
@@ -167,14 +166,13 @@ func collect(t testing.TB, r Receiver, want int) (payloads []string) {
 	return payloads
 }
 
-// Every method delivers what it was given, in order, to all receivers, and its
-// counters tell the truth.
+// Every method delivers all frames in order to every kind of receiver, and its counters are correct.
 func TestMethodsDeliver(t *testing.T) {
 	const count = 500
 	for _, rx := range []string{"packet", "ring", "xdp", "tc"} {
 		for _, m := range All() {
 			if m.Name == "tap" || rx == "tc" && (m.Name == "mmsg" || m.Name == "udpgso") {
-				continue // the receiver of tc leaves trains of datagrams alone
+				continue // the tc receiver leaves unsegmented trains of datagrams to the kernel
 			}
 			t.Run(m.Name+" to "+rx, func(t *testing.T) {
 				l := newLab(t)
@@ -211,7 +209,7 @@ func TestMethodsDeliver(t *testing.T) {
 					t.Errorf("%+v, want %d frames of %d bytes", c, count, bytes)
 				}
 				got := collect(t, r, count)
-				if rx == "xdp" { // two queues have no order between them
+				if rx == "xdp" { // the two queues are not ordered
 					slices.SortFunc(got, func(a, b string) int { return number(a) - number(b) })
 				}
 				if len(got) != count || r.Drops() != 0 {
@@ -227,7 +225,7 @@ func TestMethodsDeliver(t *testing.T) {
 	}
 }
 
-// What tap sends, the kernel receives on that interface; which is gone afterwards.
+// The kernel receives the frames that tap sends. The TAP interface is removed afterwards.
 func TestTapSends(t *testing.T) {
 	l := newLab(t)
 	c := l.config
@@ -249,11 +247,11 @@ func TestTapSends(t *testing.T) {
 	}
 }
 
-// A frame that is too long is refused and counted, and the others go.
+// A frame that is too long is refused and counted, and the others are sent.
 func TestTooLongIsRefused(t *testing.T) {
 	for _, m := range All() {
 		if m.Name == "tap" || m.Name == "loam" || m.Name == "ring" {
-			continue // they know how long a frame may be
+			continue // they check the length themselves
 		}
 		t.Run(m.Name, func(t *testing.T) {
 			l := newLab(t)
@@ -276,7 +274,7 @@ func TestTooLongIsRefused(t *testing.T) {
 			})
 			fragments := uint64(0)
 			if m.Layer == Payload && m.Name != "udpgso" {
-				fragments = 3 // the kernel cuts a long datagram up
+				fragments = 3 // the kernel fragments a long datagram
 			}
 			c := s.Counters()
 			arrived := l.Received(t, l.far) - before
@@ -297,7 +295,7 @@ func TestTooLongIsRefused(t *testing.T) {
 	}
 }
 
-// A VLAN tag that the kernel takes out of a frame is put back by all receivers.
+// All receivers put back a VLAN tag that the kernel has removed from a frame.
 func TestReceiversKeepTags(t *testing.T) {
 	for _, name := range []string{"packet", "ring", "xdp"} {
 		l := newLab(t)
@@ -322,14 +320,14 @@ func TestReceiversKeepTags(t *testing.T) {
 	}
 }
 
-// Nothing is allocated for a frame.
+// Sending a frame allocates no memory.
 func TestSendAllocatesNothing(t *testing.T) {
 	if race.Enabled {
 		t.Skip("sync.Pool loses entries on purpose there")
 	}
 	for _, m := range All() {
 		if m.Name == "loam" {
-			continue // the shard of the stack works at its own pace: its own tests judge it
+			continue // the stack's shard runs independently; the stack's own tests check it
 		}
 		t.Run(m.Name, func(t *testing.T) {
 			l := newLab(t)
@@ -352,7 +350,7 @@ func TestSendAllocatesNothing(t *testing.T) {
 	}
 }
 
-// What cannot be opened is said in one line that tells what to do.
+// Errors of opening fit on one line and say what to do.
 func TestOpenErrors(t *testing.T) {
 	netns.Need(t)
 	for _, m := range All() {

@@ -9,22 +9,22 @@ import (
 	"loam/wire"
 )
 
-// xdpMemory is the memory of the method xdp: frames are written where the driver, or
-// the kernel in its place, reads them, and one call tells of a batch, where the
-// driver wants to be told at all. Nothing of the kernel's network stack is in
-// between.
+// xdpMemory is the memory of the method xdp. Frames are written where the driver, or the kernel on its behalf,
+// reads them. One system call notifies of a batch, if the driver needs a notification at all. The kernel's network
+// stack is not involved.
 //
-// Sending takes no XDP program, and so changes nothing about the interface.
+// Sending needs no XDP program and therefore leaves the interface's configuration unchanged.
 type xdpMemory struct {
 	*afxdp.Tx
 	port *xdpPort
 	size int
 }
 
-// xdpTxFrames is how many frames may be under way. In copy mode only as many as a
-// batch ever are; a device with zero copy has its own ring to keep filled.
+// xdpTxFrames is the number of frames that can be in flight. In copy mode no more than one batch is; a device with
+// zero copy has its own ring to keep filled.
 const xdpTxFrames = 1024
 
+// openXDP opens the method xdp for sending on one queue.
 func openXDP(c Config) (Sender, error) {
 	c = c.WithDefaults()
 	p, err := takePort(c, true)
@@ -50,7 +50,7 @@ func (m *xdpMemory) repeat(frame []byte, n int) int { return m.Repeat(frame, n) 
 
 func (m *xdpMemory) kick() error { return m.KickAtOnce() }
 
-// pause: nobody tells when memory comes back.
+// pause sleeps, because there is no notification when memory becomes free.
 func (m *xdpMemory) pause() error {
 	time.Sleep(20 * time.Microsecond)
 	return nil

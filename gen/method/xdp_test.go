@@ -12,8 +12,7 @@ import (
 	"loam/wire"
 )
 
-// A sender and a receiver of one queue share its socket, and the order in which
-// they come and go does not matter.
+// A sender and a receiver of the same queue share its socket. They can be opened and closed in any order.
 func TestXDPSharesAQueue(t *testing.T) {
 	l := newLab(t)
 	r := l.listen(t, "xdp")
@@ -69,7 +68,7 @@ func TestXDPSharesAQueue(t *testing.T) {
 	}
 }
 
-// Two queues have a sender and a receiver each, and one program.
+// Two queues have a sender and a receiver each, and share one XDP program.
 func TestXDPQueues(t *testing.T) {
 	l := newLab(t)
 	for queue := range 2 {
@@ -98,7 +97,7 @@ func TestXDPQueues(t *testing.T) {
 	}
 }
 
-// What has a sender, or a receiver, or other rules already is refused.
+// A second sender, a second receiver, or other rules on the same queue are rejected.
 func TestXDPRefusals(t *testing.T) {
 	l := newLab(t)
 	s, err := openXDP(l.config)
@@ -131,8 +130,8 @@ func TestXDPRefusals(t *testing.T) {
 	}
 }
 
-// A receiver that nobody listens to counts what it loses, also when it is closed,
-// and waits no longer than it is told.
+// A receiver that is not read counts dropped frames, even after it is closed, and does not wait longer than its
+// timeout.
 func TestXDPDrops(t *testing.T) {
 	l := newLab(t)
 	r := l.listen(t, "xdp")

@@ -16,48 +16,47 @@ import (
 	"loam/wire"
 )
 
-// A queue of an interface has one AF_XDP socket, and an interface one XDP program.
-// Senders and receivers are opened one by one, by callers who do not know of each
-// other; so what they share is kept here, from the first to the last of them. A
-// sender takes the sending half of the socket of its queue, a receiver the other.
+// Each interface queue has one AF_XDP socket, and each interface one XDP program. Senders and receivers are opened
+// independently of each other, so this file keeps the shared objects from the first user to the last. A sender owns
+// the sending half of its queue's socket, a receiver the receiving half.
 
-// xdpKey names a queue: of an interface, in a network namespace.
+// xdpKey identifies an interface queue in a network namespace.
 type xdpKey struct {
-	namespace uint64 // inode
-	index     int    // of the interface in it
+	namespace uint64 // inode of the namespace
+	index     int    // interface index in the namespace
 	queue     int
 }
 
-// xdpPort is the socket of a queue.
+// xdpPort is the AF_XDP socket of a queue.
 type xdpPort struct {
 	key      xdpKey
 	name     string
 	socket   *afxdp.Socket
-	longest  int  // frame that the interface takes
-	sends    bool // somebody has the sending half
-	receives bool // somebody has the receiving half
+	longest  int  // longest frame that the interface accepts
+	sends    bool // the sending half is in use
+	receives bool // the receiving half is in use
 	program  *xdpProgram
 }
 
-// xdpProgram is the program of an interface.
+// xdpProgram is the XDP program of an interface.
 type xdpProgram struct {
 	*afxdp.Program
-	key   xdpKey // with queue 0
+	key   xdpKey // queue is 0
 	rules []match.Rule
-	users int // receivers
+	users int // number of receivers
 }
 
 var xdp = struct {
-	sync.Mutex // guards all that is below, and the fields of the values but for their sockets
+	sync.Mutex // guards the fields below and the fields of their values, except the sockets
 	ports      map[xdpKey]*xdpPort
 	programs   map[xdpKey]*xdpProgram
 }{ports: map[xdpKey]*xdpPort{}, programs: map[xdpKey]*xdpProgram{}}
 
-// xdpRxFrames is how many frames may wait for a receiver: a prober lets out no
-// more probes than that before it has looked (gen/probe).
+// xdpRxFrames is the number of frames that can wait for a receiver. A prober sends at most this many probes before
+// it polls the receiver (gen/probe).
 const xdpRxFrames = 8192
 
-// takePort returns the port for c with the half that is asked for taken.
+// takePort returns the port for c and marks the requested half as used. It returns an error if that half is in use.
 func takePort(c Config, send bool) (*xdpPort, error) {
 	i, err := net.InterfaceByName(c.Interface)
 	if err != nil {
@@ -83,7 +82,7 @@ func takePort(c Config, send bool) (*xdpPort, error) {
 		taken, half = &p.sends, "sender"
 	}
 	if *taken {
-		return nil, fmt.Errorf("%s, queue %d: has a %s already: take another queue", c.Interface, c.Queue, half)
+		return nil, fmt.Errorf("%s, queue %d: has a %s already, and an XDP socket has one: end that, or use the method ring", c.Interface, c.Queue, half)
 	}
 	*taken = true
 	return p, nil
@@ -96,7 +95,7 @@ func (p *xdpPort) config(c Config) afxdp.SocketConfig {
 	}
 }
 
-// networkNamespace tells the namespace of the calling thread from others.
+// networkNamespace identifies the network namespace of the calling thread.
 func networkNamespace() (uint64, error) {
 	info, err := os.Stat("/proc/thread-self/ns/net")
 	if err != nil {
@@ -105,7 +104,7 @@ func networkNamespace() (uint64, error) {
 	return info.Sys().(*syscall.Stat_t).Ino, nil
 }
 
-// leave gives a half back, and closes the socket when nobody has the other.
+// leave releases a half of the port, and closes the socket if the other half is unused.
 func (p *xdpPort) leave(half *bool) error {
 	xdp.Lock()
 	defer xdp.Unlock()
@@ -117,7 +116,7 @@ func (p *xdpPort) leave(half *bool) error {
 	return p.socket.Close()
 }
 
-// steer has frames that agree with the rules come to the port.
+// steer redirects frames that match the rules to the port. All receivers of an interface must use the same rules.
 func (p *xdpPort) steer(rules []match.Rule) error {
 	xdp.Lock()
 	defer xdp.Unlock()
@@ -140,8 +139,7 @@ func (p *xdpPort) steer(rules []match.Rule) error {
 	return program.Steer(p.socket)
 }
 
-// unsteer leaves the frames to the kernel again. The last receiver takes the
-// program off.
+// unsteer leaves the frames to the kernel again. The last receiver removes the program from the interface.
 func (p *xdpPort) unsteer() error {
 	xdp.Lock()
 	defer xdp.Unlock()

@@ -13,20 +13,21 @@ import (
 	"loam/link/afxdp"
 )
 
-// xdpReceiver is the receiving half of the method xdp. A program in the driver
-// takes the frames that match away from the kernel, and leaves it all others.
-// AF_XDP does not say when a frame came.
+// xdpReceiver is the receiving half of the method xdp. An XDP program takes matching frames away from the kernel
+// and leaves all other frames to it. AF_XDP does not report receive times.
 type xdpReceiver struct {
 	port     *xdpPort
 	rx       *afxdp.Rx
-	listener int    // packet socket that holds promiscuous mode, or -1
-	before   uint64 // drops of a receiver that had the socket before
+	listener int    // packet socket that keeps promiscuous mode on, or -1
+	before   uint64 // drops counted for an earlier receiver on the same socket
 
-	mu     sync.Mutex // guards what follows: Drops may come beside Close, and after it
+	mu     sync.Mutex // guards the fields below: Drops may be called during Close and after it
 	closed bool
-	drops  uint64 // as they were when somebody asked last
+	drops  uint64 // at the last call of Drops
 }
 
+// listenXDP opens the method xdp for receiving on one queue. It attaches the XDP program if this is the first
+// receiver.
 func listenXDP(c Config) (Receiver, error) {
 	c = c.WithDefaults()
 	p, err := takePort(c, false)
@@ -34,7 +35,7 @@ func listenXDP(c Config) (Receiver, error) {
 		return nil, err
 	}
 	r := &xdpReceiver{port: p, rx: &p.socket.Rx, listener: -1, before: p.socket.Drops()}
-	for more := true; more; { // what is left of that receiver
+	for more := true; more; { // frames left over from an earlier receiver
 		_, more = r.rx.Next()
 	}
 	if c.Promiscuous {
@@ -52,7 +53,7 @@ func listenXDP(c Config) (Receiver, error) {
 
 // Receive implements Receiver.
 func (r *xdpReceiver) Receive(timeout time.Duration, got func(frame []byte, at int64)) (count int, err error) {
-	// A ring that is filled as fast as it is emptied would keep us here.
+	// Bounds one call: a ring that is filled as fast as it is emptied would never let it return.
 	const most = 1 << 14
 	frame, ok := r.rx.Next()
 	if !ok && timeout > 0 {

@@ -13,14 +13,13 @@ import (
 	"loam/wire"
 )
 
-// How often a neighbour is asked, and how long it has to answer.
+// Number of requests to a neighbour, and the time to wait for each answer.
 const (
 	tries   = 3
 	patient = 400 * time.Millisecond
 )
 
-// ask resolves p.Gateway by ARP (RFC 826) or Neighbor Discovery (RFC 4861 section
-// 7.2), through a packet socket.
+// ask resolves p.Gateway by ARP (RFC 826) or Neighbor Discovery (RFC 4861 section 7.2) through a packet socket.
 func ask(p Path) (wire.MAC, error) {
 	if !p.Source.IsValid() {
 		return wire.MAC{}, fmt.Errorf("%s has no address to ask for %s with: give it one, or say --src and --dst-mac", p.Interface, p.Gateway)
@@ -62,10 +61,10 @@ func ask(p Path) (wire.MAC, error) {
 	return wire.MAC{}, fmt.Errorf("%s %w on %s: check the address, or give its Ethernet address with --dst-mac", p.Gateway, ErrSilent, p.Interface)
 }
 
-// ErrSilent is in the error about a neighbour that was asked in vain.
+// ErrSilent is wrapped by the error about a neighbour that did not answer.
 var ErrSilent = errors.New("does not answer")
 
-// await waits for an answer about a.
+// await waits for an answer about address a.
 func await(rx method.Receiver, a netip.Addr, answer func(frame []byte) (netip.Addr, wire.MAC, bool)) (mac wire.MAC, ok bool) {
 	for deadline := time.Now().Add(patient); !ok; {
 		left := time.Until(deadline)
@@ -84,6 +83,7 @@ func await(rx method.Receiver, a netip.Addr, answer func(frame []byte) (netip.Ad
 	return mac, true
 }
 
+// arpRequest returns a broadcast frame with an ARP request for p.Gateway.
 func arpRequest(p Path) []byte {
 	b := make([]byte, wire.EthernetLen+wire.ARPLen)
 	eth := wire.Ethernet{Dst: wire.Broadcast, Src: p.SourceMAC, Type: wire.TypeARP}
@@ -93,6 +93,7 @@ func arpRequest(p Path) []byte {
 	return b
 }
 
+// arpAnswer returns the sender's addresses from an ARP reply. ok is false for any other frame.
 func arpAnswer(b []byte) (a netip.Addr, m wire.MAC, ok bool) {
 	_, rest, err := wire.ParseEthernet(b)
 	if err != nil {
@@ -102,8 +103,8 @@ func arpAnswer(b []byte) (a netip.Addr, m wire.MAC, ok bool) {
 	return arp.SenderIP, arp.SenderMAC, err == nil && arp.Op == wire.ARPReply
 }
 
-// Messages of Neighbor Discovery: RFC 4861 sections 4.3 and 4.4. Both are an
-// ICMPv6 header, the target, and an option with an address.
+// Messages of Neighbor Discovery (RFC 4861 sections 4.3 and 4.4). Both consist of an ICMPv6 header, the target, and
+// an option with a link-layer address.
 const (
 	ndLen         = wire.ICMPv6Len + 16 + optionLen
 	optionLen     = 8
@@ -112,9 +113,11 @@ const (
 	ndHopLimit    = 255
 	ndTarget      = wire.ICMPv6Len
 	ndOption      = wire.ICMPv6Len + 16
-	solicitedNode = 104 // bits of ff02::1:ff00:0
+	solicitedNode = 104 // prefix length of ff02::1:ff00:0
 )
 
+// solicitation returns a frame with a Neighbor Solicitation for p.Gateway, sent to its solicited-node multicast
+// address.
 func solicitation(p Path) []byte {
 	group := netip.MustParseAddr("ff02::1:ff00:0").As16()
 	target := p.Gateway.As16()
@@ -135,6 +138,8 @@ func solicitation(p Path) []byte {
 	return b
 }
 
+// advertisement returns the target and its Ethernet address from a Neighbor Advertisement. ok is false for any
+// other frame.
 func advertisement(b []byte) (a netip.Addr, m wire.MAC, ok bool) {
 	eth, rest, err := wire.ParseEthernet(b)
 	if err != nil {
@@ -144,7 +149,7 @@ func advertisement(b []byte) (a netip.Addr, m wire.MAC, ok bool) {
 	if err != nil || ip.HopLimit != ndHopLimit || len(body) < ndTarget+16 || body[0] != uint8(wire.ICMPv6NeighborAdvertisement) || !wire.ICMPv6ChecksumOK(body, ip.Src, ip.Dst) {
 		return a, m, false
 	}
-	m = eth.Src // unless an option says otherwise
+	m = eth.Src // unless an option has another address
 	if len(body) >= ndLen && body[ndOption] == targetOption {
 		copy(m[:], body[ndOption+2:])
 	}

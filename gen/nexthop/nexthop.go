@@ -1,12 +1,11 @@
 //go:build linux
 
-// Package nexthop finds out where frames have to go that are not routed by the
-// kernel: by which address of Ethernet a destination is reached, and with which
-// addresses of our own.
+// Package nexthop determines the addresses of frames that bypass the kernel's routing: the Ethernet address of the
+// next hop and the source addresses to use.
 //
-// The route is the kernel's (rtnetlink(7)). The neighbour is asked for by ARP or
-// Neighbor Discovery, by ourselves (ask.go), unless the kernel knows it already:
-// so nothing of the interface is changed.
+// The route comes from the kernel (rtnetlink(7)). The neighbour's address comes from the kernel if it is known
+// there. Otherwise this package resolves it itself, by ARP or Neighbor Discovery (ask.go). The interface's
+// configuration and neighbour table remain unchanged.
 package nexthop
 
 import (
@@ -20,23 +19,23 @@ import (
 	"loam/wire"
 )
 
-// Path is how a destination is reached.
+// Path is the route to a destination.
 type Path struct {
 	Interface string
-	Source    netip.Addr // of the interface; not valid if it has none of the family
+	Source    netip.Addr // address of the interface; not valid if it has none of the family
 	SourceMAC wire.MAC
 	Gateway   netip.Addr // the next router, or the destination itself
-	NextHop   wire.MAC   // its address
+	NextHop   wire.MAC   // Ethernet address of the gateway
 	MTU       int
-	Loopback  bool // the interface is that
+	Loopback  bool // the interface is a loopback interface
 
-	broadcast bool // the destination is that of the interface's network
-	own       bool // the destination is this host's
+	broadcast bool // the destination is a broadcast address of the interface's network
+	own       bool // the destination is an address of this host
 }
 
-// Find resolves dst by the interface. An interface without an address takes dst
-// for a neighbour, and asks as source. Groups and broadcasts have addresses of their
-// own, and on the loopback interface everybody has the address zero.
+// Find resolves dst through the named interface. An interface without an address treats dst as a neighbour, and
+// requests are sent from source. Multicast and broadcast destinations have fixed Ethernet addresses. On the
+// loopback interface every address is zero.
 func Find(name string, dst, source netip.Addr) (Path, error) {
 	p, err := Route(name, dst)
 	if err != nil {
@@ -65,7 +64,7 @@ func Find(name string, dst, source netip.Addr) (Path, error) {
 	return p, err
 }
 
-// Route is Find without the next hop's address.
+// Route is like Find but does not resolve the next hop's Ethernet address.
 func Route(name string, dst netip.Addr) (Path, error) {
 	p := Path{Interface: name, Gateway: dst}
 	link, err := byName(name)
@@ -81,7 +80,7 @@ func Route(name string, dst netip.Addr) (Path, error) {
 	routes, err := netlink.RouteGetWithOptions(dst.AsSlice(), &netlink.RouteGetOptions{Oif: name})
 	if err != nil || len(routes) == 0 {
 		p.Source = address(link, dst.Is4())
-		return p, nil // no route: perhaps it is a neighbour that the kernel does not know of
+		return p, nil // no route: it may be a neighbour that the kernel does not know
 	}
 	p.broadcast, p.own = routes[0].Type == syscall.RTN_BROADCAST, routes[0].Type == syscall.RTN_LOCAL
 	if gw, ok := netip.AddrFromSlice(routes[0].Gw); ok {
@@ -93,7 +92,7 @@ func Route(name string, dst netip.Addr) (Path, error) {
 	return p, nil
 }
 
-// Interface is the name of the one that the kernel routes dst by.
+// Interface returns the name of the interface that the kernel uses to reach dst.
 func Interface(dst netip.Addr) (string, error) {
 	routes, err := netlink.RouteGet(dst.AsSlice())
 	if err != nil || len(routes) == 0 {
@@ -114,7 +113,7 @@ func byName(name string) (netlink.Link, error) {
 	return link, nil
 }
 
-// address is the first address of the interface of that family.
+// address returns the first address of the interface in the given family.
 func address(link netlink.Link, is4 bool) (a netip.Addr) {
 	family := netlink.FAMILY_V6
 	if is4 {
@@ -129,7 +128,7 @@ func address(link netlink.Link, is4 bool) (a netip.Addr) {
 	return a
 }
 
-// known looks into the kernel's table of neighbours.
+// known looks up a in the kernel's neighbour table.
 func known(name string, a netip.Addr) (m wire.MAC, ok bool) {
 	link, err := netlink.LinkByName(name)
 	if err != nil {

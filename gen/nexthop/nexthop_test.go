@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { netns.Main(m) }
 
-// farMAC is the address of an interface of the far namespace, as text.
+// farMAC returns the Ethernet address of an interface in the far namespace, as text.
 func farMAC(t *testing.T, f *netns.Far, name string) string {
 	t.Helper()
 	words := strings.Fields(f.IP(t, "-br", "link", "show", "dev", name))
@@ -24,8 +24,7 @@ func farMAC(t *testing.T, f *netns.Far, name string) string {
 	return words[2]
 }
 
-// A neighbour that the kernel has not asked for yet answers us, and its table of
-// neighbours stays as it was.
+// A neighbour unknown to the kernel is resolved, and the kernel's neighbour table stays unchanged.
 func TestAsksByARP(t *testing.T) {
 	f := netns.NewFar(t)
 	near, far, n := f.Wire(t)
@@ -41,7 +40,7 @@ func TestAsksByARP(t *testing.T) {
 	}
 }
 
-// A destination behind a router has the router's address.
+// A destination behind a router gets the router's address.
 func TestFollowsTheRoute(t *testing.T) {
 	f := netns.NewFar(t)
 	near, far, n := f.Wire(t)
@@ -52,7 +51,7 @@ func TestFollowsTheRoute(t *testing.T) {
 	}
 }
 
-// What the kernel knows is not asked for.
+// A neighbour that the kernel knows is not asked.
 func TestTakesWhatTheKernelKnows(t *testing.T) {
 	f := netns.NewFar(t)
 	near, _, n := f.Wire(t)
@@ -64,7 +63,7 @@ func TestTakesWhatTheKernelKnows(t *testing.T) {
 	}
 }
 
-// Over IPv6 a neighbour answers a solicitation.
+// An IPv6 neighbour answers a solicitation.
 func TestAsksByNeighborDiscovery(t *testing.T) {
 	f := netns.NewFar(t)
 	near, far, _ := f.Wire(t)
@@ -83,7 +82,7 @@ func TestAsksByNeighborDiscovery(t *testing.T) {
 	}
 }
 
-// Groups and broadcasts are asked for by nobody, and have their addresses.
+// Multicast and broadcast addresses are not resolved: they have fixed Ethernet addresses.
 func TestGroupsAndBroadcasts(t *testing.T) {
 	f := netns.NewFar(t)
 	near, _, n := f.Wire(t)
@@ -101,7 +100,7 @@ func TestGroupsAndBroadcasts(t *testing.T) {
 	}
 }
 
-// On the loopback interface nobody is asked.
+// On the loopback interface no neighbour is asked.
 func TestLoopback(t *testing.T) {
 	netns.NewFar(t)
 	netns.IP(t, "link", "set", "lo", "up")
@@ -111,7 +110,7 @@ func TestLoopback(t *testing.T) {
 	}
 }
 
-// Mistakes are one line that says what to do.
+// Errors fit on one line and say what to do.
 func TestErrorsSayWhatToDo(t *testing.T) {
 	f := netns.NewFar(t)
 	near, _, n := f.Wire(t)

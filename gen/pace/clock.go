@@ -3,66 +3,70 @@ package pace
 import (
 	"math"
 	"math/bits"
+	"math/rand/v2"
 	"time"
 )
 
-// Clock turns time into permits: an account that grows with the time and pays
-// for each frame. It is counted in units times nanoseconds, as whole numbers, so
-// that nothing is lost to rounding however often it is asked, and the rate over a
-// second is exact.
+// Clock turns time into permits to send. It keeps a credit that grows with time and pays for each frame. The credit
+// is an integer in units times nanoseconds. Nothing is lost by rounding, however often the clock is read, and the
+// rate over a second is exact.
 //
-// After a stall (the machine was elsewhere) it catches up, but with no more than
-// Bound of the rate and the frame that was due: what was missed beyond that stays
-// missed, and is counted.
+// After a stall, when the process did not get the processor, the clock catches up, but only by the credit of the
+// bound and one due frame. Time beyond that is lost and counted as missed.
 //
-// A user that was given permits may send frames larger than expected: the account
-// then goes below zero, and the next frame waits for it.
+// A caller may send frames larger than expected. The credit then becomes negative, and the next frame waits until
+// it is paid back.
 type Clock struct {
-	rate   int64 // units a second, 0: no limit
+	rate   int64 // units per second; 0: unlimited
 	of     Rate
-	one    int64 // the price of a frame of mean size
-	limit  int64 // the account is never above
+	one    int64 // price of a frame of mean size
+	limit  int64 // upper limit of credit
 	credit int64
 	last   int64
 	missed time.Duration
 	begun  bool
+
+	spacing Spacing
+	left    int        // frames left in the current burst
+	random  *rand.Rand // for Poisson spacing
 }
 
-// DefaultBound is how much of a stall is made up for.
+// DefaultBound is the default limit of a stall that is made up for.
 const DefaultBound = 20 * time.Millisecond
 
-// Unlimited is how many permits a clock without a rate gives at once.
+// Unlimited is the number of permits that a clock without a rate returns.
 const Unlimited = math.MaxInt32
 
-const perUnit = int64(time.Second) // the account counts units times nanoseconds
+const perUnit = int64(time.Second) // the credit counts units times nanoseconds
 
-// NewClock makes a clock for frames of the given mean size in bytes, FCS
-// included. bound 0 is DefaultBound.
+// NewClock returns a clock for frames of the given mean size in bytes, FCS included. bound limits the stall that is
+// made up for; 0 means DefaultBound.
 func NewClock(r Rate, meanSize float64, bound time.Duration) *Clock {
 	if bound == 0 {
 		bound = DefaultBound
 	}
 	c := &Clock{rate: int64(r.PerSecond), of: r}
 	c.one = max(1, r.cost(1, int(math.Ceil(meanSize)))) * perUnit
-	// At 1 Tb/s, 9 ms are what a 64-bit account holds.
+	// At 1 Tb/s, a 64-bit credit holds about 9 ms.
 	c.limit = math.MaxInt64 / 2
 	if hi, lo := bits.Mul64(uint64(c.rate), uint64(bound)); hi == 0 && lo < uint64(c.limit) {
 		c.limit = int64(lo)
 	}
-	c.limit += c.one // that is due, however late it is asked for
+	c.limit += c.one // the due frame, however late it is
 	return c
 }
 
-// Permits is how many frames of mean size may go at now. The first is for now.
-// now is in nanoseconds from any origin, and never runs back.
+// Permits returns how many frames of mean size may be sent at now. The first call permits one frame at once. now is
+// in nanoseconds from any origin and must not decrease.
 func (c *Clock) Permits(now int64) int {
 	if c.rate == 0 {
 		return Unlimited
 	}
 	c.advance(now)
-	return int(max(0, min(c.credit/c.one, Unlimited)))
+	return c.spaced(int(max(0, min(c.credit/c.one, Unlimited))))
 }
 
+// advance adds the credit for the time up to now, and counts what exceeds the limit as missed.
 func (c *Clock) advance(now int64) {
 	if !c.begun {
 		c.begun, c.last, c.credit = true, now, c.one
@@ -82,21 +86,20 @@ func (c *Clock) advance(now int64) {
 	c.credit = c.limit
 }
 
-// Sent pays for frames with so many bytes together, FCS included.
+// Sent pays for frames that were sent. bytes is their total size, FCS included.
 func (c *Clock) Sent(frames, bytes int) {
 	if c.rate != 0 {
-		c.credit -= c.of.cost(frames, bytes) * perUnit
+		c.credit -= c.price(frames, bytes)
 	}
 }
 
-// Next is the earliest time at which Permits will give one.
+// Next returns the earliest time at which Permits returns at least one.
 func (c *Clock) Next() int64 {
-	if c.rate == 0 || !c.begun || c.credit >= c.one {
+	if c.rate == 0 || !c.begun || c.credit >= c.one || c.left > 0 {
 		return c.last
 	}
 	return c.last + (c.one-c.credit+c.rate-1)/c.rate
 }
 
-// Missed is the time for which no frames will be sent any more, because stalls
-// were longer than the bound.
+// Missed returns the time for which frames will never be sent, because stalls were longer than the bound.
 func (c *Clock) Missed() time.Duration { return c.missed }

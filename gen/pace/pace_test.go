@@ -18,8 +18,8 @@ func rate(t testing.TB, s string) Rate {
 
 func TestRates(t *testing.T) {
 	for s, want := range map[string]Rate{
-		"max": {}, "1pps": {1, Frames}, "250kpps": {250_000, Frames}, "250Kpps": {250_000, Frames}, "1.5Mpps": {1_500_000, Frames},
-		"2Gbps": {2_000_000_000, L2Bits}, "10GbpsL1": {10_000_000_000, L1Bits}, "1Tbps": {1_000_000_000_000, L2Bits},
+		"max": {}, "1pps": {1, Frames}, "250kpps": {250_000, Frames}, "250Kpps": {250_000, Frames}, "1.5Mpps": {1_500_000, Frames}, "14.88Mpps": {14_880_000, Frames}, "0.001kpps": {1, Frames}, "1.234567Gbps": {1_234_567_000, L2Bits},
+		"2Gbps": {2_000_000_000, L2Bits}, "50%": {500_000, Line}, "0.0001%": {1, Line}, "100%": {1_000_000, Line}, "10GbpsL1": {10_000_000_000, L1Bits}, "1Tbps": {1_000_000_000_000, L2Bits},
 	} {
 		got := rate(t, s)
 		if got != want {
@@ -29,14 +29,14 @@ func TestRates(t *testing.T) {
 			t.Errorf("%s: printed as %s", s, got)
 		}
 	}
-	for _, s := range []string{"", "1", "pps", "0pps", "-1pps", "1e9pps", "infpps", "2Gpps", "2Tbps", "1mpps", "0.1pps", "1 Mpps", "5bpsL2", "max pps"} {
+	for _, s := range []string{"", "1", "pps", "0pps", "-1pps", "1e9pps", "infpps", "2Gpps", "2Tbps", "1mpps", "0.1pps", "0.5pps", "1.5pps", "0%", "101%", "%", "0.00001%", "0.0015kpps", "1 Mpps", "5bpsL2", "max pps"} {
 		if r, err := ParseRate(s); err == nil {
 			t.Errorf("%q was read as %v", s, r)
 		}
 	}
 }
 
-// 10 Gb/s on the wire are 14.88 million of the smallest frames (RFC 2544 annex).
+// 10 Gb/s on the wire is 14.88 million frames of the smallest size per second (RFC 2544 annex).
 func TestLineRate(t *testing.T) {
 	if got := rate(t, "10GbpsL1").FramesPerSecond(64); math.Abs(got-14_880_952) > 1 {
 		t.Errorf("%v frames a second, want 14880952", got)
@@ -53,8 +53,8 @@ func TestSharesAddUp(t *testing.T) {
 	}
 }
 
-// Whatever the rate, and however late the sender wakes each time, the number of
-// frames in every second is right within 0.1 %, or one frame.
+// For any rate and any delay of the sender, the number of frames in every second is accurate to 0.1 %, or to one
+// frame.
 func TestClockHoldsTheRate(t *testing.T) {
 	for _, s := range []string{"1pps", "7pps", "999pps", "33333pps", "1Mpps", "14880952pps", "1Mbps", "9.9Gbps", "10GbpsL1"} {
 		r := rate(t, s)
@@ -70,7 +70,7 @@ func TestClockHoldsTheRate(t *testing.T) {
 				n := min(c.Permits(now), 64)
 				c.Sent(n, n*size)
 				sent += n
-				now = max(c.Next(), now) + random.Int64N(2000) // late by up to 2 µs
+				now = max(c.Next(), now) + random.Int64N(2000) // up to 2 µs late
 			}
 			if diff := math.Abs(float64(sent) - want); diff > max(want/1000, 1) {
 				t.Errorf("%s: %d frames in second %d, want %.0f", s, sent, second, want)
@@ -79,7 +79,7 @@ func TestClockHoldsTheRate(t *testing.T) {
 	}
 }
 
-// Of frames of several sizes the bits are counted, not the frames.
+// With frames of several sizes, a rate in bits limits bits, not frames.
 func TestClockCountsBits(t *testing.T) {
 	r := rate(t, "100Mbps")
 	c := NewClock(r, 362, 0)
@@ -98,7 +98,7 @@ func TestClockCountsBits(t *testing.T) {
 	}
 }
 
-// After a stall no more than the bound is made up for, and the rest is told.
+// After a stall, at most the bound is made up for, and the rest is reported as missed.
 func TestNoBurstAfterAStall(t *testing.T) {
 	for _, s := range []string{"1Mpps", "1Gpps", "1Tbps"} {
 		r := rate(t, s)
@@ -131,54 +131,66 @@ func TestClockWithoutLimit(t *testing.T) {
 	}
 }
 
-// The pacer sleeps while the time is far, watches when it is near, and never
-// goes early. The clock of this test moves by itself when it is read, and sleeps
-// are late.
-func TestPacerWaits(t *testing.T) {
-	now, slept := int64(0), 0
-	p := NewPacer(NewClock(rate(t, "100pps"), 64, 0))
-	p.now = func() int64 { now += 50; return now }
-	p.sleep = func(d time.Duration) { now += int64(d) + 90_000; slept++ }
-	never := func() bool { return false }
-	for i := range 100 {
-		if n := p.Wait(64, never); n != 1 {
-			t.Fatalf("frame %d: %d permits", i, n)
-		}
-		due := int64(50) + int64(i)*int64(10*time.Millisecond)
-		if now < due || now > due+200 {
-			t.Fatalf("frame %d went %d ns after its time", i, now-due)
-		}
-		p.Sent(1, 64)
+// A Waiter sleeps while the time is far off, returns when it is near, and is never late by itself. The clock of
+// this test advances when it is read, and sleeps end late.
+func TestWaiter(t *testing.T) {
+	now, slept, yielded := int64(0), 0, 0
+	w := &Waiter{
+		now:   func() int64 { now += 50; return now },
+		sleep: func(until int64) { now = until + 90_000; slept++ },
+		yield: func() { now += 20_000; yielded++ },
 	}
-	if slept < 90 {
-		t.Errorf("it slept %d times", slept)
+	for _, gap := range []time.Duration{10 * time.Millisecond, 200 * time.Microsecond, 10 * time.Microsecond} {
+		slept, yielded = 0, 0
+		c := NewClock(Rate{PerSecond: uint64(time.Second / gap)}, 64, 0)
+		first := now
+		for i := range int64(1000) {
+			for c.Permits(now) == 0 {
+				w.Approach(c.Next())
+			}
+			if due := first + i*int64(gap); now < due || now > due+200 {
+				t.Fatalf("%v: frame %d went %d ns after its time", gap, i, now-due)
+			}
+			c.Sent(1, 64)
+		}
+		switch {
+		case gap > watch && slept < 990, gap < watch && slept > 0:
+			t.Errorf("%v: it slept %d times", gap, slept)
+		case gap < watch && gap > room && (yielded < 40 || yielded > 60), gap < room && yielded > 0:
+			t.Errorf("%v: it yielded %d times", gap, yielded)
+		}
 	}
-	g := p.Spread.Gaps()
-	if g.Count != 99 || g.P50 < 9900*time.Microsecond || g.Max > 10100*time.Microsecond || g.Deviation > 20*time.Microsecond {
-		t.Errorf("gaps %+v", g)
+	if w.sleep = func(until int64) { now = until }; true {
+		before := now
+		w.Approach(before + int64(time.Hour))
+		if now-before > int64(nap)+200 {
+			t.Errorf("it slept for %v: a stop is not noticed meanwhile", time.Duration(now-before))
+		}
 	}
 }
 
-func TestPacerStops(t *testing.T) {
-	p := NewPacer(NewClock(rate(t, "1pps"), 64, 0))
-	now, asked := int64(0), 0
-	p.now = func() int64 { return now }
-	p.sleep = func(d time.Duration) { now += int64(d) }
-	p.Wait(1, nil)
-	p.Sent(1, 64)
-	if n := p.Wait(1, func() bool { asked++; return asked == 3 }); n != 0 || now > int64(200*time.Millisecond) {
-		t.Errorf("%d permits at %d", n, now)
+// A sleep shorter than a millisecond is not rounded up to one, even if no other goroutine runs.
+func TestSleepsAreNotRoundedUp(t *testing.T) {
+	defer Punctual()()
+	shortest := int64(math.MaxInt64)
+	for range 200 {
+		begin := Now()
+		sleepUntil(begin + int64(200*time.Microsecond))
+		shortest = min(shortest, Now()-begin)
+	}
+	if shortest < int64(200*time.Microsecond) || shortest > int64(700*time.Microsecond) {
+		t.Errorf("the shortest of 200 sleeps of 200 µs lasted %v", time.Duration(shortest))
 	}
 }
 
-// Frames that go in one batch have no gap, and that is told.
+// Frames of one batch have no gap between them, and the gaps are recorded as 0.
 func TestSpreadOfBatches(t *testing.T) {
 	s, o := NewSpread(), NewSpread()
 	for i := range int64(10) {
 		s.Sent(i*1000, 10)
 	}
 	o.Sent(0, 1)
-	o.Sent(int64(time.Hour), 1) // out of range
+	o.Sent(int64(time.Hour), 1) // longer than longestGap
 	if g := s.Gaps(); g.Count != 99 || g.P50 != 0 || g.Max < 990 || g.Max > 1010 {
 		t.Errorf("gaps %+v", g)
 	}
@@ -189,9 +201,13 @@ func TestSpreadOfBatches(t *testing.T) {
 }
 
 func TestPacingAllocatesNothing(t *testing.T) {
-	p := NewPacer(NewClock(rate(t, "1Gpps"), 64, 0))
-	stop := func() bool { return false }
-	if n := testing.AllocsPerRun(1000, func() { p.Sent(p.Wait(64, stop), 64) }); n != 0 {
+	c, w, s := NewClock(rate(t, "1Gpps"), 64, 0), NewWaiter(), NewSpread()
+	if n := testing.AllocsPerRun(1000, func() {
+		w.Approach(c.Next())
+		n := min(c.Permits(Now()), 64)
+		c.Sent(n, 64*n)
+		s.Sent(Now(), n)
+	}); n != 0 {
 		t.Errorf("%v allocations a batch", n)
 	}
 }
@@ -207,12 +223,11 @@ func FuzzParseRate(f *testing.F) {
 		if again, err := ParseRate(r.String()); err != nil || again != r {
 			t.Fatalf("%q became %v", s, r)
 		}
-		NewClock(r, 64, 0).Permits(1)
+		NewClock(r.Of(1e9), 64, 0).Permits(1)
 	})
 }
 
-// A slow rate is held by a caller that is always late: the lateness of one frame is made up for
-// by the next.
+// A slow rate is accurate even if the caller is always late: the next frame makes up for the lateness of the last.
 func TestSlowRatesAreHeld(t *testing.T) {
 	const late = int64(50 * time.Millisecond)
 	for _, text := range []string{"1pps", "3pps", "700bps"} {
@@ -230,6 +245,76 @@ func TestSlowRatesAreHeld(t *testing.T) {
 		want := r.FramesPerSecond(64) * 100
 		if off := float64(frames) - want; off < -1 || off > 1 || c.Missed() > 0 {
 			t.Errorf("%s: %d frames in 100 s, want %.0f; %v are missed", text, frames, want, c.Missed())
+		}
+	}
+}
+
+// A share of the line becomes bits on the wire.
+func TestShareOfTheLine(t *testing.T) {
+	if got := rate(t, "50%").Of(10_000_000_000); got != (Rate{5_000_000_000, L1Bits}) {
+		t.Errorf("%+v", got)
+	}
+	if got := rate(t, "1kpps").Of(10_000_000_000); got != (Rate{1000, Frames}) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// times returns when the frames of a spacing are sent by a caller without delay.
+func times(t *testing.T, spacing string, frames, batch int) (all []int64) {
+	s, err := ParseSpacing(spacing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := NewClock(rate(t, "10kpps"), 64, 200*time.Millisecond)
+	c.Space(s, 7)
+	for now := int64(0); len(all) < frames; now = max(now, c.Next()) {
+		n := min(c.Permits(now), batch)
+		for range n {
+			all = append(all, now)
+		}
+		if n > 0 {
+			c.Sent(n, 64*n)
+		}
+	}
+	return all[:frames]
+}
+
+// A burst is sent at once, and the next one follows after the time that its frames take at the rate.
+func TestBursts(t *testing.T) {
+	for _, batch := range []int{1, 7, 64, 1000} {
+		for i, at := range times(t, "burst:100", 1000, batch) {
+			if want := int64(i/100) * int64(10*time.Millisecond); at != want {
+				t.Fatalf("in batches of %d, frame %d goes at %d, want %d", batch, i, at, want)
+			}
+		}
+	}
+}
+
+// Poisson gaps have the mean of the rate and an equal standard deviation, and a fraction 1/e of them is longer than
+// the mean.
+func TestPoisson(t *testing.T) {
+	const frames, gap = 200_000, 100_000.0
+	all := times(t, "poisson", frames, 64)
+	var sum, squares float64
+	longer := 0
+	for i := 1; i < frames; i++ {
+		d := float64(all[i] - all[i-1])
+		sum, squares = sum+d, squares+d*d
+		if d > gap {
+			longer++
+		}
+	}
+	mean := sum / (frames - 1)
+	deviation := math.Sqrt(squares/(frames-1) - mean*mean)
+	if math.Abs(mean/gap-1) > 0.01 || math.Abs(deviation/gap-1) > 0.02 || math.Abs(float64(longer)/frames*math.E-1) > 0.02 {
+		t.Errorf("mean %v, deviation %v, longer %d of %d", mean, deviation, longer, frames)
+	}
+}
+
+func TestSpacings(t *testing.T) {
+	for _, s := range []string{"", "burst", "burst:0", "burst:x", "burst:1000001", "uneven", "7"} {
+		if _, err := ParseSpacing(s); err == nil {
+			t.Errorf("%q is a spacing", s)
 		}
 	}
 }

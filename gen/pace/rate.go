@@ -1,8 +1,8 @@
-// Package pace decides when frames go: Rate is what a user asks for, Clock turns
-// time into permits, Pacer waits for them, Spread tells how evenly they went.
+// Package pace decides when frames are sent. Rate is a user's target rate, Clock turns time into permits to send,
+// Waiter waits for the next permit, and Spread measures how evenly the frames were sent.
 //
-// Read rate.go, clock.go, pacer.go, spread.go. Rate and Clock are pure: the time
-// comes in as nanoseconds from any origin.
+// Reading order: rate.go, clock.go, spacing.go, waiter.go, spread.go. Rate and Clock are pure: time is passed in as
+// nanoseconds from any origin.
 package pace
 
 import (
@@ -14,17 +14,18 @@ import (
 	"loam/gen/frame"
 )
 
-// Unit is what a rate counts.
+// Unit is the quantity that a rate limits.
 type Unit uint8
 
 // Units.
 const (
 	Frames Unit = iota // frames
-	L2Bits             // bits of frames, with the frame check sequence: what switches count
-	L1Bits             // bits on the wire, with preamble and gap too: what a link's speed means
+	L2Bits             // bits of frames including the frame check sequence, as switches count
+	L1Bits             // bits on the wire including preamble and gap, as in the speed of a link
+	Line               // millionths of the link's speed: see Rate.Of
 )
 
-// Rate is a number of units a second; the zero value is as fast as possible.
+// Rate is a number of units per second. The zero value means as fast as possible.
 type Rate struct {
 	PerSecond uint64
 	Unit      Unit
@@ -32,20 +33,20 @@ type Rate struct {
 
 // Bounds of a rate.
 const (
-	MaxFrames = 1_000_000_000     // a second
-	MaxBits   = 1_000_000_000_000 // a second
+	MaxFrames = 1_000_000_000     // per second
+	MaxBits   = 1_000_000_000_000 // per second
 )
 
-const rateAllowed = "max; 1pps to 1Gpps; 1bps to 1Tbps, of frames with FCS (layer 2); 1bpsL1 to 1TbpsL1, with preamble and gap; k, M, G and T before the unit"
+const rateAllowed = "max; whole numbers, 1pps to 1Gpps; 1bps to 1Tbps, of frames with FCS (layer 2); 1bpsL1 to 1TbpsL1, with preamble and gap; k, M, G and T before the unit; 0.0001% to 100% of the line"
 
-// ParseRate reads "max", "250kpps", "1.5Mpps", "2Gbps" (layer 2) or "2GbpsL1".
+// ParseRate parses "max", "250kpps", "1.5Mpps", "2Gbps" (layer 2), "2GbpsL1", or a share of the line such as "50%".
 func ParseRate(s string) (Rate, error) {
 	if s == "max" {
 		return Rate{}, nil
 	}
 	wrong := fmt.Errorf("%q is not a rate; allowed: %s", s, rateAllowed)
 	var r Rate
-	limit := uint64(MaxBits)
+	limit, unit := uint64(MaxBits), 1.0
 	var text string
 	switch {
 	case strings.HasSuffix(s, "pps"):
@@ -54,18 +55,34 @@ func ParseRate(s string) (Rate, error) {
 		text, r.Unit = strings.TrimSuffix(s, "bpsL1"), L1Bits
 	case strings.HasSuffix(s, "bps"):
 		text, r.Unit = strings.TrimSuffix(s, "bps"), L2Bits
+	case strings.HasSuffix(s, "%"):
+		text, r.Unit, limit, unit = strings.TrimSuffix(s, "%"), Line, whole, whole/100
 	default:
 		return Rate{}, wrong
 	}
 	n, err := parseScaled(text)
-	if err != nil || n < 1 || n > float64(limit) {
+	n *= unit
+	rounded := math.Round(n)
+	if err != nil || n < 1 || n > float64(limit) || math.Abs(n-rounded) > 1e-9*n {
 		return Rate{}, wrong
 	}
-	r.PerSecond = uint64(math.Round(n))
+	r.PerSecond = uint64(rounded)
 	return r, nil
 }
 
-// parseScaled reads a number with a prefix of the SI, of which that for 1000 is written K, too.
+// whole is the full speed of a link in the unit Line.
+const whole = 1_000_000
+
+// Of resolves r for a link with the given speed in bits per second. A share of the line becomes bits on the wire;
+// other rates are returned unchanged.
+func (r Rate) Of(speed uint64) Rate {
+	if r.Unit != Line {
+		return r
+	}
+	return Rate{max(1, uint64(float64(speed)*float64(r.PerSecond)/whole+0.5)), L1Bits}
+}
+
+// parseScaled parses a number with an SI prefix. The prefix for 1000 may also be written K.
 func parseScaled(s string) (float64, error) {
 	scale := 1.0
 	if s != "" {
@@ -84,19 +101,22 @@ func parseScaled(s string) (float64, error) {
 		s = s[:len(s)-1]
 	}
 	if strings.Trim(s, "0123456789.") != "" {
-		return 0, strconv.ErrSyntax // no exponents, signs or infinities
+		return 0, strconv.ErrSyntax // rejects exponents, signs and infinities
 	}
 	n, err := strconv.ParseFloat(s, 64)
 	return n * scale, err
 }
 
-// IsMax reports whether there is no limit.
+// IsMax reports whether the rate is unlimited.
 func (r Rate) IsMax() bool { return r.PerSecond == 0 }
 
-// String is a form that ParseRate reads.
+// String returns a form that ParseRate accepts.
 func (r Rate) String() string {
 	if r.IsMax() {
 		return "max"
+	}
+	if r.Unit == Line {
+		return strconv.FormatFloat(float64(r.PerSecond)/(whole/100), 'f', -1, 64) + "%"
 	}
 	n, prefix := r.PerSecond, ""
 	for _, p := range []string{"k", "M", "G"} {
@@ -108,7 +128,7 @@ func (r Rate) String() string {
 	return fmt.Sprint(n, prefix, [...]string{Frames: "pps", L2Bits: "bps", L1Bits: "bpsL1"}[r.Unit])
 }
 
-// cost is what frames of so many bytes together, FCS included, take of the rate.
+// cost returns how many units the frames use. bytes is their total size, FCS included.
 func (r Rate) cost(frames, bytes int) int64 {
 	switch r.Unit {
 	case L2Bits:
@@ -119,11 +139,11 @@ func (r Rate) cost(frames, bytes int) int64 {
 	return int64(frames)
 }
 
-// FramesPerSecond is the rate for frames of a mean size in bytes, FCS included;
-// +Inf is as fast as possible.
+// FramesPerSecond returns the rate in frames per second for a mean frame size in bytes, FCS included. It returns
+// +Inf if the rate is unlimited or a share of an unknown line.
 func (r Rate) FramesPerSecond(size float64) float64 {
 	switch {
-	case r.IsMax():
+	case r.IsMax(), r.Unit == Line: // the speed of the link is unknown
 		return math.Inf(1)
 	case r.Unit == L2Bits:
 		return float64(r.PerSecond) / (8 * size)
@@ -133,8 +153,7 @@ func (r Rate) FramesPerSecond(size float64) float64 {
 	return float64(r.PerSecond)
 }
 
-// Share is the part of the rate that one of n equal senders has; part counts
-// from 0. The parts add up to the rate.
+// Share returns the part of the rate for one of n equal senders, counted from 0. The parts add up to the rate.
 func (r Rate) Share(part, n int) Rate {
 	if r.IsMax() {
 		return r

@@ -6,9 +6,8 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Spread tells how evenly frames went: a histogram of the gaps between them, as
-// the sender handed them over. Frames of one batch have no gap between them, and
-// count as 0: what the kernel and the device then do is not seen here.
+// Spread measures how evenly frames are sent. It is a histogram of the gaps between frames when they are handed to
+// the sender. Frames of one batch have a gap of 0. Delays in the kernel and the device are not visible here.
 type Spread struct {
 	gaps  *hdrhistogram.Histogram
 	last  int64
@@ -17,16 +16,16 @@ type Spread struct {
 
 const longestGap = int64(100 * time.Second)
 
-// NewSpread returns an empty spread.
+// NewSpread returns an empty Spread.
 func NewSpread() *Spread { return &Spread{gaps: hdrhistogram.New(1, longestGap, 3)} }
 
-// Sent notes that frames were handed over at now, in nanoseconds.
+// Sent records that frames were handed over at now, in nanoseconds.
 func (s *Spread) Sent(now int64, frames int) {
 	if frames <= 0 {
 		return
 	}
 	if s.begun {
-		// A gap out of range is the longest there is.
+		// Longer gaps are recorded as longestGap.
 		_ = s.gaps.RecordValue(min(max(0, now-s.last), longestGap))
 	}
 	if frames > 1 {
@@ -35,10 +34,10 @@ func (s *Spread) Sent(now int64, frames int) {
 	s.last, s.begun = now, true
 }
 
-// Merge adds the gaps of another sender.
+// Merge adds the gaps of another Spread.
 func (s *Spread) Merge(o *Spread) { s.gaps.Merge(o.gaps) }
 
-// Gaps sum up a Spread.
+// Gaps is a summary of a Spread.
 type Gaps struct {
 	Count     int64         `json:"count"`
 	Mean      time.Duration `json:"mean_ns"`
@@ -49,7 +48,7 @@ type Gaps struct {
 	Max       time.Duration `json:"max_ns"`
 }
 
-// Gaps sums up what was noted.
+// Gaps returns a summary of the recorded gaps.
 func (s *Spread) Gaps() Gaps {
 	g := s.gaps
 	return Gaps{

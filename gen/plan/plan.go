@@ -1,9 +1,9 @@
-// Package plan reads what a run of the packet engine is told from a file in YAML:
+// Package plan parses the YAML file that describes a run of the packet engine:
 //
 //	interface: eth0
 //	method: ring          # as for loam gen --method
 //	queues: 1
-//	rx: eth1              # receive there, and tell what was lost
+//	rx: eth1              # receive there, and report what was lost
 //	next-hop: 02:00:00:00:00:02
 //	streams:
 //	  - name: voice
@@ -23,7 +23,7 @@
 //	  - time: 10s
 //	    scale: 50%        # of the streams' rates
 //
-// What it does not know is refused, and each mistake is told with its line.
+// Unknown fields are rejected, and every error contains the line of the mistake.
 package plan
 
 import (
@@ -33,6 +33,8 @@ import (
 	"io"
 	"maps"
 	"net"
+	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -49,18 +51,18 @@ import (
 	"loam/wire"
 )
 
-// Plan is what a file says.
+// Plan is the contents of a file.
 type Plan struct {
 	gen.Config
-	RX string // the interface to receive on; "" is none
+	RX string // the interface to receive on; "": none
 }
 
-// MaxSize bounds a file in bytes.
+// MaxSize is the largest size of a file in bytes.
 const MaxSize = 1 << 20
 
 // Error is a mistake in a file.
 type Error struct {
-	Line  int // from 1; 0 is not known
+	Line  int // counted from 1; 0: unknown
 	Wrong string
 }
 
@@ -72,7 +74,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("line %d: %s", e.Line, e.Wrong)
 }
 
-// document is the file as it is written.
+// document is the structure of the file.
 type document struct {
 	Interface string   `yaml:"interface"`
 	Method    string   `yaml:"method"`
@@ -84,29 +86,33 @@ type document struct {
 	Plain     bool     `yaml:"plain"`
 	Public    bool     `yaml:"public"`
 	Leave     bool     `yaml:"leave-checksum"`
+	Patience  string   `yaml:"patience"`
 	Seed      uint64   `yaml:"seed"`
 	Time      string   `yaml:"time"`
 	Streams   []stream `yaml:"streams"`
 	Steps     []step   `yaml:"steps"`
 }
 
+// stream is an entry of streams. Its fields correspond to those of gen.Stream.
 type stream struct {
 	Name     string            `yaml:"name"`
 	Template string            `yaml:"template"`
 	Size     string            `yaml:"size"`
 	Rate     string            `yaml:"rate"`
+	Spacing  string            `yaml:"spacing"`
 	Count    uint64            `yaml:"count"`
 	Flows    int               `yaml:"flows"`
 	Bare     bool              `yaml:"bare"`
 	Vary     map[string]string `yaml:"vary"`
 }
 
+// step is an entry of steps.
 type step struct {
 	Time  string `yaml:"time"`
 	Scale string `yaml:"scale"`
 }
 
-// Read reads a file.
+// Read parses a file. Mistakes in it are returned as *Error.
 func Read(r io.Reader) (*Plan, error) {
 	text, err := io.ReadAll(io.LimitReader(r, MaxSize+1))
 	if err != nil {
@@ -115,7 +121,7 @@ func Read(r io.Reader) (*Plan, error) {
 	return Parse(text)
 }
 
-// Parse reads the text of a file. Its errors are of type *Error.
+// Parse parses the text of a file. Its errors are of type *Error.
 func Parse(text []byte) (*Plan, error) {
 	if len(text) > MaxSize {
 		return nil, &Error{Wrong: fmt.Sprintf("the file is longer than %d bytes", MaxSize)}
@@ -134,7 +140,7 @@ func Parse(text []byte) (*Plan, error) {
 	return (&reader{file: file}).plan(&d)
 }
 
-// ofYAML takes line and message out of the library's error.
+// ofYAML converts an error of the YAML library, with its line and message.
 func ofYAML(err error) error {
 	var e yaml.Error
 	if errors.As(err, &e) {
@@ -142,20 +148,66 @@ func ofYAML(err error) error {
 		if t := e.GetToken(); t != nil && t.Position != nil {
 			line = t.Position.Line
 		}
-		return &Error{line, e.GetMessage()}
+		return &Error{line, inTerms(e.GetMessage())}
 	}
 	return &Error{Wrong: strings.Join(strings.Fields(err.Error()), " ")}
 }
 
-// reader gives a document its meaning.
+// ofGo matches the library's message about a value of the wrong type, which names Go types.
+var ofGo = regexp.MustCompile(`^cannot unmarshal (\S+) into Go (?:struct field \S*?\.?(\w+)|value) of type (\S+)`)
+
+// ofLibrary matches the library's other message about a wrong type, which names YAML types.
+var ofLibrary = regexp.MustCompile(`^(\w+) was used where (\w+) is expected`)
+
+// kinds translates Go and YAML types to the terms of the file.
+var kinds = map[string]string{
+	"int": "a number", "uint64": "a number from 0", "bool": "true or false", "string": "text", "float64": "a number",
+	"[]interface": "a list", "[]interface{}": "a list", "map[string]interface": "a block of fields", "map[string]interface{}": "a block of fields",
+	"map[string]string": "a block of fields", "[]plan.stream": "a list of streams", "[]plan.step": "a list of steps",
+	"plan.document": "a block of fields", "plan.stream": "a block of fields", "plan.step": "a block of fields",
+}
+
+// inTerms rewrites a message of the library in the terms of the file.
+func inTerms(message string) string {
+	if m := ofLibrary.FindStringSubmatch(message); m != nil {
+		return fmt.Sprintf("a %s is wanted, and this is of the kind %s", m[2], m[1])
+	}
+	m := ofGo.FindStringSubmatch(message)
+	if m == nil {
+		return message
+	}
+	word := func(s string) string {
+		if k := kinds[s]; k != "" {
+			return k
+		}
+		return "another kind of value"
+	}
+	field := "the value"
+	if m[2] != "" {
+		field = fieldName(m[2])
+	}
+	return fmt.Sprintf("%s is to be %s, and is %s", field, word(m[3]), word(m[1]))
+}
+
+// fieldName returns the YAML name of a Go field.
+func fieldName(name string) string {
+	for _, of := range []reflect.Type{reflect.TypeFor[document](), reflect.TypeFor[stream](), reflect.TypeFor[step]()} {
+		if f, ok := of.FieldByName(name); ok {
+			return f.Tag.Get("yaml")
+		}
+	}
+	return name
+}
+
+// reader converts a document to a Plan.
 type reader struct{ file *ast.File }
 
-// wrong is a mistake at a path such as "$.streams[0].rate".
+// wrong returns an error about the value at a path such as "$.streams[0].rate".
 func (r *reader) wrong(path, format string, args ...any) error {
 	return &Error{r.line(path), fmt.Sprintf(format, args...)}
 }
 
-// line is where a path stands in the file; 0 if it does not.
+// line returns the line of a path in the file, or 0 if the path is not in the file.
 func (r *reader) line(path string) int {
 	p, err := yaml.PathString(path)
 	if err != nil {
@@ -168,6 +220,7 @@ func (r *reader) line(path string) int {
 	return node.GetToken().Position.Line
 }
 
+// plan converts the document. Errors contain the line of the mistake where it is known.
 func (r *reader) plan(d *document) (*Plan, error) {
 	p := &Plan{RX: d.RX}
 	c := &p.Config
@@ -197,6 +250,11 @@ func (r *reader) plan(d *document) (*Plan, error) {
 			return nil, err
 		}
 	}
+	if d.Patience != "" {
+		if c.Patience, err = r.duration("$.patience", d.Patience); err != nil {
+			return nil, err
+		}
+	}
 	for i := range d.Streams {
 		s, err := r.stream(&d.Streams[i], fmt.Sprintf("$.streams[%d]", i))
 		if err != nil {
@@ -208,6 +266,7 @@ func (r *reader) plan(d *document) (*Plan, error) {
 	return p, r.steps(d, c)
 }
 
+// duration parses a time above 0, up to gen.MaxTime.
 func (r *reader) duration(path, s string) (time.Duration, error) {
 	t, err := time.ParseDuration(s)
 	if err != nil || t <= 0 || t > gen.MaxTime {
@@ -216,6 +275,8 @@ func (r *reader) duration(path, s string) (time.Duration, error) {
 	return t, nil
 }
 
+// stream converts the stream at a path. It compiles the template once, so that mistakes in it are reported with
+// their line.
 func (r *reader) stream(d *stream, path string) (s gen.Stream, err error) {
 	s = gen.Stream{Name: d.Name, Count: d.Count, Flows: d.Flows, Bare: d.Bare}
 	if d.Template == "" {
@@ -240,13 +301,18 @@ func (r *reader) stream(d *stream, path string) (s gen.Stream, err error) {
 	if s.Rate, err = pace.ParseRate(d.Rate); err != nil {
 		return s, r.wrong(path+".rate", "%v", err)
 	}
+	if d.Spacing != "" {
+		if s.Spacing, err = pace.ParseSpacing(d.Spacing); err != nil {
+			return s, r.wrong(path+".spacing", "%v", err)
+		}
+	}
 	if _, err := frame.Compile(s.Template, frame.Options{Sizes: s.Sizes}); err != nil {
 		return s, r.wrong(path+".template", "%v", err)
 	}
 	return s, nil
 }
 
-// steps reads the steps, whose scale is 100% if they have none.
+// steps converts the steps. A step without a scale has 100%.
 func (r *reader) steps(d *document, c *gen.Config) error {
 	if len(d.Steps) > 0 && d.Time != "" {
 		return r.wrong("$.time", "there are steps, which have times of their own")
@@ -271,5 +337,5 @@ func (r *reader) steps(d *document, c *gen.Config) error {
 	return nil
 }
 
-// ordered are the keys of a map, so that the same file is always the same plan.
+// ordered returns the keys of a map in sorted order, so that the same file always gives the same plan.
 func ordered(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }

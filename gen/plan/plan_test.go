@@ -8,7 +8,7 @@ import (
 	"loam/gen"
 )
 
-// example has everything that a file can say.
+// example contains every field that a file can have.
 const example = `# two streams
 interface: eth0
 method: packet
@@ -65,7 +65,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// Each mistake is told in one line, with the line of the file.
+// Each mistake is reported in one line with its line in the file.
 func TestMistakes(t *testing.T) {
 	replace := func(old, now string) string {
 		if !strings.Contains(example, old) {
@@ -107,7 +107,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// FuzzParse: no file is too wrong to be read, and every error is one of ours.
+// FuzzParse checks that no file causes a panic and every error is of type *Error.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(example))
 	f.Add([]byte("interface: &a eth0\nstreams: [{template: *a}]"))
@@ -115,7 +115,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte("steps:\n  - {time: 1s, scale: 1e400%}\n<<: {}\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if len(text) > 1<<14 {
-			return // long texts are slow to read, and teach nothing
+			return // long texts are slow to parse and test nothing new
 		}
 		if _, err := Parse(text); err != nil {
 			if _, ours := err.(*Error); !ours {
@@ -123,4 +123,17 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+// An error about a value of the wrong type uses the terms of the file, not of Go.
+func TestWrongKinds(t *testing.T) {
+	for text, want := range map[string]string{
+		"interface: lo\nqueues: many\nstreams: []": "line 2: queues is to be a number, and is text",
+		"interface: lo\nqdisc: maybe\nstreams: []": "line 2: qdisc is to be true or false, and is text",
+		"interface: lo\nstreams: 7":                "line 2: a sequence is wanted, and this is of the kind int",
+	} {
+		if _, err := Parse([]byte(text)); err == nil || err.Error() != want {
+			t.Errorf("%q: %v\nwant %s", text, err, want)
+		}
+	}
 }

@@ -7,17 +7,17 @@ import (
 	"loam/wire"
 )
 
-// What comes in: frames that may be answers to probes, other traffic, or forged.
-// Checksums behind the IP header are not looked at: on virtual links the sender
-// leaves those of TCP and UDP to a device that never was, and the tag says more.
+// Input: frames that may be answers to probes, other traffic or forgeries. Checksums after the IP header are not
+// verified. On virtual links the sender leaves TCP and UDP checksums to a device that never computes them, and the
+// tag is a stronger check.
 
-// verdict is what a frame turned out to be.
+// verdict is the classification of a received frame.
 type verdict uint8
 
 const (
-	genuine   verdict = iota // an answer to a question of ours
+	genuine   verdict = iota // an answer to one of our questions
 	foreign                  // other traffic
-	malformed                // not even a packet
+	malformed                // not a valid packet
 	forged                   // looks like an answer, but the tag is wrong
 )
 
@@ -25,13 +25,13 @@ const (
 type reply struct {
 	question
 	answer   Answer
-	code     uint8      // of an ICMP error
-	from     netip.Addr // who sent it: the target, or for errors maybe a router
-	hopLimit uint8      // that was left
-	rtt      int64      // nanoseconds; -1 if the answer does not tell
+	code     uint8      // code of an ICMP error
+	from     netip.Addr // the sender of the answer: the target, or for an error possibly a router
+	hopLimit uint8      // remaining hop limit or TTL
+	rtt      int64      // nanoseconds; -1 if unknown
 }
 
-// read says what frame b is, which arrived at now of the run's clock.
+// read classifies frame b, which arrived at now, in nanoseconds of the run's clock.
 func (f *form) read(b []byte, now int64) (r reply, v verdict) {
 	eth, packet, err := wire.ParseEthernet(b)
 	if err != nil {
@@ -67,6 +67,7 @@ func (f *form) read(b []byte, now int64) (r reply, v verdict) {
 	return r, f.readTransport(&r, proto, packet, now)
 }
 
+// readTransport classifies the part of a packet after its IP header. r.from must be set already.
 func (f *form) readTransport(r *reply, proto wire.Protocol, b []byte, now int64) verdict {
 	r.addr = r.from
 	switch {
@@ -100,8 +101,8 @@ func (f *form) readTransport(r *reply, proto wire.Protocol, b []byte, now int64)
 	return foreign
 }
 
-// readEcho: a host has to return the data (RFC 1122 section 3.2.2.6, RFC 4443
-// section 4.2). One that cuts it off still answers, but does not tell the time.
+// readEcho parses an echo reply. A host must return the data (RFC 1122 section 3.2.2.6, RFC 4443 section 4.2). A
+// reply with truncated data still counts as an answer, but its round-trip time is unknown.
 func (f *form) readEcho(r *reply, id, seq uint16, data []byte, now int64) verdict {
 	if id != f.id {
 		return foreign
@@ -121,6 +122,7 @@ func (f *form) readEcho(r *reply, id, seq uint16, data []byte, now int64) verdic
 	return genuine
 }
 
+// readTCP parses a SYN-ACK or a reset. It is genuine if its port and its acknowledgment number match the tag.
 func (f *form) readTCP(r *reply, b []byte, now int64) verdict {
 	h, _, err := wire.ParseTCP(b)
 	if err != nil {
@@ -150,6 +152,7 @@ func (f *form) readTCP(r *reply, b []byte, now int64) verdict {
 	return genuine
 }
 
+// readUDP parses a datagram. It is genuine if its destination port matches the tag.
 func (f *form) readUDP(r *reply, b []byte) verdict {
 	h, _, err := wire.ParseUDP(b)
 	if err != nil {
@@ -166,13 +169,11 @@ func (f *form) readUDP(r *reply, b []byte) verdict {
 	return genuine
 }
 
-// quoteLen is how much of a packet's transport header an ICMP error quotes at
-// the least (RFC 792).
+// quoteLen is the smallest part of a packet's transport header, in bytes, that an ICMP error quotes (RFC 792).
 const quoteLen = 8
 
-// readQuote looks for a probe of ours in the front of the packet that an ICMP
-// error is about. The packet is cut off anywhere behind quoteLen, and its length
-// field no longer fits, so wire does not parse it.
+// readQuote looks for one of our probes in the packet quoted by an ICMP error. The quote may end anywhere after
+// quoteLen bytes of the transport header, so the length field does not match and package wire cannot parse it.
 func (f *form) readQuote(r *reply, b []byte) verdict {
 	var src netip.Addr
 	var proto wire.Protocol
@@ -199,8 +200,7 @@ func (f *form) readQuote(r *reply, b []byte) verdict {
 	return f.checkQuote(r, b)
 }
 
-// checkQuote compares the first bytes of the transport header with those that
-// the question must have had.
+// checkQuote compares the first bytes of the quoted transport header with those of our probe for the question.
 func (f *form) checkQuote(r *reply, b []byte) verdict {
 	first, second := binary.BigEndian.Uint16(b), binary.BigEndian.Uint16(b[2:])
 	rest := binary.BigEndian.Uint32(b[4:])

@@ -10,49 +10,47 @@ import (
 	"loam/internal/siphash"
 )
 
-// Config is what a run is told. Zero values are sensible unless it says
-// otherwise.
+// Config is the configuration of a run. Zero values are usable unless a field says otherwise.
 type Config struct {
 	Path
 	Kind      Kind
-	Addresses *target.Set // whom to ask; of the family of Path.Source
-	Ports     []uint16    // to ask each for; SYN and UDP need some, Echo has none
-	Payload   []byte      // of UDP
-	// LocalPorts are the source ports of SYN and UDP. Answers come back to them, so
-	// nobody else may use them while the run lasts.
+	Addresses *target.Set // targets; of the same family as Path.Source
+	Ports     []uint16    // ports to probe on each target; required for SYN and UDP, empty for Echo
+	Payload   []byte      // UDP payload
+	// LocalPorts are the source ports of SYN and UDP probes. Answers arrive at them, so no other program may use
+	// them during the run.
 	LocalPorts Ports
-	ID         uint16      // the identifier of echoes: this run's, and nobody else's on this host
-	Key        siphash.Key // of the tags: random, and kept to ourselves
+	ID         uint16      // identifier of echo requests; must be unique on this host
+	Key        siphash.Key // key of the tags: random and secret
 
-	Seed          uint64 // of the order
-	Shard, Shards uint64 // this run asks every Shards-th question, from the Shard-th (from 0) on; Shards 0 is 1
-	Most          uint64 // questions of it at the most, the first in the order; 0: all
+	Seed          uint64 // determines the order of the questions
+	Shard, Shards uint64 // this run asks every Shards-th question, starting with number Shard (from 0); Shards 0 means 1
+	Most          uint64 // largest number of questions to ask, in order; 0: all
 
-	Rate       float64       // probes a second at the most; 0: as fast as nothing is lost
-	Retries    int           // passes after the first, over those who have not settled
-	RetryAfter time.Duration // how long a pass waits for answers before the next begins; 0 is DefaultRetryAfter
-	Wait       time.Duration // how long the last one does; 0 is DefaultWait
-	Window     int           // probes let out before the rings have been emptied again; 0 is DefaultWindow
-	All        bool          // results hold every answer, not only the positive ones
+	Rate       float64       // limit in probes per second; 0: as fast as possible without loss
+	Retries    int           // number of further passes over questions that are not settled
+	RetryAfter time.Duration // time between passes, to wait for answers; 0: DefaultRetryAfter
+	Wait       time.Duration // time to wait for answers after the last pass; 0: DefaultWait
+	Window     int           // largest number of probes sent between two times that the rings are emptied; 0: DefaultWindow
+	All        bool          // report every answer, not only positive ones
 
-	From *Checkpoint // where an earlier run stopped; nil: at the beginning
-	// Answered are the results of that run, which are not asked again. It calls yield
-	// for each.
+	From *Checkpoint // where an earlier run stopped; nil: start from the beginning
+	// Answered calls yield for each result of the earlier run. These questions are not asked again.
 	Answered func(yield func(netip.Addr, uint16))
 
-	// Reset ends the connections that SYNs open: for receivers that take the answers
-	// away from the kernel, and for a Source that is none of its addresses. Otherwise
-	// the kernel does it, which knows of no such connection.
+	// Reset sends resets to end the connections that SYNs open. It is needed if the receivers take the answers away
+	// from the kernel, or if Source is not an address of the kernel. Otherwise the kernel sends the resets, because
+	// it does not know the connections.
 	Reset bool
 
-	// Record takes results, which it may keep until it returns. Mark is told now and
-	// then that the run may begin again at c, all results before that having been
-	// recorded. Both are called by one goroutine. An error of theirs ends the run.
+	// Record receives results. It may use the slice only until it returns. Mark is called now and then with a
+	// checkpoint c from which the run can be resumed, after all earlier results have been recorded. Both are called
+	// on the same goroutine. An error from either ends the run.
 	Record func([]Result) error
 	Mark   func(c Checkpoint) error
-	// Losses reads a counter of frames that the interface has lost, for the throttle.
+	// Losses returns the number of frames that the interface has lost, for the throttle.
 	Losses func() uint64
-	// Progress is called about once a second, by the scheduler: it must not block.
+	// Progress is called about once per second on the scheduler's goroutine. It must not block.
 	Progress func(Status)
 }
 
@@ -65,67 +63,68 @@ const (
 
 // Result is one answer.
 type Result struct {
-	Addr     netip.Addr // that was asked
-	Port     uint16     // that was asked, 0 for Echo
+	Addr     netip.Addr // the probed address
+	Port     uint16     // the probed port, 0 for Echo
 	Answer   Answer
-	Code     uint8         // of ICMP errors
-	HopLimit uint8         // that the answer had left (TTL)
-	RTT      time.Duration // below 0: not known. It counts from when the batch of the probe was written, at most 64 probes before it left
-	From     netip.Addr    // who answered: Addr, except for errors
-	At       time.Time     // when the answer came
+	Code     uint8         // code of an ICMP error
+	HopLimit uint8         // remaining hop limit or TTL of the answer
+	RTT      time.Duration // negative: unknown; starts when the probe's batch is written, at most 64 probes early
+	From     netip.Addr    // sender of the answer: Addr, except for errors
+	At       time.Time     // arrival time
 }
 
-// Checkpoint is a place in a run.
+// Checkpoint is a position in a run.
 type Checkpoint struct {
-	Pass int    // 0 is the first
-	Next uint64 // position in it
-	Sent uint64 // probes before it, for the summary
+	Pass int    // 0 is the first pass
+	Next uint64 // next position in the pass
+	Sent uint64 // number of probes sent so far, for the summary
 }
 
-// Status is how a run is doing.
+// Status is the progress of a run.
 type Status struct {
 	Elapsed time.Duration
-	Pass    int     // 0 is the first
-	Done    float64 // of this pass, 0 to 1
+	Pass    int     // 0 is the first pass
+	Done    float64 // completed part of this pass, 0 to 1
 	Sent    uint64
-	Rate    float64 // probes in the last second
-	Found   uint64  // positive answers
-	Waiting bool    // for late answers
+	Rate    float64 // probes sent in the last second
+	Found   uint64  // number of positive answers
+	Waiting bool    // waiting for late answers
 }
 
-// Summary is how a run went.
+// Summary is the result of a run.
 type Summary struct {
-	Asked      uint64    // questions of this shard, or Most
-	Known      uint64    // of them, those whose answers are in the results of an earlier run
-	Sent       uint64    // probes
-	PassSent   []uint64  // of each pass
-	Answers    [8]uint64 // by Answer, duplicates left out for those that settle
+	Asked      uint64    // number of questions in this shard, limited by Most
+	Known      uint64    // number of questions answered in an earlier run
+	Sent       uint64    // number of probes
+	PassSent   []uint64  // number of probes in each pass
+	Answers    [8]uint64 // by Answer; without duplicates of answers that settle a question
 	Duplicates uint64
-	Forged     uint64 // looked like answers, with a wrong tag
+	Forged     uint64 // frames that look like answers but have a wrong tag
 	Malformed  uint64
-	Resets     uint64        // sent for SYN-ACKs
-	Foreign    uint64        // other traffic that the receivers were handed
-	RingDrops  uint64        // answers that found no room in our rings: should be 0
-	LinkDrops  uint64        // frames that the interface lost, whoever they belonged to
-	Slowed     uint64        // times that losses made the run slower
-	Sending    time.Duration // from the first to the last probe, waits between passes left out
+	Resets     uint64        // resets sent in answer to SYN-ACKs
+	Foreign    uint64        // unrelated frames that the receivers delivered
+	RingDrops  uint64        // answers dropped because our rings were full: should be 0
+	LinkDrops  uint64        // frames that the interface lost, ours or not
+	Slowed     uint64        // how often losses reduced the rate
+	Sending    time.Duration // from the first to the last probe, without the waits between passes
 	Elapsed    time.Duration
 	RTT        Spread
-	Finished   bool       // nothing is left to be asked
-	Stopped    Checkpoint // where to go on otherwise
+	Finished   bool       // all questions have been asked
+	Stopped    Checkpoint // where to resume if not Finished
 }
 
-// Found is the number of positive answers.
+// Found returns the number of positive answers.
 func (s *Summary) Found() uint64 {
 	return s.Answers[EchoReply] + s.Answers[SYNACK] + s.Answers[Data]
 }
 
-// Spread is what is known of the round-trip times.
+// Spread is a summary of the round-trip times.
 type Spread struct {
 	Count          uint64
 	Min, Mean, Max time.Duration
 }
 
+// withDefaults returns a copy of c with defaults in place of zero fields.
 func (c *Config) withDefaults() Config {
 	d := *c
 	if d.Shards == 0 {
@@ -143,9 +142,11 @@ func (c *Config) withDefaults() Config {
 	return d
 }
 
-// errConfig is in every error of check.
+// errConfig is wrapped by every error of check.
 var errConfig = errors.New("probe: bad configuration")
 
+// check returns an error that wraps errConfig if the configuration is invalid for this number of senders and
+// receivers.
 func (c *Config) check(senders, receivers int) error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("%w: %s", errConfig, fmt.Sprintf(format, args...))
@@ -173,10 +174,9 @@ func (c *Config) check(senders, receivers int) error {
 	return nil
 }
 
-// MaxPayload is the longest UDP payload in bytes: what fits an Ethernet frame over
-// IPv6.
+// MaxPayload is the longest UDP payload in bytes: what fits into an Ethernet frame with IPv6.
 const MaxPayload = 1500 - 40 - 8
 
-// FrameLen is the length of the frames that a run of c sends, without the frame
-// check sequence: what its senders need slots for.
+// FrameLen returns the length of the frames that the run sends, without the frame check sequence. The senders need
+// slots of at least this size.
 func (c *Config) FrameLen() int { return newForm(c, tagger{kind: c.Kind}).len() }

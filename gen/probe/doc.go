@@ -1,16 +1,14 @@
-// Package probe asks millions of addresses whether they are there, and loses no
-// answer: ICMP echo, TCP SYN and UDP over IPv4 and IPv6.
+// Package probe scans millions of addresses without losing answers, by ICMP echo, TCP SYN and UDP over IPv4 and
+// IPv6.
 //
-// It remembers nothing about a probe. Whom to ask next is computed (space.go, and
-// package target below it), what an answer must look like is hashed (tag.go), and
-// a bit for each question tells who has answered (seen.go). So a run takes as much
-// memory as it has questions, in bits, and what it needs to go on after an
-// interruption is a Checkpoint and the results so far.
+// It keeps no state per probe. The order of the questions is computed (space.go and package target). The expected
+// content of an answer is a hash (tag.go). One bit per question records whether it has been answered (seen.go). A
+// run therefore needs one bit of memory per question. To resume after an interruption, it needs a Checkpoint and
+// the results so far.
 //
-// Read in this order: config.go (what a run is told, and what it tells), run.go,
-// schedule.go and lane.go (the goroutines), plan.go and throttle.go (whom, and how
-// fast), form.go, answer.go and judge.go (frames out and in), output.go and state.go
-// (results and checkpoints as text).
+// Reading order: config.go (configuration and results), run.go, schedule.go and lane.go (the goroutines), plan.go
+// and throttle.go (which question next, and how fast), form.go, answer.go and judge.go (outgoing and incoming
+// frames), output.go and state.go (results and checkpoints as text).
 //
 //	scheduler ──work──────────────> lanes ──frames──> network
 //	    ^  ^                        │ │ ^                │
@@ -18,9 +16,8 @@
 //	    │                             └──found──> recorder ──> results, checkpoints
 //	    └── throttle, plan
 //
-// No answer is lost in our own rings, whatever the rate: the scheduler lets out
-// only so many probes as the rings have room for answers, counted from the last
-// time that they had been emptied (run.go), and when the interface reports losses it
-// slows down (throttle.go). Probes and answers that are lost elsewhere are asked
-// again, in a later pass over those who have not answered.
+// No answer is lost in the receivers' rings at any rate. The scheduler limits the number of probes to the room for
+// answers in the rings, counted since the rings were last emptied (run.go). If the interface reports losses, the
+// scheduler reduces the rate (throttle.go). Questions whose probes or answers are lost elsewhere are asked again in
+// a later pass over the unanswered ones.
 package probe

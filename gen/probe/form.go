@@ -7,8 +7,8 @@ import (
 	"loam/wire"
 )
 
-// A form is the frame that all probes of a run share, written once, with blanks
-// for what differs: destination, tag, time, and the checksums over them.
+// form is the frame that all probes of a run share. It is written once, with blanks for the fields that differ:
+// destination, tag, time, and the checksums over them.
 //
 //	Ethernet | IPv4 or IPv6 | ICMP echo, 16 bytes of data
 //	                        | TCP SYN, MSS and timestamp
@@ -19,10 +19,10 @@ type form struct {
 	is4       bool
 	tags      tagger
 	local     Ports
-	id        uint16 // of echoes
+	id        uint16 // identifier of echo requests
 	transport int    // offset of the transport header
 	probe     template
-	reset     template // answers a SYN-ACK
+	reset     template // sent in answer to a SYN-ACK
 }
 
 // template is a frame with blanks.
@@ -31,19 +31,19 @@ type template struct {
 	pseudo uint16 // partial sum of the pseudo header, without the destination
 }
 
-// Path is how probes leave: what stands in their Ethernet and IP headers.
+// Path is the contents of the probes' Ethernet and IP headers.
 type Path struct {
-	Source     netip.Addr // of the interface; answers come to it
+	Source     netip.Addr // address that answers are sent to
 	SourceMAC  wire.MAC
-	NextHopMAC wire.MAC // of the router that all targets lie behind
-	HopLimit   uint8    // TTL of IPv4; 0 is DefaultHopLimit
+	NextHopMAC wire.MAC // router in front of all targets
+	HopLimit   uint8    // hop limit, or TTL of IPv4; 0 is DefaultHopLimit
 }
 
-// DefaultHopLimit reaches whatever there is.
+// DefaultHopLimit is the default hop limit. It is enough to reach any host.
 const DefaultHopLimit = 64
 
-// synOptions are what a SYN carries: without an MSS some hosts do not answer
-// (RFC 9293 section 3.7.1 has them assume 536), and timestamps tell the time.
+// synOptions are the options of a SYN. Some hosts do not answer without an MSS, although they should assume 536
+// (RFC 9293 section 3.7.1). The timestamp is used to measure the round-trip time.
 var synOptions = wire.TCPOptions{MSS: 1460, HasTimestamps: true}
 
 func newForm(c *Config, tags tagger) *form {
@@ -61,7 +61,7 @@ func newForm(c *Config, tags tagger) *form {
 	return f
 }
 
-// template puts headers in front of what begins at the transport header.
+// template prepends Ethernet and IP headers to body, which starts at the transport header.
 func (f *form) template(body []byte) (t template) {
 	eth := wire.Ethernet{Dst: f.NextHopMAC, Src: f.SourceMAC, Type: wire.TypeIPv4}
 	ipLen := wire.IPv4MinLen
@@ -86,7 +86,7 @@ func (f *form) template(body []byte) (t template) {
 	return t
 }
 
-// body is the template from the transport header on.
+// body returns the part of the template that starts at the transport header.
 func (f *form) body(payload []byte) []byte {
 	switch f.kind {
 	case SYN:
@@ -110,19 +110,19 @@ func (f *form) body(payload []byte) []byte {
 	return b
 }
 
-// Offsets of the blanks (RFC 791, 8200, 9293, 768, 792).
+// Offsets of the blanks in their headers (RFC 791, 8200, 9293, 768, 792).
 const (
 	ipv4ID, ipv4Sum, ipv4Dst  = 4, 10, 16
 	ipv6Dst                   = 24
-	tcpSeq, tcpSum, tcpTSVal  = 4, 16, 28 // behind MSS, two NOPs, kind and length
+	tcpSeq, tcpSum, tcpTSVal  = 4, 16, 28 // tcpTSVal: after MSS, two NOPs, kind and length
 	udpSum, icmpSum, icmpRest = 6, 2, 4
 )
 
-// len is the length of every probe of the form.
+// len returns the length of every probe of the form.
 func (f *form) len() int { return len(f.probe.bytes) }
 
-// put writes the probe that asks q at now, in nanoseconds of the run's clock,
-// into slot, which has len bytes or more, and returns its length.
+// put writes the probe for question q into slot and returns its length. slot must have at least len bytes. now is
+// in nanoseconds of the run's clock.
 func (f *form) put(slot []byte, q question, now int64) int {
 	tag := f.tags.tag(q)
 	body, sum := f.address(slot, &f.probe, q, tag)
@@ -130,9 +130,8 @@ func (f *form) put(slot []byte, q question, now int64) int {
 	return f.len()
 }
 
-// putReset writes the reset that a target is owed which has answered q by a
-// SYN-ACK: with the number that it acknowledged (RFC 9293 section 3.10.7.3), so
-// that it forgets the connection and repeats nothing.
+// putReset writes the reset for a target that has answered q with a SYN-ACK. Its sequence number is the
+// acknowledged one (RFC 9293 section 3.10.7.3), so that the target drops the connection and retransmits nothing.
 func (f *form) putReset(slot []byte, q question) int {
 	tag := f.tags.tag(q)
 	b, sum := f.address(slot, &f.reset, q, tag)
@@ -143,8 +142,8 @@ func (f *form) putReset(slot []byte, q question) int {
 	return len(f.reset.bytes)
 }
 
-// address copies a template to slot and fills in the IP header. It returns the
-// rest, and the sum of the pseudo header.
+// address copies a template to slot and fills in the IP header. It returns the bytes after the IP header and the
+// sum of the pseudo header.
 func (f *form) address(slot []byte, t *template, q question, tag uint64) (body []byte, sum uint16) {
 	n := copy(slot, t.bytes)
 	ip, body := slot[wire.EthernetLen:f.transport], slot[f.transport:n]
@@ -163,8 +162,7 @@ func (f *form) address(slot []byte, t *template, q question, tag uint64) (body [
 	return body, sum
 }
 
-// fill writes the blanks of the transport header, checksum last; pseudo is the
-// sum of the pseudo header.
+// fill writes the blanks of the transport header and then its checksum. pseudo is the sum of the pseudo header.
 func (f *form) fill(b []byte, q question, tag uint64, now int64, pseudo uint16) {
 	sumAt := icmpSum
 	switch f.kind {
@@ -182,12 +180,12 @@ func (f *form) fill(b []byte, q question, tag uint64, now int64, pseudo uint16) 
 		binary.BigEndian.PutUint32(b[icmpRest:], wire.EchoRest(f.id, sequence(tag)))
 		f.tags.putEchoData(b[wire.ICMPv4Len:], tag, now)
 		if f.is4 {
-			pseudo = 0 // RFC 792 has none
+			pseudo = 0 // ICMP over IPv4 has no pseudo header (RFC 792)
 		}
 	}
 	sum := ^wire.Sum(b, pseudo)
 	if sum == 0 && f.kind == UDP {
-		sum = 0xffff // zero means that there is none
+		sum = 0xffff // zero means no checksum
 	}
 	binary.BigEndian.PutUint16(b[sumAt:], sum)
 }

@@ -8,17 +8,17 @@ import (
 	"loam/wire"
 )
 
-// A host that has every address, written with package wire alone: it shares
-// nothing with form and answer but the standards. It checks every checksum.
+// host simulates a host that has every address. It uses only package wire, so it shares nothing with form and
+// answer. It verifies every checksum.
 type host struct {
 	t *testing.T
-	// closed says which TCP and UDP ports are.
+	// closed reports which TCP and UDP ports are closed.
 	closed func(port uint16) bool
 }
 
 func (h *host) open(port uint16) bool { return h.closed == nil || !h.closed(port) }
 
-// reply answers frame b as a host does, or returns nil.
+// reply returns the host's answer to frame b, or nil.
 func (h *host) reply(b []byte) [][]byte {
 	eth, packet, err := wire.ParseEthernet(b)
 	if err != nil {
@@ -108,7 +108,7 @@ func (h *host) udp(src, dst netip.Addr, whole, b []byte) [][]byte {
 	return [][]byte{packet(dst, src, wire.ProtoUDP, out)}
 }
 
-// icmp4 is a message with its checksum.
+// icmp4 returns an ICMP message with its checksum.
 func icmp4(h wire.ICMPv4, data []byte) []byte {
 	b := make([]byte, wire.ICMPv4Len+len(data))
 	h.Put(b)
@@ -117,13 +117,13 @@ func icmp4(h wire.ICMPv4, data []byte) []byte {
 	return b
 }
 
-// unreachable is an error from a router or host about the IPv4 packet whole, of
-// which it quotes as little as it may (RFC 792).
+// unreachable returns an error from a router or host about the IPv4 packet whole. It quotes as little as allowed
+// (RFC 792).
 func unreachable(from, to netip.Addr, code uint8, whole []byte) []byte {
 	return packet(from, to, wire.ProtoICMP, icmp4(wire.ICMPv4{Type: wire.ICMPv4Unreachable, Code: code}, whole[:wire.IPv4MinLen+8]))
 }
 
-// packet is a frame to the prober.
+// packet returns a frame to the prober.
 func packet(src, dst netip.Addr, proto wire.Protocol, body []byte) []byte {
 	eth := wire.Ethernet{Dst: path4.SourceMAC, Src: path4.NextHopMAC, Type: wire.TypeIPv4}
 	if src.Is6() {
@@ -143,7 +143,7 @@ func packet(src, dst netip.Addr, proto wire.Protocol, body []byte) []byte {
 	return b
 }
 
-// asked is the destination of a probe over IPv4, as a number.
+// asked returns the destination of an IPv4 probe as a number.
 func asked(frame []byte) uint32 {
 	return binary.BigEndian.Uint32(frame[wire.EthernetLen+ipv4Dst:])
 }

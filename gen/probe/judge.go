@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// judge turns a genuine answer, which arrived at now, into a result if it is one
-// that the user wants and has not had, and counts it.
+// judge counts a genuine answer that arrived at now. It returns the answer as a result if the user wants it and it
+// is not a duplicate.
 func (r *run) judge(rep reply, now int64) (res Result, wanted bool) {
 	at, ok := r.space.position(rep.question)
-	if !ok { // of another shard that was given our key
+	if !ok { // answer to another shard that uses the same key
 		r.counts.other[foreign].Add(1)
 		return res, false
 	}
@@ -27,9 +27,9 @@ func (r *run) judge(rep reply, now int64) (res Result, wanted bool) {
 	}, r.All || rep.answer.Positive()
 }
 
-// counts are what lanes count together.
+// counts are counters shared by all lanes.
 type counts struct {
-	resets     atomic.Uint64 // sent
+	resets     atomic.Uint64 // resets sent
 	answers    [8]atomic.Uint64
 	other      [forged + 1]atomic.Uint64 // by verdict
 	duplicates atomic.Uint64

@@ -18,9 +18,9 @@ import (
 
 func TestMain(m *testing.M) { netns.Main(m) }
 
-// The Linux kernel answers for 4096 addresses on the far side of a tap: all are
-// found by each kind, its closed ports are told apart, and our parser agrees with
-// what a real host sends. The TCP and UDP ports are closed there.
+// The Linux kernel answers for 4096 addresses on the far side of a TAP interface. Every kind of probe finds all of
+// them and recognizes closed ports, and the parser understands a real host's answers. The TCP and UDP ports are
+// closed there.
 func TestTheKernelAnswers(t *testing.T) {
 	netns.Need(t)
 	if _, err := os.Stat("/dev/net/tun"); err != nil {
@@ -46,7 +46,7 @@ func TestTheKernelAnswers(t *testing.T) {
 			t.Fatalf("ip %v: %v: %s", args, err, out)
 		}
 	}
-	// A host limits the ICMP errors that it sends; echo replies and resets are free.
+	// By default a host limits the rate of ICMP errors; echo replies and resets are not limited.
 	for _, limit := range []string{"icmp_ratelimit", "icmp_ratemask"} {
 		if err := os.WriteFile("/proc/sys/net/ipv4/"+limit, []byte("0"), 0); err != nil {
 			t.Fatal(err)

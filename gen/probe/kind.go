@@ -2,7 +2,7 @@ package probe
 
 import "fmt"
 
-// Kind is what a probe asks.
+// Kind is the type of a probe.
 type Kind uint8
 
 // Kinds.
@@ -14,7 +14,7 @@ const (
 
 var kindNames = [...]string{Echo: "icmp", SYN: "tcp", UDP: "udp"}
 
-// String is the name that users type.
+// String returns the name used in commands.
 func (k Kind) String() string {
 	if int(k) < len(kindNames) {
 		return kindNames[k]
@@ -22,19 +22,19 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind %d", uint8(k))
 }
 
-// Answer is what came back from a target, or from a router on the way to it.
+// Answer is the type of an answer from a target, or from a router on the path to it.
 type Answer uint8
 
-// Answers. All but the last three settle the question: the target is not asked
-// again, and says no more in the results.
+// Answers. All except the last three settle a question: it is not asked again, and further answers to it are not
+// reported.
 const (
 	EchoReply Answer = iota
 	SYNACK           // the port is open
-	Reset            // the port is closed, the host is there
-	Data             // a datagram came back
+	Reset            // the port is closed but the host is up
+	Data             // a UDP datagram
 	PortUnreachable
-	Unreachable  // another ICMP "destination unreachable"; the code says which
-	TimeExceeded // the hop limit ran out on the way
+	Unreachable  // another ICMP "destination unreachable"; see the code
+	TimeExceeded // the hop limit was exceeded on the path
 	OtherError   // another ICMP error
 )
 
@@ -43,7 +43,7 @@ var answerNames = [...]string{
 	Unreachable: "unreachable", TimeExceeded: "time-exceeded", OtherError: "icmp-error",
 }
 
-// String is how results name the answer.
+// String returns the name used in results.
 func (a Answer) String() string {
 	if int(a) < len(answerNames) {
 		return answerNames[a]
@@ -51,10 +51,9 @@ func (a Answer) String() string {
 	return fmt.Sprintf("answer %d", uint8(a))
 }
 
-// Settles reports whether the target has said all that it will: an error from
-// the network on the way may be over when it is asked again.
+// Settles reports whether the answer is final. Errors from the network on the path are not: the target may answer
+// another probe.
 func (a Answer) Settles() bool { return a < Unreachable }
 
-// Positive reports whether the answer is what one hopes for: the host, or the
-// service, is there.
+// Positive reports whether the answer shows that the host or the service is up.
 func (a Answer) Positive() bool { return a == EchoReply || a == SYNACK || a == Data }

@@ -10,40 +10,38 @@ import (
 	"loam/gen/method"
 )
 
-// A lane is one goroutine with a sender and a receiver of a queue, which it serves
-// in turn: a batch of probes out, then all answers that have come in. So on a
-// machine that is busy a lane that has the processor finds its answers waiting,
-// in the cache, and nobody has to be woken to take them in. It never sits in a
-// receiver for long while there may be probes to send.
+// lane is a goroutine with a sender and a receiver of one queue. It serves them in turn: it sends a batch of
+// probes, then receives all available answers. On a busy machine, a lane that gets the processor therefore finds
+// its answers waiting in the cache. No other thread has to be woken to receive them. A lane never blocks for long
+// in its receiver while there may be probes to send.
 //
-// Where there are more senders than receivers, or the other way round, the rest
-// have lanes with one half only.
+// If there are more senders than receivers, or the other way round, the surplus ones have lanes with only one half.
 type lane struct {
 	*run
 	number int             // of the receiver
-	tx     method.Sender   // nil: it only receives
-	rx     method.Receiver // nil: it only sends
-	work   <-chan *batch   // run.work; nil when there is no more, or nothing to send by
+	tx     method.Sender   // nil: receives only
+	rx     method.Receiver // nil: sends only
+	work   <-chan *batch   // run.work; nil after the last batch, or without a sender
 
-	b      *batch  // that is being sent
-	next   int     // position in it
-	at     int64   // when its frames are written
-	held   bool    // the sender may have kept something back
-	failed bool    // the sender did: what is left of the work goes nowhere
-	resets []reset // to be sent
+	b      *batch  // the batch being sent
+	next   int     // next position in it
+	at     int64   // time at which its frames are written
+	held   bool    // the sender may hold back frames
+	failed bool    // the sender has failed: the remaining work is discarded
+	resets []reset // still to be sent
 	out    *[]Result
-	// Made once, since making them allocates.
+	// Created once, because creating them allocates.
 	fillProbe, fillReset func(slot []byte) int
 	got                  func(frame []byte, at int64)
 }
 
 const (
-	// flushTimeout is how long a lane waits for frames to leave before it goes on:
-	// what has not left by then is asked again in a later pass, if there is one.
+	// flushTimeout is how long a lane waits for frames to leave before it continues. Questions whose probes have
+	// not left by then are asked again in a later pass, if there is one.
 	flushTimeout = 100 * time.Millisecond
-	// A lane that has had nothing to do looks again after briefWait, then after twice
-	// as long each time, up to workWait while there may be more to send, and lastWait
-	// when there is not. It is how late it notices either.
+	// An idle lane polls after briefWait, then doubles the wait each time. The limit is workWait while there may be
+	// more to send and lastWait afterwards. The limit is also the delay until the lane notices new work or an
+	// answer.
 	briefWait = 50 * time.Microsecond
 	workWait  = 400 * time.Microsecond
 	lastWait  = 2 * time.Millisecond
@@ -58,10 +56,10 @@ func (r *run) newLane(number int, tx method.Sender, rx method.Receiver) *lane {
 	return l
 }
 
-// loop ends when stop is closed, or, without a receiver, when there is no more to
-// send. It calls sent once, when all its probes have left.
+// loop runs until stop is closed or, without a receiver, until there is no more work. It calls sent once, after all
+// its probes have left.
 func (l *lane) loop(stop <-chan struct{}, sent func()) {
-	runtime.LockOSThread() // it goes on where it was after each system call
+	runtime.LockOSThread() // a lane keeps its thread across system calls
 	defer runtime.UnlockOSThread()
 	defer l.handOver()
 	if l.work == nil {
@@ -106,7 +104,7 @@ func (l *lane) longestWait() time.Duration {
 	return workWait
 }
 
-// awaitWork is for a lane that does nothing else.
+// awaitWork blocks until there is work. It is for lanes without a receiver.
 func (l *lane) awaitWork(sent func()) {
 	b, ok := <-l.work
 	if !ok {
@@ -117,9 +115,8 @@ func (l *lane) awaitWork(sent func()) {
 	l.send(b)
 }
 
-// send writes the probes of b and hands them over, and takes in answers meanwhile.
-// After an error it goes on taking work, and does nothing with it, until the
-// scheduler has heard.
+// send sends the probes of b and receives answers between batches. After an error it keeps accepting work and
+// discards it, until the scheduler notices the error.
 func (l *lane) send(b *batch) {
 	l.b = b
 	for l.next = 0; l.next < b.n && !l.failed; {
@@ -143,7 +140,7 @@ func (l *lane) writeProbe(slot []byte) int {
 	return l.form.put(slot, q, l.at)
 }
 
-// fail ends the run if the sender has failed.
+// fail ends the run if err is not nil.
 func (l *lane) fail(err error) {
 	if err != nil {
 		l.failed = true
@@ -151,8 +148,8 @@ func (l *lane) fail(err error) {
 	}
 }
 
-// flush has what a sender kept back to make up a batch go out. A timeout means
-// that the link is slow: see flushTimeout.
+// flush makes a sender send the frames that it holds back to complete a batch. A timeout means that the link is
+// slow: see flushTimeout.
 func (l *lane) flush() {
 	if l.held && !l.failed {
 		l.tx.Flush(flushTimeout)
@@ -160,14 +157,14 @@ func (l *lane) flush() {
 	l.held = false
 }
 
-// results are pooled: lanes take them, the recorder puts them back.
+// results is a pool of result slices. Lanes take them and the recorder returns them.
 var results = sync.Pool{New: func() any { s := make([]Result, 0, resultBatch); return &s }}
 
-// resultBatch is how many results go through a channel at once.
+// resultBatch is the number of results passed through a channel at a time.
 const resultBatch = 256
 
-// receive takes in all answers that are there, waiting for the first up to wait,
-// and returns how many frames there were.
+// receive processes all available frames and returns their number. If there are none, it waits for the first one,
+// at most wait.
 func (l *lane) receive(wait time.Duration) int {
 	if l.rx == nil {
 		return 0
@@ -181,7 +178,7 @@ func (l *lane) receive(wait time.Duration) int {
 	}
 	l.sendResets()
 	if err != nil {
-		// The run ends, and until it has, nobody must wait for this ring.
+		// The run ends. Until it has, the scheduler must not wait for this ring.
 		l.caught[l.number].Store(math.MaxUint64 / 2)
 		l.rx = nil
 		l.cancel(fmt.Errorf("probe: receiving: %w", err))
@@ -189,8 +186,7 @@ func (l *lane) receive(wait time.Duration) int {
 	return n
 }
 
-// take judges a frame that arrived at at, in nanoseconds since 1970, or 0 if
-// nobody says when.
+// take judges a frame that arrived at the given time, in nanoseconds since 1970. 0 means that the time is unknown.
 func (l *lane) take(frame []byte, at int64) {
 	now := at - l.start.UnixNano()
 	if at == 0 {
@@ -212,8 +208,8 @@ func (l *lane) take(frame []byte, at int64) {
 	}
 }
 
-// handOver gives the results to the recorder: when there are many, or nothing
-// else to do.
+// handOver passes the collected results to the recorder. It is called when there are many, or when the lane is
+// idle.
 func (l *lane) handOver() {
 	if len(*l.out) == 0 {
 		return
@@ -222,10 +218,10 @@ func (l *lane) handOver() {
 	l.out = results.Get().(*[]Result)
 }
 
-// reset is owed to a target that has opened a connection for us.
+// reset is a reset to send to a target that has answered with a SYN-ACK.
 type reset struct{ question }
 
-// sendResets pays them all.
+// sendResets sends all pending resets. Without a working sender they are discarded.
 func (l *lane) sendResets() {
 	for len(l.resets) > 0 && l.tx != nil && !l.failed {
 		n, err := l.tx.Send(min(len(l.resets), burstSize), l.fillReset)

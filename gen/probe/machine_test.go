@@ -12,10 +12,9 @@ import (
 	"loam/wire"
 )
 
-// The parts that have no clock: plan, throttle, space, form.
+// Tests of the parts without a clock: plan, throttle, space, form.
 
-// A plan names every position once, then those that have not answered, and ends
-// early when nobody is left.
+// A plan yields every position once, then the unanswered ones again, and ends early if all have been answered.
 func TestPlan(t *testing.T) {
 	s := newSeen(200)
 	p := plan{size: 200, passes: 3, seen: s}
@@ -58,8 +57,7 @@ func TestPlanGoesOn(t *testing.T) {
 	}
 }
 
-// The rate falls at a loss, to below what was achieved, and comes back until it
-// no longer limits.
+// After a loss the rate falls below the achieved rate. Then it grows again until it no longer limits.
 func TestThrottle(t *testing.T) {
 	th := newThrottle(0)
 	if n, _ := th.allow(0, 64); n != 64 {
@@ -104,13 +102,13 @@ func TestThrottleKeepsTheUsersRate(t *testing.T) {
 	if total < 999 || total > 1002 {
 		t.Errorf("%d in a second at a rate of 1000", total)
 	}
-	// A pause is not made up for.
+	// Permits do not accumulate during a pause.
 	if n, _ := th.allow(time.Hour, 64); n > 2 {
 		t.Errorf("%d at once after an hour", n)
 	}
 }
 
-// Every question has a position in one shard, and is found there.
+// Every question has a position in exactly one shard and can be found there.
 func TestSpace(t *testing.T) {
 	set := addresses(t, "10.0.0.0/25", "10.0.1.7")
 	seen := map[question]int{}
@@ -156,7 +154,7 @@ func testForm(t testing.TB, kind Kind) (*Config, *form) {
 	return c, newForm(c, tagger{c.Key, kind})
 }
 
-// A tag of one run, kind, address or port is of no use to another.
+// A tag is not valid for another run, kind, address or port.
 func TestTagsDiffer(t *testing.T) {
 	a, b := netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("fd00::1")
 	one := tagger{siphash.Key{K0: 1}, SYN}
@@ -171,7 +169,7 @@ func TestTagsDiffer(t *testing.T) {
 	}
 }
 
-// An answer with any bit of its tag changed is refused.
+// An answer with any bit of its tag changed is rejected.
 func TestEveryBitOfTheTagCounts(t *testing.T) {
 	for _, kind := range []Kind{Echo, SYN, UDP} {
 		c, f := testForm(t, kind)
@@ -193,7 +191,7 @@ func TestEveryBitOfTheTagCounts(t *testing.T) {
 			bits = append(bits, i)
 		}
 		if kind == SYN {
-			for i := (body + 8) * 8; i < (body+12)*8; i++ { // what it acknowledges
+			for i := (body + 8) * 8; i < (body+12)*8; i++ { // the acknowledgment number
 				bits = append(bits, i)
 			}
 		}
@@ -207,7 +205,7 @@ func TestEveryBitOfTheTagCounts(t *testing.T) {
 	}
 }
 
-// RFC 1122 has hosts return the data, but one that does not is there all the same.
+// A host that does not return the echo data, as RFC 1122 requires, still counts as up.
 func TestShortEcho(t *testing.T) {
 	c, f := testForm(t, Echo)
 	q := question{c.Addresses.At(3), 0}
@@ -217,7 +215,7 @@ func TestShortEcho(t *testing.T) {
 	}
 }
 
-// The time that TCP carries goes round after 71 minutes.
+// The time in TCP timestamps wraps after 71 minutes.
 func TestRoundTripGoesRound(t *testing.T) {
 	now := int64(1<<32-10) * timestampUnit
 	if rtt, ok := roundTrip(now+20*timestampUnit, timestamp(now)); !ok || rtt != 20*timestampUnit {
@@ -264,7 +262,7 @@ func BenchmarkProbe(b *testing.B) {
 	}
 }
 
-// FuzzRead: no frame panics, and none but the answer is taken for genuine.
+// FuzzRead checks that no frame causes a panic and only the right answer is genuine.
 func FuzzRead(f *testing.F) {
 	for _, kind := range []Kind{Echo, SYN, UDP} {
 		c, form := testForm(f, kind)

@@ -11,12 +11,11 @@ import (
 	"time"
 )
 
-// Results as text, one line each: JSON lines (every line an object, RFC 8259) or
-// CSV (RFC 4180, with a header line). The address comes first in both, and the
-// port second where there is one, so that a run which goes on can read back who
-// has answered; see ReadAnswered.
+// Results as text, one per line: JSON lines (every line is an object, RFC 8259) or CSV (RFC 4180, with a header
+// line). In both formats the address comes first, followed by the port if there is one, so that a resumed run can
+// read back which questions have been answered: see ReadAnswered.
 
-// Format is how results are written.
+// Format is the text format of results.
 type Format uint8
 
 // Formats.
@@ -25,18 +24,18 @@ const (
 	CSV
 )
 
-// Field is one thing about a result.
+// Field is a field of a result.
 type Field uint8
 
-// Fields. The address is not among them, since it is always written.
+// Fields. The address is not listed because it is always written.
 const (
 	FieldPort Field = iota
 	FieldAnswer
-	FieldCode // of an ICMP error
-	FieldTTL  // that the answer had left
-	FieldRTT  // in milliseconds, null or empty if it is not known
-	FieldFrom // who answered
-	FieldTime // when, in seconds since 1970
+	FieldCode // code of an ICMP error
+	FieldTTL  // remaining hop limit or TTL of the answer
+	FieldRTT  // in milliseconds; null or empty if unknown
+	FieldFrom // sender of the answer
+	FieldTime // arrival time in seconds since 1970
 )
 
 var fieldNames = [...]string{
@@ -44,7 +43,7 @@ var fieldNames = [...]string{
 	FieldRTT: "rtt_ms", FieldFrom: "from", FieldTime: "time",
 }
 
-// DefaultFields are what is written if the user says nothing.
+// DefaultFields returns the fields written by default.
 func DefaultFields(k Kind) []Field {
 	if k == Echo {
 		return []Field{FieldAnswer, FieldTTL, FieldRTT, FieldTime}
@@ -52,8 +51,8 @@ func DefaultFields(k Kind) []Field {
 	return []Field{FieldPort, FieldAnswer, FieldTTL, FieldRTT, FieldTime}
 }
 
-// ParseFields reads names of fields that are joined by commas. The port of a kind
-// that has one is written whether it is named or not, before all others.
+// ParseFields parses a comma-separated list of field names. For SYN and UDP, the port is always written and comes
+// first, whether it is in the list or not.
 func ParseFields(list string, k Kind) ([]Field, error) {
 	var fields []Field
 	if k != Echo {
@@ -77,7 +76,7 @@ names:
 	return fields, nil
 }
 
-// Writer writes results. It keeps back what fits its buffer until Flush.
+// Writer writes results. It buffers output until Flush.
 type Writer struct {
 	out    *bufio.Writer
 	format Format
@@ -85,12 +84,12 @@ type Writer struct {
 	line   []byte
 }
 
-// NewWriter returns a writer to out. header says whether CSV begins with the names
-// of its columns, which a file that is continued has already.
+// NewWriter returns a Writer to out. header selects whether CSV starts with a line of column names; a file that is
+// continued has one already.
 func NewWriter(out io.Writer, format Format, fields []Field, header bool) *Writer {
 	w := &Writer{out: bufio.NewWriterSize(out, 1<<16), format: format, fields: fields}
 	if format == CSV && header {
-		w.out.WriteString("address") // an error comes back from every later call
+		w.out.WriteString("address") // a write error is returned by every later call
 		for _, f := range fields {
 			w.out.WriteString("," + fieldNames[f])
 		}
@@ -99,7 +98,7 @@ func NewWriter(out io.Writer, format Format, fields []Field, header bool) *Write
 	return w
 }
 
-// Write takes results; it has the form of Config.Record.
+// Write writes results. Its signature is that of Config.Record.
 func (w *Writer) Write(rs []Result) error {
 	for i := range rs {
 		w.line = w.appendLine(w.line[:0], &rs[i])
@@ -110,7 +109,7 @@ func (w *Writer) Write(rs []Result) error {
 	return nil
 }
 
-// Flush writes what was kept back.
+// Flush writes the buffered output.
 func (w *Writer) Flush() error { return w.out.Flush() }
 
 func (w *Writer) appendLine(b []byte, r *Result) []byte {
@@ -131,8 +130,7 @@ func (w *Writer) appendLine(b []byte, r *Result) []byte {
 	return append(b, "}\n"...)
 }
 
-// appendValue writes one field, text between quotes, and none if there is nothing
-// to write.
+// appendValue appends the text of one field. Strings are enclosed in quote. none is the text of a missing value.
 func appendValue(b []byte, r *Result, f Field, quote, none string) []byte {
 	switch f {
 	case FieldPort:
@@ -154,17 +152,16 @@ func appendValue(b []byte, r *Result, f Field, quote, none string) []byte {
 	micro := r.At.UnixMicro()
 	b = append(strconv.AppendInt(b, micro/1e6, 10), '.')
 	var digits [8]byte
-	fraction := strconv.AppendInt(digits[:0], 1e6+micro%1e6, 10) // a one in front keeps the zeros
+	fraction := strconv.AppendInt(digits[:0], 1e6+micro%1e6, 10) // the leading 1 preserves the zeros
 	return append(b, fraction[1:]...)
 }
 
-// ErrNotResults is in the errors of ReadAnswered.
+// ErrNotResults is wrapped by the errors of ReadAnswered.
 var ErrNotResults = errors.New("is no line of results")
 
-// ReadAnswered reads what a Writer wrote, and calls yield for the address and
-// port (0 if there is none) of each result. It returns how many bytes whole lines
-// take: what a crash cut off behind them is to be truncated before more is
-// appended.
+// ReadAnswered parses the output of a Writer and calls yield for the address and port (0 if there is none) of each
+// result. It returns the total size of all complete lines in bytes. A partial line after them, left by a crash,
+// must be truncated before more is appended.
 func ReadAnswered(in io.Reader, format Format, k Kind, yield func(netip.Addr, uint16)) (whole int64, err error) {
 	lines := bufio.NewReaderSize(in, 1<<16)
 	for n := 1; ; n++ {
@@ -186,7 +183,7 @@ func ReadAnswered(in io.Reader, format Format, k Kind, yield func(netip.Addr, ui
 	}
 }
 
-// parseLine reads the front of a line.
+// parseLine parses the address and the port at the start of a line.
 func parseLine(line string, format Format, k Kind) (addr netip.Addr, port uint16, ok bool) {
 	behind, beforePort, afterPort := ",", ",", ","
 	if format == JSONLines {

@@ -73,8 +73,8 @@ func TestFieldsByName(t *testing.T) {
 	}
 }
 
-// What was written is read back, whatever the fields; a line that a crash cut off
-// does not count, and is where the next run begins to write.
+// ReadAnswered reads back everything that was written, for any fields. A line cut off by a crash does not count,
+// and the next run continues at its start.
 func TestResultsAreReadBack(t *testing.T) {
 	for _, format := range []Format{JSONLines, CSV} {
 		for _, k := range []Kind{Echo, SYN} {
@@ -120,7 +120,7 @@ type discard struct{}
 
 func (discard) Write(b []byte) (int, error) { return len(b), nil }
 
-// FuzzReadAnswered: no file panics, and no more is called whole than there is.
+// FuzzReadAnswered checks that no file causes a panic and the reported size is never larger than the file.
 func FuzzReadAnswered(f *testing.F) {
 	for _, format := range []Format{JSONLines, CSV} {
 		f.Add(uint8(format), uint8(SYN), written(f, format, DefaultFields(SYN), twoResults))

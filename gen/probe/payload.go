@@ -7,24 +7,23 @@ import (
 	"strings"
 )
 
-// Payloads of UDP that servers answer; one that makes no sense to them they mostly
-// let fall.
+// UDP payloads that servers answer. Most servers ignore a payload that is invalid in their protocol.
 
-// payloads are known by name.
+// payloads are the payloads with a name.
 var payloads = map[string][]byte{
-	// A DNS query for the name servers of the root (RFC 1035 section 4): id 0x4c6f,
-	// recursion desired, one question.
+	// A DNS query for the name servers of the root (RFC 1035 section 4): id 0x4c6f, recursion desired, one
+	// question.
 	"dns": {0x4c, 0x6f, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 1},
-	// A client's request of NTP version 4 (RFC 5905 section 7.3): leap indicator
-	// unknown, mode 3, everything else zero.
+	// An NTP version 4 client request (RFC 5905 section 7.3): leap indicator unknown, mode 3, all other fields
+	// zero.
 	"ntp": append([]byte{0xe3}, make([]byte, 47)...),
 }
 
-// byPort are those that are sent if the user names a port and no payload.
+// byPort gives the default payload by port.
 var byPort = map[uint16]string{53: "dns", 123: "ntp"}
 
-// DefaultPayload is what is sent to these ports: what their service answers if
-// there is one port and it is known, else nothing.
+// DefaultPayload returns the default payload: one that the service answers if there is a single, known port,
+// otherwise nil.
 func DefaultPayload(ports []uint16) []byte {
 	if len(ports) != 1 {
 		return nil
@@ -32,7 +31,7 @@ func DefaultPayload(ports []uint16) []byte {
 	return payloads[byPort[ports[0]]]
 }
 
-// ParsePayload reads "dns", "ntp", "text:STRING", "hex:DIGITS" or "file:PATH".
+// ParsePayload parses "dns", "ntp", "text:STRING", "hex:DIGITS" or "file:PATH".
 func ParsePayload(s string) (b []byte, err error) {
 	if b, ok := payloads[s]; ok {
 		return b, nil

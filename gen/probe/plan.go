@@ -1,19 +1,18 @@
 package probe
 
-// plan says which position comes next. It goes through the positions in
-// ascending order, which the permutation has shuffled, once and again for every
-// retry, and passes over those that have answered. It is a machine without a
-// clock: the scheduler owns it.
+// plan selects the next position. It iterates over the positions in ascending order, once for the first pass and
+// once for every retry, and skips answered ones. The permutation has already shuffled the questions. It has no
+// clock and belongs to the scheduler.
 type plan struct {
 	size   uint64
-	passes int // retries and one
+	passes int // retries plus one
 	pass   int
-	next   uint64 // position in the pass
+	next   uint64 // next position in the pass
 	seen   *seen
 }
 
-// take fills batch with positions and returns how many: fewer than there is room
-// for, or none, at the end of a pass.
+// take fills batch with positions and returns their number. It is less than len(batch), possibly 0, only at the end
+// of a pass.
 func (p *plan) take(batch []uint64) int {
 	n := 0
 	for n < len(batch) && p.next < p.size {
@@ -31,8 +30,7 @@ func (p *plan) take(batch []uint64) int {
 	return n
 }
 
-// turn begins the next pass and reports whether there is one, and whether anybody
-// is left to be asked.
+// turn starts the next pass. It returns false if there is none, or if every question has been answered.
 func (p *plan) turn() bool {
 	if p.pass+1 >= p.passes || p.seen.len() >= p.size {
 		return false
@@ -42,7 +40,7 @@ func (p *plan) turn() bool {
 	return true
 }
 
-// from goes on where an earlier run stopped.
+// from continues where an earlier run stopped.
 func (p *plan) from(c *Checkpoint) {
 	if c != nil {
 		p.pass, p.next = c.Pass, min(c.Next, p.size)

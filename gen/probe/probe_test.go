@@ -16,9 +16,8 @@ import (
 	"loam/wire"
 )
 
-// A network in memory: the run's frames go through a pipe to a goroutine that
-// answers for every address, as the test wishes. Time is fake, so a run that
-// waits for seconds takes none.
+// An in-memory network: the frames of a run go through a pipe to a goroutine that answers for every address. Time
+// is fake, so waiting takes no real time.
 
 var path4 = Path{
 	Source:    netip.MustParseAddr("192.168.7.1"),
@@ -47,7 +46,7 @@ func addresses(t testing.TB, list ...string) *target.Set {
 	return s
 }
 
-// config is a run over addresses; tests change what they are about.
+// config returns the configuration of a run over addresses. Tests modify it.
 func config(t testing.TB, kind Kind, list ...string) *Config {
 	c := &Config{
 		Path: path4, Kind: kind, Addresses: addresses(t, list...),
@@ -62,11 +61,11 @@ func config(t testing.TB, kind Kind, list ...string) *Config {
 	return c
 }
 
-// pipeSender and pipeReceiver are the methods of a pipe's end.
+// pipeSender is a method.Sender on one end of a pipe.
 type pipeSender struct {
 	queue  link.Queue
 	handed atomic.Uint64
-	fail   error // what Send returns from the next batch on
+	fail   error // error returned by Send from the next batch on
 }
 
 func (s *pipeSender) Layer() method.Layer { return method.Frame }
@@ -98,11 +97,11 @@ func (s *pipeSender) Flush(time.Duration) error { return nil }
 func (s *pipeSender) Counters() method.Counters { return method.Counters{Handed: s.handed.Load()} }
 func (s *pipeSender) Close() error              { return nil }
 
-// pipeReceiver gets frames from a goroutine that reads the pipe.
+// pipeReceiver receives frames from a goroutine that reads the pipe.
 type pipeReceiver struct {
-	in   chan *link.Frame // sent by the reader, which closes it with the device; full, it waits
-	look time.Duration    // how long it sleeps before it looks
-	most int              // frames that were waiting then
+	in   chan *link.Frame // the reader sends, waits if it is full, and closes it with the device
+	look time.Duration    // delay before each look
+	most int              // largest number of frames waiting at a look
 }
 
 func (r *pipeReceiver) Receive(timeout time.Duration, got func([]byte, int64)) (n int, err error) {
@@ -142,18 +141,18 @@ func (r *pipeReceiver) Receive(timeout time.Duration, got func([]byte, int64)) (
 func (r *pipeReceiver) Drops() uint64 { return 0 }
 func (r *pipeReceiver) Close() error  { return nil }
 
-// network answers.
+// network simulates the network and its hosts.
 type network struct {
 	t     *testing.T
 	delay time.Duration
-	// answer returns the frames that come back for one that arrived; nil is silence.
+	// answer returns the answers to a frame; nil means silence.
 	answer func(frame []byte) [][]byte
-	look   time.Duration // how long the receiver sleeps between looks
-	most   int           // answers that were waiting for it then
+	look   time.Duration // the receiver's delay between looks
+	most   int           // largest number of answers waiting at a look
 	apart  bool          // the receiver has a lane without a sender
 }
 
-// run runs c over a network, in fake time, and returns the results.
+// run runs c over a network in fake time and returns the results.
 func (n *network) run(ctx context.Context, c *Config) (found []Result, sum Summary, err error) {
 	near, far := pipe.New(pipe.Config{Depth: 4096})
 	rx := &pipeReceiver{in: make(chan *link.Frame, 1<<16), look: n.look}
@@ -175,7 +174,7 @@ func (n *network) run(ctx context.Context, c *Config) (found []Result, sum Summa
 	c.Record = func(rs []Result) error { found = append(found, rs...); return nil }
 	receivers := []method.Receiver{rx}
 	if n.apart {
-		receivers = []method.Receiver{&pipeReceiver{}, rx} // nothing comes to the first
+		receivers = []method.Receiver{&pipeReceiver{}, rx} // the first receives nothing
 	}
 	sum, err = Run(ctx, c, []method.Sender{&pipeSender{queue: near.Queues()[0]}}, receivers)
 	near.Close()
@@ -216,7 +215,7 @@ func (n *network) serve(dev link.Device) {
 	}
 }
 
-// fake runs f in fake time, and fails if frames are left over.
+// fake runs f in fake time. The test fails if frames are leaked.
 func fake(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	link.Track(true)

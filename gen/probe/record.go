@@ -2,15 +2,14 @@ package probe
 
 import "fmt"
 
-// record is a message to the recorder: results, or a place to which all results
-// sent before belong.
+// record is a message to the recorder: either results, or a checkpoint that covers all results sent before it.
 type record struct {
 	results *[]Result
 	mark    *Checkpoint
 }
 
-// runRecorder passes results and checkpoints on, in the order in which they came.
-// After an error it goes on emptying the channel, so that nobody waits for it.
+// runRecorder passes results and checkpoints to the user in order. After an error it keeps draining the channel, so
+// that no sender blocks.
 func (r *run) runRecorder() {
 	failed := false
 	for m := range r.found {

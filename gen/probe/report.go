@@ -7,9 +7,7 @@ import (
 	"time"
 )
 
-// A summary for people, and for programs.
-
-// Rate is how many probes a second went out while the run was sending.
+// Rate returns the average rate in probes per second while the run was sending.
 func (s *Summary) Rate() float64 { return perSecond(s.Sent, s.Sending) }
 
 func perSecond(n uint64, d time.Duration) float64 {
@@ -19,7 +17,7 @@ func perSecond(n uint64, d time.Duration) float64 {
 	return float64(n) / d.Seconds()
 }
 
-// Text is a few lines about the run.
+// Text returns a summary of a few lines for people.
 func (s *Summary) Text() string {
 	var b strings.Builder
 	rest, share, before := s.Asked-s.Known, 0.0, ""

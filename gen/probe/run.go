@@ -12,36 +12,33 @@ import (
 	"loam/gen/method"
 )
 
-// The goroutines of a run. Each owns what it works on; what more than one looks
-// at is atomic and stands in run.
+// The goroutines of a run. Each owns the data that it works on. Data shared by several is atomic and part of run.
 //
-//	scheduler  plan, throttle, the clock of passes. It is Run itself.
+//	scheduler  plan, throttle and the timing of passes; it runs on the goroutine of Run
 //	lane       one for each pair of a method.Sender and a method.Receiver: lane.go
-//	recorder   the results and the checkpoints
+//	recorder   results and checkpoints
 //
-// How no answer is lost in our rings: a probe has one answer, rarely two, so the
-// answers that a ring may hold are no more than the probes sent since it was last
-// seen empty. A lane that is about to look notes how many had been sent; when
-// it has read all that was there, the answers up to that number that have arrived
-// are out of the ring. The scheduler stops when it is Window probes ahead of the
-// note. Answers of slow targets come later than that, but not in a burst.
+// How no answer is lost in the receivers' rings: a probe has one answer, rarely two. A ring therefore holds at most
+// as many answers as probes were sent since it was last empty. A lane that is about to receive notes the number of
+// probes sent so far. When it has read everything available, all arrived answers to those probes are out of the
+// ring. The scheduler stops when it is Window probes ahead of the note. Answers of slow targets arrive later, but
+// not in a burst.
 
-// batchSize is how many probes go through a channel at once, at the most: so many
-// that a lane seldom needs the scheduler, which has to have a processor for that.
-// burstSize is how many go to a Sender at once.
+// batchSize is the largest number of probes passed through a channel at a time. It is large, so that a lane seldom
+// waits for the scheduler, which needs a processor to answer. burstSize is the number of probes passed to a Sender
+// at a time.
 const (
 	batchSize = 1024
 	burstSize = 64
 )
 
-// batch is a piece of work for a lane. It goes round: the scheduler fills it, a
-// lane empties it and gives it back.
+// batch is a piece of work for a lane. It circulates: the scheduler fills it, and a lane empties and returns it.
 type batch struct {
 	n         int
 	positions [batchSize]uint64
 }
 
-// run is what the goroutines of a run share.
+// run is the state shared by the goroutines of a run.
 type run struct {
 	Config
 	space *space
@@ -49,17 +46,16 @@ type run struct {
 	seen  *seen
 	start time.Time
 
-	// work: the scheduler sends and closes, lanes receive. It has one place for each
-	// sender; full, the scheduler waits.
+	// work: the scheduler sends and closes, lanes receive. Its capacity is one per sender. If it is full, the
+	// scheduler waits.
 	work chan *batch
-	// free: lanes send, the scheduler receives, nobody closes. It has room for all
-	// batches that there are.
+	// free: lanes send, the scheduler receives, nobody closes it. It has room for all batches.
 	free chan *batch
-	// found: lanes and the scheduler send, the recorder receives, Run closes it when
-	// all of them are gone. Full, they wait, and so send nothing.
+	// found: lanes and the scheduler send, the recorder receives, Run closes it after all of them have ended. If it
+	// is full they wait, and so send no probes.
 	found chan record
-	// caughtUp has one place: lanes ring it, never waiting, when they have emptied
-	// their ring; the scheduler receives.
+	// caughtUp has a capacity of one. A lane signals it without blocking when it has emptied its ring; the
+	// scheduler receives.
 	caughtUp chan struct{}
 
 	sent   atomic.Uint64 // probes handed over
@@ -70,12 +66,12 @@ type run struct {
 	cancel context.CancelCauseFunc // ends the run with an error
 }
 
-// Run asks all questions of c and returns when the answers are in, or when ctx is
-// done: then it stops sending, waits a little for the answers under way, and the
-// summary says where to go on. It closes neither senders nor receivers.
+// Run asks all questions of c and returns when the answers have arrived. If ctx is done, it stops sending and waits
+// a short time for answers in flight; the summary then says where to resume. It closes neither senders nor
+// receivers.
 //
-// An error that a sender, a receiver or Record reports stops the run in the same
-// way; the summary holds what there was until then.
+// An error from a sender, a receiver, Record or Mark stops the run in the same way. The summary covers everything
+// up to then.
 func Run(ctx context.Context, c *Config, senders []method.Sender, receivers []method.Receiver) (Summary, error) {
 	r, err := newRun(c, len(senders), len(receivers))
 	if err != nil {
@@ -119,7 +115,7 @@ func Run(ctx context.Context, c *Config, senders []method.Sender, receivers []me
 	return sum, nil
 }
 
-// at is the i-th of list, or none.
+// at returns element i of list, or the zero value if there is none.
 func at[T any](list []T, i int) (one T) {
 	if i < len(list) {
 		one = list[i]
@@ -127,6 +123,7 @@ func at[T any](list []T, i int) (one T) {
 	return one
 }
 
+// newRun checks c and creates the channels, the batches and the record of answers. The run's clock starts here.
 func newRun(c *Config, senders, receivers int) (*run, error) {
 	r := &run{Config: c.withDefaults()}
 	if err := r.check(senders, receivers); err != nil {
@@ -160,11 +157,11 @@ func newRun(c *Config, senders, receivers int) (*run, error) {
 	return r, nil
 }
 
-// now is the time since the run began, in nanoseconds.
+// now returns the time since the start of the run in nanoseconds.
 func (r *run) now() int64 { return int64(time.Since(r.start)) }
 
-// behind is how many probes had been sent when the slowest receiver last looked
-// into its ring before emptying it.
+// behind returns the smallest caught value of all receivers: the number of probes sent when the slowest receiver
+// last began to empty its ring.
 func (r *run) behind() uint64 {
 	least := r.caught[0].Load()
 	for i := range r.caught[1:] {
@@ -173,7 +170,7 @@ func (r *run) behind() uint64 {
 	return least
 }
 
-// remember takes in the answer of an earlier run.
+// remember marks the question of an earlier run's result as answered.
 func (r *run) remember(addr netip.Addr, port uint16) {
 	if at, ok := r.space.position(question{addr, port}); ok && r.seen.add(at) {
 		r.known++

@@ -14,7 +14,7 @@ import (
 	"loam/wire"
 )
 
-// Every address is found, once, by every kind over both families.
+// Every kind of probe finds every address exactly once, over both families.
 func TestEverybodyIsFound(t *testing.T) {
 	for _, c := range []struct {
 		why   string
@@ -62,8 +62,8 @@ func TestEverybodyIsFound(t *testing.T) {
 	}
 }
 
-// Who stays silent is asked again, and nobody else; at the end, those who never
-// answer have been asked once and as often as there are retries.
+// Only targets that have not answered are probed again. At the end, those that never answer have been probed once
+// plus once per retry.
 func TestRetriesAskTheSilent(t *testing.T) {
 	fake(t, func(t *testing.T) {
 		h := host{t: t}
@@ -71,8 +71,8 @@ func TestRetriesAskTheSilent(t *testing.T) {
 		n := network{t: t, answer: func(b []byte) [][]byte {
 			a := asked(b)
 			times[a]++
-			// A quarter answers at once, a quarter when asked again, a quarter the
-			// third time, and a quarter never.
+			// One quarter answers at once, one quarter the second probe, one quarter the third, and one quarter
+			// never.
 			if class := int(a % 4); class == 3 || times[a] <= class {
 				return nil
 			}
@@ -95,8 +95,7 @@ func TestRetriesAskTheSilent(t *testing.T) {
 	})
 }
 
-// Duplicates are counted and not reported; forged and foreign frames are counted
-// by reason, and nothing comes of them.
+// Duplicates are counted but not reported. Forged and foreign frames are counted by reason and otherwise ignored.
 func TestNoiseIsCounted(t *testing.T) {
 	fake(t, func(t *testing.T) {
 		h := host{t: t}
@@ -105,7 +104,7 @@ func TestNoiseIsCounted(t *testing.T) {
 			wrong := append([]byte(nil), good...)
 			wrong[len(wrong)-1] ^= 1 // in the hash over tag and time
 			other := append([]byte(nil), good...)
-			other[wire.EthernetLen+wire.IPv4MinLen+icmpRest] ^= 1 // another program's identifier
+			other[wire.EthernetLen+wire.IPv4MinLen+icmpRest] ^= 1 // identifier of another program
 			return [][]byte{wrong, other, good, good, good[:20]}
 		}}
 		found, sum, err := n.run(t.Context(), config(t, Echo, "10.0.0.0/24"))
@@ -115,7 +114,7 @@ func TestNoiseIsCounted(t *testing.T) {
 	})
 }
 
-// A closed port settles the question and is reported if the user wants all.
+// A closed port settles the question and is reported if the user wants all answers.
 func TestClosedPorts(t *testing.T) {
 	for _, c := range []struct {
 		kind Kind
@@ -140,7 +139,7 @@ func TestClosedPorts(t *testing.T) {
 	}
 }
 
-// An error from a router does not settle: the target is asked again.
+// An error from a router does not settle the question: the target is probed again.
 func TestErrorsOnTheWay(t *testing.T) {
 	fake(t, func(t *testing.T) {
 		router := netip.MustParseAddr("192.168.7.254")
@@ -161,7 +160,7 @@ func TestErrorsOnTheWay(t *testing.T) {
 	})
 }
 
-// The rate is kept over the whole run, to the probe.
+// The number of probes over the whole run matches the rate exactly.
 func TestRate(t *testing.T) {
 	fake(t, func(t *testing.T) {
 		h := host{t: t}
@@ -200,7 +199,7 @@ func TestShards(t *testing.T) {
 	}
 }
 
-// A run that is interrupted says where to go on, and the next one asks the rest.
+// An interrupted run reports where to resume, and the next run asks the remaining questions.
 func TestResume(t *testing.T) {
 	fake(t, func(t *testing.T) {
 		h := host{t: t}
@@ -235,8 +234,7 @@ func TestResume(t *testing.T) {
 	})
 }
 
-// A sample is the first questions of the order, each of them asked, and an answer of
-// anybody else is none.
+// With Most, exactly the first questions of the order are asked. Known answers to other questions are ignored.
 func TestMost(t *testing.T) {
 	fake(t, func(t *testing.T) {
 		h := host{t: t}
@@ -248,7 +246,7 @@ func TestMost(t *testing.T) {
 		}
 		cfg.Most = 100
 		cfg.Answered = func(yield func(netip.Addr, uint16)) {
-			for _, r := range all[50:] { // of an earlier run that was to ask more
+			for _, r := range all[50:] { // results of an earlier run with more questions
 				yield(r.Addr, r.Port)
 			}
 		}
@@ -259,9 +257,8 @@ func TestMost(t *testing.T) {
 	})
 }
 
-// The scheduler is never further ahead of a receiver than the window: the ring of
-// one in a lane of its own, which looks only every 10 ms, holds no more answers
-// than that.
+// The scheduler is never ahead of a receiver by more than the window. A receiver in a lane of its own, which looks
+// into its ring only every 10 ms, finds no more answers than that.
 func TestWindow(t *testing.T) {
 	fake(t, func(t *testing.T) {
 		h := host{t: t}
@@ -277,8 +274,8 @@ func TestWindow(t *testing.T) {
 
 var errBroken = errors.New("the cable is cut")
 
-// A target that opens a connection is sent a reset for it, also when it repeats
-// its SYN-ACK; nobody else is.
+// A target that answers with a SYN-ACK gets a reset each time, even if it repeats the SYN-ACK. Other targets get
+// none.
 func TestResets(t *testing.T) {
 	fake(t, func(t *testing.T) {
 		h := host{t: t, closed: func(port uint16) bool { return port == 53 }}
@@ -286,7 +283,7 @@ func TestResets(t *testing.T) {
 		n := network{t: t, answer: func(b []byte) [][]byte {
 			if !isReset(t, b) {
 				out := h.reply(b)
-				return append(out, out...) // everything comes twice
+				return append(out, out...) // every answer is duplicated
 			}
 			resets[asked(b)]++
 			return nil
@@ -305,9 +302,8 @@ func TestResets(t *testing.T) {
 	})
 }
 
-// isReset reports whether b is a reset, and checks it if it is: what a host accepts
-// in SYN-RECEIVED has the next sequence number that it expects (RFC 9293 section
-// 3.10.7.4).
+// isReset reports whether b is a reset, and verifies it: in SYN-RECEIVED, a host accepts a reset only with the next
+// expected sequence number (RFC 9293 section 3.10.7.4).
 func isReset(t *testing.T, b []byte) bool {
 	ip, rest, err := wire.ParseIPv4(b[wire.EthernetLen:])
 	if err != nil || ip.Protocol != wire.ProtoTCP {
@@ -325,7 +321,7 @@ func isReset(t *testing.T, b []byte) bool {
 	return true
 }
 
-// A sender that fails ends the run, which tells why.
+// A failing sender ends the run, which returns the sender's error.
 func TestSenderFails(t *testing.T) {
 	fake(t, func(t *testing.T) {
 		rx := &pipeReceiver{in: make(chan *link.Frame)}
@@ -336,7 +332,7 @@ func TestSenderFails(t *testing.T) {
 	})
 }
 
-// So does one who cannot write the results down.
+// An error from Record ends the run in the same way.
 func TestRecorderFails(t *testing.T) {
 	fake(t, func(t *testing.T) {
 		h := host{t: t}

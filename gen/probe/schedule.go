@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// scheduler decides when which questions are asked.
+// scheduler decides which questions are asked, and when.
 type scheduler struct {
 	*run
 	plan     plan
 	throttle *throttle
-	batches  int // that there are
+	batches  int // number of batches
 
 	dispatched uint64 // probes given to lanes
 	passSent   []uint64
@@ -18,8 +18,8 @@ type scheduler struct {
 	stopped    Checkpoint
 	finished   bool
 
-	// Checkpoints are told late: answers to the probes before them are to be on
-	// disk. marks holds the places of the last ticks, the oldest first.
+	// Checkpoints are reported with a delay, so that the answers to earlier probes have been recorded. marks
+	// contains the positions at the last ticks, the oldest first.
 	marks    [2]Checkpoint
 	nextTick time.Duration
 	lastSent uint64
@@ -27,10 +27,10 @@ type scheduler struct {
 
 const (
 	tick     = time.Second
-	pollFull = 5 * time.Millisecond // how often waiting for answers looks whether all are there
+	pollFull = 5 * time.Millisecond // polling interval while waiting for answers
 )
 
-// loop goes through all passes, until ctx is done.
+// loop runs all passes, or until ctx is done.
 func (s *scheduler) loop(ctx context.Context) {
 	s.marks = [2]Checkpoint{s.place(), s.place()}
 	s.nextTick = tick
@@ -64,7 +64,7 @@ func (s *scheduler) place() Checkpoint {
 	return c
 }
 
-// sendPass asks what is left of a pass, and reports whether it came to the end.
+// sendPass asks the remaining questions of a pass. It returns false if ctx was done before the end of the pass.
 func (s *scheduler) sendPass(ctx context.Context) bool {
 	for {
 		s.tick(false)
@@ -89,8 +89,7 @@ func (s *scheduler) sendPass(ctx context.Context) bool {
 	}
 }
 
-// permits waits until probes may go out and returns how many; ok is false when ctx
-// is done.
+// permits waits until probes may be sent and returns their number. ok is false if ctx is done.
 func (s *scheduler) permits(ctx context.Context) (n int, ok bool) {
 	for ctx.Err() == nil {
 		room := int64(s.behind()) + int64(s.Window) - int64(s.dispatched)
@@ -115,7 +114,7 @@ func (s *scheduler) permits(ctx context.Context) (n int, ok bool) {
 	return 0, false
 }
 
-// losses are all frames that were lost on this machine, as far as it tells.
+// losses returns the number of frames known to be lost on this machine.
 func (s *scheduler) losses() uint64 {
 	if s.Losses == nil {
 		return 0
@@ -123,7 +122,7 @@ func (s *scheduler) losses() uint64 {
 	return s.Losses()
 }
 
-// collect waits until the lanes have handed everything over.
+// collect waits until the lanes have returned all batches.
 func (s *scheduler) collect() {
 	held := make([]*batch, 0, s.batches)
 	for range s.batches {
@@ -134,8 +133,7 @@ func (s *scheduler) collect() {
 	}
 }
 
-// await waits for answers: for d, or until all are there, and reports whether ctx
-// let it.
+// await waits for answers until d has passed or all questions are answered. It returns false if ctx is done first.
 func (s *scheduler) await(ctx context.Context, d time.Duration) bool {
 	for end := s.elapsed() + d; s.seen.len() < s.plan.size; {
 		left := end - s.elapsed()
@@ -148,8 +146,7 @@ func (s *scheduler) await(ctx context.Context, d time.Duration) bool {
 	return ctx.Err() == nil
 }
 
-// lastAnswers waits for what is still under way. An interrupted run does so too,
-// but not as long, and without listening to ctx, which is done already.
+// lastAnswers waits for answers in flight at the end of a run. If ctx is done the wait is shorter and ignores ctx.
 func (s *scheduler) lastAnswers(ctx context.Context) {
 	d := s.Wait
 	if ctx.Err() != nil {
@@ -169,7 +166,7 @@ func (s *scheduler) pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// tick tells, once a second, how far the run is.
+// tick reports checkpoint and progress once per second.
 func (s *scheduler) tick(waiting bool) {
 	now := s.elapsed()
 	if now < s.nextTick {

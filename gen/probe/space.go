@@ -10,29 +10,31 @@ import (
 	"loam/gen/probe/target"
 )
 
-// space is all that a run asks, as positions from 0 up: the addresses times the
-// ports, in the order of a permutation, dealt out to the shards like cards.
+// space is the set of all questions of a run, numbered by positions from 0: addresses times ports, in the order of
+// a permutation, distributed over the shards in turn.
 //
-//	number    address number times ports plus port number
-//	place     of the number in the permutation
+//	number    address number times number of ports, plus port number
+//	place     the place of the number in the permutation
 //	position  place/shards, in the shard place%shards
 //
-// It works both ways and does not change.
+// The mapping can be computed in both directions. A space is immutable.
 type space struct {
 	addresses     *target.Set
-	ports         []uint16 // ascending; one 0 for kinds that have none
+	ports         []uint16 // ascending; a single 0 for Echo
 	order         *target.Order
 	shard, shards uint64
-	size          uint64 // positions of this shard
+	size          uint64 // number of positions in this shard
 }
 
-// MaxQuestions is the most that one run, or one shard of it, asks: the memory of
-// who has answered is a bit for each, so at most a gigabyte.
+// MaxQuestions is the largest number of questions of a run or of a shard. The record of answers takes one bit per
+// question, so at most one gigabyte.
 const MaxQuestions = 1 << 33
 
-// ErrTooManyQuestions is what it is called when there are more.
+// ErrTooManyQuestions is returned if there are more than MaxQuestions.
 var ErrTooManyQuestions = errors.New("probe: too many questions for one run")
 
+// newSpace returns the space of one shard. Ports may be unsorted and contain duplicates; no ports mean the single
+// port 0.
 func newSpace(addresses *target.Set, ports []uint16, seed, shard, shards uint64) (*space, error) {
 	if len(ports) == 0 {
 		ports = []uint16{0}
@@ -55,13 +57,13 @@ func newSpace(addresses *target.Set, ports []uint16, seed, shard, shards uint64)
 	return s, nil
 }
 
-// question is one that is asked: an address and, unless the kind is Echo, a port.
+// question is an address and, unless the kind is Echo, a port.
 type question struct {
 	addr netip.Addr
 	port uint16
 }
 
-// at is the question at a position below size.
+// at returns the question at a position below size.
 func (s *space) at(position uint64) question {
 	number := s.order.At(position*s.shards + s.shard)
 	if len(s.ports) == 1 {
@@ -71,7 +73,7 @@ func (s *space) at(position uint64) question {
 	return question{s.addresses.At(number / n), s.ports[number%n]}
 }
 
-// position is where q is asked; ok is false if it is not, or by another shard.
+// position returns the position of q. ok is false if q is not part of the run, or belongs to another shard.
 func (s *space) position(q question) (position uint64, ok bool) {
 	number, ok := s.addresses.Index(q.addr)
 	if !ok {

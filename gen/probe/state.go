@@ -11,52 +11,49 @@ import (
 	"loam/internal/siphash"
 )
 
-// State is what a run leaves behind so that another goes on: a few hundred bytes
-// of JSON, whatever the size of the run. Who has answered is not in it; that is
-// read from the results (ReadAnswered).
+// State is the data that a run saves so that another run can resume it: a few hundred bytes of JSON, regardless of
+// the size of the run. It does not record which questions have been answered; they are read from the results
+// (ReadAnswered).
 type State struct {
 	Version     int        `json:"version"`
-	Serial      uint64     `json:"serial"`    // counts the times that it was saved
-	Questions   string     `json:"questions"` // a hash over what is asked and how: see Config.Fingerprint
+	Serial      uint64     `json:"serial"`    // number of times that the state has been saved
+	Questions   string     `json:"questions"` // hash of the questions and their order: see Config.Fingerprint
 	Seed        uint64     `json:"seed"`
 	Checkpoint  Checkpoint `json:"checkpoint"`
-	ResultsFile string     `json:"results,omitempty"` // where the results so far are
+	ResultsFile string     `json:"results,omitempty"` // path of the results so far
 }
 
-// stateVersion is that of this form of State.
+// stateVersion is the version of the State format.
 const stateVersion = 2
 
-// Errors of OpenState and of Matches.
+// Errors of OpenState and State.Matches.
 var (
 	ErrNotState  = errors.New("is not the state of a probe run")
 	ErrOtherRun  = errors.New("is the state of a run that asks something else")
 	errNoVersion = errors.New("was written by another version of loam")
 )
 
-// StateFile keeps a State. It is opened once, so that a run which has given up its
-// privileges can go on saving. Two lines of stateLine bytes take turns, and the
-// one with the higher serial holds: a machine that stops while one is written has
-// the other.
+// StateFile stores a State. It is opened once, so that a run can keep saving after it has dropped its privileges.
+// It has two slots of stateLine bytes, written alternately; the valid one with the higher serial counts. If the
+// machine stops during a write, the other slot is still intact.
 type StateFile struct {
 	file  *os.File
 	saved State
 }
 
-// stateLine is more than any state takes; the rest is spaces.
+// stateLine is the size of a slot, larger than any state. The rest is filled with spaces.
 const stateLine = 4096
 
-// Fingerprint tells runs apart that ask different questions or in another order:
-// only with the same one can a state be gone on with. Rate, retries and where the
-// answers go may change.
+// Fingerprint returns a hash of the questions and their order. A state can be resumed only by a run with the same
+// fingerprint. The rate, the number of retries and the output may change.
 func (c *Config) Fingerprint() string {
 	d := c.withDefaults()
 	text := fmt.Sprintf("%v %v %v %x seed %d shard %d of %d", d.Kind, d.Addresses.Ranges(), d.Ports, d.Payload, d.Seed, d.Shard, d.Shards)
-	// The key is no secret here: the hash only has to differ.
+	// The key need not be secret: the hash only detects differences.
 	return fmt.Sprintf("%016x", siphash.Sum(siphash.Key{K0: stateVersion}, []byte(text)))
 }
 
-// OpenState opens the file at path, or makes it. ok is false if there is no state
-// in it, and a run begins.
+// OpenState opens or creates the file at path. ok is false if it contains no state, so that a new run starts.
 func OpenState(path string) (f *StateFile, s State, ok bool, err error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -73,7 +70,7 @@ func OpenState(path string) (f *StateFile, s State, ok bool, err error) {
 	return &StateFile{file, s}, s, ok, nil
 }
 
-// newest is the state that holds in a file.
+// newest returns the latest valid state in a file.
 func newest(text []byte) (s State, ok bool, err error) {
 	if len(text) > 2*stateLine {
 		return s, false, ErrNotState
@@ -90,12 +87,12 @@ func newest(text []byte) (s State, ok bool, err error) {
 		}
 	}
 	if ok {
-		err = nil // the other line was never finished
+		err = nil // the write of the other slot was interrupted
 	}
 	return s, ok, err
 }
 
-// Save writes s in the place of the older of the two lines.
+// Save writes s to the older slot.
 func (f *StateFile) Save(s State) error {
 	s.Version, s.Serial = stateVersion, f.saved.Serial+1
 	text, err := json.Marshal(s)
@@ -113,14 +110,14 @@ func (f *StateFile) Save(s State) error {
 	return f.file.Sync()
 }
 
-// Clear forgets the state: the run has come to its end.
+// Clear removes the state at the end of a run.
 func (f *StateFile) Clear() error { return f.file.Truncate(0) }
 
 // Close closes the file.
 func (f *StateFile) Close() error { return f.file.Close() }
 
-// Matches is an error unless the state belongs to the questions of c, whose Seed
-// is that of the state.
+// Matches returns an error unless the state belongs to the questions of c. c.Seed must already be the seed of the
+// state.
 func (s *State) Matches(c *Config) error {
 	if s.Questions != c.Fingerprint() {
 		return ErrOtherRun

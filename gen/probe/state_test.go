@@ -16,7 +16,7 @@ func TestStateIsKept(t *testing.T) {
 		if err != nil || ok != (k > 0) || ok && got != want {
 			t.Fatalf("%+v, %v, %v; want %+v", got, ok, err, want)
 		}
-		for n := range k + 1 { // the last holds
+		for n := range k + 1 { // the last one counts
 			want.Checkpoint, want.Serial = Checkpoint{1, 77 * k, 333 + n}, want.Serial+1
 			if err := f.Save(want); err != nil {
 				t.Fatal(err)
@@ -38,7 +38,7 @@ func TestStateIsKept(t *testing.T) {
 	}
 }
 
-// A machine that stops while a state is written has the one before.
+// If the machine stops while a state is written, the previous state remains.
 func TestTornState(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.state")
 	f, _, _, err := OpenState(path)
@@ -55,7 +55,7 @@ func TestTornState(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, cut := range []int{1, 20, stateLine - 1} { // of the line that was written last, which is the first
+	for _, cut := range []int{1, 20, stateLine - 1} { // of the slot written last, which is the first one
 		torn := append([]byte(nil), whole...)
 		clear(torn[cut : stateLine-1])
 		if cut < stateLine-1 {
@@ -68,7 +68,7 @@ func TestTornState(t *testing.T) {
 	}
 }
 
-// A run that asks something else is refused; one that only goes faster is not.
+// A state is rejected by a run with different questions, but accepted by one with a different rate.
 func TestStateMatches(t *testing.T) {
 	s := State{Questions: config(t, SYN, "10.0.0.0/24").Fingerprint()}
 	for why, c := range map[string]struct {
@@ -102,7 +102,7 @@ func TestStateFails(t *testing.T) {
 	}
 }
 
-// FuzzState: no file panics, and one that is accepted can be saved again.
+// FuzzState checks that no file causes a panic and an accepted state can be saved again.
 func FuzzState(f *testing.F) {
 	f.Add([]byte(`{"version":2,"serial":1,"questions":"00","seed":3,"checkpoint":{"Pass":1,"Next":77,"Sent":333}}`))
 	f.Add(append(make([]byte, stateLine), `{"version":2,"serial":8}`...))

@@ -7,9 +7,8 @@ import (
 	"loam/wire"
 )
 
-// Tags make a probe's answer prove itself. Nothing is remembered about a probe
-// that was sent; what it asked is hashed under a key that lives as long as the
-// run, and the hash stands where an answer has to repeat it:
+// Tags authenticate the answers to probes. Nothing is stored about a probe. Its question is hashed with a key that
+// is valid for one run, and the hash is put into fields that an answer has to repeat:
 //
 //	echo   sequence number (16 bits), and in the data the time of sending with a
 //	       hash over tag and time (64 bits); the identifier is one for the run
@@ -17,21 +16,19 @@ import (
 //	       acknowledges
 //	UDP    source port
 //
-// ICMP errors quote the front of the probe, so the same fields are checked there.
-// Whoever does not see the probes cannot make answers up; whoever sees them could
-// answer anyway.
+// ICMP errors quote the start of the probe, so the same fields are checked there. An attacker who cannot see the
+// probes cannot forge answers. One who can see them could answer in any case.
 //
-// Time rides along where it fits: in the echo's data, and in TCP's timestamp
-// option (RFC 7323), which a SYN-ACK repeats. UDP has no room that a server would
-// send back.
+// The time of sending is included where possible: in the data of an echo, and in TCP's timestamp option (RFC 7323),
+// which a SYN-ACK repeats. UDP has no field that a server would return.
 
-// tagger makes the tags of a run.
+// tagger computes the tags of a run.
 type tagger struct {
 	key  siphash.Key
 	kind Kind
 }
 
-// tag hashes a question.
+// tag returns the hash of a question.
 func (t *tagger) tag(q question) uint64 {
 	var b [19]byte
 	n := 4
@@ -50,14 +47,13 @@ func (t *tagger) tag(q question) uint64 {
 // echoData is the length of the data of an echo: time and hash.
 const echoData = 16
 
-// putEchoData writes the data of an echo that is sent at now, in nanoseconds of
-// the run's clock.
+// putEchoData writes the data of an echo sent at now, in nanoseconds of the run's clock.
 func (t *tagger) putEchoData(b []byte, tag uint64, now int64) {
 	binary.BigEndian.PutUint64(b, uint64(now))
 	binary.BigEndian.PutUint64(b[8:], t.stamp(tag, uint64(now)))
 }
 
-// readEchoData gives back when the echo was sent, if the data is ours.
+// readEchoData returns the time at which the echo was sent. ok is false if the data is not ours.
 func (t *tagger) readEchoData(b []byte, tag uint64) (sent int64, ok bool) {
 	now := binary.BigEndian.Uint64(b)
 	return int64(now), binary.BigEndian.Uint64(b[8:]) == t.stamp(tag, now)
@@ -70,39 +66,39 @@ func (t *tagger) stamp(tag, now uint64) uint64 {
 	return siphash.Sum(t.key, b[:])
 }
 
-// sequence is the part of a tag that an echo carries in its header.
+// sequence returns the part of a tag that is the sequence number of an echo.
 func sequence(tag uint64) uint16 { return uint16(tag) }
 
-// initialSequence is the part that a SYN carries.
+// initialSequence returns the part of a tag that is the sequence number of a SYN.
 func initialSequence(tag uint64) uint32 { return uint32(tag) }
 
-// Ports is a range of ports with both its ends, First not above Last.
+// Ports is a range of ports. It includes First and Last, and First must not be above Last.
 type Ports struct{ First, Last uint16 }
 
-// of picks the port that a tag asks for.
+// of returns the port for a tag.
 func (p Ports) of(tag uint64) uint16 {
 	return p.First + uint16((tag>>32)%(uint64(p.Last-p.First)+1))
 }
 
 func (p Ports) contain(port uint16) bool { return p.First <= port && port <= p.Last }
 
-// timestampUnit is how many nanoseconds one step of our TCP timestamps is: the
-// 32 bits go round in 71 minutes.
+// timestampUnit is the resolution of our TCP timestamps in nanoseconds. The 32-bit timestamp wraps after 71
+// minutes.
 const timestampUnit = 1000
 
-// timestamp is the TCP timestamp at now. It begins at 1, since an answer that
-// repeats 0 repeats nothing (RFC 7323 section 3.2).
+// timestamp returns the TCP timestamp at now. It starts at 1, because an echoed 0 means that nothing was echoed
+// (RFC 7323 section 3.2).
 func timestamp(now int64) uint32 { return uint32(now/timestampUnit) + 1 }
 
-// roundTrip is the time since a TCP timestamp that came back, in nanoseconds; ok
-// is false if it cannot be one of ours.
+// roundTrip returns the time since an echoed TCP timestamp was sent, in nanoseconds. ok is false if the timestamp
+// cannot be ours.
 func roundTrip(now int64, echoed uint32) (rtt int64, ok bool) {
 	steps := timestamp(now) - echoed
-	const longest = 1 << 30 // 18 minutes: no answer takes as long
+	const longest = 1 << 30 // 18 minutes: no answer takes longer
 	return int64(steps) * timestampUnit, steps < longest
 }
 
-// protocol is what the kind is in an IP header.
+// protocol returns the IP protocol number of the kind.
 func (k Kind) protocol(is4 bool) wire.Protocol {
 	switch {
 	case k == SYN:

@@ -2,44 +2,40 @@ package probe
 
 import "time"
 
-// throttle is how fast the scheduler may go: the user's rate, and below it the
-// rate at which nothing is lost on this machine. It is a machine without a clock;
-// the scheduler owns it.
+// throttle limits the sending rate to the user's rate, and below it to the rate without losses on this machine. It
+// has no clock and belongs to the scheduler.
 //
-// Losses that we can see are those of our own rings and of the interface; each is
-// taken as a sign that the machine does not keep up, and the rate falls at once
-// by a quarter of what was really achieved. Without losses it grows by a tenth a
-// second, and once it is at twice what is achieved it no longer limits anything:
-// then sending is as fast as the kernel takes it. That is the law of TCP's
-// congestion avoidance, except for the factor: loss here is not a sign that others
-// want room.
+// Visible losses are those in our rings and in the interface. A loss shows that the machine cannot keep up. The
+// rate then falls at once to three quarters of the achieved rate. Without losses it grows by a tenth per second.
+// Once it is twice the achieved rate, it no longer limits anything, and probes are sent as fast as the kernel
+// accepts them. This is like TCP's congestion avoidance except for the factors, because a loss here does not mean
+// that others need bandwidth.
 //
-// Probes that wait for their turn are not saved up: after a pause, at most slack
-// of them go out together.
+// Unused permits are not saved: after a pause, at most slack of them are sent together.
 type throttle struct {
-	most    float64 // probes a second that the user allows; 0 is no limit
-	rate    float64 // probes a second now; 0 is no limit
-	granted float64 // probes that may go out, may be negative
+	most    float64 // user's limit in probes per second; 0: no limit
+	rate    float64 // current limit in probes per second; 0: no limit
+	granted float64 // number of probes that may be sent; may be negative
 	at      time.Duration
-	// The last look at the losses.
+	// State at the last check for losses.
 	checked   time.Duration
 	sent      uint64
 	lost      uint64
-	decreased uint64 // times
+	decreased uint64 // number of decreases
 }
 
 const (
-	slack         = 2 * time.Millisecond // of probes may be made up for
+	slack         = 2 * time.Millisecond // how much delay of probes is made up for
 	checkEvery    = 100 * time.Millisecond
 	decreaseTo    = 0.75
-	increaseEvery = 1.01 // per check: a tenth a second
-	slowest       = 100  // probes a second, below which losses are not ours to avoid
+	increaseEvery = 1.01 // per check: a tenth per second
+	slowest       = 100  // probes per second; losses at lower rates are not caused by the rate
 )
 
 func newThrottle(most float64) *throttle { return &throttle{most: most, rate: most} }
 
-// allow returns how many of want probes may go out at now, since the run began,
-// or, if that is none, how long to wait.
+// allow returns how many of want probes may be sent at now, a time since the start of the run. If it is none, wait
+// is how long to wait.
 func (t *throttle) allow(now time.Duration, want int) (n int, wait time.Duration) {
 	if t.rate == 0 {
 		t.at = now
@@ -54,17 +50,17 @@ func (t *throttle) allow(now time.Duration, want int) (n int, wait time.Duration
 	return min(want, int(t.granted)), 0
 }
 
-// spend accounts for n probes that went out.
+// spend accounts for n probes that were sent.
 func (t *throttle) spend(n int) {
 	if t.rate != 0 {
 		t.granted -= float64(n)
 	}
 }
 
-// due reports whether it is time to look for losses.
+// due reports whether it is time to check for losses.
 func (t *throttle) due(now time.Duration) bool { return now-t.checked >= checkEvery }
 
-// check takes the totals of what was sent and of what was lost so far.
+// check adjusts the rate. sent and lost are the totals of the run so far.
 func (t *throttle) check(now time.Duration, sent, lost uint64) {
 	achieved := float64(sent-t.sent) / (now - t.checked).Seconds()
 	if lost > t.lost {

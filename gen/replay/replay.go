@@ -14,43 +14,42 @@ import (
 	"loam/gen/pace"
 )
 
-// Config says how to send.
+// Config is the configuration of a replay.
 type Config struct {
-	// Open begins to read the file anew, for each time that it is sent.
+	// Open opens the file from its start. It is called once per loop.
 	Open   func() (*Source, error)
-	Sender method.Sender // of layer Frame; it stays the caller's
-	Batch  int           // frames that it is given at once; 0 is method.DefaultBatch
-	// Rate is how fast; it is not looked at with Speed above 0.
+	Sender method.Sender // sends frames of layer Frame; the caller closes it
+	Batch  int           // frames per call of the sender; 0: method.DefaultBatch
+	// Rate is the sending rate. It is ignored if Speed is above 0.
 	Rate pace.Rate
-	// Speed keeps the gaps of the capture, so many times shorter: 1 is as captured.
+	// Speed sends with the gaps of the capture, divided by Speed: 1 is the original timing. 0 means to use Rate.
 	Speed    float64
-	Loops    int     // how often the file is sent; 0 is once
-	MeanSize float64 // of a frame, FCS included: for rates in bits
-	// Observe is called every Interval (0 is a second), by the goroutine of Run.
+	Loops    int     // how often the file is sent; 0: once
+	MeanSize float64 // mean frame size in bytes, FCS included; for rates in bits
+	// Observe is called every Interval (0: one second) on the goroutine of Run.
 	Interval time.Duration
 	Observe  func(gen.Sample)
 }
 
-// chunk is a piece of the file on its way to the sender. It goes round.
+// chunk is a piece of the file on its way to the sender. It is reused.
 type chunk struct {
 	n      int
 	frames [method.DefaultBatch][]byte
-	at     [method.DefaultBatch]time.Duration // since the first frame of the first loop
+	at     [method.DefaultBatch]time.Duration // time since the first frame of the first loop
 }
 
-// chunks is how many there are: what is read ahead.
+// chunks is the number of chunks, which limits the read-ahead.
 const chunks = 64
 
-// reading is the file on its way: one goroutine reads, Run sends.
+// reading is the state of reading the file. One goroutine reads and Run sends.
 type reading struct {
-	// full: the reader sends, and closes it at the end; Run receives. No place free:
-	// the reader waits. free: the other way round, never closed; it has room for all.
+	// full: the reader sends, and closes it at the end; Run receives. If it is full, the reader waits.
+	// free: Run sends and the reader receives; nobody closes it. It has room for all chunks.
 	full, free chan *chunk
-	err        error // why the reader ended early: read after full is closed
+	err        error // why the reader ended early; read only after full is closed
 }
 
-// Run sends the file and returns when it is over, or when ctx is done, which is no
-// error.
+// Run sends the file. It returns at the end of the last loop, or when ctx is done, which is not an error.
 func Run(ctx context.Context, c Config) (gen.Report, error) {
 	if c.Interval == 0 {
 		c.Interval = time.Second
@@ -66,11 +65,12 @@ func Run(ctx context.Context, c Config) (gen.Report, error) {
 	go r.read(ctx, c)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	p := player{Config: c, clock: pace.NewClock(c.Rate, c.MeanSize, 0), spread: pace.NewSpread(), began: pace.Now(), account: gen.NewAccount(c.Sender)}
+	defer pace.Punctual()()
+	p := player{Config: c, clock: pace.NewClock(c.Rate, c.MeanSize, 0), spread: pace.NewSpread(), began: pace.Now(), waiter: pace.NewWaiter(), account: gen.NewAccount(c.Sender)}
 	p.observed = p.began
 	err := p.play(ctx, r)
 	cancel()
-	for range r.full { // the reader ends
+	for range r.full { // wait until the reader has ended
 	}
 	if err == nil {
 		err = r.err
@@ -81,7 +81,7 @@ func Run(ctx context.Context, c Config) (gen.Report, error) {
 	return p.report(), err
 }
 
-// read reads the file as often as it is wanted.
+// read reads the file as many times as there are loops.
 func (r *reading) read(ctx context.Context, c Config) {
 	defer close(r.full)
 	var offset time.Duration
@@ -100,8 +100,8 @@ func (r *reading) read(ctx context.Context, c Config) {
 	}
 }
 
-// once reads the file once, and returns when the next time begins: as long after
-// the last frame as that is after the one before it, as a guess.
+// once reads the file once. It returns the start time of the next loop: the last gap between frames, repeated after
+// the last frame, as an estimate.
 func (r *reading) once(ctx context.Context, s *Source, offset time.Duration) (next time.Duration, err error) {
 	var last, gap time.Duration
 	for err == nil {
@@ -127,18 +127,20 @@ func (r *reading) once(ctx context.Context, s *Source, offset time.Duration) (ne
 	return offset + last + gap, err
 }
 
-// player sends.
+// player sends the frames and keeps the statistics.
 type player struct {
 	Config
 	clock           *pace.Clock
 	spread          *pace.Spread
+	waiter          *pace.Waiter
 	began, observed int64
 	ended           int64
-	rest            time.Duration // of the last frame's time, when it had gone
+	rest            time.Duration // rest of the last frame's time slot when sending ended
 	account         *gen.Account
 	total, before   gen.Flow
 }
 
+// play sends the chunks until the reader has ended or ctx is done.
 func (p *player) play(ctx context.Context, r *reading) error {
 	defer func() { p.ended = pace.Now() }()
 	for k := range r.full {
@@ -170,7 +172,7 @@ func (p *player) send(ctx context.Context, k *chunk) error {
 		n, then := p.due(k, next, now)
 		if n == 0 {
 			p.observe(now)
-			pace.Approach(min(then, p.observed+int64(p.Interval)))
+			p.waiter.Approach(min(then, p.observed+int64(p.Interval)))
 			continue
 		}
 		bytes = 0
@@ -189,7 +191,7 @@ func (p *player) send(ctx context.Context, k *chunk) error {
 	return nil
 }
 
-// due is how many of the frames from next on may go now, and if none when.
+// due returns how many of the frames from next on may be sent now, and if none, the time of the next one.
 func (p *player) due(k *chunk, next int, now int64) (n int, then int64) {
 	if p.Speed <= 0 {
 		return min(p.clock.Permits(now), k.n-next), p.clock.Next()
@@ -203,7 +205,7 @@ func (p *player) due(k *chunk, next int, now int64) (n int, then int64) {
 	return n, then
 }
 
-// observe tells how it is going, if it is time.
+// observe calls Config.Observe if the interval is over.
 func (p *player) observe(now int64) {
 	if p.Observe == nil || now < p.observed+int64(p.Interval) {
 		return
@@ -217,6 +219,7 @@ func (p *player) observe(now int64) {
 	p.Observe(s)
 }
 
+// report builds the Report with the capture as its only stream.
 func (p *player) report() gen.Report {
 	r := gen.Report{Queues: 1, Elapsed: time.Duration(p.ended - p.began), Counters: p.Sender.Counters(), LinkFrames: gen.UnknownLink}
 	r.Total = p.total

@@ -25,7 +25,7 @@ import (
 
 var began = time.Unix(1_700_000_000, 0)
 
-// frameOf is a frame that says which it is.
+// frameOf returns a frame that contains its number.
 func frameOf(i int) []byte {
 	b := make([]byte, 60+i%100)
 	copy(b[12:], []byte{0x88, 0xb5})
@@ -33,7 +33,7 @@ func frameOf(i int) []byte {
 	return b
 }
 
-// capture writes frames that were ms milliseconds apart, in a format.
+// capture returns a capture file in the given format, whose frames are ms milliseconds apart.
 func capture(t testing.TB, format string, n int, ms int) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -72,7 +72,7 @@ func capture(t testing.TB, format string, n int, ms int) []byte {
 	return z.Bytes()
 }
 
-// All three kinds of file give the same frames with the same times.
+// Files of all three formats give the same frames with the same times.
 func TestSources(t *testing.T) {
 	for _, format := range []string{"pcap", "pcapng", "gzip"} {
 		s, err := NewSource(bytes.NewReader(capture(t, format, 100, 3)))
@@ -91,7 +91,7 @@ func TestSources(t *testing.T) {
 	}
 }
 
-// What is no capture of Ethernet frames is refused, and damage is told.
+// Files that are not Ethernet captures are rejected, and damage is reported.
 func TestBadFiles(t *testing.T) {
 	good := capture(t, "pcap", 3, 1)
 	raw := bytes.Clone(good)
@@ -110,7 +110,7 @@ func TestBadFiles(t *testing.T) {
 		}
 	}
 	long := bytes.Clone(good)
-	binary.LittleEndian.PutUint32(long[24+8:], 1<<20) // the first record's length
+	binary.LittleEndian.PutUint32(long[24+8:], 1<<20) // length of the first record
 	s, err := NewSource(bytes.NewReader(long))
 	if err != nil {
 		t.Fatal(err)
@@ -120,7 +120,7 @@ func TestBadFiles(t *testing.T) {
 	}
 }
 
-// A capture that was interrupted, or cut off on its way, has all frames before that place.
+// A capture that was interrupted or truncated has all frames before that place.
 func TestFilesThatWereCutOff(t *testing.T) {
 	for _, format := range []string{"pcap", "pcapng", "gzip"} {
 		good := capture(t, format, 500, 1)
@@ -142,7 +142,7 @@ func TestFilesThatWereCutOff(t *testing.T) {
 	}
 }
 
-// Interfaces of several kinds are no damage.
+// Several interfaces of different types in one file are not an error.
 func TestSeveralLinkTypes(t *testing.T) {
 	var b bytes.Buffer
 	w, err := pcapgo.NewNgWriter(&b, layers.LinkTypeEthernet)
@@ -183,12 +183,12 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// recorder is a method.Sender that keeps what it is given, and when.
+// recorder is a method.Sender that records all frames and their times.
 type recorder struct {
 	frames [][]byte
 	at     []time.Time
-	most   int    // length of a frame; longer ones are refused; 0: none is
-	bytes  uint64 // in those that are not
+	most   int    // longest accepted frame; longer ones are refused; 0: no limit
+	bytes  uint64 // bytes of the accepted frames
 	err    error
 }
 
@@ -217,7 +217,7 @@ func opener(file []byte) func() (*Source, error) {
 	return func() (*Source, error) { return NewSource(bytes.NewReader(file)) }
 }
 
-// A file is sent whole, in order, as often as it is wanted, at a rate.
+// A file is sent completely and in order, as often as requested, at the given rate.
 func TestReplayAtARate(t *testing.T) {
 	r := &recorder{}
 	rate, _ := pace.ParseRate("100kpps")
@@ -235,13 +235,13 @@ func TestReplayAtARate(t *testing.T) {
 			t.Fatalf("frame %d is another", i)
 		}
 	}
-	if d := r.at[2999].Sub(start); d < 29*time.Millisecond { // the first may have been late
+	if d := r.at[2999].Sub(start); d < 29*time.Millisecond { // the first frame may have been late
 		t.Errorf("3000 frames at 100,000 a second took %v", d)
 	}
 }
 
-// Frames that are refused are no bytes that went, and have had their time; a few frames are at the
-// rate that was asked for, as many are.
+// Bytes of refused frames do not count as sent, and refused frames use up their time slots. The rate is also
+// correct for a few frames.
 func TestReplayOfRefusedFrames(t *testing.T) {
 	r := &recorder{most: 100}
 	rate, _ := pace.ParseRate("1kpps")
@@ -259,8 +259,7 @@ func TestReplayOfRefusedFrames(t *testing.T) {
 	}
 }
 
-// With the original timing no frame goes before its time, faster where that is
-// wanted, and a second loop comes behind the first.
+// With the original timing, no frame is sent before its time, scaled by the speed. A second loop follows the first.
 func TestReplayAsCaptured(t *testing.T) {
 	for _, speed := range []float64{1, 4} {
 		r := &recorder{}
@@ -277,7 +276,7 @@ func TestReplayAsCaptured(t *testing.T) {
 	}
 }
 
-// An error of the sender, or of the file, ends it.
+// An error of the sender or of the file ends the replay.
 func TestReplayErrors(t *testing.T) {
 	broken := errors.New("broken")
 	if _, err := Run(t.Context(), Config{Open: opener(capture(t, "pcap", 5000, 0)), Sender: &recorder{err: broken}}); err != broken {
@@ -285,15 +284,15 @@ func TestReplayErrors(t *testing.T) {
 	}
 	file := capture(t, "pcap", 500, 0)
 	last := len(file) - len(frameOf(499)) - 16
-	binary.LittleEndian.PutUint32(file[last+8:], 1<<20) // the last record's length
+	binary.LittleEndian.PutUint32(file[last+8:], 1<<20) // length of the last record
 	r := &recorder{}
 	if _, err := Run(t.Context(), Config{Open: opener(file), Sender: r}); err == nil || len(r.frames) != 499 {
 		t.Errorf("%d frames, %v", len(r.frames), err)
 	}
 }
 
-// A file with any one byte wrong is read or refused. (The reader is a library's,
-// so there is no fuzz target: it would take the whole library to build one.)
+// A file with any single byte changed is either read or rejected. The reader is a library, so there is no fuzz
+// target: instrumenting the whole library would be necessary.
 func TestDamagedFiles(t *testing.T) {
 	for _, format := range []string{"pcap", "pcapng"} {
 		good := capture(t, format, 3, 1)
@@ -316,8 +315,7 @@ func TestDamagedFiles(t *testing.T) {
 	}
 }
 
-// No file is too wrong to be read: it gives frames of lengths that can be sent, in
-// time, or is refused.
+// Any file is either rejected or gives frames of valid lengths, with times that do not decrease.
 func FuzzSource(f *testing.F) {
 	for _, format := range []string{"pcap", "pcapng", "gzip"} {
 		file := capture(f, format, 5, 3)
@@ -333,7 +331,7 @@ func FuzzSource(f *testing.F) {
 			return
 		}
 		last := time.Duration(0)
-		const most = 1000 // a compressed file of zeros is long
+		const most = 1000 // a compressed file of zeros can be very long
 		for range most {
 			b, at, err := s.Next()
 			if err != nil {

@@ -1,7 +1,7 @@
-// Package replay sends what was captured: the frames of a pcap or pcapng file, at
-// a rate, or with the gaps that they had.
+// Package replay sends captured traffic: the frames of a pcap or pcapng file, at a given rate or with their
+// original gaps.
 //
-// Read source.go (the file), survey.go (what is in it), replay.go (the sending).
+// Reading order: source.go (the file), survey.go (its contents), replay.go (sending).
 package replay
 
 import (
@@ -21,18 +21,18 @@ import (
 	"loam/wire"
 )
 
-// Source reads frames from a file.
+// Source reads frames from a capture file.
 type Source struct {
 	next    func() ([]byte, gopacket.CaptureInfo, error)
 	first   time.Time
 	last    time.Duration
 	began   bool
-	Skipped uint64 // records that are no frames: too short or too long
-	Cut     uint64 // frames that were captured in part
-	Broken  bool   // the file ends within a record, as one does whose capture was interrupted
+	Skipped uint64 // records that are not frames: too short or too long
+	Cut     uint64 // frames captured only in part
+	Broken  bool   // the file ends within a record, as after an interrupted capture
 }
 
-// ErrFormat is in every error about what a file is.
+// ErrFormat is wrapped by every error about the format of a file.
 var ErrFormat = errors.New("not a capture file")
 
 const (
@@ -40,7 +40,7 @@ const (
 	magicGzip = 0x1f8b
 )
 
-// NewSource begins to read a file, which may be compressed by gzip.
+// NewSource returns a Source that reads a file. The file may be compressed with gzip.
 func NewSource(r io.Reader) (*Source, error) {
 	b := bufio.NewReaderSize(r, 1<<16)
 	head, err := b.Peek(4)
@@ -78,10 +78,9 @@ func NewSource(r io.Reader) (*Source, error) {
 	return s, nil
 }
 
-// Next returns the next frame, which the caller may keep, and its time since the
-// first one; io.EOF at the end, also where that is within a record, which is no
-// frame then. Time does not run back: a frame that was captured before the one in
-// front of it has its time.
+// Next returns the next frame and its time since the first frame. The caller owns the frame. At the end Next
+// returns io.EOF, also if the file ends within a record; the partial frame is not returned. Time never decreases: a
+// frame captured earlier than its predecessor gets the time of its predecessor.
 func (s *Source) Next() (frame []byte, at time.Duration, err error) {
 	for {
 		b, info, err := s.next()

@@ -9,19 +9,19 @@ import (
 	"loam/wire"
 )
 
-// Survey is what is in a file.
+// Survey is a summary of a capture file.
 type Survey struct {
 	Frames  uint64
 	Bytes   uint64 // without FCS
 	Longest int
-	Span    time.Duration // from the first frame to the last
-	Public  netip.Addr    // the first public destination; not valid: there is none
-	Skipped uint64        // records that are no frames
-	Cut     uint64        // frames that were captured in part: they are sent as they are
+	Span    time.Duration // time between the first and the last frame
+	Public  netip.Addr    // the first public destination; not valid if there is none
+	Skipped uint64        // records that are not frames
+	Cut     uint64        // frames captured only in part, which are sent as captured
 	Broken  bool          // the file ends within a record
 }
 
-// Look reads a file to its end.
+// Look reads a file to its end and returns its summary.
 func Look(s *Source) (v Survey, err error) {
 	for {
 		b, at, err := s.Next()
@@ -44,15 +44,15 @@ func Look(s *Source) (v Survey, err error) {
 	}
 }
 
-// PPS is the mean rate with which the frames were captured.
+// PPS returns the mean rate of the capture in frames per second.
 func (v *Survey) PPS() float64 {
 	if v.Span <= 0 {
-		return float64(v.Frames) * float64(time.Second) // all at once
+		return float64(v.Frames) * float64(time.Second) // all frames have the same time
 	}
 	return float64(v.Frames) / v.Span.Seconds()
 }
 
-// destination is the address that an IP packet goes to.
+// destination returns the destination address of an IP packet in frame b.
 func destination(b []byte) (netip.Addr, bool) {
 	eth, rest, err := wire.ParseEthernet(b)
 	if err != nil {

@@ -1,11 +1,9 @@
-// Package rfc2544 runs the tests of RFC 2544 against a device that stands between
-// two interfaces of this machine: throughput (section 26.1), latency (26.2), frame
-// loss rate (26.3) and back-to-back frames (26.4, as RFC 9004 has it).
+// Package rfc2544 runs the tests of RFC 2544 on a device between two interfaces of this machine: throughput
+// (section 26.1), latency (26.2), frame loss rate (26.3) and back-to-back frames (26.4, as updated by RFC 9004).
 //
-// Read search.go (the searches, which are pure: a trial goes in, the next rate
-// comes out), trial.go (one trial: a sender and a sink), run.go (the tests), and
-// report.go.
+// Reading order: search.go (the searches, which are pure: they take the outcome of a trial and return the next
+// rate), trial.go (one trial with a sender and a sink), run.go (the tests) and report.go.
 //
-// Trials are as long as the user says; the RFC asks for 60 seconds, and for 20
-// repetitions of the latency test, and the report says what was done instead.
+// The user sets the length of trials and the number of repetitions. The RFC asks for 60 seconds, and for 20
+// repetitions of the latency test. The report contains the values actually used.
 package rfc2544

@@ -5,6 +5,7 @@ package rfc2544
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -15,7 +16,7 @@ import (
 	"loam/gen/sink"
 )
 
-// Report is the outcome of a run.
+// Report is the result of a run.
 type Report struct {
 	TX      string        `json:"tx"`
 	RX      string        `json:"rx"`
@@ -25,34 +26,42 @@ type Report struct {
 	Rows    []Row         `json:"rows"`
 }
 
-// Row is what was found for one size of frames.
+// Row is the result for one frame size.
 type Row struct {
 	Size       int            `json:"size"`
-	Top        float64        `json:"top"`               // the highest rate that was tried, frames a second
-	Throughput float64        `json:"throughput"`        // frames a second without loss; 0: none
-	Slow       string         `json:"slow,omitempty"`    // why the top may be ours and not the device's
-	Latency    []sink.Latency `json:"latency,omitempty"` // of each repetition
+	Top        float64        `json:"top"`               // the highest rate tried, in frames per second
+	Throughput float64        `json:"throughput"`        // frames per second without loss; 0: none
+	AtLeast    bool           `json:"at_least"`          // nothing was lost at the top rate, and higher rates were not tried
+	Latency    []sink.Latency `json:"latency,omitempty"` // one per repetition
 	Loss       []Loss         `json:"loss,omitempty"`
-	Bursts     []uint64       `json:"bursts,omitempty"` // frames without loss, of each repetition
+	Bursts     []Burst        `json:"bursts,omitempty"` // one per repetition
+	Trials     []Trial        `json:"trials"`           // all trials in order, including those that say nothing about the device
 }
 
-// Loss is the frame loss at a part of the top rate.
+// Burst is the longest burst without loss.
+type Burst struct {
+	Frames  uint64 `json:"frames"`
+	AtLeast bool   `json:"at_least"` // longer bursts were not tried
+}
+
+// Loss is the frame loss at a percentage of the top rate.
 type Loss struct {
 	Percent int     `json:"percent"`
-	Lost    float64 `json:"lost"` // 0 to 1
+	Lost    float64 `json:"lost"`           // fraction of frames, 0 to 1
+	Slow    string  `json:"slow,omitempty"` // as in Trial
 }
 
-// WireBits is the rate on the wire, in bits a second.
+// WireBits returns the throughput on the wire, in bits per second.
 func (r *Row) WireBits() float64 { return 8 * float64(r.Size+frame.WireOverhead) * r.Throughput }
 
-// Table writes the report for people.
+// Table writes the report as a table.
 func (r *Report) Table(out io.Writer) error {
-	fmt.Fprintf(out, "RFC 2544, from %s to %s: trials of %v, %d repetition(s)\n\n", r.TX, r.RX, r.Trial, r.Repeats)
+	fmt.Fprintf(out, "RFC 2544, from %s to %s: trials of %s, %d repetition(s)\n\n", r.TX, r.RX, show.Span(r.Trial), r.Repeats)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "frame\ttried up to\tthroughput\ton the wire\tof what was tried\tlatency mean\tmedian\t99.9 %\tmax\tburst mean\tleast\tmost\t")
 	for i := range r.Rows {
 		row := &r.Rows[i]
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%.1f %%\t%s\t%s\t\n", row.Size, show.Rate(row.Top), show.Rate(row.Throughput), show.Bits(row.WireBits()),
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%.1f %%\t%s\t%s\t\n", row.Size, show.Rate(row.Top), atLeast(row.AtLeast)+show.Rate(row.Throughput), atLeast(row.AtLeast)+show.Bits(row.WireBits()),
 			100*row.Throughput/max(1, row.Top), latencies(row.Latency), bursts(row.Bursts))
 	}
 	if err := w.Flush(); err != nil {
@@ -64,15 +73,31 @@ func (r *Report) Table(out io.Writer) error {
 		}
 	}
 	for i := range r.Rows {
-		if s := r.Rows[i].Slow; s != "" {
-			fmt.Fprintf(out, "frames of %d bytes: %s in some trials, so the device may be better than this\n", r.Rows[i].Size, s)
-		}
+		r.Rows[i].slowTrials(out)
 	}
 	return nil
 }
 
-// latencies are four columns: the mean of the means and medians, the worst of the
-// others.
+// slowTrials reports the trials in which this machine was too slow, by test and reason.
+func (r *Row) slowTrials(out io.Writer) {
+	for _, test := range Tests {
+		all, reasons := 0, map[string]int{}
+		for i := range r.Trials {
+			if t := &r.Trials[i]; t.Test == test {
+				all++
+				if t.Slow != "" {
+					reasons[t.Slow]++
+				}
+			}
+		}
+		for _, reason := range slices.Sorted(maps.Keys(reasons)) {
+			fmt.Fprintf(out, "frames of %d bytes, %s: in %d of %d trials %s; they say nothing about the device, which may be better than this\n", r.Size, test, reasons[reason], all, reason)
+		}
+	}
+}
+
+// latencies returns four columns: the average of the means, the average of the medians, and the worst of the other
+// values.
 func latencies(all []sink.Latency) string {
 	if len(all) == 0 {
 		return "-\t-\t-\t-"
@@ -84,24 +109,38 @@ func latencies(all []sink.Latency) string {
 		p999, most = max(p999, l.P999), max(most, l.Max)
 	}
 	n := time.Duration(len(all))
-	return fmt.Sprintf("%v\t%v\t%v\t%v", round(mean/n), round(median/n), round(p999), round(most))
+	return fmt.Sprintf("%s\t%s\t%s\t%s", show.Span(mean/n), show.Span(median/n), show.Span(p999), show.Span(most))
 }
 
-func round(d time.Duration) time.Duration { return d.Round(10 * time.Nanosecond) }
+// atLeast returns the prefix for the result of a search whose upper limit passed.
+func atLeast(reached bool) string {
+	if reached {
+		return "≥ "
+	}
+	return ""
+}
 
-// bursts are three columns.
-func bursts(all []uint64) string {
+// bursts returns three columns.
+func bursts(all []Burst) string {
 	if len(all) == 0 {
 		return "-\t-\t-"
 	}
-	sum := uint64(0)
+	sum, least, most := uint64(0), all[0], all[0]
+	reached := false
 	for _, b := range all {
-		sum += b
+		sum += b.Frames
+		reached = reached || b.AtLeast
+		if b.Frames < least.Frames {
+			least = b
+		}
+		if b.Frames > most.Frames {
+			most = b
+		}
 	}
-	return fmt.Sprintf("%d\t%d\t%d", sum/uint64(len(all)), slices.Min(all), slices.Max(all))
+	return fmt.Sprintf("%s%d\t%s%d\t%s%d", atLeast(reached), sum/uint64(len(all)), atLeast(least.AtLeast), least.Frames, atLeast(most.AtLeast), most.Frames)
 }
 
-// lossTable has a column for each tenth of the top rate.
+// lossTable writes a table with a column for each tenth of the top rate.
 func (r *Report) lossTable(out io.Writer) error {
 	fmt.Fprintln(out, "\nframes lost, at parts of the highest rate")
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -116,6 +155,9 @@ func (r *Report) lossTable(out io.Writer) error {
 			cells[j] = "-"
 			if j < len(r.Rows[i].Loss) {
 				cells[j] = fmt.Sprintf("%.3f %%", 100*r.Rows[i].Loss[j].Lost)
+				if r.Rows[i].Loss[j].Slow != "" {
+					cells[j] = "slow, " + cells[j]
+				}
 			}
 		}
 		fmt.Fprintf(w, "%d\t%s\t\n", r.Rows[i].Size, strings.Join(cells, "\t"))

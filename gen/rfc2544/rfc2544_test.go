@@ -4,11 +4,11 @@ package rfc2544
 
 import (
 	"bytes"
-	"math"
 	"strings"
 	"testing"
 	"time"
 
+	"loam/gen"
 	"loam/gen/frame"
 	"loam/gen/sink"
 	"loam/internal/netns"
@@ -20,8 +20,8 @@ import (
 
 func TestMain(m *testing.M) { netns.Main(m) }
 
-// The search finds any limit within its resolution, with no more trials than
-// halving takes, and tries the top first.
+// The search finds any limit within its resolution, with no more trials than bisection needs, and tries the top
+// first.
 func TestSearch(t *testing.T) {
 	for _, limit := range []float64{0, 1, 333, 500, 999, 1000, 5000} {
 		s := newSearch(1000, 5)
@@ -44,8 +44,7 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// bridge is a device under test: it passes frames from one interface to another,
-// at a rate.
+// bridge simulates a device under test: it forwards frames from one interface to another at a limited rate.
 func bridge(t *testing.T, from, to string, limit shape.Limit) {
 	t.Helper()
 	open := func(name string) *afpacket.Device {
@@ -56,7 +55,7 @@ func bridge(t *testing.T, from, to string, limit shape.Limit) {
 		return d
 	}
 	in, out := open(from), shape.New(open(to), shape.Config{Send: limit})
-	done := make(chan struct{}) // closed by the goroutine at its end
+	done := make(chan struct{}) // closed by the goroutine when it returns
 	go func() {
 		defer close(done)
 		fs := make([]*link.Frame, link.BatchSize)
@@ -94,9 +93,8 @@ func template(t *testing.T) *frame.Template {
 	return tpl
 }
 
-// A device with a known rate and a known queue is measured: no more than its rate
-// passes without loss, what is offered above is lost in proportion, and a burst is
-// as long as its queue.
+// A device with a known rate and queue is measured correctly. At most its rate passes without loss, a higher load
+// is lost in proportion, and the longest burst is as long as its queue.
 func TestDeviceWithALimit(t *testing.T) {
 	a, in := netns.Veth(t, 1500, 1)
 	out, b := netns.Veth(t, 1500, 1)
@@ -108,13 +106,13 @@ func TestDeviceWithALimit(t *testing.T) {
 	r, err := Run(t.Context(), Options{
 		TX: a, RX: b, Template: template(t), Sizes: []int{size}, Trial: 300 * time.Millisecond, Settle: 100 * time.Millisecond,
 		Top: 4 * pps, Resolution: 0.1, Repeats: 1,
-		Progress: func(string, Trial) { trials++ },
+		Progress: func(Trial) { trials++ },
 	})
 	if err != nil || len(r.Rows) != 1 || trials == 0 {
 		t.Fatalf("%+v, %d trials, %v", r, trials, err)
 	}
 	row := r.Rows[0]
-	// In a trial its queue takes frames too, and they come later.
+	// During a trial the device's queue also accepts frames, which leave later.
 	const most = pps * (1 + float64(queue)/(pps*0.3)) * 1.1
 	if row.Throughput > most {
 		t.Errorf("throughput %v of a device with %v", row.Throughput, pps)
@@ -130,29 +128,29 @@ func TestDeviceWithALimit(t *testing.T) {
 	}
 }
 
-// A wire loses nothing: where our own side keeps the rate, the top passes.
+// A wire loses nothing, so the top rate passes if this machine keeps the rate.
 func TestWire(t *testing.T) {
 	a, b := netns.Veth(t, 1500, 1)
 	o := Options{TX: a, RX: b, Template: template(t)}.withDefaults()
 	o.Settle = 100 * time.Millisecond
-	got, err := o.trial(t.Context(), 64, math.Inf(1), 0, 500)
+	got, err := o.trial(t.Context(), BackToBack, 64, load{count: 500})
 	if err != nil || !got.Passed() || got.Sent != 500 || got.Loss() != 0 || got.Latency.Count != 500 {
 		t.Errorf("%+v, %v", got, err)
 	}
 	o.NextHop = wire.MAC{}
 	o.RX = "nosuch0"
-	if _, err := o.trial(t.Context(), 64, 1000, time.Second, 0); err == nil || !strings.Contains(err.Error(), "nosuch0") {
+	if _, err := o.trial(t.Context(), LatencyOf, 64, load{pps: 1000, span: time.Second}); err == nil || !strings.Contains(err.Error(), "nosuch0") {
 		t.Error(err)
 	}
 }
 
-// Where nothing arrives, nothing is searched for.
+// If no frame arrives, the tests do not start.
 func TestNothingArrives(t *testing.T) {
 	a, _ := netns.Veth(t, 1500, 1)
 	b, _ := netns.Veth(t, 1500, 1)
 	r, err := Run(t.Context(), Options{
 		TX: a, RX: b, Template: template(t), Sizes: []int{64, 512}, Settle: 50 * time.Millisecond,
-		Progress: func(test string, _ Trial) { t.Errorf("%s is tested", test) },
+		Progress: func(trial Trial) { t.Errorf("%s is tested", trial.Test) },
 	})
 	if err == nil || !strings.Contains(err.Error(), "nothing that is sent by "+a+" arrives at "+b) || len(r.Rows) > 0 {
 		t.Errorf("%+v, %v", r, err)
@@ -168,26 +166,62 @@ func TestUnknownTest(t *testing.T) {
 func TestTable(t *testing.T) {
 	r := Report{TX: "eth0", RX: "eth1", Tests: Tests, Trial: time.Second, Repeats: 2, Rows: []Row{
 		{
-			Size: 64, Top: 1e6, Throughput: 750000, Slow: "the sender could not keep the rate",
+			Size: 64, Top: 1e6, Throughput: 1e6, AtLeast: true,
 			Latency: []sink.Latency{{Count: 10, Mean: 1500, P50: 1000, P999: 4000, Max: 9000}, {Count: 10, Mean: 2500, P50: 2000, P999: 3000, Max: 8000}},
-			Loss:    []Loss{{100, 0.25}, {90, 0}}, Bursts: []uint64{100, 200},
+			Loss:    []Loss{{100, 0.25, "the sender could not keep the rate"}, {90, 0, ""}}, Bursts: []Burst{{100, false}, {200, true}},
+			Trials: []Trial{{Test: Throughput}, {Test: FrameLoss, Slow: "the sender could not keep the rate"}, {Test: FrameLoss}},
 		},
 		{Size: 1518, Top: 1000},
 	}}
-	const want = `RFC 2544, from eth0 to eth1: trials of 1s, 2 repetition(s)
+	const want = `RFC 2544, from eth0 to eth1: trials of 1 s, 2 repetition(s)
 
-  frame  tried up to  throughput  on the wire  of what was tried  latency mean  median  99.9 %  max  burst mean  least  most
-     64    1.00 Mpps    750 kpps     504 Mb/s             75.0 %           2µs   1.5µs     4µs  9µs         150    100   200
-   1518    1.00 kpps       0 pps        0 b/s              0.0 %             -       -       -    -           -      -     -
+  frame  tried up to   throughput  on the wire  of what was tried  latency mean  median  99.9 %   max  burst mean  least   most
+     64    1.00 Mpps  ≥ 1.00 Mpps   ≥ 672 Mb/s            100.0 %          2 µs  1.5 µs    4 µs  9 µs       ≥ 150    100  ≥ 200
+   1518    1.00 kpps        0 pps        0 b/s              0.0 %             -       -       -     -           -      -      -
 
 frames lost, at parts of the highest rate
-  frame     100 %     90 %  80 %  70 %  60 %  50 %  40 %  30 %  20 %  10 %
-     64  25.000 %  0.000 %     -     -     -     -     -     -     -     -
-   1518         -        -     -     -     -     -     -     -     -     -
-frames of 64 bytes: the sender could not keep the rate in some trials, so the device may be better than this
+  frame           100 %     90 %  80 %  70 %  60 %  50 %  40 %  30 %  20 %  10 %
+     64  slow, 25.000 %  0.000 %     -     -     -     -     -     -     -     -
+   1518               -        -     -     -     -     -     -     -     -     -
+frames of 64 bytes, loss: in 1 of 2 trials the sender could not keep the rate; they say nothing about the device, which may be better than this
 `
 	var b bytes.Buffer
 	if err := r.Table(&b); err != nil || b.String() != want {
 		t.Errorf("%v\n%s\nwant\n%s", err, b.String(), want)
+	}
+}
+
+// A burst sent below the top rate, or lost in this machine's own ring, does not count as passed.
+func TestSlowBurstsDoNotPass(t *testing.T) {
+	sent, got := gen.Report{}, sink.Report{}
+	for _, test := range []struct {
+		elapsed time.Duration
+		dropped uint64
+		passed  bool
+	}{{10 * time.Millisecond, 0, true}, {10500 * time.Microsecond, 0, true}, {12 * time.Millisecond, 0, false}, {10 * time.Millisecond, 1, false}} {
+		trial := Trial{Sent: 10_000, Received: 10_000, Elapsed: test.elapsed}
+		got.Dropped = test.dropped
+		l := load{count: 10_000, least: 1e6}
+		if trial.Slow = l.slow(&trial, &sent, &got); trial.Passed() != test.passed {
+			t.Errorf("%+v: %+v", test, trial)
+		}
+	}
+}
+
+// Trials in which this machine is too slow are repeated, and all of them are in the report.
+func TestSlowTrialsAreReported(t *testing.T) {
+	a, b := netns.Veth(t, 1500, 1)
+	o := Options{TX: a, RX: b, Template: template(t)}.withDefaults()
+	o.Settle = 10 * time.Millisecond
+	row := Row{Size: 64}
+	// No machine reaches this rate.
+	got, err := o.attempt(t.Context(), &row, BackToBack, load{count: 100, least: 1e12})
+	if err != nil || got.Slow == "" || got.Passed() || len(row.Trials) != attempts {
+		t.Errorf("%+v, %+v, %v", got, row.Trials, err)
+	}
+	var text bytes.Buffer
+	row.slowTrials(&text)
+	if want := "frames of 64 bytes, back-to-back: in 3 of 3 trials the sender could not keep the rate"; !strings.HasPrefix(text.String(), want) {
+		t.Errorf("%s\nwant %s", text.String(), want)
 	}
 }

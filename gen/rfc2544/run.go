@@ -5,7 +5,6 @@ package rfc2544
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -13,33 +12,32 @@ import (
 	"loam/wire"
 )
 
-// Options say what to test, and how.
+// Options are the parameters of the tests.
 type Options struct {
-	TX, RX        string // interfaces of this machine, with the device in between
-	Method        string // of sending; "" is ring
-	ReceiveMethod string // "" is ring
+	TX, RX        string // interfaces of this machine, connected by the device under test
+	Method        string // sending method; "": ring
+	ReceiveMethod string // "": ring
 	Template      *frame.Template
-	NextHop       wire.MAC // zero: asked for
+	NextHop       wire.MAC // zero: resolved by ARP or Neighbor Discovery
 	Public        bool
 
-	Sizes  []int         // of frames, FCS included; nil is Sizes
-	Trial  time.Duration // of each trial; 0 is DefaultTrial
-	Settle time.Duration // for the device to empty itself after a trial; 0 is DefaultSettle
-	// Top is the highest rate to try, in frames a second: that of the medium. 0: what
-	// our own sender reaches without a limit.
+	Sizes  []int         // frame sizes in bytes, FCS included; nil: the variable Sizes
+	Trial  time.Duration // duration of a trial; 0: DefaultTrial
+	Settle time.Duration // time for the device's queues to drain after a trial; 0: DefaultSettle
+	// Top is the highest rate to try in frames per second, normally the rate of the medium. 0: the rate that the
+	// sender reaches without a limit.
 	Top        float64
-	Resolution float64 // of the search, as a part of Top; 0 is DefaultResolution
-	Repeats    int     // of the latency and back-to-back tests; 0 is DefaultRepeats
+	Resolution float64 // of the search, as a fraction of Top; 0: DefaultResolution
+	Repeats    int     // of the latency and back-to-back tests; 0: DefaultRepeats
 	Tests      []string
-	// Progress is told of each trial; it may be nil.
-	Progress func(test string, t Trial)
+	// Progress is called after each trial. It may be nil.
+	Progress func(Trial)
 }
 
-// Sizes are those of section 9.1 for Ethernet.
+// Sizes are the frame sizes of section 9.1 for Ethernet.
 var Sizes = []int{64, 128, 256, 512, 1024, 1280, 1518}
 
-// Defaults. Those of the RFC are longer: 60 seconds, 2 seconds, 20 repetitions
-// (50 of back-to-back).
+// Defaults. The RFC asks for more: 60 seconds, 2 seconds, 20 repetitions (50 for back-to-back).
 const (
 	DefaultTrial      = 5 * time.Second
 	DefaultSettle     = 500 * time.Millisecond
@@ -55,9 +53,10 @@ const (
 	BackToBack = "back-to-back"
 )
 
-// Tests lists them, in their order.
+// Tests lists the tests in the order in which they run.
 var Tests = []string{Throughput, LatencyOf, FrameLoss, BackToBack}
 
+// withDefaults returns o with defaults in place of zero fields.
 func (o Options) withDefaults() Options {
 	set := func(s *string, d string) {
 		if *s == "" {
@@ -87,8 +86,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Run runs the tests for each size. The report is of what was done, also where
-// there is an error.
+// Run runs the tests for each frame size. The report covers everything done, even if an error is returned.
 func Run(ctx context.Context, o Options) (Report, error) {
 	o = o.withDefaults()
 	for _, t := range o.Tests {
@@ -112,17 +110,16 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	return r, nil
 }
 
-// What finds out whether anything arrives at all, which takes bridges through their
-// learning, too (section 23).
+// Parameters of the connectivity check, which also lets bridges learn the addresses (section 23).
 const (
-	greetingRate = 1000 // frames a second
+	greetingRate = 1000 // frames per second
 	greeting     = 100 * time.Millisecond
 )
 
-// connected sends a few frames of each size until one arrives.
+// connected sends a few frames of each size until one arrives. It returns an error if none does.
 func (o *Options) connected(ctx context.Context) error {
 	for _, size := range o.Sizes {
-		t, err := o.trial(ctx, size, greetingRate, greeting, 0)
+		t, err := o.trial(ctx, "greeting", size, load{pps: greetingRate, span: greeting})
 		if err != nil || t.Received > 0 || ctx.Err() != nil {
 			return err
 		}
@@ -130,17 +127,17 @@ func (o *Options) connected(ctx context.Context) error {
 	return fmt.Errorf("nothing that is sent by %s arrives at %s: look whether the device between them is up, and whether --dst and --dst-mac are as it wants them", o.TX, o.RX)
 }
 
-// size runs the tests for one size. All of them need the throughput.
+// size runs the tests for one frame size. All of them need the throughput.
 func (o *Options) size(ctx context.Context, size int) (row Row, err error) {
-	top := o.Top
-	if top == 0 {
-		t, err := o.tell(Throughput)(o.trial(ctx, size, math.Inf(1), 0, topFrames))
+	row = Row{Size: size, Top: o.Top}
+	if row.Top == 0 {
+		t, err := o.trial(ctx, Throughput, size, load{count: topFrames})
 		if err != nil {
-			return row, err
+			return Row{}, err
 		}
-		top = t.Rate()
+		o.tell(&row, t)
+		row.Top = t.Rate()
 	}
-	row = Row{Size: size, Top: top}
 	if err = o.throughput(ctx, &row); err != nil {
 		return row, err
 	}
@@ -157,44 +154,55 @@ func (o *Options) size(ctx context.Context, size int) (row Row, err error) {
 	return row, nil
 }
 
-// topFrames is how many frames find out how fast our own sender is.
+// topFrames is the number of frames used to measure the highest rate of the sender.
 const topFrames = 50_000
 
-// tell has Progress told of a trial's outcome.
-func (o *Options) tell(test string) func(Trial, error) (Trial, error) {
-	return func(t Trial, err error) (Trial, error) {
-		if err == nil && o.Progress != nil {
-			o.Progress(test, t)
-		}
-		return t, err
+// tell adds a trial to the report and calls Progress.
+func (o *Options) tell(row *Row, t Trial) {
+	row.Trials = append(row.Trials, t)
+	if o.Progress != nil {
+		o.Progress(t)
 	}
 }
 
-// throughput searches for the highest rate at which nothing is lost.
+// attempts is how often a trial is repeated while this machine is too slow.
+const attempts = 3
+
+// attempt runs a trial and repeats it if this machine was too slow. All trials are added to the report.
+func (o *Options) attempt(ctx context.Context, row *Row, test string, l load) (t Trial, err error) {
+	for range attempts {
+		if t, err = o.trial(ctx, test, row.Size, l); err != nil {
+			return t, err
+		}
+		o.tell(row, t)
+		if t.Slow == "" {
+			break
+		}
+	}
+	return t, nil
+}
+
+// throughput searches for the highest rate without loss.
 func (o *Options) throughput(ctx context.Context, row *Row) error {
 	s := newSearch(row.Top, o.Resolution*row.Top)
-	for load, ok := s.next(); ok; load, ok = s.next() {
-		t, err := o.tell(Throughput)(o.trial(ctx, row.Size, load, o.Trial, 0))
+	for pps, ok := s.next(); ok; pps, ok = s.next() {
+		t, err := o.attempt(ctx, row, Throughput, load{pps: pps, span: o.Trial})
 		if err != nil {
 			return err
 		}
-		s.told(load, t.Passed())
-		if t.Slow != "" {
-			row.Slow = t.Slow
-		}
+		s.told(pps, t.Passed())
 	}
-	row.Throughput = s.low
+	row.Throughput, row.AtLeast = s.low, s.reached()
 	return nil
 }
 
-// latency sends at the throughput and takes the times of all frames, where the
-// RFC takes that of one in the middle.
+// latency sends at the throughput and measures all frames. The RFC measures one frame in the middle of a trial.
 func (o *Options) latency(ctx context.Context, row *Row) error {
 	if row.Throughput == 0 {
 		return nil
 	}
 	for range o.Repeats {
-		t, err := o.tell(LatencyOf)(o.trial(ctx, row.Size, row.Throughput, o.Trial, 0))
+		t, err := o.attempt(ctx, row, LatencyOf, load{pps: row.Throughput, span: o.Trial})
 		if err != nil {
 			return err
 		}
@@ -203,42 +211,40 @@ func (o *Options) latency(ctx context.Context, row *Row) error {
 	return nil
 }
 
-// loss begins at the top and goes down in steps of a tenth, until two trials in a
-// row have lost nothing.
+// loss starts at the top rate and decreases it in steps of a tenth, until two consecutive trials have no loss.
 func (o *Options) loss(ctx context.Context, row *Row) error {
 	clean := 0
 	for percent := 100; percent > 0 && clean < 2; percent -= 10 {
-		t, err := o.tell(FrameLoss)(o.trial(ctx, row.Size, row.Top*float64(percent)/100, o.Trial, 0))
+		t, err := o.attempt(ctx, row, FrameLoss, load{pps: row.Top * float64(percent) / 100, span: o.Trial})
 		if err != nil {
 			return err
 		}
-		row.Loss = append(row.Loss, Loss{percent, t.Loss()})
-		if clean++; t.Loss() > 0 {
+		row.Loss = append(row.Loss, Loss{percent, t.Loss(), t.Slow})
+		if clean++; !t.Passed() {
 			clean = 0
 		}
 	}
 	return nil
 }
 
-// Bounds of a burst: RFC 9004 section 5.2 has the longest last two seconds or as
-// long as a trial.
+// leastBurst is the smallest upper limit of the burst search, in frames. The limit is normally a burst of two seconds
+// (RFC 9004 section 5.2), or of the length of a trial if that is shorter.
 const leastBurst = 16
 
-// backToBack searches for the longest burst, sent as fast as it goes, of which
-// nothing is lost.
+// backToBack searches for the longest burst without loss at the top rate. A burst sent more slowly does not count
+// as tried.
 func (o *Options) backToBack(ctx context.Context, row *Row) error {
 	longest := max(leastBurst, row.Top*min(o.Trial, 2*time.Second).Seconds())
 	for range o.Repeats {
 		s := newSearch(longest, max(1, o.Resolution*longest))
-		for load, ok := s.next(); ok; load, ok = s.next() {
-			n := uint64(max(1, load))
-			t, err := o.tell(BackToBack)(o.trial(ctx, row.Size, math.Inf(1), 0, n))
+		for frames, ok := s.next(); ok; frames, ok = s.next() {
+			t, err := o.attempt(ctx, row, BackToBack, load{count: uint64(max(1, frames)), least: row.Top})
 			if err != nil {
 				return err
 			}
-			s.told(load, t.Passed())
+			s.told(frames, t.Passed())
 		}
-		row.Bursts = append(row.Bursts, uint64(s.low))
+		row.Bursts = append(row.Bursts, Burst{uint64(s.low), s.reached()})
 	}
 	return nil
 }

@@ -1,21 +1,20 @@
 package rfc2544
 
-// search is the binary search of section 26.1 and RFC 9004 section 5.2: the highest
-// load without loss, between 0 and top, as near as resolution. It is told the
-// outcome of each trial.
+// search is the binary search of section 26.1 and RFC 9004 section 5.2. It finds the highest load without loss
+// between 0 and top, within resolution. The caller reports the outcome of each trial by told.
 type search struct {
-	low, high  float64 // low has passed, or is 0; high has failed, or was not tried
+	low, high  float64 // low has passed or is 0; high has failed or was not tried
 	resolution float64
-	top        bool // the top itself has still to be tried
+	top        bool    // the top itself has not been tried yet
+	limit      float64 // the top
 }
 
-// newSearch begins at the top, which may well pass.
+// newSearch returns a search that tries the top first, because it often passes.
 func newSearch(top, resolution float64) *search {
-	return &search{high: top, resolution: resolution, top: true}
+	return &search{high: top, limit: top, resolution: resolution, top: true}
 }
 
-// next is the load of the next trial; ok is false when the search is over and low
-// is the answer.
+// next returns the load of the next trial. ok is false when the search is over and low is the result.
 func (s *search) next() (load float64, ok bool) {
 	if s.top {
 		return s.high, true
@@ -26,7 +25,10 @@ func (s *search) next() (load float64, ok bool) {
 	return (s.low + s.high) / 2, true
 }
 
-// told takes in the outcome of the trial that next asked for.
+// reached reports whether the top passed. The result is then a lower bound.
+func (s *search) reached() bool { return s.low > 0 && s.low >= s.limit }
+
+// told records the outcome of the trial with the load that next returned.
 func (s *search) told(load float64, passed bool) {
 	switch {
 	case passed && s.top:

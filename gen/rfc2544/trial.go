@@ -13,20 +13,21 @@ import (
 	"loam/gen/sink"
 )
 
-// Trial is what one trial showed.
+// Trial is the result of one trial.
 type Trial struct {
-	Size     int           `json:"size"`    // of frames, FCS included
-	Offered  float64       `json:"offered"` // frames a second that were asked for
+	Test     string        `json:"test"`
+	Size     int           `json:"size"`    // frame size in bytes, FCS included
+	Offered  float64       `json:"offered"` // requested rate in frames per second; 0: as fast as possible
 	Sent     uint64        `json:"sent"`
 	Received uint64        `json:"received"` // without duplicates
 	Elapsed  time.Duration `json:"elapsed_ns"`
 	Latency  sink.Latency  `json:"latency"`
-	// Slow is set where our own side could not keep the rate, or lost frames in its
-	// ring: the trial says nothing about the device.
+	// Slow is the reason if this machine could not keep the rate, or lost frames in its own ring. The trial then
+	// says nothing about the device.
 	Slow string `json:"slow,omitempty"`
 }
 
-// Rate is how fast the frames went.
+// Rate returns the actual rate in frames per second.
 func (t *Trial) Rate() float64 {
 	if t.Elapsed <= 0 {
 		return 0
@@ -34,7 +35,7 @@ func (t *Trial) Rate() float64 {
 	return float64(t.Sent) / t.Elapsed.Seconds()
 }
 
-// Loss is the part of the frames that was lost (section 26.3).
+// Loss returns the fraction of lost frames (section 26.3).
 func (t *Trial) Loss() float64 {
 	if t.Sent == 0 {
 		return 0
@@ -42,17 +43,24 @@ func (t *Trial) Loss() float64 {
 	return float64(t.Sent-min(t.Sent, t.Received)) / float64(t.Sent)
 }
 
-// Passed reports whether all frames came back.
+// Passed reports whether no frame was lost and this machine was fast enough.
 func (t *Trial) Passed() bool { return t.Received == t.Sent && t.Sent > 0 && t.Slow == "" }
 
-// trial sends frames of a size at a rate for a time, or count of them at once,
-// waits for the device to empty itself, and counts. Section 23 has two seconds for
-// that, which Options.Settle may shorten.
-func (o *Options) trial(ctx context.Context, size int, pps float64, span time.Duration, count uint64) (Trial, error) {
-	t := Trial{Size: size, Offered: pps}
-	s := gen.Stream{Name: "trial", Template: o.Template.Clone(), Sizes: frame.FixedSize(size), Count: count}
-	if count == 0 {
-		s.Rate = pace.Rate{PerSecond: uint64(max(1, pps+0.5)), Unit: pace.Frames}
+// load is the load of a trial: a rate for a time, or a burst of count frames sent at a rate of at least least.
+type load struct {
+	pps   float64 // frames per second
+	span  time.Duration
+	count uint64  // 0: pps applies
+	least float64 // frames per second
+}
+
+// trial sends frames of one size, waits for the device's queues to drain, and counts the received frames. Section
+// 23 asks for two seconds of waiting; Options.Settle can shorten it.
+func (o *Options) trial(ctx context.Context, test string, size int, l load) (Trial, error) {
+	t := Trial{Test: test, Size: size, Offered: l.pps}
+	s := gen.Stream{Name: "trial", Template: o.Template.Clone(), Sizes: frame.FixedSize(size), Count: l.count}
+	if l.count == 0 {
+		s.Rate = pace.Rate{PerSecond: uint64(max(1, l.pps+0.5)), Unit: pace.Frames}
 	}
 	m, err := method.ByName(o.ReceiveMethod)
 	if err != nil {
@@ -64,8 +72,8 @@ func (o *Options) trial(ctx context.Context, size int, pps float64, span time.Du
 	}
 	receiving := sink.Start(rx...)
 	c := gen.Config{Method: o.Method, Interface: o.TX, NextHop: o.NextHop, Streams: []gen.Stream{s}, Public: o.Public}
-	if count == 0 {
-		c.Time = span
+	if l.count == 0 {
+		c.Time = l.span
 	}
 	sent, err := gen.Run(ctx, c)
 	settle(ctx, o.Settle)
@@ -77,22 +85,26 @@ func (o *Options) trial(ctx context.Context, size int, pps float64, span time.Du
 		err = ctx.Err()
 	}
 	t.Sent, t.Elapsed = sent.Total.Frames, sent.Elapsed
-	t.Received, t.Latency = got.Total.Unique, got.Total.Latency
+	t.Received, t.Latency = got.Of(sent.Run).Unique, got.Total.Latency
 	if err == nil {
-		t.Slow = slow(&sent, &got, count)
+		t.Slow = l.slow(&t, &sent, &got)
 	}
 	return t, err
 }
 
-// tooSlow is by how much a sender may fall short of the rate.
-const tooSlow = 0.01
+// tooSlow is the tolerated relative shortfall of a rate. slowBurst is the tolerance for bursts, which includes the
+// cost of starting.
+const (
+	tooSlow   = 0.01
+	slowBurst = 0.1
+)
 
-// slow says what our own side did wrong.
-func slow(sent *gen.Report, got *sink.Report, count uint64) string {
+// slow returns what this machine did wrong, or "".
+func (l *load) slow(t *Trial, sent *gen.Report, got *sink.Report) string {
 	switch {
 	case got.Dropped > 0:
 		return "the receiver's own ring was full"
-	case count == 0 && sent.Streams[0].Error < -tooSlow:
+	case l.count == 0 && sent.Streams[0].Error < -tooSlow, l.count > 0 && t.Rate() < l.least*(1-slowBurst):
 		return "the sender could not keep the rate"
 	}
 	return ""

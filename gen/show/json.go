@@ -8,17 +8,18 @@ import (
 	"loam/gen/sink"
 )
 
-// JSON writes a line for each state and one for the end: an object with "event",
-// which is "sample" or "report", and "sent", "received" and "lost" where they are
-// known.
+// JSON is a View that writes JSON lines: one object per state and one for the end. "event" is "sample" or "report".
+// "sent", "received" and "lost" are present if known.
 type JSON struct{ W io.Writer }
 
+// jsonSample is the JSON form of a State.
 type jsonSample struct {
 	Event    string       `json:"event"`
 	Sent     *gen.Sample  `json:"sent,omitempty"`
 	Received *sink.Report `json:"received,omitempty"`
 }
 
+// jsonReport is the JSON form of a Result.
 type jsonReport struct {
 	Event    string       `json:"event"`
 	Sent     *gen.Report  `json:"sent,omitempty"`
@@ -28,7 +29,7 @@ type jsonReport struct {
 
 // Update implements View.
 func (j JSON) Update(s State) {
-	json.NewEncoder(j.W).Encode(jsonSample{"sample", s.Sent, s.Received}) // Finish reports the error
+	json.NewEncoder(j.W).Encode(jsonSample{"sample", s.Sent, s.Received}) // Finish reports a write error
 }
 
 // Finish implements View.

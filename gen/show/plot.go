@@ -10,17 +10,17 @@ import (
 	"loam/internal/chart"
 )
 
-// Plot draws the rates over the time, as SVG, when the run is over.
+// Plot is a View that draws the rates over time as SVG at the end of a run.
 type Plot struct {
-	// W is opened beforehand, since privileges may be gone by then. It is closed.
+	// W must be opened in advance, because privileges may be dropped later. Finish closes it.
 	W        io.WriteCloser
 	sent     plotter.XYs
 	received plotter.XYs
-	before   uint64 // frames received up to the last state
+	before   uint64 // number of frames received up to the previous state
 	at       float64
 }
 
-// Colours that are told apart without seeing red and green, and in grey.
+// Colours that can be distinguished by people with red-green colour blindness, and in grey.
 var (
 	sentColour     = color.RGBA{0x1b, 0x5e, 0x8c, 0xff}
 	receivedColour = color.RGBA{0xe6, 0x8a, 0x1f, 0xff}

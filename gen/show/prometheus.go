@@ -3,6 +3,7 @@ package show
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"sync"
@@ -12,16 +13,16 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Prometheus answers HTTP requests for /metrics.
+// Prometheus is a View that serves the latest state at /metrics over HTTP.
 type Prometheus struct {
 	server *http.Server
-	ended  chan error // of one place: the goroutine that serves sends what it ended with
+	ended  chan error // capacity of one: the serving goroutine sends its final error
 
 	mu   sync.Mutex // guards last
 	last State
 }
 
-// NewPrometheus listens at an address such as "127.0.0.1:9100".
+// NewPrometheus starts to listen on an address such as "127.0.0.1:9100".
 func NewPrometheus(address string) (*Prometheus, error) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
@@ -44,7 +45,7 @@ func (p *Prometheus) Update(s State) {
 	p.last = s
 }
 
-// Finish implements View: it ends the server.
+// Finish implements View. It stops the server.
 func (p *Prometheus) Finish(Result) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -55,22 +56,23 @@ func (p *Prometheus) Finish(Result) error {
 	return nil
 }
 
-// Metrics, by the conventions of Prometheus: base units, _total for counters.
+// Metrics, named by the conventions of Prometheus: base units, and _total for counters.
 var (
 	sentFrames  = prometheus.NewDesc("loam_gen_sent_frames_total", "Frames handed over.", []string{"stream"}, nil)
 	sentBytes   = prometheus.NewDesc("loam_gen_sent_bytes_total", "Bytes in them, with FCS.", []string{"stream"}, nil)
-	received    = prometheus.NewDesc("loam_gen_received_frames_total", "Tagged frames received, duplicates included.", []string{"flow"}, nil)
-	lost        = prometheus.NewDesc("loam_gen_lost_frames_total", "Frames that did not arrive, up to the latest that did.", []string{"flow"}, nil)
-	duplicates  = prometheus.NewDesc("loam_gen_duplicate_frames_total", "Frames that arrived again.", []string{"flow"}, nil)
-	reordered   = prometheus.NewDesc("loam_gen_reordered_frames_total", "Frames that arrived after a later one.", []string{"flow"}, nil)
+	received    = prometheus.NewDesc("loam_gen_received_frames_total", "Tagged frames received, duplicates included.", []string{"run", "flow"}, nil)
+	lost        = prometheus.NewDesc("loam_gen_lost_frames_total", "Frames that did not arrive, up to the latest that did.", []string{"run", "flow"}, nil)
+	duplicates  = prometheus.NewDesc("loam_gen_duplicate_frames_total", "Frames that arrived again.", []string{"run", "flow"}, nil)
+	reordered   = prometheus.NewDesc("loam_gen_reordered_frames_total", "Frames that arrived after a later one.", []string{"run", "flow"}, nil)
 	other       = prometheus.NewDesc("loam_gen_other_frames_total", "Frames received without a tag.", nil, nil)
 	ringDropped = prometheus.NewDesc("loam_gen_ring_dropped_frames_total", "Frames that found no room in the sink's own ring.", nil, nil)
+	before      = prometheus.NewDesc("loam_gen_before_frames_total", "Numbers below the first that arrived: frames that are lost, or were sent before the sink began.", []string{"run", "flow"}, nil)
 	latency     = prometheus.NewDesc("loam_gen_latency_seconds", "Time from sending to receiving.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (p *Prometheus) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{sentFrames, sentBytes, received, lost, duplicates, reordered, other, ringDropped, latency} {
+	for _, d := range []*prometheus.Desc{sentFrames, sentBytes, received, lost, duplicates, reordered, other, ringDropped, before, latency} {
 		to <- d
 	}
 }
@@ -94,16 +96,20 @@ func (p *Prometheus) Collect(to chan<- prometheus.Metric) {
 		return
 	}
 	for _, f := range r.Flows {
-		id := f.ID.String()
-		counter(received, f.Received, id)
-		counter(lost, f.Lost, id)
-		counter(duplicates, f.Duplicates, id)
-		counter(reordered, f.Reordered, id)
+		run, id := fmt.Sprintf("%04x", f.Run), f.ID.String()
+		counter(received, f.Received, run, id)
+		counter(lost, f.Lost, run, id)
+		counter(duplicates, f.Duplicates, run, id)
+		counter(reordered, f.Reordered, run, id)
+		counter(before, f.Before, run, id)
 	}
 	counter(other, r.Other)
 	counter(ringDropped, r.Dropped)
 	if l := r.Total.Latency; l.Count > 0 {
-		to <- prometheus.MustNewConstSummary(latency, uint64(l.Count), l.Mean.Seconds()*float64(l.Count),
-			map[float64]float64{0.5: l.P50.Seconds(), 0.99: l.P99.Seconds(), 0.999: l.P999.Seconds()})
+		buckets := make(map[float64]uint64, len(l.Buckets))
+		for _, b := range l.Buckets {
+			buckets[b.Bound.Seconds()] = b.Count
+		}
+		to <- prometheus.MustNewConstHistogram(latency, uint64(l.Count), l.Mean.Seconds()*float64(l.Count), buckets)
 	}
 }

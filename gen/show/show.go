@@ -1,9 +1,9 @@
-// Package show tells people and programs how a run of the packet engine goes:
-// lines of text, JSON lines, a live view in the terminal, Prometheus, a plot, and
-// a table at the end. Each is a View; a run may have several.
+// Package show displays a run of the packet engine to people and programs: as lines of text, as JSON lines, as a
+// live view in the terminal, as Prometheus metrics, as a plot, and as a table at the end. Each of them is a View,
+// and a run can have several.
 //
-// Read units.go (how numbers are written), text.go, json.go, table.go; then
-// tui.go, prometheus.go, plot.go.
+// Reading order: units.go (number formats), text.go, json.go, table.go, histogram.go; then tui.go, prometheus.go,
+// plot.go.
 package show
 
 import (
@@ -11,38 +11,38 @@ import (
 	"loam/gen/sink"
 )
 
-// State is what there is to show at one time. Either may be nil.
+// State is the state of a run at one time. Either field may be nil.
 type State struct {
 	Sent     *gen.Sample
 	Received *sink.Report
 }
 
-// Result is what there is at the end. Any may be nil.
+// Result is the final result of a run. Sent and Received may be nil.
 type Result struct {
 	Sent     *gen.Report
 	Received *sink.Report
-	// Lost is what was sent and did not arrive, where both ends are ours; below 0: it
-	// is not known.
+	// Lost is the number of sent frames that did not arrive, if this process both sent and received. Negative means
+	// unknown.
 	Lost int64
 }
 
-// NewResult is the end of a run; received may be nil.
+// NewResult returns the result of a run. Either argument may be nil.
 func NewResult(sent *gen.Report, received *sink.Report) Result {
 	r := Result{Sent: sent, Received: received, Lost: -1}
 	if sent != nil && received != nil {
-		r.Lost = int64(sent.Total.Frames) - int64(received.Total.Unique)
+		r.Lost = int64(sent.Total.Frames) - int64(received.Of(sent.Run).Unique)
 	}
 	return r
 }
 
-// View shows a run. Its methods are called by one goroutine.
+// View displays a run. Its methods are called on one goroutine.
 type View interface {
 	Update(State)
-	// Finish shows the end, and lets go of what the view holds.
+	// Finish displays the result and releases the resources of the view.
 	Finish(Result) error
 }
 
-// All is a View of views.
+// All is a View that combines several views.
 type All []View
 
 // Update implements View.
@@ -52,7 +52,7 @@ func (a All) Update(s State) {
 	}
 }
 
-// Finish implements View. It returns the first error, and finishes all.
+// Finish implements View. It finishes all views and returns the first error.
 func (a All) Finish(r Result) (first error) {
 	for _, v := range a {
 		if err := v.Finish(r); err != nil && first == nil {

@@ -20,7 +20,7 @@ import (
 	"loam/gen/sink"
 )
 
-// A run, half way and at its end.
+// A run, half-way and at its end.
 var (
 	sample = gen.Sample{
 		Elapsed: 61500 * time.Millisecond, Over: time.Second,
@@ -39,10 +39,12 @@ var (
 	}
 	counts99 = sink.Counts{
 		Received: 99991, Unique: 99990, Lost: 10, Duplicates: 1, Reordered: 4, Extent: 3,
-		Latency: sink.Latency{Count: 99990, Min: 1500, P50: 2100, P99: 90 * time.Microsecond, P999: 2 * time.Millisecond, Max: 3 * time.Second},
-		Jitter:  450,
+		Latency: sink.Latency{Count: 99990, Min: 1500, P50: 2100, P99: 90 * time.Microsecond, P999: 2 * time.Millisecond, Max: 3 * time.Second,
+			Buckets: []sink.Bucket{{Bound: time.Microsecond}, {Bound: 5 * time.Microsecond, Count: 90000}, {Bound: time.Second, Count: 99989}}},
+		Jitter: 450,
 	}
-	seen = sink.Report{Elapsed: 11 * time.Second, Total: counts99, Other: 7, Flows: []sink.Flow{{ID: sink.NewID(0, 1, 2), Counts: counts99}}}
+	seen = sink.Report{Elapsed: 11 * time.Second, Total: counts99, Other: 7, Runs: 1, Flows: []sink.Flow{{ID: sink.NewID(0, 1, 2), Counts: counts99}},
+		Recent: sink.Recent{Over: time.Second, Frames: 9000, PPS: 9000, L2Bits: 4.608e6, Latency: sink.Latency{Count: 9000, P50: 2200, P99: 95 * time.Microsecond, P999: 3 * time.Millisecond, Max: time.Second}}}
 )
 
 func TestText(t *testing.T) {
@@ -53,7 +55,7 @@ func TestText(t *testing.T) {
 	if err := v.Finish(NewResult(&sent, &seen)); err != nil {
 		t.Fatal(err)
 	}
-	const received = "  received 99,991 and 7 without a tag  lost 10  twice 1  reordered 4  latency 2.1 µs, 99 % below 90 µs\n"
+	const received = "  received 99,991 and 7 without a tag  9.00 kpps, 4.61 Mb/s  lost 10  twice 1  reordered 4  latency 2.2 µs, 99 % below 95 µs, 99.9 % 3 ms\n"
 	want := "  1:01.5  sent 1,234,567  20.0 kpps  10.2 Mb/s, 13.4 Mb/s on the wire" + received + "  0:11.0" + received +
 		`sent by ring on eth0, 1 queue(s), in 10 s
 
@@ -69,6 +71,11 @@ received in 11 s
   stream/queue/flow  frames  lost  twice  reordered  by at most  latency min  median   99 %  99.9 %  max  jitter
               0/1/2  99,991    10      1          4           3       1.5 µs  2.1 µs  90 µs    2 ms  3 s  450 ns
 
+latencies
+    up to 5 µs        90,000   90.01 %  ████████████████████████████████████████
+     up to 1 s         9,989    9.99 %  ████
+        longer             1    0.00 %
+
 lost of all that was sent: 10
 7 frames had no tag
 `
@@ -77,7 +84,7 @@ lost of all that was sent: 10
 	}
 }
 
-// What would be read wrongly is explained.
+// Values that are easily misread come with an explanation.
 func TestTableRemarks(t *testing.T) {
 	trains, left := sent, seen
 	trains.Method, trains.LinkFrames = "udpgso", 5000
@@ -96,7 +103,7 @@ func TestTableRemarks(t *testing.T) {
 	}
 }
 
-// Each line is one object, and the last is the report.
+// Each line is one JSON object, and the last is the report.
 func TestJSON(t *testing.T) {
 	var b bytes.Buffer
 	v := JSON{&b}
@@ -145,9 +152,10 @@ func TestPrometheus(t *testing.T) {
 	text := get()
 	for _, want := range []string{
 		`loam_gen_sent_frames_total{stream="voice"} 1.234567e+06`,
-		`loam_gen_lost_frames_total{flow="0/1/2"} 10`,
+		`loam_gen_lost_frames_total{flow="0/1/2",run="0000"} 10`,
 		`loam_gen_other_frames_total 7`,
-		`loam_gen_latency_seconds{quantile="0.99"} 9e-05`,
+		`loam_gen_latency_seconds_bucket{le="5e-06"} 90000`,
+		`loam_gen_latency_seconds_bucket{le="+Inf"} 99990`,
 		`loam_gen_latency_seconds_count 99990`,
 	} {
 		if !strings.Contains(text, want+"\n") {
@@ -165,14 +173,14 @@ type recorder struct{ bytes.Buffer }
 func (r *recorder) Header() http.Header { return http.Header{} }
 func (r *recorder) WriteHeader(int)     {}
 
-// A busy address is an error at once.
+// An invalid address is an error at once.
 func TestPrometheusAddress(t *testing.T) {
 	if _, err := NewPrometheus("nowhere:x"); err == nil {
 		t.Error("no error")
 	}
 }
 
-// file is where a plot goes.
+// file is the output of a plot.
 type file struct {
 	bytes.Buffer
 	closed bool
@@ -205,7 +213,7 @@ func TestPlot(t *testing.T) {
 	}
 }
 
-// The live view shows what there is, and q asks for the end.
+// The live view shows the state, and q asks to end the run.
 func TestScreen(t *testing.T) {
 	asked := 0
 	var m tea.Model = screen{stop: func() { asked++ }}
@@ -216,7 +224,7 @@ func TestScreen(t *testing.T) {
 		m, _ = m.Update(State{&sample, &seen})
 	}
 	text := m.View().Content
-	for _, want := range []string{"voice", "1,234,567", "lost 10", "99.9 % 2 ms", "q ends the run", strings.Repeat("█", widest)} {
+	for _, want := range []string{"voice", "1,234,567", "lost 10", "99.9 % 2 ms", "this second: median 2.2 µs", "9.00 kpps", "up to 5 µs █▁▁ longer", "q ends the run", strings.Repeat("█", widest)} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
@@ -227,8 +235,8 @@ func TestScreen(t *testing.T) {
 	}
 }
 
-// In a small terminal nothing is cut: columns and streams that have no room are left out, and
-// what is received stands in several lines.
+// In a small terminal nothing is truncated: columns and streams without room are omitted, and received values take
+// several lines.
 func TestScreenOfAnySize(t *testing.T) {
 	many := sample
 	for i := range 30 {
@@ -261,7 +269,7 @@ func TestScreenOfAnySize(t *testing.T) {
 	}
 }
 
-// The live view ends with the run, and leaves the table.
+// The live view ends with the run and prints the table.
 func TestLive(t *testing.T) {
 	var out bytes.Buffer
 	l := NewLive(&bytes.Buffer{}, &out, func() {})
@@ -279,7 +287,7 @@ func TestLive(t *testing.T) {
 	}
 }
 
-// All shows to all, and the first error is told.
+// All calls all its views and returns the first error.
 func TestAll(t *testing.T) {
 	var b bytes.Buffer
 	a := All{failing{}, JSON{&b}}
@@ -309,13 +317,13 @@ func TestScaled(t *testing.T) {
 	}
 }
 
-// A duration that rounds up to a thousand of its unit is one of the next.
+// A duration that rounds up to a thousand is shown in the next larger unit.
 func TestSpan(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		0: "0", 999: "999 ns", 1500: "1.5 µs", 999_400: "999 µs", 999_600: "1 ms", 547_000: "547 µs",
 		2_560_000: "2.56 ms", 999_600_000: "0.9996 s", 3 * time.Second: "3 s", 61_234 * time.Millisecond: "61.23 s",
 	} {
-		if got := span(d); got != want {
+		if got := Span(d); got != want {
 			t.Errorf("%d ns: %q, want %q", d, got, want)
 		}
 	}

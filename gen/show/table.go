@@ -10,7 +10,7 @@ import (
 	"loam/gen/sink"
 )
 
-// Table writes the end of a run for people.
+// Table writes the result of a run as text tables.
 func Table(out io.Writer, r Result) error {
 	if r.Sent != nil {
 		if err := sentTable(out, r.Sent); err != nil {
@@ -26,11 +26,12 @@ func Table(out io.Writer, r Result) error {
 	return nil
 }
 
-// maxRows is how many flows a table shows.
+// maxRows is the largest number of flows in a table.
 const maxRows = 40
 
+// sentTable writes the table of sent streams, followed by the counters of the method.
 func sentTable(out io.Writer, r *gen.Report) error {
-	fmt.Fprintf(out, "sent by %s on %s, %d queue(s), in %s\n\n", r.Method, r.Interface, r.Queues, span(r.Elapsed))
+	fmt.Fprintf(out, "sent by %s on %s, %d queue(s), in %s\n\n", r.Method, r.Interface, r.Queues, Span(r.Elapsed))
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "stream\tframes\trate\tasked\toff by\tlayer 2\tlayer 1\tgap mean\tdeviation\t99 %\t99.9 %\tmax\t")
 	for _, s := range r.Streams {
@@ -40,7 +41,7 @@ func sentTable(out io.Writer, r *gen.Report) error {
 		}
 		g := s.Gaps
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", s.Name, count(s.Frames), Rate(s.PPS), s.Asked, off,
-			Bits(s.L2Bits), Bits(s.L1Bits), span(g.Mean), span(g.Deviation), span(g.P99), span(g.P999), span(g.Max))
+			Bits(s.L2Bits), Bits(s.L1Bits), Span(g.Mean), Span(g.Deviation), Span(g.P99), Span(g.P999), Span(g.Max))
 	}
 	if len(r.Streams) > 1 {
 		t := &r.Total
@@ -51,7 +52,7 @@ func sentTable(out io.Writer, r *gen.Report) error {
 	}
 	for _, s := range r.Streams {
 		if s.Missed > 0 {
-			fmt.Fprintf(out, "%s: the machine could not keep the rate for %s\n", s.Name, span(s.Missed))
+			fmt.Fprintf(out, "%s: the machine could not keep the rate for %s\n", s.Name, Span(s.Missed))
 		}
 	}
 	c := r.Counters
@@ -67,25 +68,30 @@ func sentTable(out io.Writer, r *gen.Report) error {
 	return nil
 }
 
+// receivedTable writes the table of received flows and the latency histogram. lost is the loss over the whole run;
+// negative means unknown.
 func receivedTable(out io.Writer, r *sink.Report, lost int64) error {
-	fmt.Fprintf(out, "received in %s\n\n", span(r.Elapsed))
+	fmt.Fprintf(out, "received in %s\n\n", Span(r.Elapsed))
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "stream/queue/flow\tframes\tlost\ttwice\treordered\tby at most\tlatency min\tmedian\t99 %\t99.9 %\tmax\tjitter\t")
 	row := func(name string, c *sink.Counts) {
 		l := c.Latency
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t\n", name, count(c.Received), count(c.Lost), count(c.Duplicates),
-			count(c.Reordered), c.Extent, span(l.Min), span(l.P50), span(l.P99), span(l.P999), span(l.Max), span(c.Jitter))
+			count(c.Reordered), c.Extent, Span(l.Min), Span(l.P50), Span(l.P99), Span(l.P999), Span(l.Max), Span(c.Jitter))
 	}
 	for i := range r.Flows {
 		if i == maxRows {
 			break
 		}
-		row(r.Flows[i].ID.String(), &r.Flows[i].Counts)
+		row(flowName(r, i), &r.Flows[i].Counts)
 	}
 	if len(r.Flows) != 1 {
 		row("all", &r.Total)
 	}
 	if err := w.Flush(); err != nil {
+		return err
+	}
+	if err := histogram(out, &r.Total.Latency); err != nil {
 		return err
 	}
 	if n := len(r.Flows) - maxRows; n > 0 {
@@ -99,7 +105,7 @@ func receivedTable(out io.Writer, r *sink.Report, lost int64) error {
 		text string
 	}{
 		{r.Other, "frames had no tag"},
-		{r.Total.Restarts, "times a flow began anew: its frames are counted on"},
+		{r.Total.Before, "numbers are below the first that arrived: these frames are lost, or were sent before the sink began"},
 		{r.Untracked, "frames were of flows beyond those that are followed"},
 		{r.Dropped, "frames found no room in our own ring: they are among the lost"},
 		{r.Passed, "packets were left to the kernel, of a VLAN or of several frames: they may be among the lost, and --method ring counts them"},
@@ -111,4 +117,13 @@ func receivedTable(out io.Writer, r *sink.Report, lost int64) error {
 		}
 	}
 	return nil
+}
+
+// flowName returns the name of flow i. If there are several runs, the run number comes first.
+func flowName(r *sink.Report, i int) string {
+	f := &r.Flows[i]
+	if r.Runs < 2 {
+		return f.ID.String()
+	}
+	return fmt.Sprintf("%04x: %v", f.Run, f.ID)
 }

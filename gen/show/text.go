@@ -6,20 +6,20 @@ import (
 	"strings"
 )
 
-// Text writes a line for each state, and a table at the end.
+// Text is a View that writes a line for each state and a table at the end.
 type Text struct{ W io.Writer }
 
 // Update implements View.
 func (t Text) Update(s State) {
 	if s.Sent != nil && s.Sent.Last {
-		return // the table says it all
+		return // the table follows
 	}
 	if line := line(s); line != "" {
 		fmt.Fprintln(t.W, line)
 	}
 }
 
-// line is a state in one line.
+// line returns a state as one line. Rates and latencies cover the time since the previous line.
 func line(s State) string {
 	var b strings.Builder
 	if s.Sent != nil {
@@ -35,6 +35,7 @@ func line(s State) string {
 		if r.Other > 0 {
 			fmt.Fprintf(&b, " and %s without a tag", count(r.Other))
 		}
+		fmt.Fprintf(&b, "  %s, %s", Rate(r.Recent.PPS), Bits(r.Recent.L2Bits))
 		for _, n := range []struct {
 			n    uint64
 			name string
@@ -43,8 +44,8 @@ func line(s State) string {
 				fmt.Fprintf(&b, "  %s %s", n.name, count(n.n))
 			}
 		}
-		if c.Latency.Count > 0 {
-			fmt.Fprintf(&b, "  latency %s, 99 %% below %s", span(c.Latency.P50), span(c.Latency.P99))
+		if l := r.Recent.Latency; l.Count > 0 {
+			fmt.Fprintf(&b, "  latency %s, 99 %% below %s, 99.9 %% %s", Span(l.P50), Span(l.P99), Span(l.P999))
 		}
 	}
 	return b.String()

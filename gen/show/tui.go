@@ -4,59 +4,60 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	tea "charm.land/bubbletea/v2"
 
 	"loam/gen"
+	"loam/gen/sink"
 )
 
-// Live is a view of the whole terminal that is drawn anew with each state; q or
-// Ctrl-C ends the run. Who has it calls Show on the main goroutine.
+// Live is a full-screen view in the terminal, which is redrawn with each state. q or Ctrl-C ends the run. Its user
+// calls Show on the main goroutine.
 type Live struct {
 	program *tea.Program
 	out     io.Writer
-	began   chan struct{} // closed when there is a terminal to draw on
+	began   chan struct{} // closed when there is a terminal
 }
 
-// NewLive makes the view. stop is called when the user wants the run to end.
+// NewLive returns a Live view. It calls stop when the user asks to end the run.
 func NewLive(in io.Reader, out io.Writer, stop func()) *Live {
 	began := make(chan struct{})
 	s := screen{stop: stop, begin: func() { close(began) }}
 	return &Live{tea.NewProgram(s, tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler()), out, began}
 }
 
-// Show draws until Finish is called. An error before Began is closed says that there is no
-// terminal.
+// Show draws the view until Finish is called. An error before Began is closed means that there is no terminal.
 func (l *Live) Show() error {
 	_, err := l.program.Run()
 	return err
 }
 
-// Began is closed when Show has a terminal.
+// Began returns a channel that is closed when Show has a terminal.
 func (l *Live) Began() <-chan struct{} { return l.began }
 
 // Update implements View.
 func (l *Live) Update(s State) { l.program.Send(s) }
 
-// Finish implements View: the screen is given back, and the table stays on it.
+// Finish implements View. It restores the screen and writes the table.
 func (l *Live) Finish(r Result) error {
 	l.program.Quit()
 	l.program.Wait()
 	return Table(l.out, r)
 }
 
-// screen is the model of the view.
+// screen is the tea.Model of the view.
 type screen struct {
 	State
-	history []float64 // frames a second, the latest last
-	width   int       // of the terminal in characters, 0: it has not said
+	history []float64 // frames per second, the latest last
+	width   int       // of the terminal in characters; 0: not known yet
 	height  int
-	begin   func() // called once, at the beginning
+	begin   func() // called once at the start
 	stop    func()
 	ending  bool
 }
 
-// widest is how many seconds the chart shows.
+// widest is the number of seconds in the chart.
 const widest = 60
 
 // Init implements tea.Model.
@@ -88,29 +89,29 @@ func (s screen) Update(m tea.Msg) (tea.Model, tea.Cmd) {
 // View implements tea.Model.
 func (s screen) View() tea.View {
 	if s.Sent == nil && s.Received == nil {
-		return tea.NewView("") // it may end with an error before there is anything to see
+		return tea.NewView("") // the run may fail before there is anything to show
 	}
 	width, height := s.width, s.height
-	if width == 0 { // the terminal has not said
+	if width == 0 { // not known yet
 		width, height = usualWidth, usualHeight
 	}
-	below := s.below(width)
+	below := s.below(width, height)
 	lines := s.above(width, height-len(below))
 	return tea.NewView(strings.Join(append(lines, below...), "\n"))
 }
 
-// Of a terminal, in characters, that does not tell its size.
+// The assumed size, in characters, of a terminal that does not report it.
 const usualWidth, usualHeight = 80, 24
 
-// column is one of the table of streams.
+// column is a column of the table of streams.
 type column struct {
 	name  string
 	width int
 	value func(*gen.Flow) string
 }
 
-// columns are in the order of their weight: the last are left out first. Their widths
-// have room for a space in front.
+// columns are in order of importance: if the terminal is too narrow, the last ones are omitted. Their widths
+// include a leading space.
 var columns = []column{
 	{"rate", 12, func(f *gen.Flow) string { return Rate(f.PPS) }},
 	{"frames", 15, func(f *gen.Flow) string { return count(f.Frames) }},
@@ -118,11 +119,10 @@ var columns = []column{
 	{"layer 1", 13, func(f *gen.Flow) string { return Bits(f.L1Bits) }},
 }
 
-// leastName is how much of a stream's name is shown at least, and margin what is left free
-// in front of all lines.
+// leastName is the minimum width of a stream's name, and margin the free space at the left of all lines.
 const leastName, margin = 10, 2
 
-// above is what is sent: as many streams and columns as there is room for.
+// above returns the lines about sent frames, with as many streams and columns as fit.
 func (s screen) above(width, height int) []string {
 	if s.Sent == nil {
 		return nil
@@ -143,7 +143,7 @@ func (s screen) above(width, height int) []string {
 	}
 	lines := []string{"  " + clock(s.Sent.Elapsed), row("stream", func(c column) string { return c.name })}
 	streams := s.Sent.Streams
-	const beside = 3 // time, head, and how many are left out
+	const beside = 3 // time, header, and the number of omitted streams
 	if room := max(1, height-beside); len(streams) > room {
 		streams = streams[:room]
 	}
@@ -160,25 +160,43 @@ func (s screen) above(width, height int) []string {
 	return lines
 }
 
-// below is what is received, and how to end.
-func (s screen) below(width int) (lines []string) {
-	if r := s.Received; r != nil {
-		c := &r.Total
-		lines = append(lines, "")
-		lines = append(lines, wrap(width, "received "+count(c.Received), "without a tag "+count(r.Other), "lost "+count(c.Lost),
-			"twice "+count(c.Duplicates), "reordered "+count(c.Reordered), "dropped by our ring "+count(r.Dropped))...)
-		if l := c.Latency; l.Count > 0 {
-			lines = append(lines, wrap(width, "latency: least "+span(l.Min), "median "+span(l.P50), "99 % "+span(l.P99),
-				"99.9 % "+span(l.P999), "most "+span(l.Max), "jitter "+span(c.Jitter))...)
+// leastAbove is the minimum number of lines about sent frames.
+const leastAbove = 4
+
+// below returns the lines about received frames and the key to end the run. In a low terminal the latencies of the
+// last second and the histogram are omitted.
+func (s screen) below(width, height int) (lines []string) {
+	foot := []string{"", "  q ends the run"}
+	if s.ending {
+		foot[1] = "  ending ..."
+	}
+	r := s.Received
+	if r == nil {
+		return foot
+	}
+	c := &r.Total
+	lines = append([]string{""}, wrap(width, "received "+count(c.Received), Rate(r.Recent.PPS), Bits(r.Recent.L2Bits), "without a tag "+count(r.Other),
+		"lost "+count(c.Lost), "twice "+count(c.Duplicates), "reordered "+count(c.Reordered), "dropped by our ring "+count(r.Dropped))...)
+	l := c.Latency
+	if l.Count == 0 {
+		return append(lines, foot...)
+	}
+	lines = append(lines, wrap(width, "latency: least "+Span(l.Min), "median "+Span(l.P50), "99 % "+Span(l.P99),
+		"99.9 % "+Span(l.P999), "most "+Span(l.Max), "jitter "+Span(c.Jitter))...)
+	for _, more := range [][]string{recent(width, &r.Recent.Latency), {"  " + spark(&l)}} {
+		if len(lines)+len(more)+len(foot)+leastAbove <= height && utf8.RuneCountInString(more[0]) <= width {
+			lines = append(lines, more...)
 		}
 	}
-	if s.ending {
-		return append(lines, "", "  ending ...")
-	}
-	return append(lines, "", "  q ends the run")
+	return append(lines, foot...)
 }
 
-// wrap writes items behind one another, into lines that are no wider than width if an item is not.
+// recent returns the latencies since the previous state.
+func recent(width int, l *sink.Latency) []string {
+	return wrap(width, "this second: median "+Span(l.P50), "99 % "+Span(l.P99), "99.9 % "+Span(l.P999), "most "+Span(l.Max))
+}
+
+// wrap joins items into lines of at most width characters. A longer item gets a line of its own.
 func wrap(width int, items ...string) (lines []string) {
 	line := ""
 	for _, item := range items {
@@ -194,7 +212,7 @@ func wrap(width int, items ...string) (lines []string) {
 	return append(lines, line)
 }
 
-// bars draws values as blocks of eight heights, against the highest.
+// bars draws values as blocks of eight heights, scaled to the highest value.
 func bars(values []float64) string {
 	const blocks = "▁▂▃▄▅▆▇█"
 	top := 0.0

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// scaled writes a number with three digits and a prefix of the SI.
+// scaled formats a number with three digits and an SI prefix.
 func scaled(n float64, unit string) string {
 	prefix := ""
 	for _, p := range []string{"k", "M", "G", "T"} {
@@ -27,13 +27,13 @@ func scaled(n float64, unit string) string {
 	return strconv.FormatFloat(n, 'f', digits, 64) + " " + prefix + unit
 }
 
-// Rate writes frames a second.
+// Rate formats a rate in frames per second.
 func Rate(pps float64) string { return scaled(pps, "pps") }
 
-// Bits writes bits a second.
+// Bits formats a rate in bits per second.
 func Bits(bps float64) string { return scaled(bps, "b/s") }
 
-// count writes a number with commas between thousands.
+// count formats a number with commas between thousands.
 func count(n uint64) string {
 	s := strconv.FormatUint(n, 10)
 	for i := len(s) - 3; i > 0; i -= 3 {
@@ -42,8 +42,8 @@ func count(n uint64) string {
 	return s
 }
 
-// span writes a duration with three digits.
-func span(d time.Duration) string {
+// Span formats a duration with three digits.
+func Span(d time.Duration) string {
 	s := d.Seconds()
 	switch {
 	case d == 0:
@@ -58,7 +58,7 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%.4g s", s)
 }
 
-// clock writes the time since the beginning, in minutes and seconds.
+// clock formats the elapsed time in minutes and seconds.
 func clock(d time.Duration) string {
 	return fmt.Sprintf("%d:%04.1f", int(d.Minutes()), d.Seconds()-60*float64(int(d.Minutes())))
 }

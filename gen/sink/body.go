@@ -7,39 +7,44 @@ import (
 	"loam/wire"
 )
 
-// maxDepth bounds how many headers are walked through: what a template may have.
+// maxDepth is the largest number of headers to parse, as many as a template can have.
 const maxDepth = 16
 
-// find looks for the tag of a frame: behind UDP, TCP or ICMP, over IPv4 or IPv6,
-// with tags, labels and tunnels in between, or behind the last header that is known.
-func find(frame []byte) (measure.Tag, bool) {
-	// What nearly all frames are: UDP over IPv4 or IPv6, without tags.
+// find returns the tag of a frame. It looks after UDP, TCP or ICMP over IPv4 or IPv6, with VLAN tags, labels and
+// tunnels in between, or else after the last known header.
+func find(b []byte) (measure.Tag, bool) {
+	// Fast path for most frames: UDP over IPv4 or IPv6, without VLAN tags.
 	const udp4 = wire.EthernetLen + wire.IPv4MinLen + wire.UDPLen
 	const udp6 = wire.EthernetLen + wire.IPv6Len + wire.UDPLen
-	if len(frame) >= udp4+measure.TagLen {
+	if len(b) >= udp4+measure.TagLen {
 		at := udp4
-		if wire.EtherType(binary.BigEndian.Uint16(frame[12:])) == wire.TypeIPv6 {
+		if wire.EtherType(binary.BigEndian.Uint16(b[12:])) == wire.TypeIPv6 {
 			at = udp6
 		}
-		if len(frame) >= at+measure.TagLen {
-			if tag, ok := measure.ParseTag(frame[at:]); ok {
+		if len(b) >= at+measure.TagLen {
+			if tag, ok := measure.ParseTag(b[at:]); ok {
 				return tag, true
 			}
 		}
 	}
-	return measure.ParseTag(body(frame))
+	return measure.ParseTag(body(b))
 }
 
-// walker goes through headers, from the outside in.
+// UDP destination ports (IANA) and header sizes in bytes. Package frame writes these headers.
+const (
+	genevePort, geneveLen = 6081, 8
+	gtpuPort, gtpuLen     = 2152, 8
+)
+
+// walker parses headers from the outside in.
 type walker struct {
 	rest []byte
-	next func(*walker) bool // nil: rest is a payload
+	next func(*walker) bool // parses the next header; nil: rest is the payload
 }
 
-// body is the payload of a frame behind the last header that is known, nil if it
-// makes no sense.
-func body(frame []byte) []byte {
-	w := walker{frame, (*walker).ethernet}
+// body returns the payload of a frame after the last known header, or nil if the frame is malformed.
+func body(b []byte) []byte {
+	w := walker{b, (*walker).ethernet}
 	for range maxDepth {
 		if w.next == nil {
 			return w.rest
@@ -75,7 +80,7 @@ func (w *walker) etherType(t wire.EtherType) bool {
 	return true
 }
 
-// skip goes over a header that says nothing about what is behind it.
+// skip skips a header that does not identify its payload.
 func (w *walker) skip(n int) bool {
 	if len(w.rest) < n {
 		return false
@@ -84,23 +89,19 @@ func (w *walker) skip(n int) bool {
 	return true
 }
 
-// mpls walks one label. What is behind the last is not numbered: an IP packet
-// begins with its version.
+// mpls parses one label. The payload after the last label has no type number; an IP packet is recognized by its
+// version.
 func (w *walker) mpls() bool {
 	h, rest, err := wire.ParseMPLS(w.rest)
 	if err != nil || len(rest) == 0 {
 		return false
 	}
 	w.rest = rest
-	switch {
-	case !h.BottomOfStack:
+	if !h.BottomOfStack {
 		w.next = (*walker).mpls
-	case rest[0]>>4 == 4:
-		w.next = (*walker).ipv4
-	case rest[0]>>4 == 6:
-		w.next = (*walker).ipv6
+		return true
 	}
-	return true
+	return w.ip()
 }
 
 func (w *walker) ipv4() bool {
@@ -115,6 +116,7 @@ func (w *walker) ipv6() bool {
 	return err == nil && w.protocol(h.NextHeader)
 }
 
+// protocol selects the parser for the payload of an IP packet. For an unknown protocol, rest is the payload.
 func (w *walker) protocol(p wire.Protocol) bool {
 	const ipip, ipv6ip = 4, 41 // RFC 2003, RFC 2473
 	switch p {
@@ -137,8 +139,14 @@ func (w *walker) protocol(p wire.Protocol) bool {
 func (w *walker) udp() bool {
 	h, rest, err := wire.ParseUDP(w.rest)
 	w.rest = rest
-	if err == nil && h.DstPort == wire.VXLANPort {
+	switch {
+	case err != nil:
+	case h.DstPort == wire.VXLANPort:
 		w.next = (*walker).vxlan
+	case h.DstPort == genevePort:
+		w.next = (*walker).geneve
+	case h.DstPort == gtpuPort:
+		w.next = (*walker).gtpu
 	}
 	return err == nil
 }
@@ -147,6 +155,43 @@ func (w *walker) vxlan() bool {
 	_, rest, err := wire.ParseVXLAN(w.rest)
 	w.rest, w.next = rest, (*walker).ethernet
 	return err == nil
+}
+
+// geneve parses a header with its options (RFC 8926 section 3.4).
+func (w *walker) geneve() bool {
+	if len(w.rest) < geneveLen {
+		return false
+	}
+	options, t := 4*int(w.rest[0]&0x3f), binary.BigEndian.Uint16(w.rest[2:])
+	return w.skip(geneveLen+options) && w.etherType(wire.EtherType(t))
+}
+
+// gtpu parses the header of a user packet (3GPP TS 29.281 section 5.1). If any of the flags E, S and PN is set,
+// four more bytes follow. E also announces extension headers, which are not parsed.
+func (w *walker) gtpu() bool {
+	const optional, more, packet = 7, 4, 0xff
+	if len(w.rest) < gtpuLen || w.rest[1] != packet {
+		return false
+	}
+	n := gtpuLen
+	if w.rest[0]&optional != 0 {
+		n += more
+	}
+	return w.skip(n) && w.ip()
+}
+
+// ip parses a packet that is identified only by its version field.
+func (w *walker) ip() bool {
+	if len(w.rest) == 0 {
+		return false
+	}
+	switch w.rest[0] >> 4 {
+	case 4:
+		w.next = (*walker).ipv4
+	case 6:
+		w.next = (*walker).ipv6
+	}
+	return true
 }
 
 func (w *walker) gre() bool {

@@ -9,12 +9,12 @@ import (
 	"loam/link/fault"
 )
 
-// Whatever a wire does to the frames of a flow, the sink counts as link/fault does:
-// for rates, distances and delays of any kind, all from one seed.
+// For any fault that a wire adds to the frames of a flow, the sink's counts equal those of link/fault. Rates,
+// distances and delays are random, from one seed.
 func TestFaultsOfAnyKindAreCountedExactly(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	r := rand.New(rand.NewPCG(seed, 0))
-	rate := func() float64 { return max(0, r.Float64()-0.5) / 2 } // none in half of the cases, up to a quarter
+	rate := func() float64 { return max(0, r.Float64()-0.5) / 2 } // 0 in half of the cases, else up to 1/4
 	cases := 60
 	if testing.Short() {
 		cases = 10
@@ -35,8 +35,8 @@ func exactly(t *testing.T, c fault.Config) {
 	const frames = 2000
 	r, injected := across(t, c, frames, 1)
 	got := r.Total
-	// Of a frame that comes twice it may be the first that steps aside: then its double
-	// overtakes it, and it is the duplicate, late as it is.
+	// If a frame is duplicated, the first copy may be the one that is held back. The second copy then overtakes it,
+	// and the late first copy counts as the duplicate.
 	late := uint64(0)
 	if c.Send.Duplicate > 0 && c.Send.Reorder > 0 && injected.Reordered > got.Reordered {
 		late = min(got.Duplicates, injected.Reordered-got.Reordered)

@@ -11,9 +11,8 @@ import (
 	"loam/wire"
 )
 
-// Open opens by a method what receives all that comes to an interface: of xdp, whose socket
-// has one queue, a receiver for each of them, of the others one. With an error none is
-// open.
+// Open returns receivers that together receive every frame arriving on an interface. An XDP socket is bound to a
+// single queue, so xdp yields one receiver per queue; the other methods yield one. On error, no receiver is left open.
 func Open(m method.Method, c method.Config) (all []method.Receiver, err error) {
 	if m.Listen == nil {
 		return nil, fmt.Errorf("the method %s does not receive", m.Name)
@@ -36,8 +35,8 @@ func Open(m method.Method, c method.Config) (all []method.Receiver, err error) {
 	return all, nil
 }
 
-// carriers are the frames that may carry a tag, for receivers that take what agrees away from
-// the kernel: not ARP, and not ICMPv6, by which hosts find one another.
+// carriers match the frames that may contain a tag, for receivers that take matching frames away from the kernel.
+// ARP and ICMPv6 do not match, because hosts need them to find each other.
 var carriers = func() (rules []match.Rule) {
 	for _, t := range []wire.EtherType{wire.TypeIPv4, wire.TypeVLAN, wire.TypeQinQ, wire.TypeMPLS} {
 		rules = append(rules, match.Rule{EtherType: t})
@@ -49,7 +48,7 @@ var carriers = func() (rules []match.Rule) {
 	return rules
 }()
 
-// Close closes receivers that no sink has.
+// Close closes receivers that were not passed to Start.
 func Close(all []method.Receiver) {
 	for _, r := range all {
 		r.Close()

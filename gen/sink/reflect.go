@@ -8,25 +8,24 @@ import (
 	"loam/wire"
 )
 
-// Reflect is a receiver that also sends every tagged UDP frame back to where it
-// came from, so that the generator sees the time there and back. Frames of other
-// kinds are received only.
+// Reflect returns a receiver that also sends every tagged UDP frame back to its sender, so that a generator can
+// measure round-trip times. Other frames are only received. Closing the receiver also closes tx.
 //
-// A frame that is sent back has lived one hop more: so two that reflect one
-// another's frames come to an end.
+// The TTL or hop limit of a reflected frame is decremented, so that two reflectors do not exchange a frame forever.
 func Reflect(r method.Receiver, tx method.Sender) method.Receiver {
 	return &reflector{Receiver: r, tx: tx}
 }
 
+// reflector implements Reflect.
 type reflector struct {
 	method.Receiver
 	tx   method.Sender
-	back [][]byte // frames to send, of which count are filled
+	back [][]byte // frames to send back; the first n are in use
 	n    int
 	next int
 }
 
-// reflectBatch is how many frames are sent back at once.
+// reflectBatch is the number of frames sent back at a time.
 const reflectBatch = 64
 
 // Receive implements method.Receiver.
@@ -57,6 +56,7 @@ func (r *reflector) Receive(timeout time.Duration, got func([]byte, int64)) (int
 	return n, err
 }
 
+// send sends the stored frames back.
 func (r *reflector) send() error {
 	r.next = 0
 	_, err := r.tx.Send(r.n, r.fill)
@@ -78,7 +78,7 @@ func (r *reflector) Passed() uint64 {
 	return 0
 }
 
-// Close implements method.Receiver: it closes the sender too.
+// Close implements method.Receiver. It also closes the sender.
 func (r *reflector) Close() error {
 	err := r.Receiver.Close()
 	if e := r.tx.Close(); err == nil {
@@ -87,9 +87,8 @@ func (r *reflector) Close() error {
 	return err
 }
 
-// turn has a UDP frame go back: addresses and ports change places, which no
-// checksum notices, and it has one hop less to live. ok is false for a frame of
-// another kind, or at its last hop.
+// turn turns a UDP frame around. It swaps addresses and ports, which does not change any checksum, and decrements
+// the TTL or hop limit. ok is false for other frames and for frames at their last hop.
 func turn(b []byte) (ok bool) {
 	const at, ports = wire.EthernetLen, 2
 	if len(b) < at+wire.IPv4MinLen+wire.UDPLen {
@@ -104,7 +103,7 @@ func turn(b []byte) (ok bool) {
 		swap(p[12:16], p[16:20])
 		swap(p[wire.IPv4MinLen:][:ports], p[wire.IPv4MinLen+ports:][:ports])
 		p[8]--
-		// RFC 1624: one less in the upper half of a word is one more in the checksum.
+		// RFC 1624: subtracting 1 from the upper byte of a word adds 1 to the upper byte of the checksum.
 		sum := uint32(binary.BigEndian.Uint16(p[10:])) + 0x100
 		binary.BigEndian.PutUint16(p[10:], uint16(sum+sum>>16))
 	case wire.TypeIPv6:

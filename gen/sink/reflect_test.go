@@ -11,7 +11,7 @@ import (
 	"loam/wire"
 )
 
-// keeper is a sender that keeps what it is given.
+// keeper is a sender that stores the frames.
 type keeper struct {
 	frames [][]byte
 	closed bool
@@ -29,7 +29,7 @@ func (k *keeper) Flush(time.Duration) error { return nil }
 func (k *keeper) Counters() method.Counters { return method.Counters{} }
 func (k *keeper) Close() error              { k.closed = true; return nil }
 
-// list is a receiver of some frames.
+// list is a receiver that delivers a list of frames.
 type list struct{ frames [][]byte }
 
 func (l *list) Receive(_ time.Duration, got func([]byte, int64)) (int, error) {
@@ -43,7 +43,7 @@ func (l *list) Receive(_ time.Duration, got func([]byte, int64)) (int, error) {
 func (l *list) Drops() uint64 { return 0 }
 func (l *list) Close() error  { return nil }
 
-// tagged is a frame of a template with a tag.
+// tagged returns a frame of a template with a tag.
 func tagged(t *testing.T, text string) []byte {
 	t.Helper()
 	tpl, err := frame.Parse(text)
@@ -60,8 +60,8 @@ func tagged(t *testing.T, text string) []byte {
 	return b
 }
 
-// A tagged UDP frame goes back with its ends exchanged, its checksums right and
-// its tag as it was; all others are received only.
+// A tagged UDP frame is sent back with addresses and ports swapped, correct checksums and an unchanged tag. All
+// other frames are only received.
 func TestReflect(t *testing.T) {
 	v4 := tagged(t, "eth dst=02:00:00:00:00:02 src=02:00:00:00:00:01; ip src=10.0.0.1 dst=10.0.0.2; udp sport=1111 dport=9")
 	v6 := tagged(t, "eth; ip6 src=2001:db8::1 dst=2001:db8::2; udp sport=1111 dport=9")
@@ -101,7 +101,7 @@ func TestReflect(t *testing.T) {
 	}
 }
 
-// More than a batch goes back whole.
+// More frames than a batch are all sent back.
 func TestReflectMany(t *testing.T) {
 	f := tagged(t, "eth; ip; udp")
 	in, k := &list{}, &keeper{}

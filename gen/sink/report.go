@@ -8,41 +8,56 @@ import (
 	"loam/gen/measure"
 )
 
-// Report is what a sink has seen.
+// Report is everything that a sink has received.
 type Report struct {
 	Elapsed   time.Duration `json:"elapsed_ns"`
 	Total     Counts        `json:"total"`
-	Flows     []Flow        `json:"flows,omitempty"` // by ID
+	Flows     []Flow        `json:"flows,omitempty"` // sorted by run and ID
+	Runs      int           `json:"runs"`            // number of runs among the tracked flows
 	Other     uint64        `json:"other"`           // frames without a tag
-	Untracked uint64        `json:"untracked"`       // tagged frames beyond MaxTracked flows
-	Dropped   uint64        `json:"dropped"`         // frames that found no room in our own ring
+	Untracked uint64        `json:"untracked"`       // tagged frames of flows beyond MaxTracked
+	Recent    Recent        `json:"recent"`          // since the previous report
+	Dropped   uint64        `json:"dropped"`         // frames dropped because the receiver's own ring was full
 	Passed    uint64        `json:"passed"`          // frames that the method left to the kernel: see method.Passer
 }
 
-// Counts are of one flow, or of all.
-type Counts struct {
-	Received   uint64 `json:"received"` // duplicates included
-	Bytes      uint64 `json:"bytes"`    // in them, without FCS
-	Unique     uint64 `json:"unique"`
-	Lost       uint64 `json:"lost"` // of those up to the highest number that was seen
-	Duplicates uint64 `json:"duplicates"`
-	Reordered  uint64 `json:"reordered"`
-	Ancient    uint64 `json:"ancient"`  // later than can be told apart; lost too
-	Negative   uint64 `json:"negative"` // sent after they arrived: the clocks do not agree
-	Restarts   uint64 `json:"restarts"` // times that the sender began anew
-
+// Recent is the traffic that arrived between two reports.
+type Recent struct {
+	Over    time.Duration `json:"over_ns"`
+	Frames  uint64        `json:"frames"` // tagged, duplicates included
+	Bytes   uint64        `json:"bytes"`  // bytes of these frames, without FCS
+	PPS     float64       `json:"pps"`    // frames per second
+	L2Bits  float64       `json:"bps"`    // bits of frames per second, FCS included
 	Latency Latency       `json:"latency"`
-	Jitter  time.Duration `json:"jitter_ns"`  // RFC 3550 section 6.4.1; of all: the worst
-	Extent  int64         `json:"max_extent"` // RFC 4737 section 4.2.1: how late the latest was, in frames
 }
 
-// Flow is what became of one numbered sequence.
+// Counts are the counters of one flow, or the sums over all flows.
+type Counts struct {
+	Received   uint64 `json:"received"` // duplicates included
+	Bytes      uint64 `json:"bytes"`    // bytes of the received frames, without FCS
+	Unique     uint64 `json:"unique"`
+	Lost       uint64 `json:"lost"` // of the numbers between the lowest and the highest that arrived
+	Duplicates uint64 `json:"duplicates"`
+	Reordered  uint64 `json:"reordered"`
+	Ancient    uint64 `json:"ancient"`  // too late to classify; also counted as lost
+	Negative   uint64 `json:"negative"` // negative latency: the clocks disagree
+	// Before is how many numbers are below the lowest that arrived. These frames were lost, or were sent before the
+	// sink started. They are not included in Lost.
+	Before uint64 `json:"before"`
+
+	Latency Latency       `json:"latency"`
+	Jitter  time.Duration `json:"jitter_ns"`  // RFC 3550 section 6.4.1; for a total: the largest
+	Extent  int64         `json:"max_extent"` // RFC 4737 section 4.2.1: largest lateness of a frame, in arrivals
+}
+
+// Flow is the counters of one numbered sequence.
 type Flow struct {
-	ID ID `json:"id"`
+	Run uint16 `json:"run"` // random number of the sender's run
+	ID  ID     `json:"id"`
 	Counts
 }
 
-// Latency sums up the times from sending to receiving.
+// Latency is a summary of the times from sending to receiving.
 type Latency struct {
 	Count int64         `json:"count"`
 	Min   time.Duration `json:"min_ns"`
@@ -53,6 +68,46 @@ type Latency struct {
 	P999  time.Duration `json:"p999_ns"`
 	P9999 time.Duration `json:"p9999_ns"`
 	Max   time.Duration `json:"max_ns"`
+	// Buckets count the latencies up to each bound. They are set only in Report.Total.
+	Buckets []Bucket `json:"buckets,omitempty"`
+}
+
+// Bucket is the number of latencies not longer than Bound. It includes all smaller buckets.
+type Bucket struct {
+	Bound time.Duration `json:"le_ns"`
+	Count uint64        `json:"count"`
+}
+
+// bounds are the bounds of the buckets: 1, 2 and 5 times each power of ten from 1 µs to 10 s.
+var bounds = func() (all []time.Duration) {
+	for ten := time.Microsecond; ten < 10*time.Second; ten *= 10 {
+		all = append(all, ten, 2*ten, 5*ten)
+	}
+	return append(all, 10*time.Second)
+}()
+
+// buckets returns the cumulative buckets of a histogram. Its values have three significant digits, so a latency
+// near a bound may be counted on either side.
+func buckets(h *hdrhistogram.Histogram) []Bucket {
+	if h.TotalCount() == 0 {
+		return nil
+	}
+	all := make([]Bucket, len(bounds))
+	for i, b := range bounds {
+		all[i].Bound = b
+	}
+	i, sum := 0, uint64(0)
+	for _, bar := range h.Distribution() {
+		for i < len(all) && bar.From > int64(all[i].Bound) {
+			all[i].Count = sum
+			i++
+		}
+		sum += uint64(bar.Count)
+	}
+	for ; i < len(all); i++ {
+		all[i].Count = sum
+	}
+	return all
 }
 
 func summary(h *hdrhistogram.Histogram) Latency {
@@ -65,17 +120,17 @@ func summary(h *hdrhistogram.Histogram) Latency {
 	return l
 }
 
-// counts is what a tracker knows.
+// counts returns the counters of a tracker.
 func counts(t *measure.Tracker) Counts {
 	s := t.Stats()
 	return Counts{
 		Received: s.Received, Bytes: s.Bytes, Unique: s.Unique, Lost: s.Lost(s.Expected),
-		Duplicates: s.Duplicates, Reordered: s.Reordered, Ancient: s.Ancient, Negative: s.Negative, Restarts: s.Restarts,
+		Duplicates: s.Duplicates, Reordered: s.Reordered, Ancient: s.Ancient, Negative: s.Negative, Before: s.Before,
 		Latency: summary(t.Latency()), Jitter: t.Jitter(), Extent: t.Extents().Max(),
 	}
 }
 
-// add takes in the counts of a flow, all but its latency.
+// add adds the counters of a flow, except its latency.
 func (c *Counts) add(o *Counts) {
 	c.Received += o.Received
 	c.Bytes += o.Bytes
@@ -85,7 +140,17 @@ func (c *Counts) add(o *Counts) {
 	c.Reordered += o.Reordered
 	c.Ancient += o.Ancient
 	c.Negative += o.Negative
-	c.Restarts += o.Restarts
+	c.Before += o.Before
 	c.Jitter = max(c.Jitter, o.Jitter)
 	c.Extent = max(c.Extent, o.Extent)
+}
+
+// Of returns the sum over all flows of one run, without their latencies.
+func (r *Report) Of(run uint16) (sum Counts) {
+	for i := range r.Flows {
+		if r.Flows[i].Run == run {
+			sum.add(&r.Flows[i].Counts)
+		}
+	}
+	return sum
 }

@@ -1,70 +1,63 @@
-// Package sink is the other end of a generator: it receives tagged frames and
-// tells, for each flow, what was lost, doubled and put out of order, and how long
-// it took.
+// Package sink is the receiving end of a generator. It receives tagged frames and reports for each flow how many
+// were lost, duplicated and reordered, and their latency.
 //
-// Read body.go (where the tag stands in a frame), id.go (what a flow is), this
-// file (the goroutines), report.go.
+// Reading order: body.go (finds the tag in a frame), id.go (identifies flows), this file (the goroutines), owner.go
+// (owns the counters), report.go.
 //
 //	receiver ──arrivals──> owner of the trackers ──> reports
 //	receiver ──arrivals──>
 package sink
 
 import (
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"loam/gen/measure"
 	"loam/gen/method"
 )
 
-// MaxTracked bounds the flows that are followed, each in some 300 kB. Frames of
-// others are counted only.
+// MaxTracked is the largest number of flows that are tracked at a time, each with about 300 kB. Frames of further
+// flows are only counted.
 const MaxTracked = 256
 
-// patience is how long a receiver sits in its method: how late it notices the end.
+// patience is the longest single wait of a receiver, and so the delay until it notices a stop.
 const patience = 20 * time.Millisecond
 
-// lastFrames bounds how long a sink goes on receiving at its end, where frames
-// never cease to come.
+// lastFrames limits how long a sink continues to receive after Stop, in case frames never cease to arrive.
 const lastFrames = time.Second
 
-// batchSize is how many arrivals go through a channel at once.
+// batchSize is the number of arrivals passed through a channel at a time.
 const batchSize = 256
 
-// arrival is a tagged frame.
+// arrival is the arrival of one tagged frame. at is in nanoseconds since 1970.
 type arrival struct {
 	tag   measure.Tag
 	at    int64
 	bytes int
 }
 
-// batch goes round between a receiver and the owner.
+// batch is a buffer that circulates between a receiver and the owner.
 type batch struct {
 	n        int
 	arrivals [batchSize]arrival
 }
 
-// Sink receives. It is made by Start and ended by Stop.
+// Sink receives frames and counts them. Start creates it and Stop ends it.
 type Sink struct {
 	receivers []method.Receiver
 	start     time.Time
 
-	// full: receivers send, the owner receives, Stop closes it when the receivers
-	// are gone. With no place free they wait, and their rings fill.
+	// full: receivers send, the owner receives, Stop closes it after the receivers have ended. If it is full,
+	// receivers wait, and the rings of their methods fill up.
 	full chan *batch
-	// free: the owner sends, receivers receive, nobody closes. It has room for all
-	// batches that there are.
+	// free: the owner sends, receivers receive, nobody closes it. It has room for all batches.
 	free chan *batch
-	// ask: Report sends and the owner receives; each request has a channel of one
-	// place for its answer.
+	// ask: Report sends and the owner receives. Each request has a channel with a capacity of one for the answer.
 	ask chan chan Report
 	// ended is closed by the owner when it returns.
 	ended chan struct{}
-	last  Report // what there was at the end: read after ended is closed
+	last  Report // the final report; read only after ended is closed
 
 	other, received atomic.Uint64
 	stop            atomic.Bool
@@ -73,11 +66,10 @@ type Sink struct {
 	err             error
 }
 
-// Start begins to receive from receivers, which the sink owns from now on and
-// closes in Stop.
+// Start begins to receive from the given receivers. The sink owns them from now on, and Stop closes them.
 func Start(receivers ...method.Receiver) *Sink {
 	s := &Sink{receivers: receivers, start: time.Now(), ask: make(chan chan Report), ended: make(chan struct{})}
-	const each = 16 // batches a receiver
+	const each = 16 // batches per receiver
 	s.full, s.free = make(chan *batch, each*len(receivers)), make(chan *batch, each*len(receivers))
 	for range cap(s.free) {
 		s.free <- new(batch)
@@ -85,12 +77,11 @@ func Start(receivers ...method.Receiver) *Sink {
 	for _, r := range receivers {
 		s.receiving.Go(func() { s.receive(r) })
 	}
-	o := owner{sink: s, trackers: map[ID]*measure.Tracker{}}
-	go o.loop()
+	go newOwner(s).loop()
 	return s
 }
 
-// receive moves tags from a receiver to the owner.
+// receive is the goroutine of a receiver. It passes tags to the owner.
 func (s *Sink) receive(r method.Receiver) {
 	b, other := <-s.free, uint64(0)
 	got := func(frame []byte, at int64) {
@@ -111,7 +102,7 @@ func (s *Sink) receive(r method.Receiver) {
 		}
 		b.n++
 	}
-	var ending time.Time // when the end began
+	var ending time.Time // when the stop was noticed
 	for {
 		n, err := r.Receive(patience, got)
 		s.received.Add(uint64(n))
@@ -147,17 +138,17 @@ func (s *Sink) fail(err error) {
 	}
 }
 
-// Err is the first error of a receiver, which receives no more.
+// Err returns the first error of a receiver. That receiver has ended.
 func (s *Sink) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.err
 }
 
-// Received is how many frames have come, tagged or not.
+// Received returns the number of frames received so far, tagged or not.
 func (s *Sink) Received() uint64 { return s.received.Load() }
 
-// Report tells what there is until now.
+// Report returns a report of everything received so far. Any goroutine may call it.
 func (s *Sink) Report() Report {
 	answer := make(chan Report, 1)
 	select {
@@ -168,8 +159,8 @@ func (s *Sink) Report() Report {
 	}
 }
 
-// Stop receives what is still there, closes the receivers, and returns the last
-// report and the first error of a receiver.
+// Stop receives the frames that are already available and closes the receivers. It returns the final report and the
+// first error of a receiver.
 func (s *Sink) Stop() (Report, error) {
 	s.stop.Store(true)
 	s.receiving.Wait()
@@ -179,71 +170,4 @@ func (s *Sink) Stop() (Report, error) {
 		r.Close()
 	}
 	return s.last, s.err
-}
-
-// owner has the trackers.
-type owner struct {
-	sink      *Sink
-	trackers  map[ID]*measure.Tracker
-	untracked uint64
-}
-
-func (o *owner) loop() {
-	for {
-		select {
-		case b, ok := <-o.sink.full:
-			if !ok {
-				o.sink.last = o.report()
-				close(o.sink.ended)
-				return
-			}
-			o.take(b)
-			o.sink.free <- b
-		case answer := <-o.sink.ask:
-			answer <- o.report()
-		}
-	}
-}
-
-func (o *owner) take(b *batch) {
-	for i := range b.n {
-		a := &b.arrivals[i]
-		id := ID(a.tag.Stream)
-		t := o.trackers[id]
-		if t == nil {
-			if len(o.trackers) == MaxTracked {
-				o.untracked++
-				continue
-			}
-			t = measure.NewTracker()
-			o.trackers[id] = t
-		}
-		t.Arrive(a.at, a.tag, a.bytes)
-	}
-}
-
-func (o *owner) report() Report {
-	r := Report{Elapsed: time.Since(o.sink.start), Other: o.sink.other.Load(), Untracked: o.untracked}
-	for _, rx := range o.sink.receivers {
-		r.Dropped += rx.Drops()
-		if p, ok := rx.(method.Passer); ok {
-			r.Passed += p.Passed()
-		}
-	}
-	var all *hdrhistogram.Histogram
-	for id, t := range o.trackers {
-		f := Flow{id, counts(t)}
-		r.Flows = append(r.Flows, f)
-		r.Total.add(&f.Counts)
-		if all == nil {
-			all = hdrhistogram.Import(t.Latency().Export())
-		} else {
-			all.Merge(t.Latency())
-		}
-	}
-	if all != nil {
-		r.Total.Latency = summary(all)
-	}
-	slices.SortFunc(r.Flows, func(a, b Flow) int { return int(a.ID) - int(b.ID) })
-	return r
 }

@@ -13,9 +13,9 @@ import (
 	"loam/link/pipe"
 )
 
-// pipeReceiver is a method.Receiver on a queue of a device in memory.
+// pipeReceiver is a method.Receiver on a queue of an in-memory device.
 type pipeReceiver struct {
-	// in: the goroutine of newPipeReceiver sends, and closes it with the device.
+	// in: the goroutine of newPipeReceiver sends, and closes it when the device is closed.
 	in chan *link.Frame
 }
 
@@ -72,7 +72,7 @@ func across(t *testing.T, c fault.Config, frames, flows int) (Report, fault.Coun
 	for i := range frames {
 		fr := link.NewFrame(p.MaxLen())
 		fr.Resize(f.Next(fr.Bytes()))
-		measure.Tag{Stream: uint16(NewID(1, 0, i%flows)), Sequence: uint64(i / flows), Sent: time.Now().UnixNano()}.Put(f.Body(fr.Bytes()))
+		measure.Tag{Stream: uint16(NewID(1, 0, i%flows)), Sequence: uint32(i / flows), Sent: time.Now().UnixNano()}.Put(f.Body(fr.Bytes()))
 		for {
 			if n, err := q.Send([]*link.Frame{fr}); err != nil {
 				t.Fatal(err)
@@ -83,7 +83,7 @@ func across(t *testing.T, c fault.Config, frames, flows int) (Report, fault.Coun
 		}
 		time.Sleep(10 * time.Microsecond)
 	}
-	time.Sleep(time.Second) // what is held back arrives
+	time.Sleep(time.Second) // delayed frames arrive
 	sent, _ := faulty.Counts()
 	faulty.Close()
 	r, err := s.Stop()
@@ -94,8 +94,8 @@ func across(t *testing.T, c fault.Config, frames, flows int) (Report, fault.Coun
 	return r, sent
 }
 
-// Losses, duplicates and delay that a wire adds are what the sink reports,
-// exactly, and per flow; in fake time.
+// The sink reports exactly the losses, duplicates and delays that a wire adds, for each flow. The test uses fake
+// time.
 func TestFaultsAreReported(t *testing.T) {
 	for name, d := range map[string]fault.Direction{
 		"nothing":             {},
@@ -117,7 +117,7 @@ func TestFaultsAreReported(t *testing.T) {
 				if got := r.Flows[0].Unique + r.Flows[1].Unique; got != r.Total.Unique {
 					t.Errorf("the flows have %d frames, together they have %d", got, r.Total.Unique)
 				}
-				// The histogram keeps three digits.
+				// The histogram has three significant digits.
 				if l := r.Total.Latency; l.Min < d.Delay*999/1000 || l.P50 > d.Delay*1001/1000 || l.P999 > d.Delay*1001/1000+time.Millisecond {
 					t.Errorf("%+v, every frame was held up for %v", l, d.Delay)
 				}
@@ -126,18 +126,18 @@ func TestFaultsAreReported(t *testing.T) {
 	}
 }
 
-// Frames that a wire puts out of order are counted, within their flow.
+// Frames reordered by a wire are counted within their flow.
 func TestReorderingIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, injected := across(t, fault.Config{Seed: 3, Send: fault.Direction{Reorder: 0.01}}, 10_000, 2)
-		// A frame that changes places with one of the other flow is in order.
+		// A frame that swaps places with one of the other flow is still in order.
 		if r.Total.Lost != 0 || r.Total.Reordered == 0 || r.Total.Reordered > injected.Reordered || r.Total.Extent == 0 {
 			t.Errorf("%+v, injected %+v", r.Total, injected)
 		}
 	})
 }
 
-// The sink says what is there while it runs, and after it has stopped.
+// The sink reports its counts while it runs and after it has stopped.
 func TestReportAtAnyTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := pipe.New(pipe.Config{})
@@ -159,7 +159,7 @@ func TestReportAtAnyTime(t *testing.T) {
 	})
 }
 
-// A tag is found behind whatever a template can put in front of it.
+// A tag is found after all headers that a template can contain.
 func TestFindsTags(t *testing.T) {
 	for _, text := range []string{
 		"eth; ip; udp",
@@ -174,6 +174,9 @@ func TestFindsTags(t *testing.T) {
 		"eth; ip; gre; ip; udp",
 		"eth; ip; gre key=1 seq=2; eth; ip6; udp",
 		"eth; ip; udp; vxlan; eth; vlan; ip; udp",
+		"eth; ip; udp; geneve; eth; vlan; ip; udp",
+		"eth; ip6; udp; geneve; ip6; tcp",
+		"eth; ip; udp; gtpu; ip6; udp",
 		"eth; ip; ip6; udp",
 		"eth; ip6; ip; udp",
 		"eth",
@@ -204,9 +207,9 @@ func TestFindsTags(t *testing.T) {
 	}
 }
 
-// More flows than are followed are counted.
+// Frames of flows beyond MaxTracked are counted.
 func TestFlowsAreBounded(t *testing.T) {
-	o := owner{sink: &Sink{}, trackers: map[ID]*measure.Tracker{}}
+	o := newOwner(&Sink{})
 	b := &batch{n: batchSize}
 	for round := range 3 {
 		for i := range b.arrivals {
@@ -226,9 +229,9 @@ func TestID(t *testing.T) {
 	}
 }
 
-// FuzzFind: no frame is too wrong to be looked at.
+// FuzzFind checks that find handles malformed frames without a panic.
 func FuzzFind(f *testing.F) {
-	for _, text := range []string{"eth; vlan; ip; udp", "eth; mpls; ip6; udp", "eth; ip; gre; eth; ip; udp; vxlan; eth; ip; tcp"} {
+	for _, text := range []string{"eth; vlan; ip; udp", "eth; mpls; ip6; udp", "eth; ip; gre; eth; ip; udp; vxlan; eth; ip; tcp", "eth; ip; udp; geneve; ip; udp; gtpu; ip; udp"} {
 		tpl, _ := frame.Parse(text)
 		p, err := frame.Compile(tpl, frame.Options{Sizes: frame.FixedSize(256)})
 		if err != nil {

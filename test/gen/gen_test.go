@@ -25,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) { netns.Main(m) }
 
-// build makes the command: without the race detector, which has nothing to see here.
+// build builds the command, without the race detector, which would find nothing here.
 func build(t testing.TB) string {
 	t.Helper()
 	if race.Enabled {
@@ -62,7 +62,7 @@ type process struct {
 	errs bytes.Buffer
 }
 
-// output is what a process has written so far.
+// output is the output of a process so far.
 type output struct {
 	mu   sync.Mutex // guards text
 	text bytes.Buffer
@@ -80,7 +80,7 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-// lastLine is the last line that is whole.
+// lastLine returns the last complete line.
 func (o *output) lastLine() string {
 	lines := strings.Split(o.String(), "\n")
 	if len(lines) < 2 {
@@ -107,7 +107,7 @@ func (l *lab) start(t testing.TB, far bool, args ...string) *process {
 	return p
 }
 
-// report is the last line of --json.
+// report is the last line of the output of --json.
 type report struct {
 	Event string
 	Sent  struct {
@@ -117,13 +117,13 @@ type report struct {
 	}
 	Received struct {
 		Total struct{ Received, Unique, Lost, Duplicates, Reordered uint64 }
-		// Dropped is what found no room in the sink's ring.
+		// Dropped counts frames that found no room in the sink's ring.
 		Dropped uint64
 	}
 	Lost *int64
 }
 
-// last waits for the end of a run with --json, and returns what it says.
+// last waits for the end of a run with --json and returns its last line.
 func (p *process) last(t testing.TB) (r report) {
 	t.Helper()
 	if err := p.Wait(); err != nil {
@@ -135,13 +135,13 @@ func (p *process) last(t testing.TB) (r report) {
 	return r
 }
 
-// settle waits until a sink has told of so many frames, those that found no room with
-// it included.
+// settle waits until a sink has reported the given number of frames, including those that found no
+// room.
 func (p *process) settle(t testing.TB, frames uint64) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		var r report
-		json.Unmarshal([]byte(p.out.lastLine()), &r) // there may be none yet
+		json.Unmarshal([]byte(p.out.lastLine()), &r) // there may be no line yet
 		if r.Received.Total.Received+r.Received.Dropped >= frames {
 			return
 		}
@@ -152,7 +152,7 @@ func (p *process) settle(t testing.TB, frames uint64) {
 	}
 }
 
-// seconds is a span that an environment variable may make longer.
+// seconds returns a duration that an environment variable can override.
 func seconds(t testing.TB, variable string, otherwise int) string {
 	t.Helper()
 	n := otherwise
@@ -165,10 +165,10 @@ func seconds(t testing.TB, variable string, otherwise int) string {
 	return fmt.Sprintf("%ds", n)
 }
 
-// At half of the rate that this machine reaches, generator and sink lose nothing:
-// two processes, two namespaces, with what they find out by themselves. A machine that
-// leaves the sink without a processor for longer than its ring lasts makes it drop
-// frames: then it has to say so, to the frame, and the run that is asked for fails.
+// At half of the rate that this machine reaches, the generator and the sink lose nothing. They are two
+// processes in two namespaces, with default settings. If the machine leaves the sink without a
+// processor for longer than its ring lasts, the sink drops frames. It must then report their exact
+// number, and the run fails if a duration was requested.
 //
 //	LOAM_GEN_SECONDS=60 go test ./test/gen -run HalfRate
 func TestHalfRateLosesNothing(t *testing.T) {
@@ -177,7 +177,7 @@ func TestHalfRateLosesNothing(t *testing.T) {
 	awaitSink(t, l)
 	top := l.start(t, false, "--dev", l.near, "--dst", l.dst, "--rate", "max", "--time", "1s", "--json", "--bare").last(t)
 	sink.Process.Signal(os.Interrupt)
-	sink.last(t) // what it may have dropped at that rate does not count
+	sink.last(t) // frames dropped at that rate do not count
 	sink = l.start(t, true, "sink", "--dev", l.far, "--json")
 	awaitSink(t, l)
 	rate := float64(top.Sent.Total.Frames) / (float64(top.Sent.Elapsed) / 1e9) / 2
@@ -197,7 +197,7 @@ func TestHalfRateLosesNothing(t *testing.T) {
 	}
 }
 
-// awaitSink waits until the sink's socket is there.
+// awaitSink waits until the sink's socket exists.
 func awaitSink(t testing.TB, l *lab) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
@@ -218,7 +218,7 @@ func awaitSink(t testing.TB, l *lab) {
 	}
 }
 
-// With --rx one process is both ends, and knows what was lost.
+// With --rx, one process is both ends and knows what was lost.
 func TestBothEnds(t *testing.T) {
 	netns.Need(t)
 	loam := build(t)
@@ -231,7 +231,7 @@ func TestBothEnds(t *testing.T) {
 	}
 }
 
-// A sink that reflects shows the generator the time there and back.
+// A sink that reflects lets the generator measure the round-trip time.
 func TestThereAndBack(t *testing.T) {
 	l := newLab(t)
 	sink := l.start(t, true, "sink", "--dev", l.far, "--reflect", "--json")
@@ -246,8 +246,8 @@ func TestThereAndBack(t *testing.T) {
 	}
 }
 
-// A sink by xdp has what comes to any queue, and of a sender that is started again it
-// takes nothing for lost or doubled.
+// An xdp sink receives frames of every queue. If the sender is restarted, the sink counts no frame as
+// lost or duplicated.
 func TestSinkOfQueues(t *testing.T) {
 	l := newLab(t)
 	sink := l.start(t, true, "sink", "--dev", l.far, "--method", "xdp", "--json")
@@ -267,7 +267,7 @@ func TestSinkOfQueues(t *testing.T) {
 	}
 }
 
-// A sink whose device goes away says so and ends.
+// A sink whose device is removed reports it and exits.
 func TestSinkWithoutDevice(t *testing.T) {
 	l := newLab(t)
 	for _, m := range []string{"ring", "tc"} {
@@ -290,7 +290,7 @@ func TestSinkWithoutDevice(t *testing.T) {
 	}
 }
 
-// A capture is replayed whole, and a file's streams are sent, by the command.
+// The command replays a capture completely, and sends the streams of a file.
 func TestReplayAndRun(t *testing.T) {
 	l := newLab(t)
 	dir := t.TempDir()
@@ -312,7 +312,7 @@ func TestReplayAndRun(t *testing.T) {
 	}
 	sink.settle(t, 1200)
 	sink.Process.Signal(os.Interrupt)
-	// What is sent again comes twice.
+	// Frames that are sent again arrive twice.
 	if c := sink.last(t).Received.Total; c.Received != 1200 || c.Unique != 600 || c.Duplicates != 600 || c.Lost != 0 {
 		t.Errorf("%+v", c)
 	}
@@ -321,8 +321,8 @@ func TestReplayAndRun(t *testing.T) {
 	}
 }
 
-// dump has tcpdump capture so many frames of the generator at the far end; the
-// function returned waits for its end.
+// dump runs tcpdump, which captures frames of the generator at the far end. The returned function waits
+// for its end.
 func dump(t testing.TB, l *lab, file string, frames int) (wait func()) {
 	t.Helper()
 	c := exec.Command("tcpdump", "-i", l.far, "-w", file, "-U", "-Z", "root", "-s", "0", "-B", "16384", "-c", strconv.Itoa(frames), "dst port 9")
@@ -348,8 +348,8 @@ func dump(t testing.TB, l *lab, file string, frames int) (wait func()) {
 	}
 }
 
-// However a run ends, the interface is as it was: killed at a random moment,
-// whatever it was doing. 10 runs, or as many as LOAM_GEN_KILLS says.
+// However a run ends, also if it is killed at a random time, the interface is left unchanged. The test
+// makes 10 runs, or the number in LOAM_GEN_KILLS.
 //
 //	LOAM_GEN_KILLS=100 go test ./test/gen -run Killed
 func TestKilledRunsLeaveNothing(t *testing.T) {
@@ -380,8 +380,8 @@ func TestKilledRunsLeaveNothing(t *testing.T) {
 	}
 }
 
-// awaitState waits until everything is as it was: the kernel takes a program off
-// an interface a moment after its process has ended.
+// awaitState waits until the state is as before: the kernel detaches a program from an interface a
+// moment after its process has ended.
 func awaitState(t testing.TB, l *lab, want, what string) {
 	t.Helper()
 	var now string
@@ -393,8 +393,8 @@ func awaitState(t testing.TB, l *lab, want, what string) {
 	t.Fatalf("%s\nleft\n%s\nwhere there was\n%s", what, now, want)
 }
 
-// state is what can be left behind: interfaces with their flags, promiscuous
-// counts, XDP programs and queueing disciplines; addresses; sockets.
+// state returns what can be left behind: interfaces with their flags, promiscuous counts, XDP programs
+// and queueing disciplines; addresses; sockets.
 func state(t testing.TB, l *lab) string {
 	t.Helper()
 	var b strings.Builder

@@ -21,10 +21,10 @@ import (
 	"loam/internal/netns"
 )
 
-// answering is how many addresses the far host answers for.
+// answering is the number of addresses that the far host answers for.
 const answering = 1 << 14
 
-// probeLab has the far kernel answer for 10.200.0.0/18.
+// probeLab returns a lab in which the far kernel answers for 10.200.0.0/18.
 func probeLab(t testing.TB) *lab {
 	l := newLab(t)
 	netns.IP(t, "route", "add", "10.200.0.0/18", "via", l.dst)
@@ -33,7 +33,7 @@ func probeLab(t testing.TB) *lab {
 	return l
 }
 
-// checkClean fails if a program, or promiscuous mode, is left on the near end.
+// checkClean fails if a program or promiscuous mode is left on the near end.
 func checkClean(t testing.TB, l *lab) {
 	t.Helper()
 	i, err := net.InterfaceByName(l.near)
@@ -48,8 +48,8 @@ func checkClean(t testing.TB, l *lab) {
 	}
 }
 
-// addresses are those in a file of JSON lines, with how often each is there. A line
-// that was cut off at the end does not count.
+// addresses returns the addresses in a file of JSON lines, with their numbers of occurrences. An
+// incomplete last line does not count.
 func addresses(t testing.TB, file string) map[string]int {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -66,7 +66,7 @@ func addresses(t testing.TB, file string) map[string]int {
 	return all
 }
 
-// The command finds everybody, says so, and gives up what it may do.
+// The command finds all addresses, reports them, and gives up its privileges.
 func TestProbe(t *testing.T) {
 	l := probeLab(t)
 	dir := t.TempDir()
@@ -91,9 +91,9 @@ func TestProbe(t *testing.T) {
 	checkClean(t, l)
 }
 
-// A run that is killed at random moments, and started again each time, finds
-// everybody in the end; each time it leaves the interface clean. By default it is
-// killed a few times; LOAM_GEN_KILLS=100 does it as often as that.
+// A run that is killed at random times, and started again each time, finds all addresses in the end. It
+// leaves the interface clean each time. The number of kills is small by default, and can be set by
+// LOAM_GEN_KILLS.
 func TestProbeIsKilled(t *testing.T) {
 	l := probeLab(t)
 	kills := 5
@@ -108,7 +108,7 @@ func TestProbeIsKilled(t *testing.T) {
 	args := []string{"probe", "10.200.0.0/18", "--allow-private", "-o", out, "--resume", filepath.Join(dir, "state"), "--rate", "4000", "-q"}
 	for range kills {
 		p := l.start(t, false, args...)
-		time.Sleep(time.Duration(rand.Int64N(int64(2500 * time.Millisecond)))) // any moment will do
+		time.Sleep(time.Duration(rand.Int64N(int64(2500 * time.Millisecond)))) // at a random time
 		p.Process.Kill()
 		if err := p.Wait(); err != nil && !strings.Contains(err.Error(), "killed") {
 			t.Fatalf("%v\n%s", err, p.errs.String())
@@ -127,8 +127,8 @@ func TestProbeIsKilled(t *testing.T) {
 			twice++
 		}
 	}
-	// What was found in the last second before a kill was not noted down, and is asked
-	// again; but if it is in the results, it is not there twice.
+	// Addresses found in the last second before a kill were not recorded and are probed again. But if
+	// they are in the results, they are not there twice.
 	if len(got) != answering || twice > 0 {
 		t.Errorf("%d addresses, %d of them twice", len(got), twice)
 	}

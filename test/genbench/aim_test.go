@@ -10,26 +10,25 @@ import (
 	"loam/gen/bench"
 )
 
-// aim is what we want of a method: to be so many times as fast as another, by
-// processor time and by the time of the wall.
+// aim is a goal for a method: to be so many times as fast as another, by CPU time and by wall time.
 type aim struct {
 	name, than string
 	least      float64
-	// pairs is how many short turns, one of each, the ratio takes to be known to a
-	// percent; 0: it is far from what is wanted, and those of the table do.
+	// pairs is the number of short turns, one of each method, that are needed to know the ratio to a
+	// percent. 0: the ratio is far from the goal, and the turns of the table suffice.
 	pairs int
-	// bound is a loop of the same calls that does nothing else, which no generator can be
-	// faster than; "": there is none.
+	// bound is a loop that makes only the same system calls, so no generator can be faster; "" means
+	// none.
 	bound string
 }
 
-// takesPart reports whether a contestant is one of those that the aim is about.
+// takesPart reports whether the aim concerns a contestant.
 func (a *aim) takesPart(c bench.Contestant) bool {
 	return c.Queues == 1 && (c.Name == a.name || c.Name == a.than || c.Name == a.bound)
 }
 
-// slack is what "no slower" may be slower by: the difference of two loops of the
-// same system call is not known better than that.
+// slack is how much slower "no slower" may be: the difference of two loops of the same system call
+// cannot be measured more precisely.
 const slack = 0.03
 
 var aims = []aim{
@@ -42,19 +41,19 @@ var aims = []aim{
 	{"mmsg", "udp", 2, 0, ""},
 }
 
-// outcome is how an aim was met.
+// outcome is the result of an aim.
 type outcome struct {
 	Name  string  `json:"name"`
 	Than  string  `json:"than"`
 	Least float64 `json:"least"`
-	// Ratio is the median of the rounds' ratios by processor time, Wall that by the time
-	// of the wall. Of more queues only Wall is known, and is both.
+	// Ratio is the median of the rounds' ratios by CPU time, and Wall by wall time. With more queues
+	// only the ratio by wall time is known, and both fields hold it.
 	Ratio float64 `json:"ratio"`
 	Wall  float64 `json:"wall"`
 	Met   bool    `json:"met"` // by Ratio
-	// MetByWall on a machine that others use too is chance.
+	// MetByWall is unreliable on a machine with other load.
 	MetByWall bool `json:"met_by_wall"`
-	// Bound and BoundByWall are the ratios that the bound of the aim has; 0: it has none.
+	// Bound and BoundByWall are the ratios of the bound of the aim; 0: it has none.
 	Bound       float64 `json:"bound,omitempty"`
 	BoundByWall float64 `json:"bound_by_wall,omitempty"`
 }
@@ -65,7 +64,7 @@ func newOutcome(name, than string, least, byProcessor, byWall float64) outcome {
 	return outcome{Name: name, Than: than, Least: least, Ratio: byProcessor, Wall: byWall, Met: met(byProcessor), MetByWall: met(byWall)}
 }
 
-// verdict is what came of it in a word or three.
+// verdict returns a summary in a few words.
 func (o outcome) verdict() string {
 	switch {
 	case o.Met && o.MetByWall:
@@ -80,13 +79,13 @@ func (o outcome) verdict() string {
 	return "missed"
 }
 
-// judge compares each aim's rows, round by round: the two stood next to one
-// another in time. closely are rows of short turns of two alone, by the name of ours:
-// where there are such, they count.
+// judge compares the rows of each aim round by round, because the two ran one after the other. closely
+// are rows of short turns of the two alone, by the name of the method; where they exist, they count
+// instead.
 func judge(rows []bench.Row, closely map[string][]bench.Row) (all []outcome) {
 	for _, a := range aims {
 		from := rows
-		if own, ok := closely[a.name]; ok {
+		if own, ok := closely[a.name]; ok && find(own, a.than, 1) != nil {
 			from = own
 		}
 		x, y := find(from, a.name, 1), find(from, a.than, 1)
@@ -102,8 +101,7 @@ func judge(rows []bench.Row, closely map[string][]bench.Row) (all []outcome) {
 	return append(all, scaling(rows)...)
 }
 
-// scaling compares more queues with one, by the time of the wall: more must not be
-// slower.
+// scaling compares several queues with one, by wall time: several must not be slower.
 func scaling(rows []bench.Row) (all []outcome) {
 	for i := range rows {
 		more := &rows[i]
@@ -115,8 +113,7 @@ func scaling(rows []bench.Row) (all []outcome) {
 	return all
 }
 
-// queueCounts are the numbers of queues to measure with so many processors: powers
-// of two, and all.
+// queueCounts returns the numbers of queues to measure: powers of two, and the number of processors.
 func queueCounts(processors int) (all []int) {
 	for n := 1; n < processors; n *= 2 {
 		all = append(all, n)
@@ -141,7 +138,7 @@ func find(rows []bench.Row, name string, queues int) *bench.Row {
 	return nil
 }
 
-// ratio is the median of x by y, round by round.
+// ratio returns the median of x divided by y, round by round.
 func ratio(x, y []float64) float64 {
 	var all []float64
 	for i := range min(len(x), len(y)) {
@@ -156,12 +153,12 @@ func ratio(x, y []float64) float64 {
 	return all[len(all)/2]
 }
 
-// String is the outcome in words.
+// String formats the outcome.
 func (o outcome) String() string {
 	return fmt.Sprintf("%s by %s: %.2f, %.2f by the wall, wanted %.1f: %s", o.Name, o.Than, o.Ratio, o.Wall, o.Least, o.verdict()+o.bounded())
 }
 
-// bounded adds to a verdict what the bound has.
+// bounded returns the addition to a verdict about the bound.
 func (o outcome) bounded() string {
 	if o.Bound == 0 {
 		return ""

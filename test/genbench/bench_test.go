@@ -29,30 +29,30 @@ var (
 
 func TestMain(m *testing.M) { netns.Main(m) }
 
-// wireUp makes the test bed: where frames go, and by which interface.
+// wireUp creates the test bed. It returns the interface, and the destination of the frames.
 func wireUp(t testing.TB) (near, dst string, next wire.MAC) {
 	t.Helper()
 	f := netns.NewFar(t)
 	near, _, n := f.WireOf(t, max(2, runtime.NumCPU()))
 	dst, next = fmt.Sprintf("10.%d.0.2", n), wire.MAC{2, 0, 0, 0, 0, 0x99}
 	nobody(t, near, dst, next)
-	// Trains of datagrams are cut up before the wire, as by hardware, so that the far
-	// end counts frames.
+	// Trains of datagrams are segmented before the wire, as by hardware, so that the far end counts
+	// frames.
 	if out, err := exec.Command("ethtool", "-K", near, "tx-udp-segmentation", "off").CombinedOutput(); err != nil {
 		t.Fatalf("ethtool: %v\n%s", err, out)
 	}
 	return near, dst, next
 }
 
-// nobody has frames for dst go to an address of Ethernet that nobody has: the far kernel
-// looks at it and drops.
+// nobody makes the frames for dst go to an Ethernet address that no host has: the far kernel drops them
+// on arrival.
 func nobody(t testing.TB, near, dst string, next wire.MAC) {
 	t.Helper()
 	netns.IP(t, "neigh", "replace", dst, "lladdr", next.String(), "dev", near, "nud", "permanent")
 }
 
-// afresh has each contestant find the wire as it was: testpmd's net_af_packet leaves it
-// without the neighbor, and from then on the far kernel would answer.
+// afresh restores the wire before each contestant: testpmd's net_af_packet removes the neighbour entry,
+// and the far kernel would then answer.
 func afresh(t testing.TB, all []bench.Contestant, near, dst string, next wire.MAC) {
 	for i := range all {
 		start := all[i].Start
@@ -63,7 +63,7 @@ func afresh(t testing.TB, all []bench.Contestant, near, dst string, next wire.MA
 	}
 }
 
-// Everything takes its turns on one wire, and is counted at its far end.
+// All contestants take turns on one wire, and are counted at its far end.
 func TestBeside(t *testing.T) {
 	if race.Enabled {
 		t.Skip("the test of package gen/bench runs the same methods")
@@ -88,7 +88,10 @@ func TestBeside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all = paired(append(all, peers(t, near, dst)...))
+	more, wanted := others(near, dst)
+	defer func(before []aim) { aims = before }(aims)
+	aims = append(slices.Clone(aims), wanted...)
+	all = paired(append(append(all, peers(t, near, dst)...), more...))
 	if *only != "" {
 		wanted := regexp.MustCompile(*only)
 		all = slices.DeleteFunc(all, func(c bench.Contestant) bool { return !wanted.MatchString(c.Name) })
@@ -99,7 +102,7 @@ func TestBeside(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range rows {
-		// In a short turn on a busy machine nothing need happen.
+		// In a short turn on a busy machine, a contestant may send nothing.
 		if r.Error != "" || r.Note != "" || *full && r.Median() <= 0 {
 			t.Errorf("%s, %d queue(s): %s %s", r.Name, r.Queues, r.Error, r.Note)
 		}
@@ -117,16 +120,15 @@ func TestBeside(t *testing.T) {
 	}
 }
 
-// pairTurn and pairWarm are how long a turn of a pair is, and what goes before it.
+// pairTurn is the duration of a turn of a pair, and pairWarm the time before it that does not count.
 const (
 	pairTurn = 250 * time.Millisecond
 	pairWarm = 150 * time.Millisecond
 )
 
-// pairs measures what is nearly as fast as what it is compared with once more, the two
-// alone, or with the aim's bound: in short turns, many of them, each of a new process or a
-// new socket, since a few percent are also what it makes where in memory things come to lie.
-// The result is by the name of ours.
+// pairs measures methods again whose speed is close to that of their peer, or of the bound of the aim:
+// the two alone, in many short turns, each with a new process or a new socket, because the placement in
+// memory alone can make a difference of a few percent. The result is by the name of the method.
 func pairs(t testing.TB, all []bench.Contestant, o bench.Options) map[string][]bench.Row {
 	closely := map[string][]bench.Row{}
 	for _, a := range aims {
@@ -151,13 +153,13 @@ func pairs(t testing.TB, all []bench.Contestant, o bench.Options) map[string][]b
 	return closely
 }
 
-// paired puts what aims compare next to one another, so that they have the machine
-// in the same mood.
+// paired moves contestants that aims compare next to each other, so that they run in similar conditions
+// of the machine.
 func paired(all []bench.Contestant) []bench.Contestant {
 	for _, a := range aims {
 		from := slices.IndexFunc(all, func(c bench.Contestant) bool { return c.Name == a.than && c.Queues == 1 })
 		if from < 0 || slices.ContainsFunc(aims, func(b aim) bool { return b.name == a.than }) {
-			continue // one of our methods stays where it is
+			continue // a method of ours keeps its place
 		}
 		peer := all[from]
 		all = slices.Delete(all, from, from+1)
@@ -167,7 +169,7 @@ func paired(all []bench.Contestant) []bench.Contestant {
 	return all
 }
 
-// frameSize is that of the smallest frame, FCS included.
+// frameSize is the size in bytes of the smallest frame, FCS included.
 const frameSize = 64
 
 // An aim is judged by the median of the rounds' ratios.
@@ -180,7 +182,7 @@ func TestJudge(t *testing.T) {
 		{Name: inC("udp"), Queues: 1, PerCPU: []float64{10.2, 10.1, 50}},
 	}
 	want := map[string]bool{"udp": true, "mmsg": true, "udpgso": false, "udp, 2 queues": true}
-	// Of udp there are turns of the two alone too, and these count.
+	// For udp there are also turns of the two alone, and these count.
 	closely := map[string][]bench.Row{"udp": {
 		{Name: "udp", Queues: 1, PerCPU: []float64{10, 10, 10}}, {Name: inC("udp"), Queues: 1, PerCPU: []float64{10.4, 10.4, 10}},
 	}}
@@ -198,7 +200,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// What is missed is out of reach where a loop that does nothing else misses it too.
+// An aim that is missed is out of reach if a loop that does nothing else misses it too.
 func TestOutOfReach(t *testing.T) {
 	row := func(name string, pps float64) bench.Row {
 		return bench.Row{Name: name, Queues: 1, PerCPU: []float64{pps}, PPS: []float64{pps}}

@@ -1,15 +1,16 @@
-// Package genbench measures the packet engine beside its peers, in one run: every
-// method of ours, trafgen, DPDK's testpmd over its software drivers, hping3, and
-// bare loops in C of the same system calls. There is nothing in it to call.
+// Package genbench compares the packet engine with other generators in one run: every method of Loam;
+// trafgen; DPDK's testpmd with its software drivers; hping3; go-pktgen and wireblast if they are in
+// PATH (others_test.go); and plain loops in C that make the same system calls. It has no code but
+// tests.
 //
 //	go test ./test/genbench           once, briefly: can everything be measured?
-//	make genbench                     in full, and docs/gen
+//	make genbench                     in full, and writes docs/gen
 //
-// All send the same frame of 64 bytes over a veth pair, as fast as they can, on
-// one processor; the far end is in another namespace and drops the frame as early
-// as a kernel without help does, since it is to another address. What is told to
-// the far end's interface is the figure: see package gen/bench.
+// All send the same frame of 64 bytes over a veth pair, as fast as they can, on one processor. The far
+// end is in another namespace. Its kernel drops the frame as early as it can on its own, because the
+// frame has another destination address. The figure is the number of frames that the far end's
+// interface counts: see package gen/bench.
 //
-// Read peer_test.go (who takes part), aim_test.go (what we want), bench_test.go
-// (the run), report_test.go (docs/gen).
+// Read peer_test.go (the other generators), aim_test.go (the aims), bench_test.go (the run),
+// report_test.go (docs/gen). pacing_test.go is about gaps at low rates.
 package genbench

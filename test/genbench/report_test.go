@@ -20,7 +20,7 @@ import (
 
 const docs = "../../docs/gen"
 
-// write makes docs/gen from what was measured.
+// write writes docs/gen.
 func write(t *testing.T, rows []bench.Row, closely map[string][]bench.Row, outcomes []outcome, o bench.Options) {
 	t.Helper()
 	if err := os.MkdirAll(docs, 0o777); err != nil {
@@ -47,7 +47,7 @@ func write(t *testing.T, rows []bench.Row, closely map[string][]bench.Row, outco
 	}
 }
 
-// page is the document.
+// page returns the document.
 func page(rows []bench.Row, outcomes []outcome, o bench.Options) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `# Ways to send, measured
@@ -58,7 +58,7 @@ All send the same UDP frame of 64 bytes as fast as they can over one veth pair. 
 far end, in another network namespace, drops it at the first look, and its
 interface counts: that is *frames a second*, the median of the turns, with the
 least and the most. *Per processor* is by the second of processor time that the
-sender's threads had, and the kernel's threads for softirqs, which other programs on the machine change
+sender's process had with all its threads, and the kernel's threads for softirqs, which other programs on the machine change
 less. The far end's work on a veth is done on the sender's processor, and is in it unless the
 kernel keeps the time of interrupts apart (CONFIG_IRQ_TIME_ACCOUNTING). Ratios are by both, turn by turn.
 
@@ -81,7 +81,7 @@ kernel keeps the time of interrupts apart (CONFIG_IRQ_TIME_ACCOUNTING). Ratios a
 	return b.String()
 }
 
-// closeNote says which ratios are of pairs.
+// closeNote names the ratios that come from pairs.
 func closeNote() string {
 	var names []string
 	for _, a := range aims {
@@ -94,7 +94,7 @@ with the other alternately, each with a new process or socket: %s.
 `, pairTurn, strings.Join(names, ", "))
 }
 
-// scalingTable shows what more queues bring: as many threads, each with a processor.
+// scalingTable writes what more queues gain: each is a thread with a processor of its own.
 func scalingTable(b *strings.Builder, rows []bench.Row) {
 	counts := queueCounts(runtime.NumCPU())
 	b.WriteString("\nWith more queues, each a thread with a processor of its own: frames a second, and by one queue, turn by turn.\n\n| way to send |")
@@ -133,11 +133,14 @@ const notes = `
 - mmsg sends runs of datagrams of one size, which the kernel cuts up (docs/decisions/0015);
   *mmsg, plain* and *mmsg in C* send one datagram a message.
 - loam has two threads a queue, so one queue keeps this machine's processors busy.
+- go-pktgen and wireblast take part where PATH has them (` + "`test/genbench/others_test.go`" + `), unchanged.
+  go-pktgen is not bound to a processor, and its af_xdp sends by all queues: by the wall it may have two.
+- [pacing.md](pacing.md): the gaps between frames at low rates, by tcpdump.
 - [full.md](full.md): a minute at half rate without a loss, and 100 runs that were killed.
 - Aims with more queues than one are by the time of the wall.
 `
 
-// release is that of the kernel.
+// release returns the version of the kernel.
 func release() string {
 	var u unix.Utsname
 	if unix.Uname(&u) != nil {

@@ -13,16 +13,16 @@ import (
 	"loam/gen/probe"
 )
 
-// files are where the results go, and where it is written down how far the run is.
-// All of it belongs to the engine's recorder while the run lasts.
+// files are the files for results and for the state of the run. During the run they belong to the engine's
+// recorder.
 type files struct {
 	results *probe.Writer
-	file    *os.File // that results goes to, or nil
+	file    *os.File // the file that results writes to, or nil
 	state   *probe.StateFile
-	note    probe.State // what is saved, but for the checkpoint
+	note    probe.State // the state to save, except the checkpoint
 }
 
-// openFiles opens them, and has c go on from the state if there is one.
+// openFiles opens the files. If there is a saved state, it configures c to resume from it.
 func (o *Options) openFiles(c *probe.Config) (f *files, err error) {
 	f = &files{}
 	if o.StateFile == "" {
@@ -52,14 +52,14 @@ func (o *Options) openFiles(c *probe.Config) (f *files, err error) {
 	return f, nil
 }
 
-// newState is what is to be saved of this run.
+// newState returns the initial state of this run.
 func (o *Options) newState(c *probe.Config) (s probe.State, err error) {
 	s = probe.State{Questions: c.Fingerprint(), Seed: c.Seed}
 	s.ResultsFile, err = filepath.Abs(o.OutputFile)
 	return s, err
 }
 
-// goOn sets c up to go on from a state.
+// goOn configures c to resume from a saved state.
 func (o *Options) goOn(c *probe.Config, s probe.State) error {
 	c.Seed = s.Seed
 	if err := s.Matches(c); err != nil {
@@ -79,7 +79,7 @@ func (o *Options) goOn(c *probe.Config, s probe.State) error {
 	count := 0
 	whole, err := probe.ReadAnswered(in, o.Format, c.Kind, func(netip.Addr, uint16) { count++ })
 	if err == nil {
-		err = in.Truncate(whole) // what was cut off in the middle of a line
+		err = in.Truncate(whole) // removes a line that was cut off
 	}
 	if err != nil {
 		in.Close()
@@ -89,14 +89,14 @@ func (o *Options) goOn(c *probe.Config, s probe.State) error {
 	c.Answered = func(yield func(netip.Addr, uint16)) {
 		defer in.Close()
 		if _, err := in.Seek(0, io.SeekStart); err == nil {
-			probe.ReadAnswered(in, o.Format, c.Kind, yield) // has been read before, without an error
+			probe.ReadAnswered(in, o.Format, c.Kind, yield) // the first reading succeeded
 		}
 	}
 	o.note(fmt.Sprintf("going on in pass %d, with %d answers so far", s.Checkpoint.Pass+1, count))
 	return nil
 }
 
-// openResults opens the writer of results; more says that there are some already.
+// openResults opens the writer of results. more means that the file already contains results.
 func (o *Options) openResults(f *files, more bool) (err error) {
 	out := o.Output
 	if o.OutputFile != "" {
@@ -116,10 +116,10 @@ func (o *Options) openResults(f *files, more bool) (err error) {
 	return nil
 }
 
-// record takes results; it is probe.Config.Record.
+// record implements probe.Config.Record.
 func (f *files) record(rs []probe.Result) error { return f.results.Write(rs) }
 
-// mark is probe.Config.Mark: what was found before goes to the disk first.
+// mark implements probe.Config.Mark. It syncs the results to disk before it saves the checkpoint.
 func (f *files) mark(c probe.Checkpoint) error {
 	if err := f.results.Flush(); err != nil || f.state == nil {
 		return err
@@ -131,7 +131,7 @@ func (f *files) mark(c probe.Checkpoint) error {
 	return f.state.Save(f.note)
 }
 
-// finish writes the rest. A run that came to its end leaves no state.
+// finish writes buffered results and closes the files. After a finished run it clears the state.
 func (f *files) finish(sum *probe.Summary) error {
 	err := f.results.Flush()
 	if f.state != nil && sum.Finished {

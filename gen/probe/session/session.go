@@ -1,12 +1,11 @@
 //go:build linux
 
-// Package session joins the engine of package probe to a machine: it finds out by
-// which interface and which router the targets are reached, leaves out whom nobody
-// may ask, opens the ways to send and to receive and the files, gives up its
-// privileges, and has the engine run.
+// Package session connects the engine of package probe to a machine. It finds the interface and the router for the
+// targets, and removes targets that must not be probed. It opens the senders, receivers and files, drops its
+// privileges, and runs the engine.
 //
-// Read session.go, then target.go (whom), station.go (by what) and files.go (where
-// the answers go).
+// Reading order: session.go, target.go (the targets), station.go (senders and receivers), files.go (results and
+// state).
 package session
 
 import (
@@ -24,50 +23,46 @@ import (
 	"loam/internal/siphash"
 )
 
-// Options are what a user asks for. What is zero is found out, or left to the
-// engine.
+// Options are the options of a run. Zero fields are determined automatically or have the engine's defaults.
 type Options struct {
-	// Probe is passed on; Addresses, ID, Key and the functions are filled in here, and
-	// so are Source, SourceMAC and NextHopMAC where they are zero, LocalPorts and Seed.
-	// Reset is decided here.
+	// Probe is passed to the engine. Run sets Addresses, ID, Key, Reset and the functions. It sets Source,
+	// SourceMAC, NextHopMAC, LocalPorts and Seed if they are zero.
 	Probe probe.Config
 
 	Targets, Exclude []target.Range
-	// AllowPrivate lets private networks be asked, AllowReserved everything that IANA
-	// has set apart.
+	// AllowPrivate allows targets in private networks. AllowReserved allows all addresses that IANA has reserved.
 	AllowPrivate, AllowReserved bool
-	// Public allows more than guard.ModestRate to public addresses.
+	// Public allows rates above guard.ModestRate to public addresses.
 	Public bool
 
-	Interface string // default: by the kernel's route to the first target
+	Interface string // default: the kernel's route to the first target
 	Method    string // tc, xdp, ring or packet; default: see choose
 
 	Format probe.Format
 	Fields []probe.Field
-	// Output takes the results, unless there is an OutputFile.
+	// Output receives the results, unless OutputFile is set.
 	Output     io.Writer
 	OutputFile string
-	// StateFile keeps how far the run is, for another to go on from; it takes an
-	// OutputFile.
+	// StateFile saves the progress of the run, so that another run can resume it. It requires an OutputFile.
 	StateFile string
 
 	KeepPrivileges bool
-	// Note is told, in a line, what the user did not ask for and should know.
+	// Note is called with one line about each fact that the user did not ask for but should know.
 	Note func(string)
 }
 
-// Refusal is an error about what the user asks for: what is wrong, and what to do.
+// Refusal is an error in the user's request. It says what is wrong and what to do.
 type Refusal struct{ Wrong, Do string }
 
 // Error implements error.
 func (r *Refusal) Error() string { return r.Wrong + "; " + r.Do }
 
-// defaultPorts are what SYNs and datagrams are sent from: above those that Linux
-// gives to its own connections (ip_local_port_range), which would otherwise get
-// our answers, or lose theirs.
+// defaultPorts are the default source ports of SYN and UDP probes. They lie above the ports that Linux assigns to
+// its own connections (ip_local_port_range). Otherwise those connections would receive our answers, or lose their
+// own.
 var defaultPorts = probe.Ports{First: 61000, Last: 65535}
 
-// Run runs it. The summary is empty if the run did not begin.
+// Run runs a probe. The summary is empty if the run did not start.
 func Run(ctx context.Context, o Options) (sum probe.Summary, err error) {
 	c := o.Probe
 	if c.Addresses, err = o.addresses(); err != nil {
@@ -92,9 +87,9 @@ func Run(ctx context.Context, o Options) (sum probe.Summary, err error) {
 		err = guard.Drop()
 	}
 	if err == nil {
-		// Each lane works in system calls of a fraction of a millisecond. The runtime takes
-		// its turn away meanwhile, and if the others have none to spare the lane waits for
-		// one when it comes back: measured, that costs a quarter of the rate.
+		// Each lane spends its time in system calls of a fraction of a millisecond. During a call the runtime takes
+		// the lane's P away, and if there is no spare P the lane must wait for one when the call returns. Measured,
+		// this costs a quarter of the rate.
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), max(len(s.senders), len(s.receivers))+2)))
 		c.Losses, c.Record, c.Mark = s.losses, files.record, files.mark
 		sum, err = probe.Run(ctx, &c, s.senders, s.receivers)
@@ -102,13 +97,13 @@ func Run(ctx context.Context, o Options) (sum probe.Summary, err error) {
 	return sum, errors.Join(err, files.finish(&sum), s.close())
 }
 
-// fillIn makes up what the user leaves open.
+// fillIn fills in values that the user left open.
 func fillIn(c *probe.Config) {
 	if c.Kind != probe.Echo && c.LocalPorts == (probe.Ports{}) {
 		c.LocalPorts = defaultPorts
 	}
 	var b [26]byte
-	rand.Read(b[:]) // never fails
+	rand.Read(b[:]) // never returns an error
 	c.Key = siphash.Key{K0: binary.NativeEndian.Uint64(b[:]), K1: binary.NativeEndian.Uint64(b[8:])}
 	c.ID = binary.NativeEndian.Uint16(b[16:])
 	if c.Seed == 0 {
@@ -116,7 +111,7 @@ func fillIn(c *probe.Config) {
 	}
 }
 
-// checkRate refuses to ask the public fast without its being said.
+// checkRate rejects a high rate to public addresses unless Public is set.
 func (o *Options) checkRate(c *probe.Config) error {
 	rate := c.Rate
 	if rate == 0 {

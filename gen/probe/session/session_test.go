@@ -24,11 +24,10 @@ import (
 
 func TestMain(m *testing.M) { netns.Main(m) }
 
-// count is how many addresses the far kernel answers for.
+// count is the number of addresses that the far kernel answers for.
 const count = 2048
 
-// lab is a wire to a namespace whose kernel answers for 10.200.0.0/21, and
-// options to ask them all.
+// lab is a veth pair to a namespace whose kernel answers for 10.200.0.0/21, and options to probe these addresses.
 type lab struct {
 	*netns.Far
 	near, far string
@@ -46,7 +45,7 @@ func newLab(t testing.TB) *lab {
 	t.Cleanup(func() { netns.IP(t, "route", "del", "10.200.0.0/21") })
 	l.IP(t, "link", "set", "lo", "up")
 	l.IP(t, "route", "add", "local", "10.200.0.0/21", "dev", "lo")
-	l.Do(t, func() { // a host limits the ICMP errors that it sends
+	l.Do(t, func() { // by default a host limits the rate of ICMP errors
 		for _, limit := range []string{"icmp_ratelimit", "icmp_ratemask"} {
 			if err := os.WriteFile("/proc/sys/net/ipv4/"+limit, []byte("0"), 0); err != nil {
 				t.Fatal(err)
@@ -73,7 +72,7 @@ func ranges(t testing.TB, list ...string) (rs []target.Range) {
 	return rs
 }
 
-// addresses are those in JSON lines; it fails if one is there twice.
+// addresses returns the addresses in JSON lines. It fails if an address occurs twice.
 func addresses(t testing.TB, text []byte) map[string]bool {
 	t.Helper()
 	all := map[string]bool{}
@@ -87,8 +86,8 @@ func addresses(t testing.TB, text []byte) map[string]bool {
 	return all
 }
 
-// By every method and in every way all are found, with what is found out by
-// ourselves, and the interface is as it was.
+// All addresses are found with every method and every kind of probe, with automatically determined settings. The
+// interface is unchanged afterwards.
 func TestFindsEverybody(t *testing.T) {
 	for _, method := range []string{"tc", "xdp", "ring", "packet"} {
 		for _, c := range []struct {
@@ -117,8 +116,7 @@ func TestFindsEverybody(t *testing.T) {
 	}
 }
 
-// While a run by a program takes its answers away, the kernel has those to its own
-// questions.
+// While a run takes its answers away from the kernel, the kernel still receives the answers to its own requests.
 func TestPingGoesOn(t *testing.T) {
 	for _, method := range []string{"tc", "xdp"} {
 		t.Run(method, func(t *testing.T) {
@@ -140,8 +138,8 @@ func TestPingGoesOn(t *testing.T) {
 	}
 }
 
-// A port that is open is found open, and no connection stays half open: by tc and
-// xdp the reset is ours, by the others the kernel's.
+// An open port is reported as open, and no connection stays half open. With tc and xdp the prober sends the resets,
+// with the other methods the kernel does.
 func TestOpenPortsAreReset(t *testing.T) {
 	for _, method := range []string{"tc", "xdp", "ring"} {
 		t.Run(method, func(t *testing.T) {
@@ -154,7 +152,7 @@ func TestOpenPortsAreReset(t *testing.T) {
 			}
 			defer ln.Close()
 			o := l.options
-			o.Targets = ranges(t, "10.200.0.0/25") // as many as the backlog of half open connections takes
+			o.Targets = ranges(t, "10.200.0.0/25") // as many as the backlog of half-open connections allows
 			o.Method, o.Probe.Kind, o.Probe.Ports = method, probe.SYN, []uint16{80}
 			sum, err := Run(t.Context(), o)
 			if err != nil || sum.Answers[probe.SYNACK] != 128 {
@@ -172,7 +170,7 @@ func TestOpenPortsAreReset(t *testing.T) {
 	}
 }
 
-// halfOpen counts the far host's connections in SYN-RECEIVED.
+// halfOpen returns the number of the far host's connections in SYN-RECEIVED.
 func halfOpen(t *testing.T, l *lab) (n int) {
 	t.Helper()
 	l.Do(t, func() {
@@ -189,15 +187,14 @@ func halfOpen(t *testing.T, l *lab) (n int) {
 	return n
 }
 
-// A run that is interrupted goes on where it was, and in the end every address is
-// in the results once.
+// An interrupted run is resumed where it stopped. In the end every address is in the results exactly once.
 func TestResumes(t *testing.T) {
 	l := newLab(t)
 	for _, format := range []probe.Format{probe.JSONLines, probe.CSV} {
 		dir := t.TempDir()
 		o := l.options
 		o.Format, o.OutputFile, o.StateFile = format, filepath.Join(dir, "results"), filepath.Join(dir, "state")
-		o.Probe.Rate = 4000 // so that the first is over before it is done
+		o.Probe.Rate = 4000 // slow enough to interrupt the first run
 		runs, found := 0, uint64(0)
 		for finished := false; !finished; runs++ {
 			if runs == 20 {
@@ -221,7 +218,7 @@ func TestResumes(t *testing.T) {
 		}
 		lines := bytes.Count(text, []byte("\n"))
 		if format == probe.CSV {
-			lines-- // the names of the columns, once
+			lines-- // the single header line
 		} else if n := len(addresses(t, text)); n != count {
 			t.Errorf("%d addresses", n)
 		}
@@ -234,7 +231,7 @@ func TestResumes(t *testing.T) {
 	}
 }
 
-// Runs that share a seed divide the targets between them.
+// Runs with the same seed and different shards divide the targets among them.
 func TestShards(t *testing.T) {
 	l := newLab(t)
 	for shard := range uint64(3) {
@@ -249,7 +246,7 @@ func TestShards(t *testing.T) {
 	}
 }
 
-// What cannot be done is refused in a line that says what to do.
+// Invalid requests are rejected with a one-line error that says what to do.
 func TestRefusals(t *testing.T) {
 	l := newLab(t)
 	netns.IP(t, "link", "set", "lo", "up")
@@ -286,7 +283,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// Addresses that are set apart are left out of a wider range, and it is said.
+// Reserved addresses are removed from a wider range, and the user is notified.
 func TestLeavesOutTheReserved(t *testing.T) {
 	var notes []string
 	o := Options{Targets: ranges(t, "9.255.255.0-10.0.0.9"), Note: func(s string) { notes = append(notes, s) }}

@@ -17,21 +17,20 @@ import (
 	"loam/wire"
 )
 
-// station is what a run sends and receives by.
+// station is the set of senders and receivers of a run.
 //
-// With xdp, each queue of the interface has a lane: answers come to any of them. With
-// tc each processor has one: where the other end of the interface is on the same machine,
-// answers come to the processor that has asked. In both a program takes answers away from
-// the kernel. With the other methods one receiver gets copies of them all, and there is a
-// sender for each processor.
+// With xdp, there is one lane per interface queue, because answers can arrive on any of them. With tc, there is one
+// per processor: if the other end of the interface is on the same machine, answers arrive on the processor that has
+// sent the probe. In both cases an eBPF program takes the answers away from the kernel. With the other methods a
+// single receiver gets copies of all answers, and there is one sender per processor.
 type station struct {
 	name      string
 	senders   []method.Sender
 	receivers []method.Receiver
 }
 
-// Up to how many queues of an interface xdp is chosen for, since each has memory of its
-// own and is looked at; and how many lanes tc has at the most.
+// mostQueues is the largest number of interface queues for which xdp is chosen, since each queue has its own memory
+// and is polled. mostShares is the largest number of lanes for tc.
 const (
 	mostQueues = 16
 	mostShares = 16
@@ -46,14 +45,13 @@ func (o *Options) openStation(c *probe.Config) (*station, error) {
 	if err != nil {
 		return nil, &Refusal{err.Error(), "choose another with --method"}
 	}
-	// The kernel ends the connections that it knows nothing of, if it gets to see
-	// their SYN-ACKs and has the address.
+	// The kernel resets connections that it does not know, provided it sees their SYN-ACKs and owns the address.
 	c.Reset = c.Kind == probe.SYN && (own || name == "xdp" || name == "tc")
 	return s, nil
 }
 
-// choose opens what the user names, or else the fastest that can be had: xdp where the
-// device itself takes frames out of our memory, tc, ring.
+// choose opens the method given by the user, or else the fastest available one: xdp if the device supports zero
+// copy, then tc, then ring.
 func (o *Options) choose(c *probe.Config) (s *station, name string, err error) {
 	if o.Method != "" {
 		s, err = open(o.Method, o.Interface, c, method.BestCopying)
@@ -72,7 +70,7 @@ func (o *Options) choose(c *probe.Config) (s *station, name string, err error) {
 	return s, "ring", err
 }
 
-// open opens senders and receivers of a method.
+// open opens the senders and receivers of a method.
 func open(name, dev string, c *probe.Config, copying method.Copying) (s *station, err error) {
 	m, err := method.ByName(name)
 	if err != nil {
@@ -100,7 +98,7 @@ func open(name, dev string, c *probe.Config, copying method.Copying) (s *station
 	return s, nil
 }
 
-// open opens the receivers first, since what comes meanwhile is lost otherwise.
+// open opens the receivers before the senders, so that no early answer is lost.
 func (s *station) open(m method.Method, config method.Config, senders int) error {
 	for config.Queue = range config.Queues {
 		r, err := m.Listen(config)
@@ -119,8 +117,8 @@ func (s *station) open(m method.Method, config method.Config, senders int) error
 	return nil
 }
 
-// answers are the rules for what may be one: what else comes to this host, other ICMP
-// among it, is the kernel's.
+// answers returns the match rules for possible answers. All other traffic to this host, including other ICMP
+// messages, stays with the kernel.
 func answers(c *probe.Config) []match.Rule {
 	local := netip.PrefixFrom(c.Source, c.Source.BitLen())
 	icmp := wire.ProtoICMP
@@ -141,8 +139,8 @@ func answers(c *probe.Config) []match.Rule {
 	return []match.Rule{answer, {Protocol: icmp, Local: local, ICMP: quote}}
 }
 
-// losses are frames that found no room in our rings or in the interface's. Frames
-// that nobody wanted are not among them.
+// losses returns the number of frames lost because our rings or the interface's rings were full. It does not
+// include frames without a receiver.
 func (s *station) losses() uint64 {
 	var n uint64
 	for _, r := range s.receivers {
@@ -155,7 +153,7 @@ func (s *station) losses() uint64 {
 	return n
 }
 
-// close leaves the interface as it was.
+// close closes everything, which restores the interface.
 func (s *station) close() error {
 	var all []error
 	for _, tx := range s.senders {

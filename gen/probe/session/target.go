@@ -12,8 +12,8 @@ import (
 	"loam/gen/probe/target"
 )
 
-// addresses are the targets without those that are excluded, and without those
-// that IANA has set apart, unless they are allowed.
+// addresses returns the targets without excluded ones, and without addresses reserved by IANA unless they are
+// allowed.
 func (o *Options) addresses() (*target.Set, error) {
 	all, err := target.NewSet(o.Targets, o.Exclude)
 	if err != nil {
@@ -44,11 +44,10 @@ func (o *Options) addresses() (*target.Set, error) {
 	return s, nil
 }
 
-// routesLooked is how many ranges' routes are compared.
+// routesLooked is the number of target ranges whose routes are compared.
 const routesLooked = 64
 
-// route finds the interface and the router that the targets lie behind, and the
-// address to ask from.
+// route determines the interface and the router for the targets, and the source address.
 func (o *Options) route(c *probe.Config) error {
 	first := c.Addresses.At(0)
 	if o.Interface == "" {
@@ -88,8 +87,8 @@ func (o *Options) route(c *probe.Config) error {
 	return nil
 }
 
-// sameRouter refuses targets that do not all lie behind the router of p: a probe
-// has one Ethernet address on it.
+// sameRouter returns an error unless all targets are reached through the router of p: all probes have the same
+// destination Ethernet address.
 func (o *Options) sameRouter(c *probe.Config, p nexthop.Path) error {
 	neighbours := p.Gateway == c.Addresses.At(0)
 	if neighbours && c.Addresses.Len() > 1 {
@@ -110,7 +109,7 @@ func (o *Options) sameRouter(c *probe.Config, p nexthop.Path) error {
 	return nil
 }
 
-// isKernels reports whether the kernel has the address, on any interface.
+// isKernels reports whether the address is assigned to any interface of the kernel.
 func isKernels(a netip.Addr) bool {
 	list, err := net.InterfaceAddrs()
 	if err != nil {

@@ -40,7 +40,7 @@ func TestListErrorsNameTheLine(t *testing.T) {
 	}
 }
 
-// FuzzReadList: no list panics, and what it gives can be written and read again.
+// FuzzReadList checks that no list causes a panic and the ranges can be written and parsed again.
 func FuzzReadList(f *testing.F) {
 	f.Add("192.0.2.1\n198.51.100.0/24 # x\n203.0.113.7-203.0.113.9\n2001:db8::/120\n")
 	f.Add("0.0.0.0/0\n::/0")
@@ -88,8 +88,7 @@ func TestReserved(t *testing.T) {
 	}
 }
 
-// Private networks are a question of their own; the rest of the registry is not
-// opened by it.
+// Allowing private networks does not allow the other reserved addresses.
 func TestReservedWithoutPrivate(t *testing.T) {
 	s, err := NewSet(ranges(t, "10.0.0.0/8", "127.0.0.0/8", "192.168.1.0/24"), Reserved(false))
 	if err != nil || !slices.Equal(texts(s.Ranges()), []string{"10.0.0.0/8", "192.168.1.0/24"}) {

@@ -7,11 +7,10 @@ import (
 	"net/netip"
 )
 
-// number is an address as a number, so that one can count from one to the next:
-// the address of IPv4 in lo, that of IPv6 in both.
+// number is an address as a 128-bit number, for arithmetic. An IPv4 address uses only lo.
 type number struct{ hi, lo uint64 }
 
-// most is the address whose bits are all set.
+// most returns the address in which all bits are set.
 func most(is4 bool) number {
 	if is4 {
 		return number{0, 1<<32 - 1}
@@ -59,11 +58,11 @@ func (n number) minus(o number) number {
 	return number{hi, lo}
 }
 
-// Range is all addresses from First to Last, both included and of one family.
-// It is what users write down; see ParseRange.
+// Range is all addresses from First to Last, both included. Both must be of the same family. ParseRange parses the
+// text form.
 type Range struct{ First, Last netip.Addr }
 
-// RangeOf is the range that a prefix stands for.
+// RangeOf returns the range of addresses in a prefix.
 func RangeOf(p netip.Prefix) Range {
 	first := p.Masked().Addr()
 	last := numberOf(first)
@@ -79,13 +78,13 @@ func RangeOf(p netip.Prefix) Range {
 	return Range{first, last.addr(first.Is4())}
 }
 
-// Size is the number of addresses; ok is false if that is 1<<64 or more.
+// Size returns the number of addresses. ok is false if it is 2^64 or more.
 func (r Range) Size() (n uint64, ok bool) {
 	d := numberOf(r.Last).minus(numberOf(r.First))
 	return d.lo + 1, d.hi == 0 && d.lo != ^uint64(0)
 }
 
-// String writes the range as users do.
+// String returns the range as a prefix if possible, in a form that ParseRange accepts.
 func (r Range) String() string {
 	if r.First == r.Last {
 		return r.First.String()

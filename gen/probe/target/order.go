@@ -2,52 +2,49 @@ package target
 
 import "math/bits"
 
-// Order is a permutation of the numbers below a bound that is computed, not
-// stored: position after position it names every number once, and none twice.
-// It goes both ways, so that an answer, which tells the number, finds the
-// position at which it was asked; the memory of who has answered is kept by
-// position, and a shard needs to remember its own positions only.
+// Order is a permutation of the numbers below a bound n. It is computed, not stored: iterating over all positions
+// yields every number exactly once. It can be computed in both directions, so the position of an answered question
+// follows from its number. The record of answers is kept by position, so that a shard stores only its own
+// positions.
 //
-// It is a Feistel network over the two halves of a number's bits, walked until
-// it comes out below the bound (Black and Rogaway, "Ciphers with Arbitrary
-// Finite Domains", 2002, section 4: cycle walking). Each half changes the other
-// by a function that need not be invertible, which is why the whole is. The
-// halves may differ in width by a bit; on average less than two walks are
-// needed, since the bound has as many bits as the network.
+// Order is a Feistel network over the two halves of a number's bits, repeated until the result is below the bound
+// (Black and Rogaway, "Ciphers with Arbitrary Finite Domains", 2002, section 4: cycle walking). Each half changes
+// the other by a function that need not be invertible, and the whole is still invertible. The halves may differ in
+// width by one bit. On average fewer than two repetitions are needed, because the bound has as many bits as the
+// network.
 //
-// Not taken: the powers of a generator modulo a prime. They give the next number
-// for one multiplication, but say nothing about the position of a number, and
-// nothing about the number at a position without computing a power.
+// Rejected alternative: the powers of a generator modulo a prime. They compute the next number with one
+// multiplication, but give no way to compute the position of a number, and need a modular power to compute the
+// number at a position.
 //
-// An Order scatters: neighbours in position are no neighbours in number. It keeps
-// no secret; that an answer is genuine is seen from its tag.
+// An Order scatters: adjacent positions do not have adjacent numbers. It is not secret; tags authenticate answers.
 type Order struct {
 	n        uint64
-	low      uint // bits of the lower half
+	low      uint // width of the lower half in bits
 	lowMask  uint64
 	highMask uint64
 	keys     [feistelRounds]uint64
-	single   bool // n is at most 1: there is nothing to permute
+	single   bool // n is at most 1: the permutation is trivial
 }
 
-// feistelRounds is four: with fewer, traces of the input remain (Luby and
-// Rackoff, 1988, need four against one who also runs it backwards).
+// feistelRounds is the number of rounds. With fewer than four, traces of the input remain (Luby and Rackoff, 1988,
+// need four against an adversary who can also invert the permutation).
 const feistelRounds = 4
 
-// NewOrder permutes the numbers below n. The same seed gives the same order.
+// NewOrder returns a permutation of the numbers below n. The same seed gives the same permutation.
 func NewOrder(n, seed uint64) *Order {
 	width := uint(bits.Len64(max(n, 2) - 1))
 	o := &Order{n: n, low: width / 2, single: n <= 1}
 	o.lowMask = 1<<o.low - 1
 	o.highMask = 1<<(width-o.low) - 1
 	for i := range o.keys {
-		seed += 0x9e3779b97f4a7c15 // the golden ratio: no two rounds have one key
+		seed += 0x9e3779b97f4a7c15 // the golden ratio: every round has a different key
 		o.keys[i] = mix(seed)
 	}
 	return o
 }
 
-// At is the number at a position below the bound.
+// At returns the number at a position below the bound.
 func (o *Order) At(position uint64) uint64 {
 	if o.single {
 		return position
@@ -60,7 +57,7 @@ func (o *Order) At(position uint64) uint64 {
 	}
 }
 
-// Position is where At gives number.
+// Position returns the position at which At returns number.
 func (o *Order) Position(number uint64) uint64 {
 	if o.single {
 		return number
@@ -91,9 +88,8 @@ func (o *Order) backward(x uint64) uint64 {
 	return high<<o.low | low
 }
 
-// mix spreads every bit of x over the whole word: the finaliser of SplitMix64
-// (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators",
-// 2014, figure 16).
+// mix spreads every bit of x over the whole word. It is the finalizer of SplitMix64 (Steele, Lea and Flood, "Fast
+// Splittable Pseudorandom Number Generators", 2014, figure 16).
 func mix(x uint64) uint64 {
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb

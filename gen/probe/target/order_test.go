@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Every number below the bound is named once, and its position is found again.
+// Every number below the bound occurs once, and Position is the inverse of At.
 func TestOrderIsAPermutation(t *testing.T) {
 	for _, n := range []uint64{1, 2, 3, 4, 5, 7, 8, 9, 100, 255, 256, 257, 4095, 65537} {
 		for seed := range uint64(3) {
@@ -54,10 +54,9 @@ func TestOrderBySeed(t *testing.T) {
 	}
 }
 
-// A network must not be hit by probes in a row: any window of positions spreads
-// over all of the range. The number of hits in each of 256 subnets is compared
-// with what chance gives, by the chi-squared test; its value has mean 255 and
-// standard deviation 22.6.
+// Probes must not hit the same network in a row: any window of positions is spread over the whole range. The
+// chi-squared test compares the number of hits in each of 256 subnets with a uniform distribution. The statistic
+// has mean 255 and standard deviation 22.6.
 func TestOrderSpreads(t *testing.T) {
 	const n, subnets, window = 1 << 23, 256, 1 << 16
 	for seed := range uint64(4) {
@@ -79,7 +78,7 @@ func TestOrderSpreads(t *testing.T) {
 			if math.Abs(chi-255) > 6*22.6 {
 				t.Errorf("seed %d from %d: chi squared is %.0f, want about 255", seed, start, chi)
 			}
-			// Two in a row fall into one /24 with probability 1/32768: twice here.
+			// Two consecutive positions fall into the same /24 with probability 1/32768: twice in this window.
 			if follows > 14 {
 				t.Errorf("seed %d from %d: %d neighbours fell into one /24", seed, start, follows)
 			}

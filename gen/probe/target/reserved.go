@@ -5,19 +5,17 @@ import (
 	"slices"
 )
 
-// What IANA has set apart (the registries iana-ipv4-special-registry and
-// iana-ipv6-special-registry, RFC 6890, and the multicast blocks of RFC 5771 and
-// RFC 4291). None of it is asked without the user's saying so.
+// Addresses reserved by IANA: the registries iana-ipv4-special-registry and iana-ipv6-special-registry (RFC 6890),
+// and the multicast blocks of RFC 5771 and RFC 4291. They are probed only if the user explicitly allows it.
 
-// Block is a range that has been set apart.
+// Block is a reserved range.
 type Block struct {
 	Prefix  netip.Prefix
-	Private bool // somebody's own network; otherwise nobody's, or everybody's
+	Private bool // used within private networks
 	Why     string
 }
 
-// blocks are the registries. Narrower entries that lie in a wider one which is
-// refused too are left out.
+// blocks are the entries of the registries. An entry inside a wider one is omitted if both are refused.
 var blocks = []Block{
 	{prefix("0.0.0.0/8"), false, "this network (RFC 791)"},
 	{prefix("10.0.0.0/8"), true, "private use (RFC 1918)"},
@@ -51,7 +49,7 @@ var blocks = []Block{
 
 func prefix(s string) netip.Prefix { return netip.MustParsePrefix(s) }
 
-// Reserved returns the blocks, those of private networks only if private is set.
+// Reserved returns the reserved ranges. Private networks are included only if private is set.
 func Reserved(private bool) []Range {
 	var rs []Range
 	for _, b := range blocks {
@@ -62,7 +60,7 @@ func Reserved(private bool) []Range {
 	return rs
 }
 
-// BlockOf is the block that address a lies in, if it lies in any.
+// BlockOf returns the reserved block that contains a. ok is false if there is none.
 func BlockOf(a netip.Addr) (Block, bool) {
 	i := slices.IndexFunc(blocks, func(b Block) bool { return b.Prefix.Contains(a) })
 	if i < 0 {
@@ -71,7 +69,7 @@ func BlockOf(a netip.Addr) (Block, bool) {
 	return blocks[i], true
 }
 
-// Without is what of rs does not lie in allowed.
+// Without returns the parts of rs that are not in allowed.
 func Without(rs, allowed []Range) []Range {
 	var left []Range
 	for _, is4 := range []bool{true, false} {

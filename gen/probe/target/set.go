@@ -7,33 +7,32 @@ import (
 	"slices"
 )
 
-// MaxAddresses is the most that a Set holds: every address of IPv4.
+// MaxAddresses is the largest number of addresses in a Set: as many as IPv4 has.
 const MaxAddresses = 1 << 32
 
-// Errors of NewSet; what it returns says more.
+// Errors of NewSet. The returned errors wrap them with details.
 var (
 	ErrFamilies = errors.New("target: IPv4 and IPv6 in one run")
 	ErrTooMany  = errors.New("target: too many addresses")
 )
 
-// Set is a set of addresses of one family, numbered from 0 in ascending order.
-// The zero Set is empty. It holds one span for each gap between its addresses,
-// not one entry for each address.
+// Set is a set of addresses of one family, numbered from 0 in ascending order. The zero Set is empty. Its memory is
+// proportional to the number of gaps between addresses, not to the number of addresses.
 type Set struct {
 	is4   bool
-	spans []span // ascending, neither touching nor overlapping
+	spans []span // ascending, not adjacent and not overlapping
 	size  uint64
 }
 
-// span is a piece without gaps.
+// span is a contiguous range of addresses.
 type span struct {
 	first  number
 	count  uint64
-	before uint64 // addresses in the spans in front of it
+	before uint64 // number of addresses in all earlier spans
 }
 
-// NewSet is the set of what lies in include and not in exclude. Entries of
-// exclude of the other family mean nothing.
+// NewSet returns the set of addresses in include that are not in exclude. Entries of exclude that belong to the
+// other family are ignored.
 func NewSet(include, exclude []Range) (*Set, error) {
 	if len(include) == 0 {
 		return &Set{}, nil
@@ -59,7 +58,7 @@ func NewSet(include, exclude []Range) (*Set, error) {
 // piece is a Range as numbers, both ends included.
 type piece struct{ first, last number }
 
-// merge sorts rs and joins what touches or overlaps.
+// merge sorts rs and joins adjacent and overlapping ranges.
 func merge(rs []Range) (ps []piece) {
 	all := make([]piece, len(rs))
 	for i, r := range rs {
@@ -80,7 +79,7 @@ func merge(rs []Range) (ps []piece) {
 	return ps
 }
 
-// subtract takes without out of from; both are as merge returns them.
+// subtract returns the parts of from that are not in without. Both must be results of merge.
 func subtract(from, without []piece) (left []piece) {
 	for _, p := range from {
 		gone := false
@@ -107,13 +106,13 @@ func subtract(from, without []piece) (left []piece) {
 	return left
 }
 
-// Len is the number of addresses.
+// Len returns the number of addresses.
 func (s *Set) Len() uint64 { return s.size }
 
-// Is4 reports whether the addresses are of IPv4.
+// Is4 reports whether the addresses are IPv4.
 func (s *Set) Is4() bool { return s.is4 }
 
-// At is the address with number i, which is below Len.
+// At returns the address with number i, which must be below Len.
 func (s *Set) At(i uint64) netip.Addr {
 	lo, hi := 0, len(s.spans)-1
 	for lo < hi {
@@ -128,7 +127,7 @@ func (s *Set) At(i uint64) netip.Addr {
 	return sp.first.plus(i - sp.before).addr(s.is4)
 }
 
-// Index is the number of address a, and whether it is in the set.
+// Index returns the number of address a. ok is false if a is not in the set.
 func (s *Set) Index(a netip.Addr) (i uint64, ok bool) {
 	if s.size == 0 || !a.IsValid() || a.Is4() != s.is4 {
 		return 0, false
@@ -151,7 +150,7 @@ func (s *Set) Index(a netip.Addr) (i uint64, ok bool) {
 	return sp.before + d.lo, d.hi == 0 && d.lo < sp.count
 }
 
-// Ranges are the pieces of the set, in ascending order.
+// Ranges returns the contiguous ranges of the set in ascending order.
 func (s *Set) Ranges() []Range {
 	rs := make([]Range, len(s.spans))
 	for i, sp := range s.spans {

@@ -27,8 +27,8 @@ func texts(rs []Range) (list []string) {
 	return list
 }
 
-// A set is what was included without what was excluded, in ascending order and
-// in as few pieces as it takes.
+// A set contains the included addresses without the excluded ones, in ascending order and in as few ranges as
+// possible.
 func TestSet(t *testing.T) {
 	for _, c := range []struct {
 		why              string
@@ -65,8 +65,8 @@ func TestSet(t *testing.T) {
 	}
 }
 
-// checkNumbers: At and Index are inverse at both ends of every piece, and what
-// lies beside a piece is not in the set.
+// checkNumbers checks that At and Index are inverse at both ends of every range, and that addresses next to a range
+// are not in the set.
 func checkNumbers(t *testing.T, why string, s *Set) {
 	t.Helper()
 	var i uint64

@@ -3,6 +3,9 @@
 // nothing else.
 //
 //	loops udp|raw|mmsg|udpgso|packet|xdp INTERFACE DESTINATION
+//	loops paced INTERFACE GAP COUNT
+//
+// paced sends single frames, each GAP nanoseconds after the one before, by watching the clock.
 //
 // udp, raw and packet take one call a frame or, like the method packet, a batch. xdp does
 // less than any generator can: its descriptors are written once, and all are of one frame.
@@ -22,6 +25,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { batch = 64, payload = 18, port = 9, udp_segment = 103 };
@@ -147,8 +151,24 @@ static void xdp(const char *interface) {
 	}
 }
 
+static int64_t now(void) {
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
+
+static int paced(int fd, int64_t gap, long count) {
+	for (int64_t due = now(); count > 0; count--, due += gap) {
+		while (now() < due)
+			;
+		if (send(fd, frame, sizeof frame, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+			die("send");
+	}
+	return 0;
+}
+
 int main(int argc, char **argv) {
-	if (argc != 4) {
+	if (argc != 4 && argc != 5) {
 		fprintf(stderr, "loops METHOD INTERFACE DESTINATION\n");
 		return 2;
 	}
@@ -156,6 +176,8 @@ int main(int argc, char **argv) {
 	CPU_ZERO(&first);
 	CPU_SET(0, &first);
 	sched_setaffinity(0, sizeof first, &first);
+	if (argc == 5)
+		return paced(packet(argv[2]), atoll(argv[3]), atol(argv[4]));
 	static unsigned char train[batch * payload];
 	int size = payload;
 	if (!strcmp(argv[1], "udp"))
